@@ -1,0 +1,33 @@
+"""What can go wrong, as a person reads it: one line, naming the key or file and the fix."""
+
+from __future__ import annotations
+
+
+class MillraceError(Exception):
+    """Something that a person can mend; its text is one line with the fix.
+
+    Attributes:
+        exit_code: What a command that meets it exits with.
+    """
+
+    exit_code = 1
+
+
+class ConfigurationError(MillraceError):
+    """Wrong use or configuration: a setting, an option, a file, a missing program."""
+
+    exit_code = 2
+
+
+class ServiceUnavailable(MillraceError):
+    """A service that the command needs does not answer."""
+
+    exit_code = 2
+
+
+class LeaseLost(MillraceError):
+    """Another writer has the table, or took it over while this one was away."""
+
+
+class CommitRefused(MillraceError):
+    """The table moved between reading and publishing a batch: read its offsets again."""
