@@ -1,0 +1,99 @@
+# Everything a person types here needs only python3 and java; the rest goes into .venv.
+# Variables: PYTHON (interpreter for .venv), COUNT and KEEP (demo), DOCS_PORT (docs).
+
+PYTHON ?= python3
+DOCS_PORT ?= 8080
+
+# A Spark or a Python of another project must not leak into this one.
+unexport SPARK_HOME PYTHONPATH PYTHONHOME
+
+# Paths are relative everywhere: make cannot handle a checkout whose path has a blank.
+BIN := .venv/bin
+WITH_VENV := PATH="$$PWD/$(BIN):$$PATH"
+# Scripts of a virtual environment hold its absolute path: a moved checkout needs a new one.
+MOVED := $(shell [ ! -f .venv/.packages ] || [ "$$(cat .venv/.packages)" = "$$(pwd -P)" ] || echo moved)
+NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
+# Nothing comes from outside the lock: packages without a wheel are built with its setuptools.
+INSTALL = $(if $(shell command -v uv),uv pip install --quiet --python .venv,$(BIN)/python -m pip --disable-pip-version-check install --quiet --use-pep517) --no-deps --no-build-isolation
+PYTHON_FIX := Millrace needs Python 3.11 or newer: install one and name it, like `make PYTHON=python3.12 install`
+JAVA_FIX := Millrace needs a JDK 17 or 21: install one and put its `java` on PATH (or set JAVA_HOME)
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help install demo test test-fast lint format docs lock clean java moved
+
+help: ## Show this help
+	@echo 'Usage: make TARGET [VARIABLE=value]'
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' Makefile
+
+install: .venv/.installed ## Make .venv from requirements.lock and point its Spark at the lake
+	@echo 'Ready. Activate it with: . .venv/bin/activate'
+
+demo: java .venv/.installed ## Run the whole way once, Kafka to docs (COUNT=n events, KEEP=1 leaves it running)
+	@$(WITH_VENV) sandbox demo $(if $(COUNT),--count '$(COUNT)') $(if $(filter-out 0 no false,$(KEEP)),--keep)
+
+test: java .venv/.installed ## Run all tests: unit, Spark, and real services
+	@$(WITH_VENV) sandbox parts
+	@$(WITH_VENV) pytest
+
+test-fast: .venv/.installed ## Run the unit tests: no JVM, under a minute
+	@$(WITH_VENV) pytest -m unit
+
+lint: .venv/.installed ## Check Python, SQL, YAML and the rules of the dbt project
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/yamllint --strict .
+	@$(WITH_VENV) dbt --quiet parse
+	$(BIN)/dbt-bouncer
+	$(BIN)/sqlfluff lint
+
+format: .venv/.installed ## Rewrite Python and SQL in the project's style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/sqlfluff fix
+
+docs: java .venv/.installed ## Serve the dbt docs on 127.0.0.1 (DOCS_PORT=8080), made first when missing
+	@test -f target/catalog.json || $(WITH_VENV) dbt docs generate
+	@$(WITH_VENV) dbt docs serve --host 127.0.0.1 --port $(DOCS_PORT) --no-browser
+
+lock: ## Resolve pyproject.toml anew into requirements.lock (needs uv)
+	@command -v uv >/dev/null || { echo 'make lock needs uv on PATH: pipx install uv' >&2; exit 2; }
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --all-extras pyproject.toml -o requirements.lock
+
+clean: ## Remove .venv and everything made from the sources; stops the sandbox, keeps its data
+	@[ ! -x $(BIN)/sandbox ] || $(BIN)/sandbox down || echo 'Could not stop the sandbox; going on.' >&2
+	@rm -rf .venv target logs dbt_packages build .pytest_cache .mypy_cache .ruff_cache *.egg-info
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+	@[ ! -d .sandbox ] || echo 'Kept .sandbox (events and tables); `sandbox reset --yes` removes it.'
+
+# Packages and the project itself: only a changed pin or a moved checkout repeats this.
+.venv/.packages: requirements.lock pyproject.toml $(if $(MOVED),moved)
+	@'$(PYTHON)' -c '$(NEW_ENOUGH)' 2>/dev/null || { echo '$(PYTHON_FIX)' >&2; exit 2; }
+	@$(if $(MOVED),rm -rf .venv)
+	@if command -v uv >/dev/null; then \
+	    echo 'Installing the pinned packages into .venv with uv'; \
+	    $(BIN)/python -c '$(NEW_ENOUGH)' 2>/dev/null \
+	        || uv venv --quiet --clear --python '$(PYTHON)' .venv || exit 1; \
+	else \
+	    echo 'Installing the pinned packages into .venv with pip (two minutes or so)'; \
+	    $(BIN)/python -c 'import pip; $(NEW_ENOUGH)' 2>/dev/null \
+	        || '$(PYTHON)' -m venv --clear .venv || { rm -rf .venv; exit 1; }; \
+	fi
+	@awk '/^setuptools==/ { on = 1 } on { print } on && !/\\$$/ { exit }' requirements.lock > .venv/build.lock
+	@$(INSTALL) --require-hashes --requirement .venv/build.lock
+	@$(INSTALL) --require-hashes --requirement requirements.lock
+	@$(INSTALL) --editable .
+	@pwd -P > $@
+
+# The lake's settings with absolute paths, in the Spark of .venv.
+.venv/.installed: .venv/.packages sandbox/ivy.xml profiles/spark-defaults.conf profiles/log4j2.properties
+	@$(BIN)/python -m sandbox.spark_conf
+	@touch $@
+
+java:
+	@version="$$("$${JAVA_HOME:+$$JAVA_HOME/bin/}java" -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p')"; \
+	case "$$version" in \
+	    17 | 21) ;; \
+	    *) echo '$(JAVA_FIX); found '"$${version:-none}" >&2; exit 2 ;; \
+	esac
