@@ -1,0 +1,94 @@
+"""The ids under which the sandbox's registry knows a stream's schemas."""
+
+from __future__ import annotations
+
+import json
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPException
+from typing import Any
+from urllib.parse import urlsplit
+
+from sandbox.settings import Home
+from sandbox.streams import Stream
+from spark_ingest.errors import ConfigurationError, ServiceUnavailable
+
+_ANSWER_SECONDS = 8.0
+_CONTENT = {"Content-Type": "application/vnd.schemaregistry.v1+json"}
+
+
+class _RefusedError(Exception):
+    """The registry answered, but not with what was asked for."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def schema_ids(home: Home, stream: Stream) -> tuple[int, int]:
+    """The ids of a stream's key and value schema.
+
+    A subject that does not have the schema yet gets it, and compatibility BACKWARD.
+
+    Returns:
+        The key's id, the value's id.
+
+    Raises:
+        ServiceUnavailable: The registry does not answer.
+        ConfigurationError: The registry refuses a schema.
+    """
+    subjects = (
+        (stream.key_subject, stream.key_schema),
+        (stream.value_subject, stream.value_schema),
+    )
+    key_id, value_id = (
+        _schema_id(home, subject, schema) for subject, schema in subjects
+    )
+    return key_id, value_id
+
+
+def _schema_id(home: Home, subject: str, schema: dict[str, Any]) -> int:
+    body = {"schema": json.dumps(schema), "schemaType": "AVRO"}
+    try:
+        try:
+            found = _ask(home, "POST", f"/subjects/{subject}", body)
+        except _RefusedError as refused:
+            if refused.status != HTTPStatus.NOT_FOUND:
+                raise
+            found = _ask(home, "POST", f"/subjects/{subject}/versions", body)
+            _ask(home, "PUT", f"/config/{subject}", {"compatibility": "BACKWARD"})
+    except _RefusedError as refused:
+        raise ConfigurationError(
+            f"the schema registry refuses the schema of subject {subject}: {refused};"
+            " compare its .avsc with the versions there"
+        ) from refused
+    except (OSError, HTTPException, ValueError) as error:
+        raise ServiceUnavailable(
+            f"no schema registry answers at {home.registry_url} ({error});"
+            " start it with `sandbox up`"
+        ) from error
+    return int(found["id"])
+
+
+def _ask(home: Home, method: str, path: str, body: dict[str, str]) -> dict[str, Any]:
+    address = urlsplit(home.registry_url)
+    # Not urllib: no proxy of the environment may stand between us and 127.0.0.1.
+    connection = HTTPConnection(
+        address.hostname or "", address.port, timeout=_ANSWER_SECONDS
+    )
+    try:
+        connection.request(method, address.path + path, json.dumps(body), _CONTENT)
+        answer = connection.getresponse()
+        text = answer.read()
+    finally:
+        connection.close()
+    if answer.status != HTTPStatus.OK:
+        raise _RefusedError(answer.status, _message(answer.status, text))
+    read: dict[str, Any] = json.loads(text)
+    return read
+
+
+def _message(status: int, text: bytes) -> str:
+    try:
+        return str(json.loads(text)["message"])
+    except (ValueError, KeyError, TypeError):
+        return f"HTTP {status}"

@@ -1,0 +1,269 @@
+"""Send records to a stream's topic: checked first, fast or paced, counted."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+
+from confluent_kafka import (
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    Producer,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient
+
+from sandbox.schema_ids import schema_ids
+from sandbox.settings import Home
+from sandbox.streams import Stream
+from sandbox.streams.timeline import Record
+from spark_ingest.errors import ConfigurationError, MillraceError, ServiceUnavailable
+
+_ANSWER_SECONDS = 8.0
+_CHUNK = 2_000
+_TICK_SECONDS = 0.02
+# Longer than the producer itself tries (message.timeout.ms).
+_FLUSH_SECONDS = 35.0
+
+# Keys go to the partitions that Java clients choose (murmur2), so that a customer stays in
+# one partition whoever sends. Nothing is sent twice or out of order (idempotence).
+_PRODUCER = {
+    "acks": "all",
+    "enable.idempotence": True,
+    "partitioner": "murmur2_random",
+    "compression.type": "lz4",
+    "linger.ms": 20,
+    "batch.size": 1 << 20,
+    "batch.num.messages": 20_000,
+    "queue.buffering.max.messages": 200_000,
+    "queue.buffering.max.kbytes": 1 << 20,
+    # A broker that is gone for longer is reported, not waited for.
+    "message.timeout.ms": 30_000,
+    "delivery.report.only.error": True,
+    "log_level": 0,
+}
+
+
+class DeliveryFailed(MillraceError):
+    """The broker did not take some of the records."""
+
+
+@dataclass
+class Tally:
+    """What became of the records of one run.
+
+    Attributes:
+        kinds: Records handed over, by kind.
+        refused: Records that did not arrive.
+        reason: Why the first of them did not.
+        seconds: From the first record to the last answer.
+        interrupted: A person stopped it (Ctrl-C).
+    """
+
+    kinds: Counter[str] = field(default_factory=Counter)
+    refused: int = 0
+    reason: str = ""
+    seconds: float = 0.0
+    interrupted: bool = False
+
+    @property
+    def handed_over(self) -> int:
+        return self.kinds.total()
+
+    @property
+    def delivered(self) -> int:
+        return self.handed_over - self.refused
+
+    @property
+    def rate(self) -> float:
+        """Delivered records per second."""
+        return self.delivered / self.seconds if self.seconds else 0.0
+
+
+class Outlet:
+    """The way into one topic; made only when broker, topic and registry answer.
+
+    Args:
+        home: The sandbox.
+        stream: Where to send.
+
+    Attributes:
+        key_schema_id: Id of the stream's key schema in the registry.
+        value_schema_id: Id of its value schema.
+
+    Raises:
+        ServiceUnavailable: Broker or registry do not answer.
+        ConfigurationError: The topic is missing, or the registry refuses a schema.
+    """
+
+    def __init__(self, home: Home, stream: Stream) -> None:
+        self.stream = stream
+        self._broker = home.bootstrap_servers
+        self._partitions = _partitions(home, stream.topic)
+        self.key_schema_id, self.value_schema_id = schema_ids(home, stream)
+        self._producer = Producer({"bootstrap.servers": self._broker, **_PRODUCER})
+
+    def records_so_far(self) -> int:
+        """How many records the topic has ever taken: the sum of its end offsets."""
+        client = Consumer(
+            {"bootstrap.servers": self._broker, "group.id": "sandbox", "log_level": 0}
+        )
+        end = 0
+        try:
+            for number in self._partitions:
+                place = TopicPartition(self.stream.topic, number)
+                end += client.get_watermark_offsets(place, timeout=_ANSWER_SECONDS)[1]
+        except KafkaException as error:
+            raise _broker_down(self._broker, error) from error
+        finally:
+            client.close()
+        return end
+
+    def send(
+        self,
+        records: Iterator[Record],
+        rate: float | None = None,
+        on_progress: Callable[[int], None] = lambda _: None,
+    ) -> Tally:
+        """Send all records and wait until the broker has them.
+
+        Stops early on Ctrl-C and when records were refused; what was handed over by then is
+        still waited for.
+
+        Args:
+            records: What to send, in this order. A negative timestamp means now.
+            rate: Records per second, spread evenly; as fast as possible when None.
+            on_progress: Called now and then with the number handed over.
+        """
+        tally = Tally()
+        began = time.monotonic()
+        try:
+            if rate is None:
+                self._send_fast(records, tally, on_progress)
+            else:
+                self._send_paced(records, rate, tally, on_progress)
+        except KeyboardInterrupt:
+            tally.interrupted = True
+        except KafkaException as error:
+            tally.reason = tally.reason or _reason(error)
+            tally.refused += 1
+        self._finish(tally)
+        tally.seconds = time.monotonic() - began
+        on_progress(tally.handed_over)
+        return tally
+
+    def _send_fast(
+        self,
+        records: Iterator[Record],
+        tally: Tally,
+        on_progress: Callable[[int], None],
+    ) -> None:
+        while chunk := list(islice(records, _CHUNK)):
+            self._hand_over(chunk, tally)
+            on_progress(tally.handed_over)
+            if tally.refused:
+                return
+
+    def _send_paced(
+        self,
+        records: Iterator[Record],
+        rate: float,
+        tally: Tally,
+        on_progress: Callable[[int], None],
+    ) -> None:
+        began = time.monotonic()
+        while not tally.refused:
+            due = 1 + int((time.monotonic() - began) * rate) - tally.handed_over
+            if due > 0:
+                chunk = list(islice(records, min(due, _CHUNK)))
+                if not chunk:
+                    return
+                self._hand_over(chunk, tally)
+                on_progress(tally.handed_over)
+            if due < _CHUNK:
+                next_due = began + tally.handed_over / rate - time.monotonic()
+                time.sleep(min(0.2, max(_TICK_SECONDS, next_due)))
+                self._producer.poll(0)
+
+    def _hand_over(self, chunk: list[Record], tally: Tally) -> None:
+        producer, topic = self._producer, self.stream.topic
+
+        def refused(error: KafkaError | None, _: Message) -> None:
+            if error is not None:
+                tally.refused += 1
+                tally.reason = tally.reason or error.str()
+
+        for key, value, timestamp, kind in chunk:
+            stamp = max(timestamp, 0)
+            while True:
+                try:
+                    producer.produce(
+                        topic, value, key, on_delivery=refused, timestamp=stamp
+                    )
+                    break
+                except BufferError:
+                    producer.poll(0.05)
+            tally.kinds[kind] += 1
+        producer.poll(0)
+
+    def _finish(self, tally: Tally) -> None:
+        """Wait for what is under way; a second Ctrl-C gives it up."""
+        try:
+            left = self._producer.flush(_FLUSH_SECONDS)
+        except KeyboardInterrupt:
+            tally.interrupted = True
+            left = len(self._producer)
+        if left:
+            tally.refused += left
+            tally.reason = tally.reason or "no answer from the broker"
+            self._producer.purge()
+
+
+def check_delivery(stream: Stream, tally: Tally) -> None:
+    """Complain when records did not arrive.
+
+    Raises:
+        DeliveryFailed: Names the topic, the number and the first reason.
+    """
+    if tally.refused:
+        raise DeliveryFailed(
+            f"{stream.topic}: {tally.refused:,} of {tally.handed_over:,} records were not"
+            f" delivered: {tally.reason}; look at `sandbox status` and `sandbox logs kafka`"
+        )
+
+
+def _partitions(home: Home, topic: str) -> list[int]:
+    # Knocking first: librdkafka would try a closed port until its time is up.
+    try:
+        socket.create_connection(("127.0.0.1", home.ports["kafka"]), 2).close()
+        admin = AdminClient(
+            {"bootstrap.servers": home.bootstrap_servers, "log_level": 0}
+        )
+        # All topics: asking for one by name could create it.
+        topics = admin.list_topics(timeout=_ANSWER_SECONDS).topics
+    except (OSError, KafkaException) as error:
+        raise _broker_down(home.bootstrap_servers, error) from error
+    if topic not in topics:
+        raise ConfigurationError(
+            f"topic {topic} does not exist on {home.bootstrap_servers};"
+            " `sandbox up` creates it"
+        )
+    return sorted(topics[topic].partitions)
+
+
+def _broker_down(address: str, error: Exception) -> ServiceUnavailable:
+    return ServiceUnavailable(
+        f"no Kafka broker answers at {address} ({_reason(error)}); start it with `sandbox up`"
+    )
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, KafkaException) and isinstance(error.args[0], KafkaError):
+        return error.args[0].str()
+    return str(error)
