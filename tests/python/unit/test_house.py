@@ -1,0 +1,312 @@
+"""Facts about the repository itself, which no other check would miss until too late."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import tomllib
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).resolve().parents[3]
+TARGETS = {"install", "demo", "test", "test-fast", "lint", "format", "docs", "clean"}
+ROOMS = [
+    ".ci",
+    "analyses",
+    "bench",
+    "deploy",
+    "docs",
+    "docs/decisions",
+    "docs/runbooks",
+    "macros/cross_db",
+    "macros/naming",
+    "macros/overrides",
+    "macros/streams",
+    "models/staging/pagila",
+    "models/intermediate/rentals",
+    "models/marts/rentals",
+    "profiles",
+    "sandbox/services",
+    "sandbox/streams/pagila",
+    "seeds",
+    "spark_ingest",
+    "tests/dbt/generic",
+    "tests/python/unit",
+    "tests/python/spark",
+    "tests/python/stack",
+    "tests/python/fault",
+    "tests/python/parity",
+]
+
+# Written with classes so that these patterns do not find themselves.
+MACHINE_PATH = re.compile(r"(?<![\w.}])/(?:wor[k]|roo[t]|hom[e]|User[s])/\w")
+SILENCED = re.compile(r"#\s*(?:noq[a]|type:\s*ignor[e])|\b(?:TOD[O]|FIXM[E])\b")
+
+
+def tracked() -> list[Path]:
+    """Files that are in the repository, or would be with the next `git add`."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    return [
+        ROOT / name for name in listed.split("\0") if name and (ROOT / name).exists()
+    ]
+
+
+def texts(*suffixes: str) -> dict[str, str]:
+    """Text by path for the repository's files with these suffixes, or for all."""
+    found = {}
+    for path in tracked():
+        if path.is_file() and (not suffixes or path.suffix in suffixes):
+            found[str(path.relative_to(ROOT))] = path.read_text(errors="replace")
+    return found
+
+
+def pins() -> dict[str, str]:
+    """The text of each package's entry in the lock, by canonical name."""
+    entries: dict[str, str] = {}
+    name = ""
+    for line in (ROOT / "requirements.lock").read_text().splitlines():
+        if match := re.match(r"([A-Za-z0-9._-]+)(?:\[.*?\])?==", line):
+            name = canonicalize_name(match[1])
+        entries[name] = entries.get(name, "") + line + "\n"
+    return entries
+
+
+def pinned(name: str) -> str:
+    match = re.search(r"==(\S+)", pins()[name])
+    assert match, name
+    return match[1]
+
+
+def make(
+    folder: Path, *words: str, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run make with this repository's Makefile in a folder of its own."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in ("Makefile", "requirements.lock", "pyproject.toml"):
+        (folder / name).write_text((ROOT / name).read_text())
+    # A make above this one (`make test`) must not hand its flags down.
+    inherited = {
+        k: v for k, v in os.environ.items() if k not in {"MAKEFLAGS", "MFLAGS"}
+    }
+    return subprocess.run(
+        ["make", *words],
+        cwd=folder,
+        env=inherited | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def program(folder: Path, name: str, script: str) -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_plain_make_lists_every_documented_target(tmp_path: Path) -> None:
+    listed = make(tmp_path / "a b").stdout
+    shown = set(re.findall(r"^  ([a-z-]+) +\S", listed, re.MULTILINE))
+    assert shown >= TARGETS
+    commented = re.findall(
+        r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE
+    )
+    assert shown == set(commented)
+
+
+def test_every_make_target_that_a_document_names_exists() -> None:
+    rules = set(
+        re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    )
+    named = {
+        (path, target)
+        for path, text in texts(".md").items()
+        for target in re.findall(r"(?:`|^)make ([a-z-]+)", text, re.MULTILINE)
+    }
+    assert {target for _, target in named} & TARGETS
+    assert [(path, target) for path, target in named if target not in rules] == []
+
+
+def test_make_refuses_an_old_python_in_one_line(tmp_path: Path) -> None:
+    old = program(tmp_path / "c d", "python3.10", "exit 1")
+    done = make(tmp_path / "a b", "install", f"PYTHON={old}")
+    assert done.returncode == 2
+    assert "Python 3.11 or newer" in done.stderr.splitlines()[0]
+    assert not (tmp_path / "a b" / ".venv" / ".packages").exists()
+
+
+@pytest.mark.parametrize("version", ["1.8.0_402", "11.0.22", "25"])
+def test_make_refuses_a_jdk_that_spark_cannot_use(tmp_path: Path, version: str) -> None:
+    program(tmp_path / "jdk x/bin", "java", f"echo 'openjdk version \"{version}\"' >&2")
+    done = make(tmp_path / "a b", "demo", JAVA_HOME=str(tmp_path / "jdk x"))
+    assert done.returncode == 2
+    assert "JDK 17 or 21" in done.stderr.splitlines()[0]
+
+
+def test_make_refuses_a_missing_jdk(tmp_path: Path) -> None:
+    done = make(tmp_path / "a b", "test", JAVA_HOME=str(tmp_path / "nowhere"))
+    assert done.returncode == 2
+    assert "found none" in done.stderr.splitlines()[0]
+
+
+@pytest.mark.parametrize("version", ["17.0.15", "21", "21.0.2"])
+def test_make_takes_the_jdks_that_spark_supports(tmp_path: Path, version: str) -> None:
+    program(tmp_path / "jdk x/bin", "java", f"echo 'openjdk version \"{version}\"' >&2")
+    done = make(tmp_path / "a b", "java", JAVA_HOME=str(tmp_path / "jdk x"))
+    assert done.returncode == 0, done.stderr
+
+
+def test_lock_holds_every_dependency_of_every_extra() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = [*project["dependencies"]]
+    for extra in project["optional-dependencies"].values():
+        wanted += extra
+    missing = [
+        line
+        for requirement in map(Requirement, wanted)
+        if (line := str(requirement))
+        and (
+            canonicalize_name(requirement.name) not in pins()
+            or not requirement.specifier.contains(
+                pinned(canonicalize_name(requirement.name)), prereleases=True
+            )
+        )
+    ]
+    assert missing == []
+
+
+def test_lock_has_a_hash_for_every_pin() -> None:
+    assert len(pins()) > 100
+    without = [n for n, text in pins().items() if "--hash=sha256:" not in text]
+    assert without == []
+
+
+def test_lock_names_no_address() -> None:
+    text = (ROOT / "requirements.lock").read_text()
+    assert (
+        re.findall(r"(?m)^.*(?:://|--index-url|--find-links|^file:| @ ).*$", text) == []
+    )
+
+
+def test_spark_parts_are_of_the_pinned_spark() -> None:
+    revisions = {
+        part.get("name"): part.get("rev")
+        for part in ET.parse(ROOT / "sandbox/ivy.xml").iter("dependency")
+        if part.get("org") == "org.apache.spark"
+    }
+    assert revisions
+    assert set(revisions.values()) == {pinned("pyspark")}
+    minor = pinned("pyspark").rsplit(".", 1)[0]
+    assert f"iceberg-spark-runtime-{minor}_" in (ROOT / "sandbox/ivy.xml").read_text()
+
+
+def test_sqlfluff_and_its_templater_have_one_version() -> None:
+    assert pinned("sqlfluff") == pinned("sqlfluff-templater-dbt")
+
+
+def test_dbt_needs_no_hub_package() -> None:
+    assert yaml.safe_load((ROOT / "packages.yml").read_text()) == {"packages": []}
+    assert not (ROOT / "dependencies.yml").exists()
+
+
+def test_root_profile_is_a_relative_link() -> None:
+    link = ROOT / "profiles.yml"
+    assert link.is_symlink()
+    assert link.readlink() == Path("profiles/profiles.yml")
+    assert link.exists()
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_every_room_of_the_house_survives_a_clone(room: str) -> None:
+    # git keeps no empty folder: a room needs a file that says what belongs there.
+    assert any(path.is_relative_to(ROOT / room) for path in tracked())
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("see /wor" + "k/main/x", True),
+        ("'/hom" + "e/ann/.m2'", True),
+        ("file:///User" + "s/ann", True),
+        ("models/work/orders", False),
+        ("${HOME}/home/x", False),
+        ("user.home/tmp", False),
+    ],
+)
+def test_machine_paths_are_recognised(text: str, found: bool) -> None:
+    assert bool(MACHINE_PATH.search(text)) is found
+
+
+def test_no_file_names_a_path_of_some_machine() -> None:
+    assert [path for path, text in texts().items() if MACHINE_PATH.search(text)] == []
+
+
+def test_no_check_is_silenced_and_nothing_is_left_to_do() -> None:
+    silenced = [
+        f"{path}:{number}"
+        for path, text in texts(".py", ".sql", ".yml", ".toml", ".sh").items()
+        for number, line in enumerate(text.splitlines(), start=1)
+        if SILENCED.search(line)
+    ]
+    assert silenced == []
+
+
+def test_engine_never_imports_the_sandbox() -> None:
+    imports = []
+    for path, text in texts(".py").items():
+        if not path.startswith("spark_ingest/"):
+            continue
+        for node in ast.walk(ast.parse(text)):
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            imports += [(path, name) for name in names]
+    assert len(imports) > 10
+    assert [found for found in imports if found[1].split(".")[0] == "sandbox"] == []
+
+
+def test_python_files_stay_small() -> None:
+    long = {p: n for p, t in texts(".py").items() if (n := t.count("\n")) > 500}
+    assert long == {}
+
+
+def test_links_of_the_documents_lead_somewhere() -> None:
+    documents = texts(".md")
+    assert "README.md" in documents
+    dead = [
+        (path, link)
+        for path, text in documents.items()
+        for link in re.findall(r"\]\((?!https?:|#|mailto:)([^)#\s]+)", text)
+        if not (ROOT / path).parent.joinpath(link).exists()
+    ]
+    assert dead == []
+
+
+def test_ci_runs_what_the_readme_tells_people_to_run() -> None:
+    script = ROOT / ".ci/run"
+    assert os.access(script, os.X_OK)
+    commands = re.findall(r"^step (make \S+)$", script.read_text(), re.MULTILINE)
+    assert commands == ["make lint", "make test"]
+    assert "make test" in (ROOT / "README.md").read_text()
+
+
+def test_hooks_are_local_and_use_the_pinned_tools() -> None:
+    hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())
+    assert {repository["repo"] for repository in hooks["repos"]} == {"local"}
+    languages = {hook["language"] for repo in hooks["repos"] for hook in repo["hooks"]}
+    assert languages == {"system"}
