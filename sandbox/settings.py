@@ -25,10 +25,12 @@ class Home:
     Attributes:
         path: The absolute folder of all its state.
         ports: TCP port on 127.0.0.1 by listener name (keys of ``DEFAULT_PORTS``).
+        offset: By how much all ports are moved that were not chosen one by one.
     """
 
     path: Path
     ports: dict[str, int] = field(default_factory=lambda: dict(DEFAULT_PORTS))
+    offset: int = 0
 
     @property
     def settings_file(self) -> Path:
@@ -77,48 +79,104 @@ class Home:
 
 
 def load_home(environment: dict[str, str] | None = None) -> Home:
-    """The sandbox that ``SANDBOX_HOME`` names, with the ports its settings file gives.
+    """The sandbox that ``SANDBOX_HOME`` names, with its ports.
 
-    Where the settings file does not exist yet the defaults hold, moved by
-    ``SANDBOX_PORT_OFFSET``.
+    A port is the one that the settings file names, else the default moved by
+    ``SANDBOX_PORT_OFFSET``, else by the offset that the settings file remembers.
 
     Raises:
         ConfigurationError: The settings file or the offset cannot be understood.
     """
     env = dict(os.environ) if environment is None else environment
     path = Path(env.get("SANDBOX_HOME") or PROJECT / ".sandbox").expanduser().resolve()
-    settings = path / "settings.toml"
-    if settings.exists():
-        return Home(path, _ports_of(settings))
-    offset = env.get(OFFSET_VARIABLE) or "0"
-    if not offset.lstrip("-").isdigit():
-        raise ConfigurationError(
-            f"{OFFSET_VARIABLE} is {offset!r}: it must be a whole number"
-        )
-    return Home(path, {name: port + int(offset) for name, port in DEFAULT_PORTS.items()})
+    chosen, offset = _read_settings(path / "settings.toml")
+    given = env.get(OFFSET_VARIABLE)
+    if given:
+        if not given.lstrip("-").isdigit():
+            raise ConfigurationError(
+                f"{OFFSET_VARIABLE} is {given!r}: it must be a whole number"
+            )
+        offset = int(given)
+    return with_ports(Home(path), chosen, offset)
+
+
+def with_ports(home: Home, chosen: dict[str, int], offset: int | None = None) -> Home:
+    """The same sandbox on other ports.
+
+    Args:
+        home: The sandbox.
+        chosen: Ports by listener name; the others keep their default, moved.
+        offset: The move; default: as it was.
+
+    Raises:
+        ConfigurationError: An unknown listener, a number that is no port, or one
+            port for two listeners.
+    """
+    offset = home.offset if offset is None else offset
+    for name, port in chosen.items():
+        if name not in DEFAULT_PORTS:
+            raise ConfigurationError(
+                f"there is no port named {name!r}; known: {', '.join(DEFAULT_PORTS)}"
+            )
+        if isinstance(port, bool) or not isinstance(port, int):
+            raise ConfigurationError(
+                f"port {name} is {port!r}: it must be a whole number"
+            )
+    ports = {name: port + offset for name, port in DEFAULT_PORTS.items()} | chosen
+    for name, port in ports.items():
+        if not 1024 <= port <= 65535:
+            raise ConfigurationError(f"port {name} is {port}: a port is 1024 to 65535")
+    twice = {port: name for name, port in ports.items()}
+    for name, port in ports.items():
+        if twice[port] != name:
+            raise ConfigurationError(f"ports {name} and {twice[port]} are both {port}")
+    return Home(home.path, ports, offset)
+
+
+def chosen_ports(home: Home) -> dict[str, int]:
+    """The ports that are not just a moved default."""
+    return {
+        name: port
+        for name, port in home.ports.items()
+        if port != DEFAULT_PORTS[name] + home.offset
+    }
 
 
 def save_settings(home: Home) -> None:
     """Write the settings file, so that later commands use the same ports."""
     home.path.mkdir(parents=True, exist_ok=True)
-    lines = ["# Ports of this sandbox on 127.0.0.1; change them while it is down.", "[ports]"]
-    lines += [f"{name} = {port}" for name, port in home.ports.items()]
-    home.settings_file.write_text("\n".join(lines) + "\n")
+    lines = [
+        "# Ports of this sandbox on 127.0.0.1; change them while it is down.",
+        "# port_offset moves the defaults: "
+        + ", ".join(f"{name} {port}" for name, port in DEFAULT_PORTS.items()),
+        f"port_offset = {home.offset}",
+        "",
+        "[ports]",
+    ]
+    lines += [f"{name} = {port}" for name, port in chosen_ports(home).items()]
+    text = "\n".join(lines) + "\n"
+    if not home.settings_file.exists() or home.settings_file.read_text() != text:
+        home.settings_file.write_text(text)
 
 
-def _ports_of(settings: Path) -> dict[str, int]:
+def _read_settings(file: Path) -> tuple[dict[str, int], int]:
+    """Chosen ports and the offset."""
+    if not file.exists():
+        return {}, 0
     try:
-        written = tomllib.loads(settings.read_text()).get("ports", {})
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigurationError(f"{settings}: {error}; mend or delete it") from error
-    unknown = sorted(set(written) - set(DEFAULT_PORTS))
+        read = tomllib.loads(file.read_text())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{file}: {error}; mend or delete it") from error
+    unknown = sorted(set(read) - {"port_offset", "ports"})
     if unknown:
         raise ConfigurationError(
-            f"{settings}: unknown key ports.{unknown[0]}; known: {', '.join(DEFAULT_PORTS)}"
+            f"{file}: unknown key {unknown[0]}; known: port_offset, ports"
         )
-    for name, port in written.items():
-        if not isinstance(port, int) or not 1024 <= port <= 65535:
-            raise ConfigurationError(
-                f"{settings}: ports.{name} is {port!r}: a port is 1024 to 65535"
-            )
-    return DEFAULT_PORTS | written
+    chosen, offset = read.get("ports", {}), read.get("port_offset", 0)
+    if not isinstance(chosen, dict) or not isinstance(offset, int):
+        raise ConfigurationError(f"{file}: port_offset is a number and ports a table")
+    try:
+        with_ports(Home(file.parent), chosen, offset)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{file}: {error}") from error
+    return chosen, offset

@@ -62,6 +62,7 @@ def rendered_home(conf: Path) -> Path | None:
 
 
 def main() -> None:
+    """Render for this environment's Spark and for the sandbox; what `make install` runs."""
     home = load_home()
     if not home.settings_file.exists():
         save_settings(home)

@@ -1,0 +1,258 @@
+"""The command `sandbox`: the parts of a lake on this machine, on 127.0.0.1 only."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import signal
+import sys
+from types import FrameType
+from typing import Annotated
+
+import typer
+
+from sandbox import parts, stack
+from sandbox.doctor import examine
+from sandbox.logs import follow, log_file, show
+from sandbox.query import Format, run_query
+from sandbox.settings import Home, chosen_ports, load_home, with_ports
+from sandbox.stack import State, Status
+from sandbox.ui import err, out, say, tell
+from spark_ingest.errors import ConfigurationError, MillraceError
+
+app = typer.Typer(
+    name="sandbox",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    help="""A lake's surroundings on this machine: Kafka, a schema registry, events, Spark SQL.
+
+    All state lives in SANDBOX_HOME (default: `.sandbox` in the checkout), all servers
+    listen on 127.0.0.1 only. A first round:
+
+        sandbox up                               start broker and registry
+        sandbox produce pagila --count 1000      send sale events
+        spark-ingest run --once                  land them in bronze
+        sandbox sql "select count(*) from bronze.pagila__sales"
+        sandbox down                             stop; the data stay
+
+    Exit codes: 0 good, 1 what was checked does not hold, 2 wrong use or configuration.
+    """,
+)
+
+
+Services = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[SERVICE]...", help="kafka, registry; all when none is named."
+    ),
+]
+
+
+@app.command()
+def up(
+    service: Services = None,
+    port: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=N",
+            help="Another port: kafka=29092, kafka-controller=N, registry=N. Remembered.",
+        ),
+    ] = None,
+) -> None:
+    """Start the services, create the topics, register the schemas.
+
+    A second `up` changes nothing. Missing parts are fetched first. Examples:
+
+        sandbox up
+        sandbox up kafka
+        sandbox up --port kafka=29092
+        SANDBOX_PORT_OFFSET=1000 sandbox up      a second checkout beside the first
+    """
+    home = _with_port_options(load_home(), port or [])
+    started = stack.up(home, service or [])
+    for status in stack.status(home):
+        if status.service.name in started:
+            tell(f"started  {_line(status)}")
+        elif status.state is State.READY:
+            tell(f"running  {_line(status)}")
+
+
+@app.command()
+def down(service: Services = None) -> None:
+    """Stop the services. Their data stay."""
+    stopped = stack.down(load_home(), service or [])
+    tell(f"stopped {', '.join(stopped)}" if stopped else "nothing was running")
+
+
+@app.command()
+def status() -> None:
+    """Show each service: stopped, starting, ready or died. Exit 1 when one died."""
+    home = load_home()
+    dead = False
+    for found in stack.status(home):
+        tell(f"{found.state:<9}{_line(found)}", style=_STYLES[found.state])
+        if found.state is State.DIED and found.record is not None:
+            dead = True
+            say(str(stack.died(found.record)))
+    raise typer.Exit(1 if dead else 0)
+
+
+@app.command()
+def logs(
+    component: Annotated[
+        str, typer.Argument(help="A service, or a program of the demo.")
+    ],
+    follow_it: Annotated[
+        bool, typer.Option("--follow", "-f", help="Go on until Ctrl-C.")
+    ] = False,
+    lines: Annotated[
+        int, typer.Option("--lines", "-n", min=0, help="How many last lines.")
+    ] = 50,
+) -> None:
+    """Show a service's log, such as these.
+
+    sandbox logs kafka
+    sandbox logs registry --follow
+    """
+    file = log_file(load_home(), component)
+    position = show(file, lines)
+    if follow_it:
+        follow(file, position)
+
+
+@app.command()
+def reset(
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Stop the services and remove their data, the lake and the logs. Settings stay."""
+    home = load_home()
+    if not yes and not (
+        sys.stdin.isatty()
+        and typer.confirm(f"Remove all data in {home.path}?", err=True)
+    ):
+        raise ConfigurationError(
+            f"nothing removed: `sandbox reset --yes` removes {home.path}'s data"
+        )
+    stack.down(home)
+    if home.path.exists():
+        with stack.work_lock(home):
+            for folder in (home.services, home.lake, home.logs):
+                shutil.rmtree(folder, ignore_errors=True)
+            # Spark opens the catalogue's file, but makes no folder for it.
+            home.lake.mkdir()
+            home.env_file.unlink(missing_ok=True)
+    tell(f"removed services' data, lake and logs of {home.path}")
+
+
+@app.command()
+def env() -> None:
+    """Print the exports for other programs: `eval "$(sandbox env)"`."""
+    for name, value in load_home().environment().items():
+        print(f"export {name}={shlex.quote(value)}")
+
+
+@app.command()
+def doctor() -> None:
+    """Check everything that Millrace needs and say how to mend it. Exit 1 when a check fails."""
+    failed = 0
+    for finding in examine():
+        failed += not finding.good
+        mark = ("ok    ", "green") if finding.good else ("FAILED", "bold red")
+        out.print(f"[{mark[1]}]{mark[0]}[/] ", end="")
+        tell(f"{finding.name}: {finding.text}")
+    raise typer.Exit(1 if failed else 0)
+
+
+@app.command(name="parts")
+def parts_command(
+    component: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[COMPONENT]...", help="spark, kafka, registry; default all."
+        ),
+    ] = None,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check", help="Compare every byte; fetch again what is damaged."
+        ),
+    ] = False,
+) -> None:
+    """Fetch the Java parts into the user's cache, once; they are used offline afterwards."""
+    names = component or list(parts.components())
+    if check:
+        for name in names:
+            if parts.damaged(name):
+                say(f"{name} is damaged: fetching it again", style="yellow")
+                parts.remove(name)
+    parts.fetch(names)
+    for name in names:
+        tell(f"{name}: {parts.component_folder(name)}")
+
+
+@app.command()
+def sql(
+    statement: Annotated[
+        str, typer.Argument(help='One statement; "-" reads standard input.')
+    ],
+    output: Annotated[
+        Format, typer.Option("--format", help="How the rows are written.")
+    ] = (Format.TABLE),
+) -> None:
+    """Run Spark SQL on the lake. Only the result goes to standard output.
+
+    Write such as:
+
+        sandbox sql "show tables in marts"
+        sandbox sql --format csv "select * from marts.rpt_region_sales" > regions.csv
+    """
+    text = sys.stdin.read() if statement == "-" else statement
+    run_query(load_home(), text, output, sys.stdout)
+
+
+_STYLES = {
+    State.STOPPED: "dim",
+    State.STARTING: "yellow",
+    State.READY: "",
+    State.DIED: "bold red",
+}
+
+
+def _line(found: Status) -> str:
+    name = found.service.name
+    if found.state in (State.STOPPED, State.DIED) or found.record is None:
+        return name
+    port = found.record.ports[found.service.ports[0]]
+    return f"{name:<10}127.0.0.1:{port}  pid {found.record.pid}  log {found.record.log}"
+
+
+def _with_port_options(home: Home, options: list[str]) -> Home:
+    """The home with what ``--port NAME=N`` asks for."""
+    chosen: dict[str, int] = {}
+    for option in options:
+        name, equals, number = option.partition("=")
+        if not equals or not number.isdigit():
+            raise ConfigurationError(f"--port {option}: write it as kafka=29092")
+        chosen[name] = int(number)
+    return with_ports(home, chosen_ports(home) | chosen) if chosen else home
+
+
+def _terminate(_signal: int, _frame: FrameType | None) -> None:
+    """End by an exception, so that what was started is stopped."""
+    raise SystemExit(143)
+
+
+def main() -> None:
+    """The entry point: errors as one line, exit codes as documented."""
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        app()
+    except MillraceError as error:
+        err.print("[bold red]error:[/] ", end="")
+        say(str(error))
+        sys.exit(error.exit_code)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,188 @@
+"""Run the Ivy that PySpark brings, and show what it does."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import threading
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TextIO
+
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+)
+
+from sandbox.ui import err, say
+from spark_ingest.errors import ConfigurationError, MillraceError, ServiceUnavailable
+from spark_ingest.preflight import java_program, pyspark_folder
+
+ATTEMPTS = 2
+PLAIN_INTERVAL_SECONDS = 5.0
+
+_NETWORK = re.compile(
+    r"\w*(?:UnknownHost|Connect|NoRouteToHost|SocketTimeout|Socket|SSL\w*)Exception"
+    r"|Network is unreachable|Server access error",
+    re.IGNORECASE,
+)
+_UNRESOLVED = re.compile(r"::\s+(\S+#\S+;\S+): (.+?)\s*$", re.MULTILINE)
+_FAILED = re.compile(r"\[FAILED\s*\]\s+(\S+?)(?:!|:)(.*)$", re.MULTILINE)
+
+
+class _Count:
+    """What Ivy has said so far; written by the reading thread, read by the showing one."""
+
+    def __init__(self) -> None:
+        self.found = 0
+        self.fetched = 0
+
+    def read(self, lines: Iterable[str], log: TextIO) -> None:
+        for line in lines:
+            log.write(line)
+            if line.startswith("\tfound "):
+                self.found += 1
+            elif "[SUCCESSFUL ]" in line:
+                self.fetched += 1
+
+
+def run_ivy(
+    names: list[str], ivy_file: Path, settings: Path, cache: Path, into: Path, log: Path
+) -> None:
+    """Resolve and fetch the named configurations into ``into/<name>/``.
+
+    Args:
+        names: Configurations of the Ivy file.
+        ivy_file: The module with the coordinates.
+        settings: Ivy's settings: the repositories.
+        cache: Ivy's own cache; finished artifacts are taken from it.
+        into: The folder for the files.
+        log: Gets all that Ivy prints.
+
+    Raises:
+        ConfigurationError: The disk is full, or this Python has no Ivy.
+        ServiceUnavailable: The repository cannot be reached or lacks something.
+    """
+    jars = sorted((pyspark_folder() / "jars").glob("ivy-*.jar"))
+    if not jars:
+        raise ConfigurationError(
+            f"no ivy-*.jar in {pyspark_folder()}/jars: run `make install`"
+        )
+    # fmt: off
+    command = [
+        str(java_program()), "-Xmx512m", "-jar", str(jars[-1]),
+        "-settings", str(settings), "-ivy", str(ivy_file), "-cache", str(cache),
+        "-confs", *names,
+        "-retrieve", f"{into}/[conf]/[artifact]-[revision].[ext]",
+    ]
+    # fmt: on
+    say(f"Fetching {', '.join(names)} from Maven Central, once")
+    for attempt in range(1, ATTEMPTS + 1):
+        if _run(command, cache, log) == 0:
+            return
+        failure = _explain(log)
+        if attempt == ATTEMPTS or not isinstance(failure, ServiceUnavailable):
+            raise failure
+        say(f"{failure}; trying again")
+
+
+def _run(command: list[str], cache: Path, log: Path) -> int:
+    count = _Count()
+    with log.open("w") as written:
+        process = subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
+        reader = threading.Thread(target=count.read, args=(process.stdout, written))
+        reader.start()
+        try:
+            _show(process, count, cache)
+        finally:
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+            reader.join()
+    return process.returncode
+
+
+def _show(process: subprocess.Popen[str], count: _Count, cache: Path) -> None:
+    """A bar on a terminal, a line now and then elsewhere, until Ivy ends."""
+    before = _megabytes(cache)
+    if not err.is_terminal:
+        last = time.monotonic()
+        while _runs(process):
+            if time.monotonic() - last >= PLAIN_INTERVAL_SECONDS:
+                last = time.monotonic()
+                say(f"  {_state(count)}, {_megabytes(cache) - before:.0f} MB")
+        say(f"  {count.fetched} files fetched, {_megabytes(cache) - before:.0f} MB")
+        return
+    columns = (
+        TextColumn("  {task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("files, {task.fields[megabytes]:.0f} MB"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=err) as progress:
+        task = progress.add_task("resolving", total=None, megabytes=0.0)
+        while _runs(process):
+            progress.update(
+                task,
+                description="fetching" if count.fetched else "resolving",
+                # Until the first file arrives Ivy is still finding out what it needs.
+                total=count.found if count.fetched else None,
+                completed=count.fetched or count.found,
+                megabytes=_megabytes(cache) - before,
+            )
+        progress.update(task, total=count.fetched or 1, completed=count.fetched or 1)
+
+
+def _runs(process: subprocess.Popen[str]) -> bool:
+    try:
+        process.wait(timeout=0.25)
+    except subprocess.TimeoutExpired:
+        return True
+    return False
+
+
+def _state(count: _Count) -> str:
+    return (
+        f"{count.fetched} files"
+        if count.fetched
+        else f"resolving, {count.found} modules"
+    )
+
+
+def _megabytes(folder: Path) -> float:
+    total = 0
+    for path in folder.rglob("*"):
+        try:
+            total += path.stat().st_size
+        except OSError:  # Ivy renames a finished .part file
+            continue
+    return total / 1e6
+
+
+def _explain(log: Path) -> MillraceError:
+    """Ivy's failure as one line."""
+    text = log.read_text(errors="replace")
+    if "No space left on device" in text:
+        return ConfigurationError(
+            "the disk is full: make room and run it again; it goes on where it stopped"
+        )
+    network = _NETWORK.search(text)
+    if network:
+        return ServiceUnavailable(
+            f"Maven Central cannot be reached ({network[0]}): check the network and run it"
+            f" again; it goes on where it stopped (log: {log})"
+        )
+    lacking = _UNRESOLVED.search(text) or _FAILED.search(text)
+    what = f"{lacking[1]}: {lacking[2].strip()}" if lacking else "Ivy failed"
+    return ServiceUnavailable(f"{what}; the log is {log}")

@@ -1,0 +1,231 @@
+"""Supervised background processes: started once, known again, stopped whole.
+
+A process is recorded in ``<services>/<name>/process.json`` and counts as ours only while
+the pid, its start time and its command agree with the record, so that a reused pid is
+never taken for it, nor ended.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import psutil
+
+MARK = "MILLRACE_SERVICE"
+TAIL_LINES = 15
+GRACE_SECONDS = 30.0
+_LOG_LIMIT_BYTES = 20_000_000
+
+
+@dataclass(frozen=True)
+class ProcessRecord:
+    """What is written down about a started process.
+
+    Attributes:
+        name: The service.
+        pid: Its process id, also the id of its process group and session.
+        created: Its start time, in seconds since 1970, as the system tells it.
+        command: Program and arguments.
+        ports: TCP port on 127.0.0.1 by listener name.
+        log: The file that gets its output.
+        log_start: Byte of the log at which this run's output begins.
+    """
+
+    name: str
+    pid: int
+    created: float
+    command: list[str]
+    ports: dict[str, int]
+    log: str
+    log_start: int
+
+
+def start(
+    name: str,
+    command: list[str],
+    folder: Path,
+    log: Path,
+    ports: Mapping[str, int],
+    mark: str,
+) -> ProcessRecord:
+    """Start a program in its own session, its output appended to a log, and record it.
+
+    Args:
+        name: The service.
+        command: Program and arguments.
+        folder: The service's folder: working directory and place of the record.
+        log: The file for standard output and error.
+        ports: What it will listen on.
+        mark: Put into its environment as ``MILLRACE_SERVICE``: tells a person who finds
+            the process which sandbox it belongs to.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    log.parent.mkdir(parents=True, exist_ok=True)
+    if log.exists() and log.stat().st_size > _LOG_LIMIT_BYTES:
+        log.replace(log.with_suffix(".log.1"))
+    with log.open("ab") as output:
+        log_start = output.tell()
+        process = subprocess.Popen(
+            command,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            env={**os.environ, MARK: mark},
+        )
+    try:
+        created = psutil.Process(process.pid).create_time()
+        record = ProcessRecord(
+            name, process.pid, created, command, dict(ports), str(log), log_start
+        )
+        _write(folder, record)
+    except BaseException:  # an unrecorded process would be nobody's
+        os.killpg(process.pid, signal.SIGKILL)
+        raise
+    # Popen would warn when it is collected while its process lives, which is what we want.
+    process.returncode = 0
+    return record
+
+
+def read_record(folder: Path) -> ProcessRecord | None:
+    """The record of the service in that folder, whether its process lives or not."""
+    try:
+        return ProcessRecord(**json.loads((folder / "process.json").read_text()))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def is_alive(record: ProcessRecord) -> bool:
+    """Whether the recorded process runs, and not another that got its pid."""
+    try:
+        process = psutil.Process(record.pid)
+        if process.status() == psutil.STATUS_ZOMBIE:
+            _reap(record.pid)
+            return False
+        # A stepping clock moves the start time that the system tells, never the command.
+        return (
+            abs(process.create_time() - record.created) < 2
+            or process.cmdline() == record.command
+        )
+    except psutil.Error:
+        return False
+
+
+def stop(folder: Path, grace: float = GRACE_SECONDS) -> bool:
+    """End the recorded process and its group: politely, then by force; forget the record.
+
+    Args:
+        folder: The service's folder.
+        grace: Seconds it has to end by itself.
+
+    Returns:
+        Whether there was a process to end.
+    """
+    record = read_record(folder)
+    alive = record is not None and is_alive(record)
+    if record is not None and alive:
+        _signal_group(record.pid, signal.SIGTERM)
+        if not _wait_until_gone(record, grace):
+            _signal_group(record.pid, signal.SIGKILL)
+            _wait_until_gone(record, 10)
+    (folder / "process.json").unlink(missing_ok=True)
+    return alive
+
+
+def tail(record: ProcessRecord, lines: int = TAIL_LINES) -> list[str]:
+    """The last lines that this run wrote to its log."""
+    try:
+        with Path(record.log).open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(record.log_start, size - 64_000))
+            text = file.read().decode(errors="replace")
+    except OSError:
+        return []
+    return text.splitlines()[-lines:]
+
+
+def port_is_free(port: int) -> bool:
+    """Whether a server could listen on 127.0.0.1 at this port now."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def accepts(port: int) -> bool:
+    """Whether something on 127.0.0.1 takes a connection at this port."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.settimeout(1)
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def port_holder(port: int) -> str:
+    """Who listens on the port, for a person: pid and name, and which sandbox it is of."""
+    try:
+        connections = psutil.net_connections("tcp")
+    except psutil.AccessDenied:  # macOS tells only root
+        connections = []
+    for connection in connections:
+        address = connection.laddr
+        if (
+            connection.status != psutil.CONN_LISTEN
+            or not address
+            or address.port != port
+        ):
+            continue
+        if connection.pid is None:
+            return "a program of another user"
+        return _describe(connection.pid)
+    return "another program"
+
+
+def _describe(pid: int) -> str:
+    try:
+        process = psutil.Process(pid)
+        name = f"pid {pid} ({process.name()})"
+        mark = process.environ().get(MARK)
+    except psutil.Error:
+        return f"pid {pid}"
+    if mark is None:
+        return name
+    service, _, home = mark.partition(" ")
+    return f"{name}, the {service} of the sandbox in {home}"
+
+
+def _write(folder: Path, record: ProcessRecord) -> None:
+    new = folder / "process.json.new"
+    new.write_text(json.dumps(asdict(record), indent=1) + "\n")
+    new.replace(folder / "process.json")
+
+
+def _signal_group(group: int, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(group, number)
+
+
+def _wait_until_gone(record: ProcessRecord, seconds: float) -> bool:
+    deadline = time.monotonic() + seconds
+    while is_alive(record):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def _reap(pid: int) -> None:
+    """Collect a dead child of this very process; another's is not ours to collect."""
+    with suppress(ChildProcessError):
+        os.waitpid(pid, os.WNOHANG)

@@ -1,0 +1,222 @@
+"""Kafka in KRaft mode: broker and controller in one process."""
+
+from __future__ import annotations
+
+import base64
+import logging
+import shutil
+import subprocess
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sandbox.parts import component_folder
+from sandbox.process import accepts
+from sandbox.services.service import Service
+from sandbox.settings import Home
+from spark_ingest.errors import ConfigurationError, MillraceError, ServiceUnavailable
+from spark_ingest.preflight import java_program
+
+if TYPE_CHECKING:
+    from confluent_kafka.admin import AdminClient
+
+# One broker: no internal topic can have a second replica, and few partitions start faster.
+_INTERNAL_TOPICS = (
+    "offsets.topic",
+    "transaction.state.log",
+    "share.coordinator.state.topic",
+)
+_LOGGING = {
+    "defaultLogLevel": "info",
+    "showDateTime": "true",
+    "dateTimeFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSXXX",
+    "logFile": "System.out",
+    # Hundreds of lines of configuration at each start.
+    "log.org.apache.kafka.common.config.AbstractConfig": "warn",
+}
+
+
+def admin(home: Home) -> AdminClient:
+    """A client for the sandbox's broker that keeps its complaints to itself."""
+    from confluent_kafka.admin import AdminClient
+
+    quiet = logging.getLogger("sandbox.kafka")
+    quiet.addHandler(logging.NullHandler())
+    quiet.propagate = False
+    return AdminClient(
+        {"bootstrap.servers": home.bootstrap_servers, "socket.timeout.ms": 5000},
+        logger=quiet,
+    )
+
+
+def _folder(home: Home) -> Path:
+    return KAFKA.folder(home)
+
+
+def _properties(home: Home, data: Path) -> str:
+    broker, controller = home.ports["kafka"], home.ports["kafka-controller"]
+    settings = {
+        "process.roles": "broker,controller",
+        "node.id": "1",
+        "controller.quorum.bootstrap.servers": f"127.0.0.1:{controller}",
+        "listeners": f"PLAINTEXT://127.0.0.1:{broker},CONTROLLER://127.0.0.1:{controller}",
+        "advertised.listeners": (
+            f"PLAINTEXT://127.0.0.1:{broker},CONTROLLER://127.0.0.1:{controller}"
+        ),
+        "controller.listener.names": "CONTROLLER",
+        "inter.broker.listener.name": "PLAINTEXT",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "log.dirs": str(data),
+        "num.partitions": "4",
+        "auto.create.topics.enable": "false",
+        "group.initial.rebalance.delay.ms": "0",
+    }
+    for topic in _INTERNAL_TOPICS:
+        settings[f"{topic}.replication.factor"] = "1"
+        settings[f"{topic}.num.partitions"] = "4"
+        if topic != "offsets.topic":
+            settings[f"{topic}.min.isr"] = "1"
+    lines = [f"{key}={value}" for key, value in settings.items()]
+    return "\n".join(["# Written by `sandbox up`.", *lines]) + "\n"
+
+
+def _java(main: str, *arguments: str, heap: str) -> list[str]:
+    return [
+        str(java_program()),
+        f"-Xmx{heap}",
+        "-XX:+ExitOnOutOfMemoryError",
+        "-Duser.timezone=UTC",
+        *(f"-Dorg.slf4j.simpleLogger.{key}={value}" for key, value in _LOGGING.items()),
+        "-cp",
+        f"{component_folder('kafka')}/*",
+        main,
+        *arguments,
+    ]
+
+
+def _prepare(home: Home) -> None:
+    folder = _folder(home)
+    if "," in str(folder):
+        raise ConfigurationError(
+            f"SANDBOX_HOME is {home.path}: Kafka takes no comma in the path of its data"
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    data = folder / "data"
+    (folder / "server.properties").write_text(_properties(home, data))
+    if not (data / "meta.properties").exists():
+        _format(home, data)
+
+
+def _format(home: Home, data: Path) -> None:
+    """Make the data folder in one step: a killed format leaves nothing half made."""
+    new = data.with_name("data.new")
+    shutil.rmtree(new, ignore_errors=True)
+    shutil.rmtree(data, ignore_errors=True)
+    file = data.with_name("format.properties")
+    file.write_text(_properties(home, new))
+    arguments = ["format", "--standalone", "-t", _cluster_id(), "-c", str(file)]
+    done = subprocess.run(
+        _java("kafka.tools.StorageTool", *arguments, heap="128m"),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        lines = (done.stdout + done.stderr).strip().splitlines() or ["it says nothing"]
+        raise MillraceError(f"Kafka cannot format {data}: {lines[-1]}")
+    file.unlink()
+    new.rename(data)
+
+
+def _cluster_id() -> str:
+    """A Kafka UUID: 16 bytes in URL-safe Base64, which may not begin like an option."""
+    text = "-"
+    while text.startswith("-"):
+        text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+    return text
+
+
+def _command(home: Home) -> list[str]:
+    return _java("kafka.Kafka", str(_folder(home) / "server.properties"), heap="512m")
+
+
+def _own_cluster_id(home: Home) -> str | None:
+    try:
+        lines = (_folder(home) / "data" / "meta.properties").read_text().splitlines()
+    except OSError:
+        return None
+    return dict(line.split("=", 1) for line in lines if "=" in line).get("cluster.id")
+
+
+def _is_ready(home: Home) -> bool:
+    """Whether a broker answers for itself, and whether it is the one with our data."""
+    if not accepts(home.ports["kafka"]):
+        return False
+    from confluent_kafka import KafkaException
+
+    try:
+        metadata = admin(home).list_topics(timeout=5)
+    except KafkaException:
+        return False
+    return bool(metadata.brokers) and metadata.cluster_id == _own_cluster_id(home)
+
+
+def missing_topics(home: Home) -> list[str]:
+    """Topics of the streams that the broker does not have.
+
+    Raises:
+        ServiceUnavailable: The broker does not answer.
+    """
+    from confluent_kafka import KafkaException
+
+    from sandbox.streams import STREAMS
+
+    try:
+        present = admin(home).list_topics(timeout=10).topics
+    except KafkaException as error:
+        raise ServiceUnavailable(
+            f"the Kafka broker at {home.bootstrap_servers} does not answer: `sandbox up`"
+        ) from error
+    return sorted({stream.topic for stream in STREAMS.values()} - set(present))
+
+
+def _settle(home: Home) -> list[str]:
+    """Create the streams' topics that are not there."""
+    from confluent_kafka import KafkaError, KafkaException
+    from confluent_kafka.cimpl import NewTopic
+
+    from sandbox.streams import STREAMS
+
+    absent = set(missing_topics(home))
+    if not absent:
+        return []
+    # Replayed events may be years old: with the default retention they would be gone in minutes.
+    config = {"retention.ms": "-1", "cleanup.policy": "delete"}
+    topics = [
+        NewTopic(stream.topic, stream.partitions, replication_factor=1, config=config)
+        for stream in STREAMS.values()
+        if stream.topic in absent
+    ]
+    client = admin(home)  # must outlive its futures
+    for topic, future in client.create_topics(topics, operation_timeout=30).items():
+        try:
+            future.result()
+        except KafkaException as error:
+            reason = error.args[0]
+            if reason.code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                raise MillraceError(
+                    f"Kafka cannot create {topic}: {reason.str()}"
+                ) from error
+    return [f"topic {topic}" for topic in sorted(absent)]
+
+
+KAFKA = Service(
+    name="kafka",
+    title="Kafka broker and controller",
+    parts=("kafka",),
+    ports=("kafka", "kafka-controller"),
+    prepare=_prepare,
+    command=_command,
+    is_ready=_is_ready,
+    settle=_settle,
+)

@@ -1,0 +1,49 @@
+"""What the sandbox must know of a service to run it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from sandbox.settings import Home
+
+
+@dataclass(frozen=True)
+class Service:
+    """A server that the sandbox starts, asks and stops.
+
+    Attributes:
+        name: Its name on the command line.
+        title: What it is, for a person.
+        parts: The components it is made of (configurations of ``ivy.xml``).
+        ports: Names of its listeners; the first is the one that clients use.
+        prepare: Makes its files and its data folder; called before every start, and
+            changes nothing that is there already.
+        command: The program and arguments that run it in the foreground.
+        is_ready: Asks the running service whether it works; quick, and never raises.
+        settle: Brings the ready service to the state that the sandbox promises
+            (topics, schemas); changes nothing when it is in that state. Returns a line
+            for each thing that it made.
+        timeout: Seconds until it must be ready.
+    """
+
+    name: str
+    title: str
+    parts: tuple[str, ...]
+    ports: tuple[str, ...]
+    prepare: Callable[[Home], None]
+    command: Callable[[Home], list[str]]
+    is_ready: Callable[[Home], bool]
+    settle: Callable[[Home], list[str]]
+    timeout: float = 90.0
+
+    def folder(self, home: Home) -> Path:
+        """Its data, configuration and process record."""
+        return home.services / self.name
+
+    def log(self, home: Home) -> Path:
+        return home.logs / f"{self.name}.log"
+
+    def address(self, home: Home) -> str:
+        return f"127.0.0.1:{home.ports[self.ports[0]]}"

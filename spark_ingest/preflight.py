@@ -1,0 +1,177 @@
+"""What must hold before a JVM starts: the right Java, this environment's Spark, room.
+
+Each check costs less than a second and raises one line with the fix, where the failure
+that it prevents would be a page of Java stack trace.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from importlib.util import find_spec
+from pathlib import Path
+
+from spark_ingest.errors import ConfigurationError
+
+SUPPORTED_JAVA = (17, 21)
+MIN_FREE_VARIABLE = "MILLRACE_MIN_FREE_MB"
+MIN_FREE_MB = 1024
+
+_VERSION = re.compile(r'version "(\d+)(?:\.(\d+))?')
+_NEEDED = "Millrace needs a JDK " + " or ".join(
+    str(version) for version in SUPPORTED_JAVA
+)
+
+
+def java_program() -> Path:
+    """The ``java`` that Spark and the sandbox start: of ``JAVA_HOME``, else on ``PATH``.
+
+    Raises:
+        ConfigurationError: There is none.
+    """
+    java_home = os.environ.get("JAVA_HOME")
+    if java_home:
+        program = Path(java_home) / "bin" / "java"
+        if not os.access(program, os.X_OK):
+            raise ConfigurationError(
+                f"JAVA_HOME is {java_home}, which has no bin/java; {_advice()}"
+            )
+        return program
+    found = shutil.which("java")
+    if found is None:
+        raise ConfigurationError(f"no java on PATH and no JAVA_HOME; {_advice()}")
+    return Path(found)
+
+
+def check_java() -> int:
+    """Start ``java -version`` and compare.
+
+    Returns:
+        The feature version, one of ``SUPPORTED_JAVA``.
+
+    Raises:
+        ConfigurationError: No Java, one that does not start, or another version.
+    """
+    program = java_program()
+    try:
+        answer = subprocess.run(
+            [str(program), "-version"],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ConfigurationError(
+            f"{program} does not start ({error}); {_advice()}"
+        ) from error
+    match = _VERSION.search(answer.stderr + answer.stdout)
+    if match is None:
+        raise ConfigurationError(f"{program} -version names no version; {_advice()}")
+    # Java 8 and before call themselves 1.8.
+    version = int(match[2] or 0) if match[1] == "1" else int(match[1])
+    if version not in SUPPORTED_JAVA:
+        raise ConfigurationError(f"{program} is Java {version}; {_advice()}")
+    return version
+
+
+def pyspark_folder() -> Path:
+    """The folder of this Python's pyspark, which is also its Spark home.
+
+    Raises:
+        ConfigurationError: pyspark is not installed.
+    """
+    spec = find_spec("pyspark")
+    if spec is None or spec.origin is None:
+        raise ConfigurationError(
+            "pyspark is not installed in this Python; run `make install` and activate .venv"
+        )
+    return Path(spec.origin).parent
+
+
+def check_spark_home() -> None:
+    """Refuse a ``SPARK_HOME`` that is not this environment's pyspark.
+
+    pyspark would start that Spark's JVM instead of its own: another version, and
+    another lake.
+
+    Raises:
+        ConfigurationError: ``SPARK_HOME`` is set and names another Spark.
+    """
+    spark_home = os.environ.get("SPARK_HOME")
+    if not spark_home:
+        return
+    own = pyspark_folder()
+    if Path(spark_home).resolve() != own.resolve():
+        raise ConfigurationError(
+            f"SPARK_HOME is {spark_home}, not this environment's Spark ({own}): unset SPARK_HOME"
+        )
+
+
+def check_disk(folder: Path) -> int:
+    """Refuse to start where the disk is nearly full.
+
+    Args:
+        folder: Where data will be written; it need not exist yet.
+
+    Returns:
+        The free space, in bytes.
+
+    Raises:
+        ConfigurationError: Less is free than ``MILLRACE_MIN_FREE_MB`` says (1024).
+    """
+    limit = os.environ.get(MIN_FREE_VARIABLE) or str(MIN_FREE_MB)
+    if not limit.isdigit():
+        raise ConfigurationError(
+            f"{MIN_FREE_VARIABLE} is {limit!r}: it must be a number of MB"
+        )
+    existing = folder.absolute()
+    while not existing.exists():
+        existing = existing.parent
+    free = shutil.disk_usage(existing).free
+    if free < int(limit) * 1024**2:
+        raise ConfigurationError(
+            f"only {free // 1024**2} MB are free where {folder} is, {limit} are needed:"
+            f" make room (or set {MIN_FREE_VARIABLE})"
+        )
+    return free
+
+
+def check_spark() -> None:
+    """All that must hold before a Spark session is made: Java and ``SPARK_HOME``."""
+    check_java()
+    check_spark_home()
+
+
+def _advice() -> str:
+    """The fix; where a fitting JDK is installed, it names that one."""
+    for home in _installed_jdks():
+        return f"{_NEEDED}: export JAVA_HOME={home}"
+    return f"{_NEEDED}: install one (Debian: apt install openjdk-17-jdk-headless) or set JAVA_HOME"
+
+
+def _installed_jdks() -> list[Path]:
+    """Fitting JDKs in the usual places, by the ``release`` file that each carries."""
+    places = (
+        (Path("/usr/lib/jvm"), "*"),
+        (Path("/Library/Java/JavaVirtualMachines"), "*/Contents/Home"),
+        (Path.home() / ".sdkman/candidates/java", "*"),
+    )
+    homes = [home for place, pattern in places for home in sorted(place.glob(pattern))]
+    return [
+        home
+        for home in homes
+        if _release(home) in SUPPORTED_JAVA and (home / "bin/java").exists()
+    ]
+
+
+def _release(home: Path) -> int | None:
+    try:
+        match = re.search(
+            r'^JAVA_VERSION="(\d+)', (home / "release").read_text(), re.MULTILINE
+        )
+    except OSError:
+        return None
+    return int(match[1]) if match else None
