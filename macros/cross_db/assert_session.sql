@@ -1,0 +1,38 @@
+{#- Stops a run whose session would give wrong results or write to another lake; called at
+    its start. Nothing to ask where the engine has no such settings. -#}
+{% macro assert_session() -%}
+    {%- if execute -%}
+        {{ adapter.dispatch("assert_session")() }}
+    {%- endif -%}
+{%- endmacro %}
+
+{% macro default__assert_session() -%}
+{%- endmacro %}
+
+{% macro spark__assert_session() -%}
+    {%- set zone = run_query("set spark.sql.session.timeZone").rows[0][1] -%}
+    {%- if zone not in ["UTC", "Etc/UTC", "Z"] -%}
+        {{ exceptions.raise_compiler_error(
+            "spark.sql.session.timeZone is " ~ zone
+            ~ ": set it to UTC in spark-defaults.conf (`make install` writes ours)"
+        ) }}
+    {%- endif -%}
+    {%- set lake_of = run_query("set spark.millrace.home").rows[0][1] -%}
+    {%- set wanted = env_var("SANDBOX_HOME", "").rstrip("/") -%}
+    {#- A relative folder is known by its end: Jinja cannot ask where it is. -#}
+    {%- set is_ours = (
+        lake_of == wanted if wanted.startswith("/")
+        else lake_of.endswith("/" ~ wanted.removeprefix("./"))
+    ) -%}
+    {%- if wanted and lake_of != "<undefined>" and not is_ours -%}
+        {{ exceptions.raise_compiler_error(
+            "SANDBOX_HOME is " ~ wanted ~ " but Spark opens the lake of " ~ lake_of
+            ~ ": run `make install` or eval \"$(sandbox env)\""
+        ) }}
+    {%- endif -%}
+    {%- if target.name == "sandbox" and lake_of == "<undefined>" -%}
+        {{ exceptions.raise_compiler_error(
+            "this Spark has no settings of a sandbox: run `make install`"
+        ) }}
+    {%- endif -%}
+{%- endmacro %}

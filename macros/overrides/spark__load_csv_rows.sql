@@ -1,0 +1,38 @@
+{#- Mends seeds: the adapter pastes values into the statement as they are, so that an
+    apostrophe is a syntax error and a missing value becomes the text 'None'. Here every
+    value is an escaped literal, whatever the connection method. -#}
+{% macro spark__load_csv_rows(model, agate_table) %}
+    {%- set column_types = model["config"].get("column_types", {}) -%}
+    {%- set types = [] -%}
+    {%- for column in agate_table.column_names -%}
+        {%- do types.append(
+            column_types.get(column, adapter.convert_type(agate_table, loop.index0))
+        ) -%}
+    {%- endfor -%}
+    {%- set statements = [] -%}
+    {%- for chunk in agate_table.rows | batch(get_batch_size()) -%}
+        {%- set statement -%}
+            insert into {{ this.render() }} values
+            {% for row in chunk -%}
+                (
+                {%- for value in row -%}
+                    cast({{ seed_literal(value) }} as {{ types[loop.index0] }})
+                    {{- ", " if not loop.last }}
+                {%- endfor -%}
+                ){{ ",\n" if not loop.last }}
+            {%- endfor -%}
+        {%- endset -%}
+        {%- do adapter.add_query(statement, abridge_sql_log=True) -%}
+        {%- do statements.append(statement) -%}
+    {%- endfor -%}
+    {#- What dbt shows as the seed's compiled code; a seed without rows has none. -#}
+    {{ return(statements[0] if statements else "") }}
+{% endmacro %}
+
+{% macro seed_literal(value) -%}
+    {%- if value is none -%}
+        null
+    {%- else -%}
+        '{{ value | string | replace("\\", "\\\\") | replace("'", "\\'") }}'
+    {%- endif -%}
+{%- endmacro %}
