@@ -6,8 +6,10 @@ import ast
 import os
 import re
 import subprocess
+import sys
 import tomllib
 import xml.etree.ElementTree as ET
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -117,6 +119,20 @@ def program(folder: Path, name: str, script: str) -> Path:
     path.write_text(f"#!/bin/sh\n{script}\n")
     path.chmod(0o755)
     return path
+
+
+def imports_of(package: str) -> list[tuple[str, str]]:
+    """Every absolute import of a package's files: the file and the module's full name."""
+    found = []
+    for path, text in texts(".py").items():
+        if not path.startswith(f"{package}/"):
+            continue
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ImportFrom) and not node.level:
+                found.append((path, node.module or ""))
+            elif isinstance(node, ast.Import):
+                found += [(path, alias.name) for alias in node.names]
+    return found
 
 
 def test_plain_make_lists_every_documented_target(tmp_path: Path) -> None:
@@ -267,17 +283,54 @@ def test_no_check_is_silenced_and_nothing_is_left_to_do() -> None:
 
 
 def test_engine_never_imports_the_sandbox() -> None:
-    imports = []
-    for path, text in texts(".py").items():
-        if not path.startswith("spark_ingest/"):
-            continue
-        for node in ast.walk(ast.parse(text)):
-            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-            if isinstance(node, ast.Import):
-                names = [alias.name for alias in node.names]
-            imports += [(path, name) for name in names]
+    imports = imports_of("spark_ingest")
     assert len(imports) > 10
     assert [found for found in imports if found[1].split(".")[0] == "sandbox"] == []
+
+
+@pytest.mark.parametrize(
+    ("package", "extras"),
+    [("spark_ingest", set()), ("sandbox", {"sandbox", "dbt"})],
+)
+def test_packages_declare_what_they_import(package: str, extras: set[str]) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = [*project["dependencies"]]
+    for extra in extras:
+        wanted += project["optional-dependencies"][extra]
+    declared = {canonicalize_name(Requirement(line).name) for line in wanted}
+    # PySpark pins its py4j itself.
+    declared.add(canonicalize_name("py4j"))
+    providers = packages_distributions()
+    undeclared = set()
+    for path, name in imports_of(package):
+        top = name.split(".")[0]
+        known = top in sys.stdlib_module_names or top in {"spark_ingest", "sandbox"}
+        names = {canonicalize_name(dist) for dist in providers.get(top, [])}
+        if not known and not names & declared:
+            undeclared.add((path, top))
+    assert undeclared == set()
+
+
+@pytest.mark.parametrize("package", ["spark_ingest", "sandbox"])
+def test_architecture_names_every_module(package: str) -> None:
+    document = (ROOT / "docs/architecture.md").read_text()
+    rooms = {
+        path.stem if path.parent == ROOT / package else path.parent.name
+        for path in tracked()
+        if path.suffix == ".py"
+        and path.is_relative_to(ROOT / package)
+        and path.stem != "__init__"
+    }
+    assert len(rooms) > 10
+    # A folder stands with a slash; below streams/ each source has its own.
+    unnamed = {
+        room
+        for room in rooms
+        if f"`{room}`" not in document and f"`{room}/" not in document
+    }
+    assert (
+        unnamed - {path.name for path in (ROOT / "sandbox/streams").iterdir()} == set()
+    )
 
 
 def test_python_files_stay_small() -> None:
