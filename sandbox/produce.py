@@ -25,6 +25,7 @@ from spark_ingest.errors import ConfigurationError
 app = typer.Typer(
     help="Send made-up events to a stream: seeded, late and broken ones on request.",
     no_args_is_help=True,
+    rich_markup_mode="markdown",
 )
 
 DEFAULT_COUNT = 10_000
@@ -108,18 +109,20 @@ def pagila(
 ) -> None:
     """Sales of the Pagila shops, to topic pagila.sales.avro, keyed by customer.
 
-    The same --seed, --first-id, --start, --span, --count and shares give the same records:
-    the same bytes, keys, timestamps and order, and the same partitions as long as the
-    registry has the schemas under the same ids (a key's bytes begin with its schema id).
+    The same seed, first id, start, span, count and shares give the same records: bytes,
+    keys, timestamps and order, and the same partitions as long as the registry has the
+    schemas under the same ids (a key's bytes begin with its schema's id).
 
-    The Kafka timestamp is when a record arrives: 0.05 to 2 s after its event, more for
-    late ones. Of N records exactly round(N × share) are late and broken.
+    The Kafka timestamp is when a record arrives: 0.05 to 2 s after its event, later for
+    late ones. Of N records exactly round(N * share) are late and broken. Examples:
 
-    \b
-    sandbox produce pagila                                  10,000 sales of the last 2 hours
-    sandbox produce pagila --rate 50/s                      a live stream, until Ctrl-C
-    sandbox produce pagila --late 0.05 --bad 0.01 --json    with trouble, counted by kind
-    sandbox produce pagila --count 600 --seed 7 --first-id 1 --start 2026-01-05T09:00Z
+        sandbox produce pagila                        10,000 sales of the last 2 hours
+        sandbox produce pagila --rate 50/s            a live stream, until Ctrl-C
+        sandbox produce pagila --late 0.05 --bad 0.01 --json
+        sandbox produce pagila --count 600 --first-id 1 --start 2026-01-05T09:00Z
+
+    Exit codes: 0 all sent, 1 some not delivered, 2 wrong use or no services, 130 stopped
+    by Ctrl-C before --count was reached.
     """
     stream = STREAMS["pagila.sales"]
     per_second = _rate(rate)

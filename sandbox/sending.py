@@ -153,6 +153,10 @@ class Outlet:
         except KafkaException as error:
             tally.reason = tally.reason or _reason(error)
             tally.refused += 1
+        except BaseException:
+            # Whatever made the records failed: those before it still arrive.
+            self._producer.flush(_FLUSH_SECONDS)
+            raise
         self._finish(tally)
         tally.seconds = time.monotonic() - began
         on_progress(tally.handed_over)

@@ -1,0 +1,197 @@
+"""Read a person's own CSV or JSON file row by row, each with the line it starts on."""
+
+from __future__ import annotations
+
+import csv
+import json
+import string
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from io import StringIO
+from pathlib import Path
+from typing import Any, NoReturn, TextIO
+
+from spark_ingest.errors import ConfigurationError
+
+# Which separator wins when several read the header equally well.
+_USUAL = ",;\t|:"
+# What may stand in a column's name is no separator.
+_NAME_CHARACTERS = frozenset(string.ascii_letters + string.digits + "_-.\"'")
+_SPELT = {"\\t": "\t", "tab": "\t"}
+_DECODER = json.JSONDecoder(parse_float=Decimal)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of a file.
+
+    Attributes:
+        line: Where it starts, from 1.
+        values: By column; text from CSV (None for an empty cell), anything from JSON.
+        fault: Why it is no row; ``values`` is empty then.
+    """
+
+    line: int
+    values: dict[str, Any]
+    fault: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A file's rows.
+
+    Attributes:
+        rows: Read as they are asked for.
+        columns: The CSV header; empty for JSON, where each object has its own names.
+    """
+
+    rows: Iterator[Row]
+    columns: Sequence[str]
+
+
+def read_table(
+    file: TextIO, name: str, fields: Sequence[str], delimiter: str | None = None
+) -> Table:
+    """Find out what a file is and start reading it.
+
+    JSON when its first character is ``[`` or ``{``: an array of objects, or objects one
+    after the other. Everything else is CSV with a header.
+
+    Args:
+        file: Text at its beginning, as ``open_text`` gives it.
+        name: What errors call the file.
+        fields: The names that the header should have some of: they tell the separator.
+        delimiter: The separator, when it shall not be found out.
+
+    Raises:
+        ConfigurationError: Empty file, no header, or a separator of several characters.
+    """
+    first = ""
+    while (character := file.read(1)) and not first:
+        first = character.strip()
+    file.seek(0)
+    if not first:
+        raise ConfigurationError(f"{name} is empty")
+    if delimiter is None and first in "[{":
+        return Table(_json_rows(file.read()), ())
+    return _csv_table(file, name, fields, delimiter)
+
+
+def open_text(path: Path) -> TextIO:
+    """Open a text file, with or without byte order mark; a pipe is read whole.
+
+    Raises:
+        ConfigurationError: It cannot be read.
+    """
+    try:
+        text = path.open(encoding="utf-8-sig", newline="")
+        if text.seekable():
+            return text
+        with text:
+            return StringIO(text.read(), newline="")
+    except UnicodeDecodeError as error:
+        not_utf8(str(path), error)
+    except OSError as error:
+        raise ConfigurationError(
+            f"{path} cannot be read: {error.strerror or error}"
+        ) from error
+
+
+def not_utf8(path: str, error: UnicodeDecodeError) -> NoReturn:
+    """Say that a file is in another encoding, and how to convert it."""
+    raise ConfigurationError(
+        f"{path} is not UTF-8 ({error.reason}); convert it, such as with"
+        " `iconv -f latin1 -t utf-8`"
+    ) from error
+
+
+def _csv_table(
+    file: TextIO, name: str, fields: Sequence[str], delimiter: str | None
+) -> Table:
+    while (header_line := file.readline()) and not header_line.strip():
+        pass
+    file.seek(0)
+    if delimiter is None:
+        separator = _separator(header_line, fields)
+    else:
+        separator = _SPELT.get(delimiter, delimiter)
+        if len(separator) != 1:
+            raise ConfigurationError(
+                f"--delimiter {delimiter!r} is not one character (tab is '\\t')"
+            )
+    reader = csv.reader(file, delimiter=separator, strict=True)
+    try:
+        header = next(cells for cells in reader if any(cells))
+    except (csv.Error, StopIteration) as error:
+        raise ConfigurationError(f"{name}: its header cannot be read") from error
+    columns = [column.strip() for column in header]
+    twice = [column for column in columns if columns.count(column) > 1]
+    if twice:
+        raise ConfigurationError(f"{name}: column {twice[0]!r} stands there twice")
+    return Table(_csv_rows(reader, columns), columns)
+
+
+def _csv_rows(reader: Any, columns: list[str]) -> Iterator[Row]:
+    while True:
+        line = reader.line_num + 1
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            yield Row(line, {}, f"is no CSV: {error}")
+            continue
+        if not cells:
+            continue
+        if len(cells) != len(columns):
+            yield Row(line, {}, f"has {len(cells)} cells, the header {len(columns)}")
+            continue
+        values = {name: cell or None for name, cell in zip(columns, cells, strict=True)}
+        yield Row(line, values)
+
+
+def _separator(header: str, fields: Sequence[str]) -> str:
+    """The character that splits a header into the most of the expected names."""
+    wanted = {name.lower() for name in fields}
+
+    def found(separator: str) -> tuple[int, int]:
+        cells = next(csv.reader([header.strip("\r\n")], delimiter=separator), [])
+        known = sum(cell.strip().lower() in wanted for cell in cells)
+        usual = len(_USUAL) - _USUAL.index(separator) if separator in _USUAL else 0
+        return known, usual
+
+    others = set(header.strip("\r\n")) - _NAME_CHARACTERS
+    candidates: list[str] = sorted({*_USUAL, *others})
+    return max(candidates, key=found)
+
+
+def _json_rows(text: str) -> Iterator[Row]:
+    """Objects of an array, or one after the other; a broken one ends at its line's end."""
+    at, line, counted = 0, 1, 0
+    in_array = text.lstrip().startswith("[")
+    if in_array:
+        at = text.index("[") + 1
+    while True:
+        while at < len(text) and (text[at].isspace() or (text[at] == "," and in_array)):
+            at += 1
+        line, counted = line + text.count("\n", counted, at), at
+        if at >= len(text):
+            if in_array:
+                yield Row(line, {}, "ends without the closing ] of the array")
+            return
+        if in_array and text[at] == "]":
+            return
+        try:
+            value, at = _DECODER.raw_decode(text, at)
+        except ValueError as error:
+            yield Row(line, {}, f"is no JSON: {error}")
+            end = text.find("\n", at)
+            at = len(text) if end < 0 else end
+            continue
+        if isinstance(value, dict):
+            yield Row(line, value)
+        else:
+            yield Row(
+                line, {}, f"is no JSON object but {json.dumps(value, default=str):.40}"
+            )
