@@ -1,0 +1,1 @@
+"""Land every Kafka record in a bronze Iceberg table, exactly once, or in quarantine."""

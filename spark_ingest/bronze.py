@@ -1,0 +1,171 @@
+"""The bronze contract: one append-only table per topic, every record a row.
+
+The value's fields come first, then the decoded key where the source declares one, then
+what Kafka and the ingest know of the record. A column once there is never dropped or
+renamed; a new field is a new column at the end.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    DataType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from spark_ingest.errors import ConfigurationError
+from spark_ingest.session import CATALOG, Jvm
+from spark_ingest.sources import Stream
+
+SCHEMA = "bronze"
+KEY = "_key"
+HEADERS = ArrayType(
+    StructType([StructField("key", StringType()), StructField("value", BinaryType())])
+)
+METADATA = StructType(
+    [
+        StructField("_kafka_key", BinaryType()),
+        StructField("_kafka_topic", StringType()),
+        StructField("_kafka_topic_id", StringType()),
+        StructField("_kafka_partition", IntegerType()),
+        StructField("_kafka_offset", LongType()),
+        StructField("_kafka_timestamp", TimestampType()),
+        StructField("_kafka_headers", HEADERS),
+        StructField("_schema_id", IntegerType()),
+        StructField("_is_tombstone", BooleanType()),
+        StructField("_ingested_at", TimestampType()),
+        StructField("_commit_id", LongType()),
+    ]
+)
+
+PROPERTIES = {
+    "format-version": "2",
+    # One task's rows go straight into files of their own: no shuffle before the write.
+    "write.distribution-mode": "none",
+    "write.spark.fanout.enabled": "true",
+    "write.parquet.compression-codec": "zstd",
+    "write.parquet.compression-level": "1",
+    # A commit every few seconds would otherwise keep metadata files for ever.
+    "write.metadata.delete-after-commit.enabled": "true",
+    "write.metadata.previous-versions-max": "20",
+    "commit.retry.num-retries": "20",
+}
+
+
+def exists(spark: SparkSession, table: str) -> bool:
+    """Whether the lake has this table."""
+    return spark.catalog.tableExists(f"{CATALOG}.{table}")
+
+
+def create_schema(spark: SparkSession) -> None:
+    """Make the bronze schema where it is missing."""
+    spark.sql(f"create namespace if not exists {CATALOG}.{SCHEMA}")
+
+
+def create_table(
+    spark: SparkSession,
+    table: str,
+    columns: StructType,
+    partitioned_by: str,
+    comments: dict[str, str] | None = None,
+    description: str = "",
+) -> bool:
+    """Make an Iceberg table with the contract's properties, unless it is there.
+
+    Args:
+        spark: A session on the lake.
+        table: ``schema.name``.
+        columns: Its columns; all nullable.
+        partitioned_by: Iceberg partition transforms, as SQL.
+        comments: Column comments by name.
+        description: The table's comment.
+
+    Returns:
+        Whether it was made.
+    """
+    if exists(spark, table):
+        return False
+    ddl = _with_comments(columns, comments or {}).toDDL()
+    properties = ", ".join(f"'{key}' = '{value}'" for key, value in PROPERTIES.items())
+    comment = description.replace("\\", "\\\\").replace("'", "\\'")
+    spark.sql(
+        f"create table if not exists {CATALOG}.{table} ({ddl}) using iceberg "
+        f"partitioned by ({partitioned_by}) comment '{comment}' tblproperties ({properties})"
+    )
+    return True
+
+
+def table_columns(stream: Stream, decoded: StructType) -> StructType:
+    """The columns of a stream's table by the contract.
+
+    Args:
+        stream: Whose table.
+        decoded: The value's fields and, where the source declares a key, ``_key``.
+
+    Raises:
+        ConfigurationError: A field of the value has the name of an ingest column.
+    """
+    taken = {name.lower() for name in METADATA.names}
+    for field in decoded.fields:
+        if field.name.lower() in taken:
+            raise ConfigurationError(
+                f"source {stream.name}: field {field.name} of topic {stream.topic} has the "
+                "name of an ingest column"
+            )
+    fields = [StructField(field.name, field.dataType) for field in decoded.fields]
+    return StructType([*fields, *METADATA.fields])
+
+
+def missing_columns(spark: SparkSession, table: str, wanted: StructType) -> list[str]:
+    """Columns of ``wanted`` that the table lacks, or has with another type."""
+    have = {f.name: f.dataType for f in spark.table(f"{CATALOG}.{table}").schema.fields}
+    return [
+        f.name for f in wanted.fields if _plain(have.get(f.name)) != _plain(f.dataType)
+    ]
+
+
+def evolve(jvm: Jvm, table: str, wanted: StructType) -> None:
+    """Add the columns that a table lacks and widen those that grew; nothing is dropped.
+
+    Raises:
+        ConfigurationError: A column's type cannot become the wanted one.
+    """
+    iceberg: Any = jvm.iceberg_table(table)
+    try:
+        iceberg.updateSchema().unionByNameWith(jvm.iceberg_schema(wanted)).commit()
+    except Py4JJavaError as error:
+        reason = str(error.java_exception.getMessage())
+        raise ConfigurationError(
+            f"{table} cannot take the topic's schema: {reason}"
+        ) from error
+
+
+def _with_comments(columns: StructType, comments: dict[str, str]) -> StructType:
+    return StructType(
+        [
+            StructField(
+                field.name,
+                field.dataType,
+                metadata={"comment": comments[field.name]}
+                if comments.get(field.name)
+                else None,
+            )
+            for field in columns.fields
+        ]
+    )
+
+
+def _plain(kind: DataType | None) -> str | None:
+    # simpleString leaves nullability out, which Iceberg may state differently.
+    return None if kind is None else kind.simpleString()

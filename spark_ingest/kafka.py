@@ -1,0 +1,198 @@
+"""What Kafka says: topics, their identity and offsets, and how Spark reads them."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import (
+    Consumer,
+    IsolationLevel,
+    KafkaException,
+    TopicCollection,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient, OffsetSpec
+
+from spark_ingest.config import Connections
+from spark_ingest.errors import ConfigurationError, ServiceUnavailable
+
+_TIMEOUT = 10.0
+_EARLIEST = -2
+
+# Fetch in large pieces: with the defaults a local read waits more than it works.
+_FETCH = {
+    "kafka.max.poll.records": "5000",
+    "kafka.max.partition.fetch.bytes": str(8 * 1024 * 1024),
+    "kafka.fetch.max.bytes": str(64 * 1024 * 1024),
+    # Records of aborted transactions were never sent.
+    "kafka.isolation.level": "read_committed",
+}
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A topic as it is now.
+
+    Attributes:
+        name: Its name.
+        id: Kafka's UUID of it: a topic that is deleted and made again has another.
+        partitions: Partition numbers.
+    """
+
+    name: str
+    id: str
+    partitions: tuple[int, ...]
+
+
+class Broker:
+    """Asks a Kafka cluster about topics; reads no data for the tables."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._servers = connections.bootstrap_servers
+        # The client library's own log goes nowhere: errors say in one line what is wrong.
+        self._client: dict[str, str | int | float | bool] = {
+            **connections.kafka,
+            "log_level": 0,
+        }
+        self._admin = AdminClient(self._client)
+
+    def topic(self, name: str) -> Topic | None:
+        """The topic with this name, or None when there is none.
+
+        Raises:
+            ServiceUnavailable: No broker answers.
+        """
+        future = self._admin.describe_topics(
+            TopicCollection([name]), request_timeout=_TIMEOUT
+        )[name]
+        try:
+            described = future.result()
+        except KafkaException as error:
+            if error.args[0].name() == "UNKNOWN_TOPIC_OR_PART":
+                return None
+            raise self._unavailable(error) from error
+        partitions = tuple(sorted(partition.id for partition in described.partitions))
+        return Topic(name, str(described.topic_id), partitions)
+
+    def existing_topic(self, name: str, needed_by: str) -> Topic:
+        """Like :meth:`topic`, for a topic that must be there.
+
+        Raises:
+            ConfigurationError: It does not exist.
+            ServiceUnavailable: No broker answers.
+        """
+        topic = self.topic(name)
+        if topic is None:
+            raise ConfigurationError(
+                f"topic {name} (source {needed_by}) does not exist on {self._servers}: create "
+                "it (`sandbox up` does for the sandbox) or mend config.meta.ingest.topic"
+            )
+        return topic
+
+    def first_offsets(self, topic: Topic) -> dict[int, int]:
+        """By partition, the offset of the oldest record that the broker still has."""
+        return self._offsets(topic, OffsetSpec.earliest())
+
+    def end_offsets(self, topic: Topic) -> dict[int, int]:
+        """By partition, the offset behind the last committed record."""
+        return self._offsets(topic, OffsetSpec.latest())
+
+    def count_records(self, topic: str, partition: int, first: int, end: int) -> int:
+        """How many records the broker has with first <= offset < end.
+
+        Transaction markers, aborted records and compacted keys use offsets without being
+        records, so an offset that no table holds is lost only if this counts it.
+        """
+        settings: dict[str, Any] = {
+            **self._client,
+            "group.id": "spark-ingest-verify",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "isolation.level": "read_committed",
+            "auto.offset.reset": "error",
+        }
+        consumer = Consumer(settings)
+        consumer.assign([TopicPartition(topic, partition, first)])
+        count, deadline = 0, time.monotonic() + _TIMEOUT
+        try:
+            while time.monotonic() < deadline:
+                for message in consumer.consume(1000, timeout=1.0):
+                    error = message.error()
+                    if error is not None:
+                        if error.name() == "_PARTITION_EOF":
+                            return count
+                        raise self._unavailable(KafkaException(error))
+                    offset = message.offset()
+                    if offset is not None and offset >= end:
+                        return count
+                    count += 1
+                    deadline = time.monotonic() + _TIMEOUT
+        finally:
+            consumer.close()
+        raise ServiceUnavailable(
+            f"{self._servers} did not deliver {topic}-{partition} at {first}"
+        )
+
+    def _offsets(self, topic: Topic, which: Any) -> dict[int, int]:
+        asked = {
+            TopicPartition(topic.name, number): which for number in topic.partitions
+        }
+        futures = self._admin.list_offsets(
+            asked,
+            isolation_level=IsolationLevel.READ_COMMITTED,
+            request_timeout=_TIMEOUT,
+        )
+        try:
+            return {
+                place.partition: future.result().offset
+                for place, future in futures.items()
+            }
+        except KafkaException as error:
+            raise self._unavailable(error) from error
+
+    def _unavailable(self, error: KafkaException) -> ServiceUnavailable:
+        return ServiceUnavailable(
+            f"Kafka at {self._servers} does not answer ({error.args[0].str()}): start it "
+            "(`sandbox up kafka`) or mend kafka.bootstrap.servers in profiles/ingest.yml"
+        )
+
+
+def reader_options(
+    connections: Connections, topic: Topic, start: Mapping[int, int], max_records: int
+) -> dict[str, str]:
+    """Options of Spark's Kafka source for one topic.
+
+    Args:
+        connections: Where and how to connect.
+        topic: What to read.
+        start: First offset to read, by partition; the earliest for one that is missing.
+        max_records: Most records in a batch.
+    """
+    starting = {str(p): start.get(p, _EARLIEST) for p in topic.partitions}
+    return {
+        **{f"kafka.{key}": value for key, value in connections.kafka.items()},
+        **_FETCH,
+        "subscribe": topic.name,
+        "startingOffsets": json.dumps({topic.name: starting}),
+        "maxOffsetsPerTrigger": str(max_records),
+        "includeHeaders": "true",
+        # Never skip what is gone: stop and say so.
+        "failOnDataLoss": "true",
+    }
+
+
+def batch_ends(checkpoint: Path, batch_id: int, topic: str) -> dict[int, int]:
+    """Where a micro-batch of a one-topic query ends, by partition.
+
+    Spark fixes a batch's offsets and writes them to the checkpoint's ``offsets`` folder before
+    it calls the batch's function: a version line, a line of metadata, then a line of JSON for
+    each source.
+    """
+    lines = (checkpoint / "offsets" / str(batch_id)).read_text().splitlines()
+    ends: dict[str, int] = json.loads(lines[2])[topic]
+    return {int(partition): offset for partition, offset in ends.items()}

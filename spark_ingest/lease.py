@@ -1,0 +1,270 @@
+"""The one writer of a bronze table, and how it publishes.
+
+A writer's lease is an Iceberg branch of its own: it stages each batch there and publishes by
+fast-forwarding ``main`` to it, which Iceberg refuses when ``main`` has moved. Taking over
+from a writer that is gone removes its branch in the same commit that makes the new one, so
+whoever was overtaken, however long it slept, has nothing left to publish.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import socket
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import psutil
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import DataFrame
+
+from spark_ingest.errors import CommitRefused, LeaseLost
+from spark_ingest.session import CATALOG, Jvm
+
+_PROPERTY = "millrace.writer"
+_BRANCH_PREFIX = "writer_"
+# How long a writer on another machine may be silent before it counts as gone.
+_SILENCE_SECONDS = 600
+_COMMIT_ID = "millrace.commit-id"
+_ATTEMPTS = 5
+
+
+@dataclass(frozen=True)
+class Commit:
+    """One own commit of a bronze table, as its snapshot's summary tells it.
+
+    Attributes:
+        id: 1, 2, 3…, one for each Iceberg commit of the stream.
+        topic_id: Kafka's UUID of the topic.
+        starts: First offset of the commit, by partition.
+        ends: Offset behind the last one of the commit, by partition.
+    """
+
+    id: int
+    topic_id: str
+    starts: Mapping[int, int]
+    ends: Mapping[int, int]
+
+    def summary(self) -> dict[str, str]:
+        return {
+            _COMMIT_ID: str(self.id),
+            "millrace.topic-id": self.topic_id,
+            "millrace.start-offsets": json.dumps(dict(self.starts)),
+            "millrace.end-offsets": json.dumps(dict(self.ends)),
+        }
+
+
+@dataclass(frozen=True)
+class OwnSnapshot:
+    """A snapshot that carries an own commit.
+
+    Attributes:
+        commit: What it carries.
+        rows: Records it added.
+        committed_at: When.
+    """
+
+    commit: Commit
+    rows: int
+    committed_at: datetime
+
+
+def own_snapshots(jvm: Jvm, table: str, after: int = 0) -> list[OwnSnapshot]:
+    """The own commits on ``main`` with a commit id above ``after``, newest first."""
+    iceberg = jvm.iceberg_table(table)
+    found: list[OwnSnapshot] = []
+    snapshot = iceberg.currentSnapshot()
+    while snapshot is not None:
+        summary = snapshot.summary()
+        if summary.get(_COMMIT_ID) is not None:
+            commit = Commit(
+                id=int(summary.get(_COMMIT_ID)),
+                topic_id=summary.get("millrace.topic-id"),
+                starts=_offsets(summary.get("millrace.start-offsets")),
+                ends=_offsets(summary.get("millrace.end-offsets")),
+            )
+            if commit.id <= after:
+                break
+            at = datetime.fromtimestamp(snapshot.timestampMillis() / 1000, tz=UTC)
+            found.append(
+                OwnSnapshot(commit, int(summary.get("added-records") or 0), at)
+            )
+        parent = snapshot.parentId()
+        snapshot = iceberg.snapshot(parent) if parent is not None else None
+    return found
+
+
+@dataclass(frozen=True)
+class _Holder:
+    branch: str
+    host: str
+    pid: int
+    process_started: float
+    renewed_at: float
+
+    def alive(self) -> bool:
+        if self.host != socket.gethostname():
+            return time.time() - self.renewed_at < _SILENCE_SECONDS
+        try:
+            return (
+                abs(psutil.Process(self.pid).create_time() - self.process_started) < 1
+            )
+        except psutil.NoSuchProcess:
+            return False
+
+    def __str__(self) -> str:
+        since = datetime.fromtimestamp(self.process_started, tz=UTC)
+        return f"pid {self.pid} on {self.host}, started {since:%Y-%m-%d %H:%M:%S} UTC"
+
+
+class Lease:
+    """The right to write one bronze table; made by :meth:`take`."""
+
+    def __init__(self, jvm: Jvm, table: str, holder: _Holder) -> None:
+        self._jvm = jvm
+        self._table = table
+        self._holder = holder
+
+    @classmethod
+    def take(cls, jvm: Jvm, table: str) -> Lease:
+        """Become the writer of a table.
+
+        Raises:
+            LeaseLost: Another writer has it; the text names that one.
+        """
+        for _ in range(_ATTEMPTS):
+            iceberg = jvm.iceberg_table(table)
+            holder = _holder(iceberg)
+            branches = _writer_branches(iceberg)
+            if holder is not None and holder.branch in branches and holder.alive():
+                raise LeaseLost(
+                    f"{table} has a writer already ({holder}): stop that one first; "
+                    "two would take turns at losing"
+                )
+            lease = cls(jvm, table, _myself())
+            if lease._replace(iceberg, branches):
+                return lease
+        raise LeaseLost(
+            f"{table}: other writers keep taking it; look who runs spark-ingest"
+        )
+
+    def stage(self, rows: DataFrame, commit: Commit) -> None:
+        """Write a batch where no reader sees it.
+
+        Args:
+            rows: Columns of the table, by name.
+            commit: What publishing it will mean.
+        """
+        target = f"{CATALOG}.{self._table}.branch_{self._holder.branch}"
+        writer = rows.writeTo(target)
+        for key, value in commit.summary().items():
+            writer = writer.option(f"snapshot-property.{key}", value)
+        writer.append()
+
+    def unstage(self) -> None:
+        """Forget what is staged and not published."""
+        iceberg = self._load()
+        main = iceberg.currentSnapshot().snapshotId()
+        self._commit(iceberg.manageSnapshots().replaceBranch(self._holder.branch, main))
+
+    def publish(self) -> None:
+        """Make the staged batch visible, in one commit.
+
+        Raises:
+            LeaseLost: Another writer took the table over.
+            CommitRefused: The table moved since the batch was staged.
+        """
+        iceberg = self._load()
+        self._commit(
+            iceberg.manageSnapshots().fastForwardBranch("main", self._holder.branch)
+        )
+
+    def renew(self) -> None:
+        """Tell writers elsewhere that this one is alive, though it has nothing to commit."""
+        self._commit(
+            self._load().updateProperties().set(_PROPERTY, _json(_myself(self._holder)))
+        )
+
+    def release(self) -> None:
+        """Give the table back; nothing happens where it was taken over."""
+        iceberg = self._jvm.iceberg_table(self._table)
+        if self._holder.branch in _writer_branches(iceberg):
+            self._replace(iceberg, [self._holder.branch], make=False)
+
+    def _load(self) -> Any:
+        iceberg = self._jvm.iceberg_table(self._table)
+        if self._holder.branch not in _writer_branches(iceberg):
+            raise LeaseLost(
+                f"{self._table} was taken over ({_holder(iceberg) or 'its writer is gone too'})"
+                ": this writer stops without committing"
+            )
+        return iceberg
+
+    def _commit(self, update: Any) -> None:
+        try:
+            update.commit()
+        except Py4JJavaError as error:
+            reason = str(error.java_exception.getMessage()).splitlines()[0]
+            raise CommitRefused(f"{self._table} moved meanwhile: {reason}") from error
+
+    def _replace(self, iceberg: Any, old: list[str], make: bool = True) -> bool:
+        """Swap writer branches in one commit; False when somebody was faster."""
+        transaction = iceberg.newTransaction()
+        try:
+            references = transaction.manageSnapshots()
+            for branch in old:
+                references = references.removeBranch(branch)
+            if make:
+                current = iceberg.currentSnapshot().snapshotId()
+                references = references.createBranch(self._holder.branch, current)
+            references.commit()
+            properties = transaction.updateProperties()
+            if make:
+                properties = properties.set(_PROPERTY, _json(self._holder))
+            else:
+                properties = properties.remove(_PROPERTY)
+            properties.commit()
+            transaction.commitTransaction()
+        except Py4JJavaError:
+            return False
+        # Where there was no branch to remove, two may have made theirs at once.
+        branches = _writer_branches(self._jvm.iceberg_table(self._table))
+        if make and branches != [self._holder.branch]:
+            self.release()
+            return False
+        return True
+
+
+def first_snapshot(jvm: Jvm, table: str) -> None:
+    """Give a new table an empty snapshot, since a branch needs one to start from."""
+    iceberg = jvm.iceberg_table(table)
+    if iceberg.currentSnapshot() is None:
+        iceberg.newAppend().commit()
+
+
+def _myself(old: _Holder | None = None) -> _Holder:
+    branch = old.branch if old else f"{_BRANCH_PREFIX}{secrets.token_hex(6)}"
+    pid = os.getpid()
+    started = psutil.Process(pid).create_time()
+    return _Holder(branch, socket.gethostname(), pid, started, time.time())
+
+
+def _holder(iceberg: Any) -> _Holder | None:
+    text = iceberg.properties().get(_PROPERTY)
+    return None if text is None else _Holder(**json.loads(text))
+
+
+def _json(holder: _Holder) -> str:
+    return json.dumps(asdict(holder))
+
+
+def _writer_branches(iceberg: Any) -> list[str]:
+    return sorted(name for name in iceberg.refs() if name.startswith(_BRANCH_PREFIX))
+
+
+def _offsets(text: str) -> dict[int, int]:
+    return {int(partition): offset for partition, offset in json.loads(text).items()}

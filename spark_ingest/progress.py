@@ -1,0 +1,156 @@
+"""What a running ingest shows: a table that stays in place, or one line for each batch."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Protocol
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+
+@dataclass(frozen=True)
+class BatchReport:
+    """One committed batch of one stream.
+
+    Attributes:
+        stream: The stream's name.
+        table: Its bronze table.
+        commit_id: The commit.
+        rows: Records in bronze.
+        quarantined: Records in quarantine.
+        value_bytes: Bytes of the values.
+        seconds: Wall time of the batch.
+        lag: Records on the broker that are not committed yet.
+    """
+
+    stream: str
+    table: str
+    commit_id: int
+    rows: int
+    quarantined: int
+    value_bytes: int
+    seconds: float
+    lag: int
+
+
+class Progress(Protocol):
+    """Takes reports as they come; used as a context."""
+
+    def __enter__(self) -> Progress: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
+
+    def batch(self, report: BatchReport) -> None:
+        """A batch was committed."""
+
+    def note(self, text: str) -> None:
+        """Something that a person should know: waiting, stopping."""
+
+
+class LineProgress:
+    """One line of JSON for each batch on standard output; notes on standard error."""
+
+    def __enter__(self) -> LineProgress:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        return None
+
+    def batch(self, report: BatchReport) -> None:
+        line = {
+            "event": "batch",
+            "stream": report.stream,
+            "commit_id": report.commit_id,
+            "rows": report.rows,
+            "quarantined": report.quarantined,
+            "rows_per_second": round(
+                _rate(report.rows + report.quarantined, report.seconds)
+            ),
+            "mb_per_second": round(_rate(report.value_bytes, report.seconds) / 1e6, 2),
+            "seconds": round(report.seconds, 2),
+            "lag": report.lag,
+        }
+        print(json.dumps(line), flush=True)
+
+    def note(self, text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+
+
+class LiveProgress:
+    """A table on a terminal, a row for each stream, brought up to date with each batch."""
+
+    def __init__(self) -> None:
+        self._console = Console(stderr=True)
+        self._live = Live(console=self._console, auto_refresh=False)
+        self._last: dict[str, BatchReport] = {}
+        self._rows: dict[str, int] = {}
+        self._quarantined: dict[str, int] = {}
+
+    def __enter__(self) -> LiveProgress:
+        self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._live.stop()
+
+    def batch(self, report: BatchReport) -> None:
+        self._last[report.stream] = report
+        self._rows[report.stream] = self._rows.get(report.stream, 0) + report.rows
+        before = self._quarantined.get(report.stream, 0)
+        self._quarantined[report.stream] = before + report.quarantined
+        self._live.update(self._table(), refresh=True)
+
+    def note(self, text: str) -> None:
+        self._console.print(text, highlight=False)
+
+    def _table(self) -> Table:
+        table = Table(
+            "table", "commit", "rows", "quarantined", "rows/s", "MB/s", "batch", "lag"
+        )
+        for column in table.columns[1:]:
+            column.justify = "right"
+        for stream, last in sorted(self._last.items()):
+            table.add_row(
+                last.table,
+                str(last.commit_id),
+                f"{self._rows[stream]:,}",
+                f"{self._quarantined[stream]:,}",
+                f"{_rate(last.rows + last.quarantined, last.seconds):,.0f}",
+                f"{_rate(last.value_bytes, last.seconds) / 1e6:,.1f}",
+                f"{last.seconds:.1f} s",
+                f"{last.lag:,}",
+            )
+        return table
+
+
+def open_progress() -> Progress:
+    """A live table on a terminal, lines otherwise."""
+    return (
+        LiveProgress()
+        if sys.stderr.isatty() and sys.stdout.isatty()
+        else LineProgress()
+    )
+
+
+def _rate(amount: float, seconds: float) -> float:
+    return amount / seconds if seconds > 0 else 0.0

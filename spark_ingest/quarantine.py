@@ -1,0 +1,179 @@
+"""Records that bronze cannot take: kept with their bytes, position and the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    BinaryType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from spark_ingest import bronze, decode
+from spark_ingest.kafka import Topic
+from spark_ingest.schema import TopicSchema
+from spark_ingest.session import CATALOG
+
+TABLE = f"{bronze.SCHEMA}.quarantine"
+COLUMNS = StructType(
+    [
+        StructField("_kafka_topic", StringType()),
+        StructField("_kafka_topic_id", StringType()),
+        StructField("_kafka_partition", IntegerType()),
+        StructField("_kafka_offset", LongType()),
+        StructField("_kafka_timestamp", TimestampType()),
+        StructField("_kafka_key", BinaryType()),
+        StructField("_kafka_value", BinaryType()),
+        StructField("_kafka_headers", bronze.HEADERS),
+        StructField("_schema_id", IntegerType()),
+        StructField("stage", StringType()),
+        StructField("error_class", StringType()),
+        StructField("error_message", StringType()),
+        StructField("_ingested_at", TimestampType()),
+        StructField("replayed_at", TimestampType()),
+        StructField("discarded_at", TimestampType()),
+        StructField("discard_reason", StringType()),
+    ]
+)
+# Schema ids are signed 32-bit numbers in the registry's interface.
+MAX_INT = 2**31 - 1
+_UNKNOWN = "unknown_id"
+
+
+def create(spark: SparkSession) -> bool:
+    """Make the quarantine table where it is missing; whether it was made."""
+    # By topic, so that streams appending and cleaning up at once do not meet in one file.
+    return bronze.create_table(
+        spark,
+        TABLE,
+        COLUMNS,
+        "_kafka_topic",
+        description="Kafka records that bronze could not take, with their bytes and the reason.",
+    )
+
+
+def verdict(part: str, schema: TopicSchema) -> Column:
+    """Why a record's value or key cannot be taken; null where it can.
+
+    Args:
+        part: ``value`` or ``key``: judges ``_kafka_<part>`` (a null in it is good: a tombstone,
+            or no key), with its ``_<part>_schema_id`` and the decoded ``_<part>``.
+        schema: The topic's schemas for that part.
+
+    Returns:
+        struct<stage: string, error_class: string, error_message: string>.
+    """
+    framed, schema_id = f"_kafka_{part}", F.col(f"_{part}_schema_id")
+    number, size = schema_id.cast("string"), F.length(framed).cast("string")
+    ids = [*schema.writers, *schema.misfits]
+    undecodable = F.lit(True) if schema.reader is None else ~decode.is_good(f"_{part}")
+
+    def reason(stage: str, error_class: str, *message: Column | str) -> Column:
+        texts = [F.lit(text) if isinstance(text, str) else text for text in message]
+        return F.struct(
+            F.lit(stage).alias("stage"),
+            F.lit(_error_class(part, error_class)).alias("error_class"),
+            F.concat(*texts).alias("error_message"),
+        )
+
+    judged = F.when(F.col(framed).isNull(), F.lit(None)).when(
+        schema_id.isNull(),
+        reason(
+            "framing",
+            "not_framed",
+            f"{part} of ",
+            size,
+            " bytes has no Confluent framing",
+        ),
+    )
+    for misfit, why in schema.misfits.items():
+        text = f"{part} schema {misfit} does not fit the table: {why}"
+        judged = judged.when(
+            schema_id == misfit, reason("schema", "incompatible", text)
+        )
+    judged = judged.when(
+        ~schema_id.isin(ids) if ids else F.lit(True),
+        reason(
+            "schema", _UNKNOWN, f"{part} schema ", number, " is not in the registry"
+        ),
+    )
+    return judged.when(
+        undecodable,
+        reason(
+            "decode",
+            "undecodable",
+            f"{part} schema ",
+            number,
+            " does not decode exactly the ",
+            size,
+            " bytes",
+        ),
+    )
+
+
+def unknown_id(part: str) -> Column:
+    """The schema id of a record that was judged to have one the registry does not know."""
+    is_unknown = F.col("_verdict")["error_class"] == _error_class(part, _UNKNOWN)
+    return F.when(is_unknown, F.col(f"_{part}_schema_id"))
+
+
+def rows(judged: str, ingested_at: Column) -> list[Column]:
+    """The quarantine columns of a judged record, in table order.
+
+    Args:
+        judged: The column with the verdict.
+        ingested_at: When the batch was taken.
+    """
+    special = {
+        "_schema_id": F.when(
+            F.col("_value_schema_id") <= MAX_INT, F.col("_value_schema_id")
+        ),
+        "stage": F.col(judged)["stage"],
+        "error_class": F.col(judged)["error_class"],
+        "error_message": F.col(judged)["error_message"],
+        "_ingested_at": ingested_at,
+    }
+    later = ("replayed_at", "discarded_at", "discard_reason")
+    return [
+        special.get(f.name, F.lit(None) if f.name in later else F.col(f.name))
+        .cast(f.dataType)
+        .alias(f.name)
+        for f in COLUMNS.fields
+    ]
+
+
+def append(bad: DataFrame) -> None:
+    """Add rows of the quarantine's columns, in one commit."""
+    bad.coalesce(1).writeTo(f"{CATALOG}.{TABLE}").append()
+
+
+def remove_uncommitted(
+    spark: SparkSession, topic: Topic, committed: Mapping[int, int]
+) -> None:
+    """Remove what a batch left that never committed: rows at or beyond the offsets.
+
+    Args:
+        spark: A session on the lake.
+        topic: Whose rows; those of an earlier topic of the same name stay.
+        committed: By partition, the first offset that is not committed; 0 where missing.
+    """
+    beyond = " or ".join(
+        f"(_kafka_partition = {p} and _kafka_offset >= {committed.get(p, 0)})"
+        for p in topic.partitions
+    )
+    mine = f"_kafka_topic = '{topic.name}' and _kafka_topic_id = '{topic.id}'"
+    where = f"{mine} and replayed_at is null and ({beyond})"
+    # A delete commits even when it removes nothing.
+    if spark.table(f"{CATALOG}.{TABLE}").where(where).limit(1).count():
+        spark.sql(f"delete from {CATALOG}.{TABLE} where {where}")
+
+
+def _error_class(part: str, error_class: str) -> str:
+    return error_class if part == "value" else f"{part}_{error_class}"

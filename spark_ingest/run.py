@@ -1,0 +1,403 @@
+"""Streams at work: each topic's query, from its table's offsets until done or told to stop."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+
+from spark_ingest import bronze, ledger, quarantine
+from spark_ingest.commit import BatchWriter, Schemas, planned_columns
+from spark_ingest.config import Connections
+from spark_ingest.errors import CommitRefused, MillraceError, ServiceUnavailable
+from spark_ingest.kafka import Broker, Topic, batch_ends, reader_options
+from spark_ingest.lease import Lease, first_snapshot, own_snapshots
+from spark_ingest.progress import BatchReport, Progress
+from spark_ingest.registry import SchemaRegistry
+from spark_ingest.session import CATALOG, Jvm
+from spark_ingest.sources import Stream
+
+_RETRY_SECONDS = 5.0
+_POLL_SECONDS = 0.2
+_RENEW_SECONDS = 120.0
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """How streams run.
+
+    Attributes:
+        every: Spark's interval between batches (``10 seconds``); None takes what is there
+            now and ends.
+        max_records: Most records in a batch.
+        unknown_wait: Seconds to ask the registry for an id before it counts as unknown.
+    """
+
+    every: str | None
+    max_records: int
+    unknown_wait: float
+
+
+class Stopping(Exception):
+    """The run is being stopped while a batch waits."""
+
+
+@dataclass(frozen=True)
+class Services:
+    """What every stream of a run shares."""
+
+    spark: SparkSession
+    connections: Connections
+    broker: Broker
+    registry: SchemaRegistry
+    progress: Progress
+
+
+@dataclass(frozen=True)
+class Position:
+    """Where a stream's table stands.
+
+    Attributes:
+        commit_id: The newest commit; 0 for a new table.
+        offsets: By partition, the offset to read next.
+        topic_id: Kafka's UUID of the topic that it was filled from; None for a new table.
+    """
+
+    commit_id: int
+    offsets: dict[int, int]
+    topic_id: str | None
+
+
+def create_tables(services: Services, streams: Sequence[Stream]) -> list[str]:
+    """Make the schema, quarantine, the commit log and each stream's table; what was made.
+
+    Raises:
+        ConfigurationError: A stream has no usable schema in the registry.
+        ServiceUnavailable: The registry does not answer.
+    """
+    spark = services.spark
+    bronze.create_schema(spark)
+    made = []
+    if quarantine.create(spark):
+        made.append(quarantine.TABLE)
+    if ledger.create(spark):
+        made.append(ledger.TABLE)
+    for stream in streams:
+        if not bronze.exists(spark, stream.table):
+            schemas = Schemas(services.registry, stream, 0, time.sleep)
+            bronze.create_table(
+                spark,
+                stream.table,
+                planned_columns(spark, schemas),
+                stream.ingest.partitioned_by,
+                stream.columns,
+                stream.description,
+            )
+            made.append(stream.table)
+        first_snapshot(Jvm(spark), stream.table)
+    return made
+
+
+def position(services: Services, stream: Stream, topic: Topic) -> Position:
+    """Where a stream goes on, from its table alone.
+
+    Raises:
+        MillraceError: The topic is another one than the table was filled from, or records
+            expired before they were read.
+    """
+    snapshots = own_snapshots(Jvm(services.spark), stream.table)
+    if snapshots:
+        newest = snapshots[0].commit
+        found = Position(newest.id, dict(newest.ends), newest.topic_id)
+    else:
+        found = _position_of_data(services.spark, stream)
+    if found.topic_id not in (None, topic.id):
+        raise MillraceError(
+            f"topic {topic.name} was deleted and made again since {stream.table} was filled "
+            f"(topic id {found.topic_id} then, {topic.id} now), so offsets mean other records: "
+            "bring the old topic back, or give the new one a source and table of its own"
+        )
+    oldest, newest_offsets = (
+        services.broker.first_offsets(topic),
+        services.broker.end_offsets(topic),
+    )
+    for partition in topic.partitions:
+        if partition not in found.offsets:
+            # Never read: begins with what the broker still has.
+            found.offsets[partition] = oldest[partition]
+        here = found.offsets[partition]
+        if here < oldest[partition]:
+            raise MillraceError(
+                f"{topic.name}-{partition}: records {here} to {oldest[partition] - 1} expired "
+                f"before they were read; {stream.table} would have a gap: lengthen the topic's "
+                "retention.ms and run more often"
+            )
+        if here > newest_offsets[partition]:
+            raise MillraceError(
+                f"{topic.name}-{partition} ends at {newest_offsets[partition]}, before offset "
+                f"{here} that {stream.table} has: the broker lost data or is another one"
+            )
+    return found
+
+
+def _position_of_data(spark: SparkSession, stream: Stream) -> Position:
+    """The position by the rows, for a table whose own snapshots maintenance has expired."""
+    rows = (
+        spark.table(f"{CATALOG}.{stream.table}")
+        .groupBy("_kafka_topic_id", "_kafka_partition")
+        .agg(F.max("_kafka_offset"), F.max("_commit_id"))
+        .collect()
+    )
+    last = max((row[3] for row in rows), default=0)
+    current = next((row[0] for row in rows if row[3] == last), None)
+    offsets = {row[1]: row[2] + 1 for row in rows if row[0] == current}
+    return Position(last, offsets, current)
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What a run of a stream would begin with.
+
+    Attributes:
+        partitions: Of its topic.
+        next_commit: The commit id of its next batch.
+        to_read: Records on the broker that are not committed.
+        would: What would change in the lake, for people.
+    """
+
+    partitions: int
+    next_commit: int
+    to_read: int
+    would: str
+
+
+def plan(services: Services, stream: Stream) -> Planned:
+    """Look at a stream without changing anything.
+
+    Raises:
+        MillraceError: The stream could not start.
+    """
+    spark = services.spark
+    topic = services.broker.existing_topic(stream.topic, stream.name)
+    wanted = planned_columns(spark, Schemas(services.registry, stream, 0, time.sleep))
+    ends = services.broker.end_offsets(topic)
+    if bronze.exists(spark, stream.table):
+        here = position(services, stream, topic)
+        missing = bronze.missing_columns(spark, stream.table, wanted)
+        would = f"add or widen {', '.join(missing)}" if missing else "append"
+    else:
+        here = Position(0, services.broker.first_offsets(topic), None)
+        would = f"create the table with {len(wanted.fields)} columns"
+    to_read = sum(end - here.offsets[partition] for partition, end in ends.items())
+    return Planned(len(topic.partitions), here.commit_id + 1, to_read, would)
+
+
+def with_progress(services: Services, progress: Progress) -> Services:
+    """The same services, reporting elsewhere."""
+    return replace(services, progress=progress)
+
+
+class StreamRun:
+    """One stream under its lease: made by :meth:`start`, ended by :meth:`stop`."""
+
+    def __init__(
+        self,
+        services: Services,
+        stream: Stream,
+        settings: RunSettings,
+        stopping: threading.Event,
+    ) -> None:
+        self.stream = stream
+        self.failure: MillraceError | Stopping | None = None
+        self._services = services
+        self._settings = settings
+        self._stopping = stopping
+        self._topic = services.broker.existing_topic(stream.topic, stream.name)
+        self._lease = Lease.take(Jvm(services.spark), stream.table)
+        self._in_batch = threading.Lock()
+        self._last_commit = time.monotonic()
+        schemas = Schemas(services.registry, stream, settings.unknown_wait, self._wait)
+        self._writer = BatchWriter(
+            services.spark, stream, self._topic, self._lease, schemas
+        )
+        self._query: StreamingQuery | None = None
+        self._checkpoint: tempfile.TemporaryDirectory[str] | None = None
+        self._position = Position(0, {}, None)
+
+    def start(self) -> None:
+        """Begin at the table's offsets, with a checkpoint folder of its own.
+
+        Raises:
+            MillraceError: The table and the topic do not go together.
+        """
+        services, topic = self._services, self._topic
+        self._position = position(services, self.stream, topic)
+        quarantine.remove_uncommitted(services.spark, topic, self._position.offsets)
+        ledger.catch_up(services.spark, self.stream)
+        self.failure = None
+        # The table is the checkpoint; Spark's own serves this start alone.
+        self._checkpoint = tempfile.TemporaryDirectory(prefix="spark-ingest-")
+        options = reader_options(
+            services.connections,
+            topic,
+            self._position.offsets,
+            self._settings.max_records,
+        )
+        writer = (
+            services.spark.readStream.format("kafka")
+            .options(**options)
+            .load()
+            .writeStream.queryName(self.stream.name)
+            .foreachBatch(self._batch)
+            .option("checkpointLocation", Path(self._checkpoint.name).as_uri())
+        )
+        if self._settings.every is None:
+            writer = writer.trigger(availableNow=True)
+        else:
+            writer = writer.trigger(processingTime=self._settings.every)
+        self._query = writer.start()
+
+    def running(self) -> bool:
+        """Whether the query is at work; a query that a moved table ended is begun anew.
+
+        Raises:
+            MillraceError: The stream cannot go on.
+        """
+        if self._query is None or self._query.isActive:
+            return self._query is not None
+        error = self._query.exception()
+        self._end_query()
+        if error is None or isinstance(self.failure, Stopping):
+            return False
+        if isinstance(self.failure, CommitRefused):
+            self._services.progress.note(f"{self.failure}; reading its offsets again")
+            self.start()
+            return True
+        if self.failure is not None:
+            raise self.failure
+        raise MillraceError(f"{self.stream.name}: {_cause(error)}") from error
+
+    def renew(self) -> None:
+        """Keep the lease where nothing was committed for a while."""
+        if (
+            time.monotonic() - self._last_commit > _RENEW_SECONDS
+            and self._in_batch.acquire(False)
+        ):
+            try:
+                self._lease.renew()
+                self._last_commit = time.monotonic()
+            finally:
+                self._in_batch.release()
+
+    def stop(self) -> None:
+        """Let the batch at work finish, then end the query and give the lease back."""
+        with self._in_batch:
+            self._end_query()
+        self._lease.release()
+
+    def _end_query(self) -> None:
+        if self._query is not None:
+            self._query.stop()
+            self._query = None
+        if self._checkpoint is not None:
+            self._checkpoint.cleanup()
+            self._checkpoint = None
+
+    def _batch(self, records: DataFrame, batch_id: int) -> None:
+        with self._in_batch:
+            try:
+                self._write(records, batch_id)
+            except (MillraceError, Stopping) as error:
+                # Spark passes errors on as text: the run reads this instead.
+                self.failure = error
+                raise
+
+    def _write(self, records: DataFrame, batch_id: int) -> None:
+        if self._stopping.is_set() or self._checkpoint is None:
+            raise Stopping
+        starts = self._position.offsets
+        ends = batch_ends(Path(self._checkpoint.name), batch_id, self._topic.name)
+        number = self._position.commit_id + 1
+        while True:
+            try:
+                result = self._writer.write(records, number, starts, ends)
+                break
+            except ServiceUnavailable as error:
+                self._services.progress.note(f"{error}; waiting")
+                self._wait(_RETRY_SECONDS)
+        self._position = Position(number, ends, self._topic.id)
+        self._last_commit = time.monotonic()
+        ledger.log_commit(self._services.spark, self.stream, result)
+        newest = self._services.broker.end_offsets(self._topic)
+        self._services.progress.batch(
+            BatchReport(
+                stream=self.stream.name,
+                table=self.stream.table,
+                commit_id=number,
+                rows=result.rows,
+                quarantined=result.quarantined,
+                value_bytes=result.value_bytes,
+                seconds=result.seconds,
+                lag=sum(max(newest[p] - ends.get(p, 0), 0) for p in newest),
+            )
+        )
+
+    def _wait(self, seconds: float) -> None:
+        if self._stopping.wait(seconds):
+            raise Stopping
+
+
+def run_streams(
+    services: Services,
+    streams: Sequence[Stream],
+    settings: RunSettings,
+    stopping: threading.Event,
+) -> None:
+    """Run streams until each is done, or ``stopping`` is set.
+
+    Args:
+        services: What they share.
+        streams: Which; their tables must exist.
+        settings: How.
+        stopping: Set by whoever wants them to stop: each finishes its batch first.
+
+    Raises:
+        MillraceError: A stream cannot start or go on; the others are stopped.
+    """
+    runs: list[StreamRun] = []
+    try:
+        for stream in streams:
+            # One by one: those that got their lease give it back when a later one fails.
+            run = StreamRun(services, stream, settings, stopping)
+            runs.append(run)
+        for run in runs:
+            run.start()
+        # Each is looked at every time: `any` alone would stop at the first that runs.
+        while sum(run.running() for run in runs):
+            if stopping.wait(_POLL_SECONDS):
+                services.progress.note(
+                    "stopping: the batches at work are finished first"
+                )
+                break
+            for run in runs:
+                run.renew()
+    finally:
+        for run in runs:
+            run.stop()
+
+
+def _cause(error: StreamingQueryException) -> str:
+    """The root of a query's failure, as one line."""
+    text = str(error)
+    for line in reversed(text.splitlines()):
+        if line.startswith("Caused by:"):
+            return line.removeprefix("Caused by:").strip()
+    return " ".join(text.split())

@@ -1,0 +1,66 @@
+"""The Spark session and, through its JVM, Iceberg's own API."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from spark_ingest.errors import ConfigurationError
+
+CATALOG = "lake"
+
+
+def open_session() -> SparkSession:
+    """A session on the lake that the Spark configuration names.
+
+    Raises:
+        ConfigurationError: Spark cannot start, or knows no catalog ``lake``.
+    """
+    try:
+        spark = SparkSession.builder.appName("spark-ingest").getOrCreate()
+    # What pyspark raises when its JVM dies at once has no common class.
+    except Exception as error:
+        raise ConfigurationError(
+            f"Spark does not start ({' '.join(str(error).split())}): run `sandbox doctor`"
+        ) from error
+    if spark.conf.get(f"spark.sql.catalog.{CATALOG}", None) is None:
+        raise ConfigurationError(
+            f"Spark knows no catalog {CATALOG!r}: run `make install`, or put the keys of "
+            "profiles/spark-defaults.conf into your cluster's Spark configuration"
+        )
+    return spark
+
+
+class Jvm:
+    """The session's JVM: what Iceberg and Spark offer to Java and not to Python."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._jvm: Any = spark._jvm
+        self._session: Any = spark._jsparkSession
+
+    def iceberg_table(self, table: str) -> Any:
+        """Iceberg's ``org.apache.iceberg.Table``, freshly loaded from the catalog."""
+        spark3 = self._jvm.org.apache.iceberg.spark.Spark3Util
+        return spark3.loadIcebergTable(self._session, f"{CATALOG}.{table}")
+
+    def iceberg_schema(self, struct: StructType) -> Any:
+        """A Spark struct as an ``org.apache.iceberg.Schema``."""
+        java = self._session.parseDataType(struct.json())
+        return self._jvm.org.apache.iceberg.spark.SparkSchemaUtil.convert(java)
+
+    def dataframe(self, rows: Any, schema: StructType) -> DataFrame:
+        """A DataFrame of a Scala sequence of rows, which never pass through Python."""
+        java_rows = self._jvm.scala.jdk.javaapi.CollectionConverters.asJava(rows)
+        java = self._session.createDataFrame(
+            java_rows, self._session.parseDataType(schema.json())
+        )
+        return DataFrame(java, self._spark)
+
+
+def column_list(names: Sequence[str]) -> str:
+    """Names quoted and joined for SQL."""
+    return ", ".join(f"`{name}`" for name in names)

@@ -1,0 +1,200 @@
+"""The streams, read from the dbt manifest: dbt's sources are the one place they are declared."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from spark_ingest.config import first_problem
+from spark_ingest.errors import ConfigurationError
+
+
+class IngestMeta(BaseModel):
+    """``config.meta.ingest`` of a dbt source table.
+
+    Attributes:
+        topic: The Kafka topic.
+        framing: How a value tells its schema: ``confluent`` is one zero byte, a 4-byte
+            big-endian schema id, then the Avro binary.
+        key: The framing of the key where it is decoded into ``_key``; None leaves only
+            the raw ``_kafka_key``.
+        partitioned_by: Iceberg partition transform of the bronze table.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    topic: str
+    framing: Literal["confluent"] = "confluent"
+    key: Literal["confluent"] | None = None
+    partitioned_by: str = "days(_ingested_at)"
+
+
+@dataclass(frozen=True)
+class Stream:
+    """One topic and the bronze table that takes it.
+
+    Attributes:
+        name: ``<source>.<table>`` as dbt names it.
+        table: The bronze table, ``<schema>.<identifier>``, in the lake's catalog.
+        description: What a row is, from the YAML.
+        columns: Column descriptions by column name, from the YAML.
+        tags: dbt tags of the source table.
+        ingest: How it is ingested.
+    """
+
+    name: str
+    table: str
+    description: str
+    columns: dict[str, str]
+    tags: frozenset[str]
+    ingest: IngestMeta
+
+    @property
+    def topic(self) -> str:
+        return self.ingest.topic
+
+    @property
+    def source(self) -> str:
+        return self.name.partition(".")[0]
+
+
+def read_streams(manifest: Path) -> list[Stream]:
+    """All streams that a dbt manifest declares, by name.
+
+    Raises:
+        ConfigurationError: The manifest is missing or not one, a block has an unknown or
+            malformed key, or two blocks share a topic or a table.
+    """
+    try:
+        nodes = json.loads(manifest.read_text())["sources"].values()
+    except FileNotFoundError as error:
+        raise ConfigurationError(
+            f"{manifest} does not exist: run `dbt parse`"
+        ) from error
+    except (json.JSONDecodeError, KeyError, AttributeError) as error:
+        raise ConfigurationError(
+            f"{manifest} is not a dbt manifest: run `dbt parse`"
+        ) from error
+    streams = sorted(
+        (_stream(node) for node in nodes if "ingest" in node["config"].get("meta", {})),
+        key=lambda stream: stream.name,
+    )
+    _refuse_shared(streams)
+    return streams
+
+
+def select_streams(streams: Sequence[Stream], selectors: Iterable[str]) -> list[Stream]:
+    """Those that a selector names; all of them when there is no selector.
+
+    Args:
+        streams: What there is.
+        selectors: Each ``source``, ``source.table`` or ``tag:x``.
+
+    Raises:
+        ConfigurationError: There is no stream at all, or a selector names none.
+    """
+    if not streams:
+        raise ConfigurationError(
+            "no dbt source declares config.meta.ingest: add a block to a _<source>__sources.yml"
+        )
+    wanted = list(selectors)
+    for selector in wanted:
+        if not any(_matches(stream, selector) for stream in streams):
+            names = ", ".join(stream.name for stream in streams)
+            raise ConfigurationError(
+                f"{selector!r} selects no stream; there are: {names}"
+            )
+    return [s for s in streams if not wanted or any(_matches(s, w) for w in wanted)]
+
+
+def fresh_manifest(project: Path) -> Path:
+    """The project's manifest, parsed anew by dbt when a YAML is newer.
+
+    Raises:
+        ConfigurationError: The folder is no dbt project, or dbt cannot parse it.
+    """
+    if not (project / "dbt_project.yml").exists():
+        raise ConfigurationError(
+            f"{project} holds no dbt_project.yml: run in the project's folder, "
+            "or give --project-dir or --manifest"
+        )
+    manifest = project / "target" / "manifest.json"
+    if manifest.exists() and manifest.stat().st_mtime >= _newest_yaml(project):
+        return manifest
+    # The dbt of this environment, whatever PATH says.
+    dbt = Path(sys.executable).with_name("dbt")
+    if not dbt.exists():
+        raise ConfigurationError(
+            f"dbt is not installed beside {sys.executable}: install millrace[dbt], "
+            "or give a manifest with --manifest"
+        )
+    command = [str(dbt), "--quiet", "parse", "--project-dir", str(project)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=project, check=False
+    )
+    if done.returncode != 0:
+        said = " ".join((done.stdout + done.stderr).split())
+        raise ConfigurationError(f"dbt cannot parse {project}: {said}")
+    # dbt leaves the file as it is when nothing changed in it.
+    os.utime(manifest)
+    return manifest
+
+
+def _stream(node: dict[str, Any]) -> Stream:
+    name = f"{node['source_name']}.{node['name']}"
+    try:
+        ingest = IngestMeta.model_validate(node["config"]["meta"]["ingest"])
+    except ValidationError as error:
+        raise ConfigurationError(
+            f"{node['original_file_path']}: source {name}: "
+            f"config.meta.ingest.{first_problem(error)}"
+        ) from error
+    return Stream(
+        name=name,
+        table=f"{node['schema']}.{node['identifier']}",
+        description=" ".join(node["description"].split()),
+        columns={
+            c["name"]: " ".join(c["description"].split())
+            for c in node["columns"].values()
+        },
+        tags=frozenset(node["tags"]),
+        ingest=ingest,
+    )
+
+
+def _refuse_shared(streams: Sequence[Stream]) -> None:
+    for what in ("topic", "table"):
+        seen: dict[str, str] = {}
+        for stream in streams:
+            value = getattr(stream, what)
+            if value in seen:
+                raise ConfigurationError(
+                    f"sources {seen[value]} and {stream.name} declare the same {what} {value}"
+                )
+            seen[value] = stream.name
+
+
+def _matches(stream: Stream, selector: str) -> bool:
+    if selector.startswith("tag:"):
+        return selector.removeprefix("tag:") in stream.tags
+    return selector in (stream.name, stream.source)
+
+
+def _newest_yaml(project: Path) -> float:
+    # Folders too: a deleted file moves only its folder's time.
+    models = project / "models"
+    files = [project / "dbt_project.yml", models]
+    files += [
+        path
+        for path in models.rglob("*")
+        if path.is_dir() or path.suffix in (".yml", ".yaml")
+    ]
+    return max(path.stat().st_mtime for path in files)
