@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Callable, Mapping
@@ -102,7 +103,7 @@ def fields_of(stream: Stream) -> list[Field]:
 
 def shown(value: Any) -> str:
     """A value as an error quotes it: short, on one line."""
-    text = value if isinstance(value, str) else str(value)
+    text = value if isinstance(value, str) else json.dumps(value, default=str)
     return repr(text if len(text) <= 40 else text[:37] + "...")
 
 

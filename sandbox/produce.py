@@ -125,14 +125,14 @@ def pagila(
     by Ctrl-C before --count was reached.
     """
     stream = STREAMS["pagila.sales"]
-    per_second = _rate(rate)
+    per_second = records_per_second(rate)
     if count is None and per_second is None:
         count = DEFAULT_COUNT
     if late + bad > 1:
         raise ConfigurationError(
             f"--late {late} and --bad {bad} are more than all records; together 1 at most"
         )
-    begin, step = _times(count, per_second, start, span, late)
+    begin, step = event_times(count, per_second, start, span, late)
     outlet = Outlet(load_home(), stream)
     if first_id is None:
         first_id = outlet.records_so_far() + 1
@@ -166,7 +166,12 @@ def progress(title: str, total: int | None) -> Iterator[Callable[[int], None]]:
         yield lambda done: bar.update(task, completed=done)
 
 
-def _rate(written: str | None) -> float | None:
+def records_per_second(written: str | None) -> float | None:
+    """The number in ``500/s`` or ``500``; None stays None.
+
+    Raises:
+        ConfigurationError: It is no positive number.
+    """
     if written is None:
         return None
     try:
@@ -180,14 +185,29 @@ def _rate(written: str | None) -> float | None:
     return rate
 
 
-def _times(
+def event_times(
     count: int | None,
     rate: float | None,
     start: str | None,
     span: str | None,
     late: float,
 ) -> tuple[int, float]:
-    """First event time (ms since 1970) and ms from one event to the next."""
+    """When the events of a run happen.
+
+    Args:
+        count: How many there are; None is without end.
+        rate: Records per second, if they are paced.
+        start: First event time as a person wrote it; None ends the run now.
+        span: Over how long they spread, likewise; None is ``DEFAULT_SPAN``.
+        late: The share that arrives late.
+
+    Returns:
+        First event time in milliseconds since 1970 UTC, and the milliseconds from one
+        event to the next.
+
+    Raises:
+        ConfigurationError: Not understood, or Kafka would refuse the timestamps.
+    """
     now = time.time_ns() // 1_000_000
     try:
         begin = None if start is None else instant_micros(start) // 1_000
@@ -198,7 +218,8 @@ def _times(
             raise ConfigurationError(
                 "--span needs --count: a stream without end has none"
             )
-        begin, step, latest = begin or now, 1_000 / (rate or 1), begin or now
+        begin = now if begin is None else begin
+        step, latest = 1_000 / (rate or 1), begin
     else:
         try:
             length = span_millis(span or DEFAULT_SPAN)
