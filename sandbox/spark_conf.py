@@ -27,7 +27,7 @@ def environment_conf() -> Path:
 
 
 def render(home: Home, into: Path) -> Path:
-    """Write ``spark-defaults.conf`` and ``log4j2.properties`` for one sandbox.
+    """Write Spark's settings, its log levels and its start-up file for one sandbox.
 
     Args:
         home: The sandbox whose lake Spark shall open; its lake folder is created.
@@ -45,7 +45,8 @@ def render(home: Home, into: Path) -> Path:
     target = into / "spark-defaults.conf"
     if not target.exists() or target.read_text() != text:
         target.write_text(text)
-    shutil.copyfile(PROFILES / "log4j2.properties", into / "log4j2.properties")
+    for name in ("log4j2.properties", "spark-env.sh"):
+        shutil.copyfile(PROFILES / name, into / name)
     return target
 
 

@@ -8,25 +8,19 @@
     select cast(id as int) as whole_number from range({{ count }})
 {%- endmacro %}
 
-{#- Redshift's generate_series runs on its leader only and joins nothing: count with
+{#- Redshift's generate_series runs on its leader only and joins nothing: count with binary
     digits instead, as many places as the number needs. -#}
 {% macro default__whole_numbers(count) -%}
-    {%- set places = ((count - 1) | string | length) -%}
-    select
-        {% for place in range(places) -%}
-        digits_{{ place }}.digit * {{ 10 ** place }}{{ " + " if not loop.last }}
-        {%- endfor %} as whole_number
+    {%- set places = [(count - 1).bit_length(), 1] | max -%}
+    {%- set number = [] -%}
+    {%- for place in range(places) -%}
+        {%- do number.append("bit_" ~ place ~ ".digit * " ~ 2 ** place) -%}
+    {%- endfor -%}
+    select {{ number | join(" + ") }} as whole_number
     from
         {% for place in range(places) -%}
         {{ "cross join " if not loop.first -}}
-        (
-            {%- for digit in range(10) %}
-            select {{ digit }} as digit{{ " union all" if not loop.last }}
-            {%- endfor %}
-        ) as digits_{{ place }}
+        (select 0 as digit union all select 1 as digit) as bit_{{ place }}
         {% endfor -%}
-    where
-        {% for place in range(places) -%}
-        digits_{{ place }}.digit * {{ 10 ** place }}{{ " + " if not loop.last }}
-        {%- endfor %} < {{ count }}
+    where {{ number | join(" + ") }} < {{ count }}
 {%- endmacro %}

@@ -6,8 +6,8 @@
     counts once, as the view it is. -#}
 {% macro spark__list_relations_without_caching(schema_relation) %}
     {%- set relations = [] -%}
-    {#- Who only renders (the linter) needs no Spark for it. -#}
-    {%- if flags.POPULATE_CACHE and target.name != "lint" -%}
+    {#- The linter only renders: it needs no Spark. -#}
+    {%- if target.name != "lint" -%}
         {%- set seen = [] -%}
         {%- for kind, information in [
             ("views", "Type: VIEW\n"), ("tables", "Provider: iceberg\n")

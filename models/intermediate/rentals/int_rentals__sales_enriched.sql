@@ -27,13 +27,13 @@ ranked_in_partition as (
         row_number() over (
             partition by payment_id, _kafka_topic_id, _kafka_partition
             order by _kafka_offset desc
-        ) as recency
+        ) as recency_in_partition
     from sales
 
 ),
 
--- Partitions have no order between them: a sale that moved (a new customer, a topic made
--- anew) goes by time, and by position where two times are equal.
+-- Partitions have no order between them: a sale that moved (another customer, a topic
+-- made anew) goes by time, and by position where two times are equal.
 ranked as (
 
     select
@@ -45,9 +45,29 @@ ranked as (
                 _kafka_topic_id desc,
                 _kafka_partition desc,
                 _kafka_offset desc
-        ) as recency_of_all
+        ) as recency
     from ranked_in_partition
+    where recency_in_partition = 1
+
+),
+
+latest as (
+
+    select * from ranked
     where recency = 1
+
+),
+
+-- A country that the region list does not know is still a sale.
+assigned as (
+
+    select
+        latest.*,
+        coalesce(latest.country, 'Unassigned') as country_of_sale,
+        coalesce(regions.sales_region, 'Unassigned') as region_of_sale
+    from latest
+    left join regions
+        on latest.country = regions.country
 
 ),
 
@@ -55,33 +75,29 @@ final as (
 
     select
         -- keys
-        ranked.payment_id,
-        ranked.customer_id,
+        payment_id,
+        customer_id,
 
         -- attributes
-        ranked.city,
-        ranked.district,
-        coalesce(ranked.country, 'Unassigned') as country,
-        coalesce(regions.sales_region, 'Unassigned') as sales_region,
+        city,
+        district,
+        country_of_sale as country,
+        region_of_sale as sales_region,
 
         -- numbers
-        ranked.sale_amount,
+        sale_amount,
 
         -- times
-        ranked.paid_at,
+        paid_at,
 
         -- metadata
-        ranked._kafka_topic_id,
-        ranked._kafka_partition,
-        ranked._kafka_offset,
-        ranked._kafka_timestamp,
-        ranked._ingested_at,
-        ranked._commit_id
-    from ranked
-    -- A country that the region list does not know is still a sale.
-    left join regions
-        on ranked.country = regions.country
-    where ranked.recency_of_all = 1
+        _kafka_topic_id,
+        _kafka_partition,
+        _kafka_offset,
+        _kafka_timestamp,
+        _ingested_at,
+        _commit_id
+    from assigned
 
 )
 
