@@ -169,13 +169,17 @@ def test_make_refuses_an_old_python_in_one_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize("version", ["1.8.0_402", "11.0.22", "25"])
 def test_make_refuses_a_jdk_that_spark_cannot_use(tmp_path: Path, version: str) -> None:
     program(tmp_path / "jdk x/bin", "java", f"echo 'openjdk version \"{version}\"' >&2")
-    done = make(tmp_path / "a b", "demo", JAVA_HOME=str(tmp_path / "jdk x"))
+    done = make(
+        tmp_path / "a b", "demo", "PYTHON=false", JAVA_HOME=str(tmp_path / "jdk x")
+    )
     assert done.returncode == 2
     assert "JDK 17 or 21" in done.stderr.splitlines()[0]
 
 
 def test_make_refuses_a_missing_jdk(tmp_path: Path) -> None:
-    done = make(tmp_path / "a b", "test", JAVA_HOME=str(tmp_path / "nowhere"))
+    done = make(
+        tmp_path / "a b", "test", "PYTHON=false", JAVA_HOME=str(tmp_path / "nowhere")
+    )
     assert done.returncode == 2
     assert "found none" in done.stderr.splitlines()[0]
 
