@@ -87,7 +87,7 @@ clean: ## Remove .venv and everything made from the sources; stops the sandbox, 
 	@pwd -P > $@
 
 # The lake's settings with absolute paths, in the Spark of .venv.
-.venv/.installed: .venv/.packages sandbox/ivy.xml profiles/spark-defaults.conf profiles/log4j2.properties
+.venv/.installed: .venv/.packages $(wildcard profiles/*) sandbox/ivy.xml sandbox/ivysettings.xml sandbox/parts.py sandbox/spark_conf.py
 	@$(BIN)/python -m sandbox.spark_conf
 	@touch $@
 
