@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from sandbox import parts, stack
+from sandbox import parts, produce, replay, stack
 from sandbox.doctor import examine
 from sandbox.logs import follow, log_file, show
 from sandbox.query import Format, run_query
@@ -24,19 +24,19 @@ app = typer.Typer(
     name="sandbox",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode="markdown",
-    help="""A lake's surroundings on this machine: Kafka, a schema registry, events, Spark SQL.
+    help="""What a lake needs around it, on this machine: Kafka, a registry, events, SQL.
 
-    All state lives in SANDBOX_HOME (default: `.sandbox` in the checkout), all servers
-    listen on 127.0.0.1 only. A first round:
+    All state lives in SANDBOX_HOME (default: .sandbox in the checkout).
+    All servers listen on 127.0.0.1 only. A first round:
 
-        sandbox up                               start broker and registry
-        sandbox produce pagila --count 1000      send sale events
-        spark-ingest run --once                  land them in bronze
-        sandbox sql "select count(*) from bronze.pagila__sales"
-        sandbox down                             stop; the data stay
+      sandbox up                              start broker and registry
+      sandbox produce pagila --count 1000     send sale events
+      spark-ingest run --once                 land them in bronze
+      sandbox sql "select count(*) from bronze.pagila__sales"
+      sandbox down                            stop; the data stay
 
-    Exit codes: 0 good, 1 what was checked does not hold, 2 wrong use or configuration.
+    Exit codes: 0 good, 1 what was checked does not hold,
+    2 wrong use or configuration.
     """,
 )
 
@@ -62,12 +62,12 @@ def up(
 ) -> None:
     """Start the services, create the topics, register the schemas.
 
-    A second `up` changes nothing. Missing parts are fetched first. Examples:
+    A second `up` changes nothing. Missing parts are fetched first.
 
-        sandbox up
-        sandbox up kafka
-        sandbox up --port kafka=29092
-        SANDBOX_PORT_OFFSET=1000 sandbox up      a second checkout beside the first
+      sandbox up                             everything
+      sandbox up kafka                       the broker alone
+      sandbox up --port kafka=29092          on another port, from now on
+      SANDBOX_PORT_OFFSET=1000 sandbox up    a second checkout beside the first
     """
     home = _with_port_options(load_home(), port or [])
     started = stack.up(home, service or [])
@@ -110,7 +110,7 @@ def logs(
         int, typer.Option("--lines", "-n", min=0, help="How many last lines.")
     ] = 50,
 ) -> None:
-    """Show a service's log, such as these.
+    """Show the end of a service's log.
 
     sandbox logs kafka
     sandbox logs registry --follow
@@ -202,14 +202,15 @@ def sql(
 ) -> None:
     """Run Spark SQL on the lake. Only the result goes to standard output.
 
-    Write such as:
-
-        sandbox sql "show tables in marts"
-        sandbox sql --format csv "select * from marts.rpt_region_sales" > regions.csv
+    sandbox sql "show tables in marts"
+    sandbox sql --format csv "select * from marts.rpt_region_sales" > regions.csv
     """
     text = sys.stdin.read() if statement == "-" else statement
     run_query(load_home(), text, output, sys.stdout)
 
+
+app.add_typer(produce.app, name="produce")
+app.command()(replay.replay)
 
 _STYLES = {
     State.STOPPED: "dim",

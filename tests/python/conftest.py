@@ -1,0 +1,136 @@
+"""What the tests share: a sandbox of their own, a Spark session on its lake, its services.
+
+The folder below ``tests/python`` gives a test its marker: unit, spark, stack, fault, parity.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sandbox import parts, spark_conf
+from sandbox import stack as services
+from sandbox.settings import DEFAULT_PORTS, PROJECT, Home, save_settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+HERE = Path(__file__).parent
+# A program that hangs must fail its test, not the whole run.
+PROGRAM_SECONDS = 540
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark each test with its folder's name."""
+    for item in items:
+        if item.path.is_relative_to(HERE):
+            item.add_marker(item.path.relative_to(HERE).parts[0])
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports on 127.0.0.1 that nobody listens on now, all different."""
+    with ExitStack() as open_sockets:
+        sockets = [open_sockets.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [int(each.getsockname()[1]) for each in sockets]
+
+
+def make_home(path: Path) -> Home:
+    """A sandbox on free ports, with its settings written."""
+    ports = dict(zip(DEFAULT_PORTS, free_ports(len(DEFAULT_PORTS)), strict=True))
+    home = Home(path.resolve(), ports)
+    save_settings(home)
+    return home
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Running services and how to use them.
+
+    Attributes:
+        home: Their sandbox.
+        env: The environment in which programs find them.
+    """
+
+    home: Home
+    env: dict[str, str]
+
+    def run(
+        self, *command: str, check: bool = True, stdin: str | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a console program of this Python's environment in the checkout.
+
+        Args:
+            command: The program's name (`sandbox`, `spark-ingest`, `dbt`) and arguments.
+            check: Fail, showing what it wrote, when it does not exit with 0.
+            stdin: Text for its standard input.
+        """
+        program = Path(sys.executable).parent / command[0]
+        done = subprocess.run(
+            [str(program), *command[1:]],
+            cwd=PROJECT,
+            env=self.env,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=PROGRAM_SECONDS,
+            check=False,
+        )
+        if check and done.returncode != 0:
+            pytest.fail(
+                f"{' '.join(command)} exited with {done.returncode}\n"
+                f"--- stdout\n{done.stdout}\n--- stderr\n{done.stderr}"
+            )
+        return done
+
+
+def program_environment(home: Home) -> dict[str, str]:
+    """This process's environment, without what would move the sandbox's ports."""
+    env = {**os.environ, **home.environment()}
+    env.pop("SANDBOX_PORT_OFFSET", None)
+    return env
+
+
+@pytest.fixture(scope="session")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
+    """The session's sandbox, in a path with a blank; this process's Spark opens its lake."""
+    made = make_home(tmp_path_factory.mktemp("a home") / "sand box")
+    parts.fetch(["spark"])
+    spark_conf.render(made, made.spark_conf)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("SANDBOX_PORT_OFFSET", raising=False)
+        patch.delenv("SPARK_HOME", raising=False)
+        patch.setenv("SANDBOX_HOME", str(made.path))
+        patch.setenv("SPARK_CONF_DIR", str(made.spark_conf))
+        yield made
+
+
+@pytest.fixture(scope="session")
+def spark(home: Home) -> Iterator[SparkSession]:
+    """A Spark session on the lake of ``home``."""
+    from pyspark.sql import SparkSession
+
+    session = SparkSession.builder.appName("tests").getOrCreate()
+    assert session.conf.get("spark.millrace.home") == str(home.path)
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="session")
+def stack(home: Home) -> Iterator[Stack]:
+    """The services of ``home``, up; down again at the end."""
+    try:
+        services.up(home)
+        yield Stack(home, program_environment(home))
+    finally:
+        services.down(home)

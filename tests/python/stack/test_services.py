@@ -1,0 +1,284 @@
+"""Services of a real sandbox: started once, known again, stopped whole, data kept."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from sandbox import process
+from sandbox import stack as services
+from sandbox.process import ProcessRecord, read_record
+from sandbox.services import SERVICES
+from sandbox.services.kafka import admin, missing_topics
+from sandbox.services.registry import client, missing_subjects
+from sandbox.settings import Home, with_ports
+from sandbox.stack import State
+from sandbox.streams import STREAMS
+from spark_ingest.errors import ConfigurationError
+from tests.python.conftest import Stack, make_home, program_environment
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """A sandbox for these tests alone: they kill its services."""
+    home = make_home(tmp_path_factory.mktemp("own home"))
+    try:
+        yield Stack(home, program_environment(home))
+    finally:
+        services.down(home)
+
+
+def records(home: Home) -> dict[str, ProcessRecord]:
+    found = {name: read_record(each.folder(home)) for name, each in SERVICES.items()}
+    return {name: record for name, record in found.items() if record is not None}
+
+
+def states(home: Home) -> dict[str, State]:
+    return {found.service.name: found.state for found in services.status(home)}
+
+
+def files_of(home: Home) -> dict[str, int]:
+    """The files that `up` writes, by their time of change."""
+    return {
+        str(file): file.stat().st_mtime_ns
+        for file in (
+            home.env_file,
+            home.settings_file,
+            home.spark_conf / "spark-defaults.conf",
+        )
+    }
+
+
+def test_a_second_up_changes_nothing(own: Stack) -> None:
+    own.run("sandbox", "up")
+    first, written = records(own.home), files_of(own.home)
+
+    second = own.run("sandbox", "up")
+
+    assert states(own.home) == {"kafka": State.READY, "registry": State.READY}
+    assert records(own.home) == first
+    assert files_of(own.home) == written
+    assert "started" not in second.stdout
+    assert "made" not in second.stderr
+
+
+def test_up_makes_every_topic_and_subject_and_sets_backward(own: Stack) -> None:
+    own.run("sandbox", "up")
+
+    assert missing_topics(own.home) == []
+    assert missing_subjects(own.home) == []
+    assert client(own.home).get_config().compatibility_level == "BACKWARD"
+    topics = admin(own.home).list_topics(timeout=10).topics
+    assert {s.topic: len(topics[s.topic].partitions) for s in STREAMS.values()} == {
+        s.topic: s.partitions for s in STREAMS.values()
+    }
+
+
+def test_topics_keep_records_of_any_age(own: Stack) -> None:
+    from confluent_kafka.cimpl import ConfigResource
+
+    own.run("sandbox", "up")
+    topic = next(iter(STREAMS.values())).topic
+    broker = admin(own.home)
+
+    (answer,) = broker.describe_configs([ConfigResource("topic", topic)]).values()
+
+    assert answer.result()["retention.ms"].value == "-1"
+
+
+def test_all_servers_listen_on_the_loopback_only(own: Stack) -> None:
+    own.run("sandbox", "up")
+
+    listening = {
+        connection.laddr.ip.removeprefix("::ffff:")
+        for record in records(own.home).values()
+        for connection in psutil.Process(record.pid).net_connections("tcp")
+        if connection.status == psutil.CONN_LISTEN
+    }
+
+    assert listening == {"127.0.0.1"}
+
+
+def test_a_killed_broker_is_shown_with_its_log_and_keeps_its_records(
+    own: Stack,
+) -> None:
+    from confluent_kafka import Producer, TopicPartition
+    from confluent_kafka.admin import OffsetSpec
+
+    own.run("sandbox", "up")
+    topic = next(iter(STREAMS.values())).topic
+    producer = Producer(
+        {"bootstrap.servers": own.home.bootstrap_servers, "acks": "all"}
+    )
+    producer.produce(topic, b"kept", partition=0)
+    assert producer.flush(30) == 0
+    record = records(own.home)["kafka"]
+
+    os.kill(record.pid, signal.SIGKILL)
+    psutil.wait_procs(
+        [psutil.Process(record.pid)] if psutil.pid_exists(record.pid) else [], 10
+    )
+    status = own.run("sandbox", "status", check=False)
+    again = own.run("sandbox", "up")
+
+    assert status.returncode == 1
+    assert "died     kafka" in status.stdout
+    assert "registry" in status.stdout
+    last = Path(record.log).read_bytes()[record.log_start :].decode().splitlines()
+    assert any(f"| {line}" in status.stderr for line in last)
+    assert "started  kafka" in again.stdout
+    assert "running  registry" in again.stdout
+    end = admin(own.home).list_offsets({TopicPartition(topic, 0): OffsetSpec.latest()})
+    assert [future.result().offset for future in end.values()] == [1]
+
+
+def test_down_leaves_no_process_and_up_finds_the_data(own: Stack) -> None:
+    own.run("sandbox", "up")
+    pids = [record.pid for record in records(own.home).values()]
+    schemas = client(own.home).get_subjects()
+
+    own.run("sandbox", "down")
+
+    assert not [pid for pid in pids if psutil.pid_exists(pid)]
+    assert all(process.port_is_free(port) for port in own.home.ports.values())
+    assert set(states(own.home).values()) == {State.STOPPED}
+    own.run("sandbox", "up")
+    assert client(own.home).get_subjects() == schemas
+    assert missing_topics(own.home) == []
+
+
+def test_two_ups_at_once_start_each_service_once(own: Stack) -> None:
+    import threading
+
+    own.run("sandbox", "down")
+    printed: list[str] = []
+    both = [
+        threading.Thread(target=lambda: printed.append(own.run("sandbox", "up").stdout))
+        for _ in range(2)
+    ]
+
+    for each in both:
+        each.start()
+    for each in both:
+        each.join()
+
+    assert "".join(printed).count("started  kafka") == 1
+    assert "".join(printed).count("started  registry") == 1
+    assert set(states(own.home).values()) == {State.READY}
+
+
+def test_an_interrupted_up_stops_what_it_started(own: Stack) -> None:
+    import subprocess
+    import sys
+
+    own.run("sandbox", "down")
+    program = Path(sys.executable).parent / "sandbox"
+    with subprocess.Popen(
+        [str(program), "up"],
+        env=own.env,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as up:
+        deadline = time.monotonic() + 60
+        while len(records(own.home)) < len(SERVICES) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        pids = [record.pid for record in records(own.home).values()]
+        up.send_signal(signal.SIGINT)
+        up.wait(60)
+
+    assert len(pids) == len(SERVICES)
+    assert up.returncode not in (0, None)
+    assert not [pid for pid in pids if psutil.pid_exists(pid)]
+    assert records(own.home) == {}
+
+
+def test_a_taken_port_is_told_with_its_holder_and_another_port_works(
+    own: Stack,
+) -> None:
+    import socket
+
+    own.run("sandbox", "down")
+    with socket.socket() as squatter:
+        squatter.bind(("127.0.0.1", own.home.ports["kafka"]))
+        squatter.listen()
+
+        refused = own.run("sandbox", "up", "kafka", check=False)
+        moved = own.run("sandbox", "up", "kafka", "--port", f"kafka={make_port()}")
+
+    assert refused.returncode == 2
+    assert f"taken by pid {os.getpid()}" in refused.stderr
+    assert "--port kafka=" in refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert "started  kafka" in moved.stdout
+    # The moved port is remembered; put it back for the tests that follow.
+    own.run("sandbox", "down")
+    own.run("sandbox", "up", "--port", f"kafka={own.home.ports['kafka']}")
+
+
+def make_port() -> int:
+    from tests.python.conftest import free_ports
+
+    return free_ports(1)[0]
+
+
+def test_other_ports_are_refused_while_the_service_runs(own: Stack) -> None:
+    own.run("sandbox", "up")
+
+    with pytest.raises(ConfigurationError, match="sandbox down"):
+        services.up(with_ports(own.home, {**own.home.ports, "kafka": make_port()}))
+
+
+def test_logs_and_doctor_know_the_services(own: Stack) -> None:
+    own.run("sandbox", "up")
+
+    logs = own.run("sandbox", "logs", "registry", "--lines", "3").stdout
+    doctor = own.run("sandbox", "doctor")
+
+    assert len(logs.splitlines()) == 3
+    assert "FAILED" not in doctor.stdout
+    for line in (
+        "kafka: ready",
+        "registry: ready",
+        "topics: all there",
+        "schemas: all there",
+    ):
+        assert line in doctor.stdout
+
+
+def test_doctor_names_a_missing_topic_and_up_makes_it(own: Stack) -> None:
+    own.run("sandbox", "up")
+    topic = next(iter(STREAMS.values())).topic
+    broker = admin(own.home)
+    for future in broker.delete_topics([topic]).values():
+        future.result()
+    deadline = time.monotonic() + 30
+    while missing_topics(own.home) == [] and time.monotonic() < deadline:
+        time.sleep(0.1)
+
+    doctor = own.run("sandbox", "doctor", check=False)
+    up = own.run("sandbox", "up")
+
+    assert doctor.returncode == 1
+    assert f"topic {topic} missing: `sandbox up`" in doctor.stdout
+    assert f"made topic {topic}" in up.stderr
+    assert missing_topics(own.home) == []
+
+
+def test_reset_removes_data_and_lake_and_keeps_the_ports(own: Stack) -> None:
+    own.run("sandbox", "up")
+    kept = own.home.settings_file.read_text()
+
+    refused = own.run("sandbox", "reset", check=False, stdin="")
+    own.run("sandbox", "reset", "--yes")
+
+    assert refused.returncode == 2
+    assert not own.home.services.exists()
+    assert list(own.home.lake.iterdir()) == []
+    assert own.home.settings_file.read_text() == kept
+    assert set(states(own.home).values()) == {State.STOPPED}
