@@ -109,20 +109,22 @@ def pagila(
 ) -> None:
     """Sales of the Pagila shops, to topic pagila.sales.avro, keyed by customer.
 
-    The same seed, first id, start, span, count and shares give the same records: bytes,
-    keys, timestamps and order, and the same partitions as long as the registry has the
-    schemas under the same ids (a key's bytes begin with its schema's id).
+    The same seed, first id, start, span, count and shares give the same
+    records: bytes, keys, timestamps and order; also the same partitions, as
+    long as the registry has the schemas under the same ids (a key begins with
+    its schema's id).
 
-    The Kafka timestamp is when a record arrives: 0.05 to 2 s after its event, later for
-    late ones. Of N records exactly round(N * share) are late and broken. Examples:
+    The Kafka timestamp is when a record arrives: 0.05 to 2 s after its event,
+    1 to 30 minutes when late. Of N records exactly round(N * share) are late
+    and broken. Examples:
 
-        sandbox produce pagila                        10,000 sales of the last 2 hours
-        sandbox produce pagila --rate 50/s            a live stream, until Ctrl-C
+        sandbox produce pagila                  10,000 of the last two hours
+        sandbox produce pagila --rate 50/s      a live stream, until Ctrl-C
         sandbox produce pagila --late 0.05 --bad 0.01 --json
-        sandbox produce pagila --count 600 --first-id 1 --start 2026-01-05T09:00Z
+        sandbox produce pagila --first-id 1 --start 2026-01-05T09:00Z
 
-    Exit codes: 0 all sent, 1 some not delivered, 2 wrong use or no services, 130 stopped
-    by Ctrl-C before --count was reached.
+    Exit codes: 0 all sent, 1 some not delivered, 2 wrong use or no services,
+    130 stopped by Ctrl-C before --count was reached.
     """
     stream = STREAMS["pagila.sales"]
     per_second = records_per_second(rate)

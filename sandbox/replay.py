@@ -155,19 +155,21 @@ def replay(
 ) -> None:
     """Send your own rows to a stream, as Avro by its schema.
 
-    CSV by its column names, any delimiter; JSON as an array of objects or one object after
-    the other. A row that does not fit is reported with its line and the reason, and the
-    others are sent. An empty CSV cell is null. Columns that the stream has not are ignored.
+    CSV by its column names, any delimiter; JSON as an array of objects or one
+    object after the other. A row that does not fit is reported with its line
+    and the reason, and the others are sent. An empty CSV cell is null. Columns
+    that the stream has not are ignored.
 
-    Times may be `2021-05-10 13:04:06.996577+00`, `... +00:00`, ISO 8601, or numbers since
-    1970 in seconds to nanoseconds; without a zone they are UTC. What is finer than the
-    stream keeps (milliseconds) is cut off. Examples:
+    Times may be `2021-05-10 13:04:06.996577+00`, `... +00:00`, ISO 8601, or
+    numbers since 1970 in seconds to nanoseconds; without a zone they are UTC.
+    What is finer than the stream keeps (milliseconds) is cut off. Examples:
 
         sandbox replay sales.csv --stream pagila.sales
         sandbox replay sales.csv --stream pagila.sales --timestamps payment_date
         sandbox replay sales.jsonl --stream pagila.sales
 
-    Exit codes: 0 every row was sent, 1 some were refused, 2 wrong use or no services.
+    Exit codes: 0 every row was sent, 1 some were not, 2 wrong use or no
+    services.
     """
     if stream not in STREAMS:
         raise ConfigurationError(

@@ -29,7 +29,7 @@ _ANSWER_SECONDS = 8.0
 _CHUNK = 2_000
 _TICK_SECONDS = 0.02
 # Longer than the producer itself tries (message.timeout.ms).
-_FLUSH_SECONDS = 35.0
+_FLUSH_SECONDS = 25.0
 
 # Keys go to the partitions that Java clients choose (murmur2), so that a customer stays in
 # one partition whoever sends. Nothing is sent twice or out of order (idempotence).
@@ -44,7 +44,7 @@ _PRODUCER = {
     "queue.buffering.max.messages": 200_000,
     "queue.buffering.max.kbytes": 1 << 20,
     # A broker that is gone for longer is reported, not waited for.
-    "message.timeout.ms": 30_000,
+    "message.timeout.ms": 20_000,
     "delivery.report.only.error": True,
     "log_level": 0,
 }
@@ -64,6 +64,8 @@ class Tally:
         reason: Why the first of them did not.
         seconds: From the first record to the last answer.
         interrupted: A person stopped it (Ctrl-C).
+        broker_gone: The broker stopped answering; what it took last may be counted as
+            refused.
     """
 
     kinds: Counter[str] = field(default_factory=Counter)
@@ -71,6 +73,7 @@ class Tally:
     reason: str = ""
     seconds: float = 0.0
     interrupted: bool = False
+    broker_gone: bool = False
 
     @property
     def handed_over(self) -> int:
@@ -201,6 +204,9 @@ class Outlet:
         def refused(error: KafkaError | None, _: Message) -> None:
             if error is not None:
                 tally.refused += 1
+                if error.name() == "_MSG_TIMED_OUT":
+                    tally.broker_gone = True
+                    tally.reason = tally.reason or "the broker stopped answering"
                 tally.reason = tally.reason or error.str()
 
         for key, value, timestamp, kind in chunk:
@@ -218,6 +224,9 @@ class Outlet:
 
     def _finish(self, tally: Tally) -> None:
         """Wait for what is under way; a second Ctrl-C gives it up."""
+        if tally.broker_gone:
+            # The rest waits for the same broker: no need to time out once more.
+            self._producer.purge()
         try:
             left = self._producer.flush(_FLUSH_SECONDS)
         except KeyboardInterrupt:
