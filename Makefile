@@ -44,7 +44,7 @@ lint: .venv/.installed ## Check Python, SQL, YAML and the rules of the dbt proje
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/yamllint --strict .
-	@$(WITH_VENV) dbt --quiet parse
+	$(BIN)/dbt --quiet --warn-error parse --no-partial-parse
 	$(BIN)/dbt-bouncer
 	$(BIN)/sqlfluff lint
 
