@@ -79,7 +79,7 @@ def read_streams(manifest: Path) -> list[Stream]:
         raise ConfigurationError(
             f"{manifest} does not exist: run `dbt parse`"
         ) from error
-    except (json.JSONDecodeError, KeyError, AttributeError) as error:
+    except (json.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
         raise ConfigurationError(
             f"{manifest} is not a dbt manifest: run `dbt parse`"
         ) from error

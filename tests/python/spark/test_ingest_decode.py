@@ -1,0 +1,257 @@
+"""Records judged and decoded in Spark: each by its own writer, the bad told from the good."""
+
+from __future__ import annotations
+
+import io
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import fastavro
+import pytest
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+
+from spark_ingest import quarantine
+from spark_ingest.commit import judge
+from spark_ingest.registry import WriterSchema
+from spark_ingest.schema import TopicSchema, combine
+from spark_ingest.wire_format import header
+
+ROW = (
+    "key binary, value binary, topic string, partition int, offset long, timestamp timestamp, "
+    "headers array<struct<key:string,value:binary>>"
+)
+
+
+def record(*fields: tuple[str, Any], name: str = "R") -> dict[str, Any]:
+    return {
+        "type": "record",
+        "name": name,
+        "namespace": "n",
+        "fields": [{"name": field, "type": kind} for field, kind in fields],
+    }
+
+
+V1 = record(("id", "int"), ("note", "string"))
+V2 = record(("id", "long"), ("note", "string"), ("tag", ["null", "string"]))
+
+
+def topic(*schemas: Any) -> TopicSchema:
+    return combine([WriterSchema(i, schema) for i, schema in enumerate(schemas, 1)])
+
+
+def framed(schema_id: int, schema: Any, value: Any) -> bytes:
+    out = io.BytesIO()
+    fastavro.schemaless_writer(out, fastavro.parse_schema(schema), value)
+    return header(schema_id) + out.getvalue()
+
+
+def kafka(
+    spark: SparkSession, *values: bytes | None, key: bytes | None = None
+) -> DataFrame:
+    rows = [(key, value, "t", 0, i, None, None) for i, value in enumerate(values)]
+    return spark.createDataFrame(rows, ROW)
+
+
+def verdicts(frame: DataFrame) -> list[str | None]:
+    rows = frame.orderBy("_kafka_offset").select("_verdict.error_class").collect()
+    return [row[0] for row in rows]
+
+
+def decoded(
+    spark: SparkSession, schema: TopicSchema, *values: bytes | None
+) -> list[Row]:
+    judged = judge(kafka(spark, *values), "id", schema, None)
+    assert verdicts(judged.records) == [None] * len(values)
+    columns = [column.alias(name) for name, column in judged.columns.items()]
+    return judged.records.orderBy("_kafka_offset").select(*columns).collect()
+
+
+def test_each_record_is_read_with_the_schema_that_wrote_it(spark: SparkSession) -> None:
+    schema = topic(V1, V2)
+    assert decoded(
+        spark,
+        schema,
+        framed(2, V2, {"id": 2**40, "note": "b", "tag": "t"}),
+        framed(1, V1, {"id": 1, "note": "a"}),
+        None,
+    ) == [
+        Row(id=2**40, note="b", tag="t"),
+        Row(id=1, note="a", tag=None),
+        Row(id=None, note=None, tag=None),
+    ]
+
+
+def test_bad_records_of_every_kind_are_told_apart(spark: SparkSession) -> None:
+    good = framed(1, V1, {"id": 1, "note": "a long enough note"})
+    of_v2 = framed(2, V2, {"id": 9, "note": "x", "tag": None})
+    judged = judge(
+        kafka(
+            spark,
+            good,
+            None,  # a tombstone is good
+            good[:-3],  # truncated
+            good + b"\x00",  # a byte left over
+            header(1) + b"\xff" * 40,  # garbage
+            header(99) + good[5:],  # an id that the registry does not know
+            b"\x00\xff\xff\xff\xff"
+            + good[5:],  # the largest number that fits the framing
+            header(1) + of_v2[5:],  # another schema's bytes
+            b"\x00\x01",  # shorter than a frame
+            b'{"id": 1}',  # not framed at all
+            b"",
+            header(1),  # nothing behind the frame
+        ),
+        "id",
+        topic(V1, V2),
+        None,
+    )
+    assert verdicts(judged.records) == [
+        None,
+        None,
+        *["undecodable"] * 3,
+        *["unknown_id"] * 2,
+        "undecodable",
+        *["not_framed"] * 3,
+        "undecodable",
+    ]
+
+
+def zigzag(number: int) -> bytes:
+    out = io.BytesIO()
+    fastavro.schemaless_writer(out, "long", number)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("length", [10**6, 2**30, 2**31 - 9, 2**40, -5])
+def test_a_claimed_length_does_not_take_the_memory(
+    spark: SparkSession, length: int
+) -> None:
+    value = header(1) + zigzag(7) + zigzag(length) + b"x" * 50
+    judged = judge(kafka(spark, value), "id", topic(V1), None)
+    assert verdicts(judged.records) == ["undecodable"]
+
+
+def test_a_misfit_version_is_set_aside_with_the_reason(spark: SparkSession) -> None:
+    other = record(("id", "string"), ("note", "string"))
+    values = (
+        framed(2, other, {"id": "x", "note": "y"}),
+        framed(1, V1, {"id": 1, "note": "a"}),
+    )
+    judged = judge(kafka(spark, *values), "id", topic(V1, other), None)
+    rows = judged.records.orderBy("_kafka_offset").select(
+        *quarantine.rows("_verdict", F.lit(datetime.now(UTC)))
+    )
+    first, second = rows.collect()
+    assert first["error_class"] == "incompatible"
+    assert first["error_message"].endswith("id: string where earlier versions have int")
+    assert first["_schema_id"] == 2
+    assert bytes(first["_kafka_value"]) == values[0]
+    assert second["error_class"] is None
+
+
+def test_keys_are_decoded_and_a_bad_key_sets_the_record_aside(
+    spark: SparkSession,
+) -> None:
+    value = framed(1, V1, {"id": 1, "note": "a"})
+    keys = combine([WriterSchema(7, "int")])
+    good = judge(kafka(spark, value, key=framed(7, "int", 42)), "id", topic(V1), keys)
+    assert good.records.select(good.columns["_key"].alias("k")).collect() == [Row(k=42)]
+    for key, said in (
+        (b"abc", "key_not_framed"),
+        (header(8) + b"\x02", "key_unknown_id"),
+    ):
+        judged = judge(kafka(spark, value, key=key), "id", topic(V1), keys)
+        assert verdicts(judged.records) == [said]
+    none = judge(kafka(spark, value), "id", topic(V1), keys)
+    assert verdicts(none.records) == [None]
+
+
+def test_a_record_key_becomes_a_struct(spark: SparkSession) -> None:
+    shape = record(("a", "int"), ("b", "string"))
+    key = framed(7, shape, {"a": 1, "b": "x"})
+    judged = judge(
+        kafka(spark, framed(1, V1, {"id": 1, "note": "a"}), key=key),
+        "id",
+        topic(V1),
+        combine([WriterSchema(7, shape)]),
+    )
+    assert judged.records.select(judged.columns["_key"].alias("k")).collect() == [
+        Row(k=Row(a=1, b="x"))
+    ]
+
+
+def test_without_any_usable_schema_values_are_unknown_and_tombstones_good(
+    spark: SparkSession,
+) -> None:
+    judged = judge(
+        kafka(spark, framed(1, V1, {"id": 1, "note": ""}), None), "id", topic(), None
+    )
+    assert verdicts(judged.records) == ["unknown_id", None]
+
+
+def test_nested_records_arrays_and_maps_are_merged_inside(spark: SparkSession) -> None:
+    def version(*inner: tuple[str, Any]) -> dict[str, Any]:
+        return record(
+            ("one", record(*inner, name="S")),
+            ("many", {"type": "array", "items": "n.S"}),
+            ("named", {"type": "map", "values": ["null", "n.S"]}),
+        )
+
+    v1, v2 = version(("x", "int")), version(("x", "long"), ("y", "string"))
+    schema = topic(v1, v2)
+    assert not schema.misfits
+    old, new = {"x": 1}, {"x": 1, "y": "z"}
+    first, second = decoded(
+        spark,
+        schema,
+        framed(1, v1, {"one": old, "many": [old], "named": {"k": old}}),
+        framed(2, v2, {"one": new, "many": [new], "named": {"k": None}}),
+    )
+    half, full = Row(x=1, y=None), Row(x=1, y="z")
+    assert first == Row(one=half, many=[half], named={"k": half})
+    assert second == Row(one=full, many=[full], named={"k": None})
+
+
+def test_meanings_survive(spark: SparkSession) -> None:
+    money = {"type": "bytes", "logicalType": "decimal", "precision": 10, "scale": 2}
+    when = {"type": "long", "logicalType": "timestamp-micros"}
+    day = {"type": "int", "logicalType": "date"}
+    kind = {"type": "enum", "name": "E", "symbols": ["A", "B"]}
+    code = {"type": "fixed", "name": "F", "size": 2}
+    shape = record(("m", money), ("t", when), ("d", day), ("e", kind), ("f", code))
+    at = datetime(1969, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)
+    value = {"m": Decimal("-0.01"), "t": at, "d": at.date(), "e": "B", "f": b"xy"}
+    schema = topic(shape)
+    judged = judge(kafka(spark, framed(1, shape, value)), "id", schema, None)
+    types = judged.columns
+    row = judged.records.select(
+        types["m"].alias("m"),
+        types["t"].cast("string").alias("t"),
+        types["d"].alias("d"),
+        types["e"].alias("e"),
+        types["f"].alias("f"),
+    ).first()
+    assert row is not None
+    assert row["m"] == Decimal("-0.01")
+    assert row["t"] == "1969-12-31 23:59:59.999999"
+    assert row["d"] == at.date()
+    assert (row["e"], bytes(row["f"])) == ("B", b"xy")
+
+
+def test_values_that_are_no_records_become_a_column(spark: SparkSession) -> None:
+    assert decoded(spark, topic("string"), framed(1, "string", "x")) == [Row(value="x")]
+
+
+def test_a_record_is_decoded_once(spark: SparkSession) -> None:
+    """The optimizer repeats a decode when a filter reaches through the projection."""
+    judged = judge(kafka(spark, None), "id", topic(V1, V2), None)
+    from pyspark.sql import Observation
+
+    counted = judged.records.observe(
+        Observation(), F.count_if(F.col("_verdict").isNotNull())
+    )
+    good = counted.where(F.col("_verdict").isNull()).select(*judged.columns.values())
+    plan = good._jdf.queryExecution().executedPlan().toString()
+    assert plan.lower().count("from_avro(") == len(topic(V1, V2).writers)

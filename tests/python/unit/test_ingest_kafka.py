@@ -1,0 +1,40 @@
+"""What Spark is told to read and what its offset log says."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from spark_ingest.config import Connections, Registry
+from spark_ingest.kafka import Topic, batch_ends, reader_options
+from spark_ingest.ledger import gaps_text
+
+CONNECTIONS = Connections(
+    name="x",
+    kafka={"bootstrap.servers": "a:1", "security.protocol": "SSL"},
+    registry=Registry(url="http://r"),
+)
+
+
+def test_reading_begins_at_the_tables_offsets_and_new_partitions_at_their_beginning() -> (
+    None
+):
+    options = reader_options(CONNECTIONS, Topic("t", "id", (0, 1, 2)), {0: 7, 2: 0}, 10)
+    assert json.loads(options["startingOffsets"]) == {"t": {"0": 7, "1": -2, "2": 0}}
+    assert options["kafka.security.protocol"] == "SSL"
+    assert options["failOnDataLoss"] == "true"
+    assert options["kafka.isolation.level"] == "read_committed"
+
+
+def test_a_batchs_ends_come_from_sparks_offset_log(tmp_path: Path) -> None:
+    (tmp_path / "offsets").mkdir()
+    log = 'v1\n{"batchWatermarkMs":0}\n{"t":{"1":3,"0":12}}\n'
+    (tmp_path / "offsets" / "4").write_text(log)
+    assert batch_ends(tmp_path, 4, "t") == {0: 12, 1: 3}
+
+
+def test_gaps_are_told_as_ranges() -> None:
+    assert gaps_text([(5, 10), (12, 13)]) == "5-9, 12"
+    assert gaps_text([(i, i + 1) for i in range(0, 60, 2)]).endswith(
+        "and 10 more ranges"
+    )

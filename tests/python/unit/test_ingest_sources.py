@@ -1,0 +1,130 @@
+"""Streams come from the dbt manifest; what is wrong in a block is named."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spark_ingest.errors import ConfigurationError
+from spark_ingest.sources import fresh_manifest, read_streams, select_streams
+
+
+def node(
+    source: str, table: str, meta: dict[str, Any] | None, **more: Any
+) -> dict[str, Any]:
+    return {
+        "source_name": source,
+        "name": table,
+        "schema": "bronze",
+        "identifier": f"{source}__{table}",
+        "description": "One row\nper record.",
+        "columns": {"a": {"name": "a", "description": "The a."}},
+        "tags": [],
+        "original_file_path": "models/x.yml",
+        "config": {"meta": {} if meta is None else {"ingest": meta}},
+        **more,
+    }
+
+
+def manifest(folder: Path, *nodes: dict[str, Any]) -> Path:
+    file = folder / "manifest.json"
+    file.write_text(json.dumps({"sources": {str(i): n for i, n in enumerate(nodes)}}))
+    return file
+
+
+def test_a_block_becomes_a_stream_and_other_sources_do_not(tmp_path: Path) -> None:
+    streams = read_streams(
+        manifest(
+            tmp_path,
+            node("shop", "sales", {"topic": "t", "key": "confluent"}, tags=["daily"]),
+            node("files", "regions", None),
+        )
+    )
+    assert [stream.name for stream in streams] == ["shop.sales"]
+    (stream,) = streams
+    assert stream.table == "bronze.shop__sales"
+    assert stream.topic == "t"
+    assert stream.ingest.key == "confluent"
+    assert stream.ingest.partitioned_by == "days(_ingested_at)"
+    assert stream.description == "One row per record."
+    assert stream.columns == {"a": "The a."}
+
+
+@pytest.mark.parametrize(
+    ("meta", "said"),
+    [
+        ({"topic": "t", "framming": "x"}, "shop.sales: config.meta.ingest.framming"),
+        ({"framing": "confluent"}, "config.meta.ingest.topic"),
+        ({"topic": "t", "framing": "json"}, "config.meta.ingest.framing"),
+    ],
+)
+def test_a_mistake_in_a_block_names_file_source_and_key(
+    tmp_path: Path, meta: dict[str, str], said: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=said) as caught:
+        read_streams(manifest(tmp_path, node("shop", "sales", meta)))
+    assert "models/x.yml" in str(caught.value)
+
+
+def test_two_sources_of_one_topic_are_refused(tmp_path: Path) -> None:
+    file = manifest(
+        tmp_path, node("a", "x", {"topic": "t"}), node("b", "y", {"topic": "t"})
+    )
+    with pytest.raises(
+        ConfigurationError, match=r"a\.x and b\.y declare the same topic t"
+    ):
+        read_streams(file)
+
+
+def test_selectors(tmp_path: Path) -> None:
+    streams = read_streams(
+        manifest(
+            tmp_path,
+            node("a", "x", {"topic": "1"}, tags=["hot"]),
+            node("a", "y", {"topic": "2"}),
+            node("b", "x", {"topic": "3"}),
+        )
+    )
+
+    def names(*selectors: str) -> list[str]:
+        return [stream.name for stream in select_streams(streams, selectors)]
+
+    assert names() == ["a.x", "a.y", "b.x"]
+    assert names("a") == ["a.x", "a.y"]
+    assert names("b.x", "tag:hot") == ["a.x", "b.x"]
+    with pytest.raises(
+        ConfigurationError, match=r"'c' selects no stream; there are: a\.x"
+    ):
+        names("c")
+
+
+def test_no_stream_at_all_says_where_to_declare_one() -> None:
+    with pytest.raises(ConfigurationError, match=r"config\.meta\.ingest"):
+        select_streams([], [])
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]"])
+def test_what_is_no_manifest_is_refused(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "manifest.json"
+    file.write_text(text)
+    with pytest.raises(ConfigurationError, match="is not a dbt manifest"):
+        read_streams(file)
+
+
+def test_a_folder_without_a_project_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"holds no dbt_project\.yml"):
+        fresh_manifest(tmp_path)
+
+
+def test_a_manifest_that_is_newer_than_every_yaml_is_used_as_it_is(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "dbt_project.yml").write_text("name: x\n")
+    (tmp_path / "models").mkdir()
+    (tmp_path / "target").mkdir()
+    file = tmp_path / "target" / "manifest.json"
+    file.write_text("{}")
+    assert fresh_manifest(tmp_path) == file
