@@ -1,5 +1,3 @@
-{#- Stops a run whose session would give wrong results or write to another lake; called at
-    its start. Nothing to ask where the engine has no such settings. -#}
 {% macro assert_session() -%}
     {%- if execute -%}
         {{ adapter.dispatch("assert_session")() }}

@@ -1,5 +1,3 @@
-{#- Whole seconds from 1970-01-01 00:00 UTC to a timestamp, a bigint. A part of a second
-    is dropped downwards, before 1970 too: 23:59:59.5 of 1969 is -1, not 0. -#}
 {% macro epoch_seconds(timestamp) -%}
     {{ adapter.dispatch("epoch_seconds")(timestamp) }}
 {%- endmacro %}

@@ -1,5 +1,3 @@
-{#- The UTC timestamp that lies a number of whole seconds after (or, when negative,
-    before) 1970-01-01 00:00 UTC: the way back from `epoch_seconds`. -#}
 {% macro timestamp_from_epoch(seconds) -%}
     {{ adapter.dispatch("timestamp_from_epoch")(seconds) }}
 {%- endmacro %}

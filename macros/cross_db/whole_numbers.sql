@@ -1,5 +1,3 @@
-{#- A query of the whole numbers from 0 up to, but without, `count`: column
-    `whole_number`, an integer. -#}
 {% macro whole_numbers(count) -%}
     {{ adapter.dispatch("whole_numbers")(count) }}
 {%- endmacro %}

@@ -16,7 +16,7 @@
             {% for row in chunk -%}
                 (
                 {%- for value in row -%}
-                    cast({{ seed_literal(value) }} as {{ types[loop.index0] }})
+                    cast({{ text_literal(value) }} as {{ types[loop.index0] }})
                     {{- ", " if not loop.last }}
                 {%- endfor -%}
                 ){{ ",\n" if not loop.last }}
@@ -28,11 +28,3 @@
     {#- What dbt shows as the seed's compiled code; a seed without rows has none. -#}
     {{ return(statements[0] if statements else "") }}
 {% endmacro %}
-
-{% macro seed_literal(value) -%}
-    {%- if value is none -%}
-        null
-    {%- else -%}
-        '{{ value | string | replace("\\", "\\\\") | replace("'", "\\'") }}'
-    {%- endif -%}
-{%- endmacro %}

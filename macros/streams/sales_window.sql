@@ -1,6 +1,3 @@
-{#- The settings of the sales windows, from the variables of dbt_project.yml: a mapping of
-    `length_minutes`, `slide_minutes` and `time_column`. A value that makes no sense stops
-    the run, naming its variable. -#}
 {% macro sales_window() -%}
     {%- set length = whole_minutes("sales_window_minutes", var("sales_window_minutes")) -%}
     {%- set slide = whole_minutes(

@@ -1,16 +1,5 @@
-{#- Each event once for every sliding window it lies in.
-
-    Windows start at whole multiples of `slide_minutes` since 1970-01-01 00:00 UTC, before
-    it too, and last `length_minutes`, which need not be a multiple of the slide. The start
-    belongs to a window, the end does not: an event on the edge counts in the later one.
-
-    relation:       what holds the events, a CTE's name for example
-    time_column:    when each event happened; an event without a time is in no window
-    columns:        the columns of the relation to carry along
-    length_minutes: how long a window lasts, whole minutes from 1
-    slide_minutes:  how far apart windows start, whole minutes from 1
-
-    Gives `columns`, `window_start_at`, `window_end_at`. -#}
+{#- Counts in whole seconds since 1970, because only those do the same everywhere: an event
+    is in the last window that began, and in each before it that has not ended. -#}
 {% macro sliding_windows(relation, time_column, columns, length_minutes, slide_minutes) -%}
     {%- set length = whole_minutes("length_minutes", length_minutes) * 60 -%}
     {%- set slide = whole_minutes("slide_minutes", slide_minutes) * 60 -%}

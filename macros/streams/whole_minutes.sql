@@ -1,5 +1,3 @@
-{#- A setting that counts minutes, refused when it is not a whole number from 1; `name` is
-    what the message calls it. -#}
 {% macro whole_minutes(name, value) -%}
     {%- if value is not integer or value < 1 -%}
         {{ exceptions.raise_compiler_error(
