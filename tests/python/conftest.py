@@ -6,18 +6,17 @@ The folder below ``tests/python`` gives a test its marker: unit, spark, stack, f
 from __future__ import annotations
 
 import os
-import socket
+import random
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from sandbox import parts, spark_conf
+from sandbox import parts, process, spark_conf
 from sandbox import stack as services
 from sandbox.settings import DEFAULT_PORTS, PROJECT, Home, save_settings
 
@@ -37,12 +36,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports on 127.0.0.1 that nobody listens on now, all different."""
-    with ExitStack() as open_sockets:
-        sockets = [open_sockets.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [int(each.getsockname()[1]) for each in sockets]
+    """Ports on 127.0.0.1 that nobody listens on now, all different.
+
+    Below those that the system gives to outgoing connections, which could take one
+    between this moment and the service's start.
+    """
+    ports = random.sample(range(20_000, 32_000), 200)
+    return [port for port in ports if process.port_is_free(port)][:count]
 
 
 def make_home(path: Path) -> Home:

@@ -1,0 +1,165 @@
+"""What `sandbox` prints and how it ends, without any service."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from sandbox import cli, stack
+from sandbox.settings import PROJECT, Home, load_home, save_settings
+from spark_ingest.errors import ConfigurationError
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
+    """A sandbox in a folder whose name needs quoting."""
+    path = tmp_path / "it's a home"
+    monkeypatch.setenv("SANDBOX_HOME", str(path))
+    monkeypatch.delenv("SANDBOX_PORT_OFFSET", raising=False)
+    return load_home()
+
+
+@pytest.fixture
+def sandbox(home: Home) -> Run:
+    program = Path(sys.executable).parent / "sandbox"
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [str(program), *arguments],
+            cwd=PROJECT,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    return run
+
+
+def test_env_survives_a_shell(home: Home, sandbox: Run) -> None:
+    printed = sandbox("env").stdout
+
+    script = f'{printed}\nprintf "%s|%s" "$SANDBOX_HOME" "$KAFKA_BOOTSTRAP_SERVERS"'
+    shell = subprocess.run(
+        ["sh", "-c", script], capture_output=True, text=True, check=True
+    )
+
+    assert shell.stdout == f"{home.path}|127.0.0.1:19092"
+
+
+def test_status_of_a_sandbox_that_never_ran(home: Home, sandbox: Run) -> None:
+    done = sandbox("status")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [line.split() for line in done.stdout.splitlines()] == [
+        ["stopped", "kafka"],
+        ["stopped", "registry"],
+    ]
+    assert not home.path.exists()
+
+
+def test_down_of_a_sandbox_that_never_ran_is_fine(home: Home, sandbox: Run) -> None:
+    done = sandbox("down")
+
+    assert (done.returncode, done.stdout) == (0, "nothing was running\n")
+    assert not home.path.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("up", "kafak"), "there is no service 'kafak'; known: kafka, registry"),
+        (("up", "--port", "kafka"), "--port kafka: write it as kafka=29092"),
+        (("up", "--port", "broker=29092"), "there is no port named 'broker'"),
+        (("logs", "kafka"), "nothing has run yet: `sandbox up`"),
+        (("logs", "../settings"), "no log of '../settings'"),
+        (("reset",), "sandbox reset --yes"),
+        (("parts", "sparc"), "there is no component 'sparc'"),
+        (("sql", "  ; "), "no statement"),
+    ],
+)
+def test_wrong_use_is_one_line_on_standard_error_and_exit_2(
+    sandbox: Run, arguments: tuple[str, ...], told: str
+) -> None:
+    done = sandbox(*arguments)
+
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert told in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_every_command_says_what_it_does() -> None:
+    runner = CliRunner()
+    listed = runner.invoke(cli.app, ["--help"]).stdout
+
+    for command in (
+        "up",
+        "down",
+        "status",
+        "logs",
+        "reset",
+        "env",
+        "doctor",
+        "sql",
+        "parts",
+    ):
+        assert f"│ {command} " in listed
+        assert "Usage: " in runner.invoke(cli.app, [command, "--help"]).stdout
+
+
+def test_logs_shows_the_last_lines(home: Home, sandbox: Run) -> None:
+    home.logs.mkdir(parents=True)
+    lines = [f"line {number} [x] é" for number in range(20_000)]
+    (home.logs / "kafka.log").write_text("\n".join(lines) + "\n")
+
+    assert sandbox("logs", "kafka", "-n", "3").stdout.splitlines() == lines[-3:]
+    assert sandbox("logs", "kafka", "-n", "0").stdout == ""
+    assert sandbox("logs", "kafka", "-n", "30000").stdout.splitlines() == lines
+
+
+def test_reset_removes_state_and_leaves_foreign_files(home: Home, sandbox: Run) -> None:
+    save_settings(home)
+    for folder in (
+        home.services / "kafka" / "data",
+        home.lake / "warehouse",
+        home.logs,
+    ):
+        folder.mkdir(parents=True)
+        (folder / "file").write_text("x")
+    (home.path / "notes.txt").write_text("mine")
+
+    assert sandbox("reset", "--yes").returncode == 0
+
+    left = {str(path.relative_to(home.path)) for path in home.path.rglob("*")}
+    assert left == {"settings.toml", "notes.txt", "lake", "lock"}
+
+
+def test_a_port_option_keeps_the_other_choices(home: Home) -> None:
+    first = cli._with_port_options(home, ["kafka=29092"])
+    save_settings(first)
+
+    second = cli._with_port_options(load_home(), ["registry=28081"])
+
+    assert second.ports == {
+        "kafka": 29092,
+        "kafka-controller": 19093,
+        "registry": 28081,
+    }
+
+
+def test_services_are_chosen_in_starting_order() -> None:
+    assert [each.name for each in stack.chosen(["registry", "kafka"])] == [
+        "kafka",
+        "registry",
+    ]
+    assert [each.name for each in stack.chosen([])] == ["kafka", "registry"]
+    with pytest.raises(ConfigurationError, match="no service 'redshift'"):
+        stack.chosen(["kafka", "redshift"])

@@ -1,0 +1,154 @@
+"""Java, Spark and the disk are checked before a JVM starts, with the fix in one line."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from spark_ingest import preflight
+from spark_ingest.errors import ConfigurationError
+
+VERSIONS = {
+    8: 'openjdk version "1.8.0_392"',
+    11: 'openjdk version "11.0.22" 2024-01-16',
+    17: 'openjdk version "17.0.15" 2025-04-15',
+    21: 'openjdk version "21" 2023-09-19',
+    25: 'openjdk version "25.0.1" 2025-10-21 LTS',
+}
+
+
+def fake_java(folder: Path, says: str, exit_code: int = 0) -> Path:
+    """A ``java`` that answers as the real one does: on standard error."""
+    program = folder / "bin" / "java"
+    program.parent.mkdir(parents=True)
+    program.write_text(f"#!/bin/sh\necho '{says}' >&2\nexit {exit_code}\n")
+    program.chmod(0o755)
+    return program
+
+
+@pytest.fixture(autouse=True)
+def nothing_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No Java but the one that a test makes."""
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.delenv("SPARK_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+    monkeypatch.setattr(preflight, "_installed_jdks", list)
+
+
+@pytest.mark.parametrize("version", [17, 21])
+def test_a_fitting_java_on_path_is_taken(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, version: int
+) -> None:
+    program = fake_java(tmp_path / "jdk", VERSIONS[version])
+    monkeypatch.setenv("PATH", str(program.parent))
+
+    assert preflight.check_java() == version
+    assert preflight.java_program() == program
+
+
+@pytest.mark.parametrize("version", [8, 11, 25])
+def test_another_java_is_refused_with_its_version_and_the_needed_ones(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, version: int
+) -> None:
+    program = fake_java(tmp_path / "jdk", VERSIONS[version])
+    monkeypatch.setenv("PATH", str(program.parent))
+
+    with pytest.raises(ConfigurationError) as caught:
+        preflight.check_java()
+
+    assert f"{program} is Java {version}; Millrace needs a JDK 17 or 21" in str(
+        caught.value
+    )
+    assert "\n" not in str(caught.value)
+
+
+def test_no_java_at_all_says_what_to_install() -> None:
+    with pytest.raises(
+        ConfigurationError, match=r"no java on PATH.*JDK 17 or 21.*install"
+    ):
+        preflight.check_java()
+
+
+def test_java_home_wins_over_path(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(fake_java(tmp_path / "old", VERSIONS[11]).parent))
+    fake_java(tmp_path / "new", VERSIONS[21])
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "new"))
+
+    assert preflight.check_java() == 21
+
+
+def test_a_java_home_without_java_is_refused_though_path_has_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(fake_java(tmp_path / "jdk", VERSIONS[17]).parent))
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "gone"))
+
+    with pytest.raises(ConfigurationError, match=r"JAVA_HOME is .*gone"):
+        preflight.check_java()
+
+
+def test_a_java_that_only_says_where_to_get_one_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    stub = fake_java(tmp_path / "mac", "Unable to locate a Java Runtime.", exit_code=1)
+    monkeypatch.setenv("PATH", str(stub.parent))
+
+    with pytest.raises(
+        ConfigurationError, match="names no version; Millrace needs a JDK"
+    ):
+        preflight.check_java()
+
+
+def test_an_installed_fitting_jdk_is_proposed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(preflight, "_installed_jdks", lambda: [tmp_path / "jdk-21"])
+
+    with pytest.raises(ConfigurationError, match=f"export JAVA_HOME={tmp_path}/jdk-21"):
+        preflight.check_java()
+
+
+def test_spark_home_of_another_spark_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path))
+
+    with pytest.raises(
+        ConfigurationError, match=f"SPARK_HOME is {tmp_path}.*unset SPARK_HOME"
+    ):
+        preflight.check_spark_home()
+
+
+def test_no_spark_home_and_our_own_are_fine(monkeypatch: pytest.MonkeyPatch) -> None:
+    preflight.check_spark_home()
+    monkeypatch.setenv("SPARK_HOME", str(preflight.pyspark_folder()))
+
+    preflight.check_spark_home()
+
+    assert preflight.pyspark_folder().is_relative_to(sys.prefix)
+
+
+def test_a_nearly_full_disk_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    wanted = tmp_path / "not yet" / "there"
+    free = preflight.check_disk(wanted)
+    monkeypatch.setenv("MILLRACE_MIN_FREE_MB", str(free // 1024**2 + 10_000))
+
+    with pytest.raises(
+        ConfigurationError, match=r"only \d+ MB are free where .*make room"
+    ):
+        preflight.check_disk(wanted)
+
+
+def test_an_unreadable_disk_limit_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("MILLRACE_MIN_FREE_MB", "1G")
+
+    with pytest.raises(ConfigurationError, match="MILLRACE_MIN_FREE_MB is '1G'"):
+        preflight.check_disk(tmp_path)
