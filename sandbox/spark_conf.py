@@ -45,8 +45,13 @@ def render(home: Home, into: Path) -> Path:
     target = into / "spark-defaults.conf"
     if not target.exists() or target.read_text() != text:
         target.write_text(text)
-    for name in ("log4j2.properties", "spark-env.sh"):
-        shutil.copyfile(PROFILES / name, into / name)
+    shutil.copyfile(PROFILES / "log4j2.properties", into / "log4j2.properties")
+    start_up = into / "spark-env.sh"
+    # Spark's launcher does not quote this file's path: a blank in it is an error there.
+    if any(character.isspace() for character in str(into)):
+        start_up.unlink(missing_ok=True)
+    else:
+        shutil.copyfile(PROFILES / "spark-env.sh", start_up)
     return target
 
 
