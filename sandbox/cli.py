@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from sandbox import parts, produce, replay, stack
+from sandbox.demo import DEFAULT_COUNT, Demo
 from sandbox.doctor import examine
 from sandbox.logs import follow, log_file, show
 from sandbox.query import Format, run_query
@@ -211,6 +212,25 @@ def sql(
 
 app.add_typer(produce.app, name="produce")
 app.command()(replay.replay)
+
+
+@app.command()
+def demo(
+    count: Annotated[
+        int, typer.Option(min=1, help="How many events to send.")
+    ] = DEFAULT_COUNT,
+    keep: Annotated[
+        bool,
+        typer.Option("--keep", envvar="KEEP", help="Leave the services running."),
+    ] = False,
+) -> None:
+    """Run the whole way once: parts, services, events, ingest, dbt build, docs.
+
+    Some events are late and some cannot be decoded, on purpose. Ends with a report
+    read from the tables. Running it again adds events. What it started it stops.
+    """
+    Demo(load_home(), count, keep).run()
+
 
 _STYLES = {
     State.STOPPED: "dim",

@@ -142,6 +142,20 @@ def stop(folder: Path, grace: float = GRACE_SECONDS) -> bool:
     return alive
 
 
+def end_group(leader: int, grace: float) -> None:
+    """End a child of this process that leads its group, and the group with it.
+
+    Args:
+        leader: The child's pid; the child must not have been waited for.
+        grace: Seconds it has after the polite signal.
+    """
+    _signal_group(leader, signal.SIGTERM)
+    deadline = time.monotonic() + grace
+    while not _has_ended(leader) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    _signal_group(leader, signal.SIGKILL)
+
+
 def tail(record: ProcessRecord, lines: int = TAIL_LINES) -> list[str]:
     """The last lines that this run wrote to its log."""
     try:
@@ -203,6 +217,13 @@ def _describe(pid: int) -> str:
         return name
     service, _, home = mark.partition(" ")
     return f"{name}, the {service} of the sandbox in {home}"
+
+
+def _has_ended(pid: int) -> bool:
+    try:
+        return bool(psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return True
 
 
 def _write(folder: Path, record: ProcessRecord) -> None:

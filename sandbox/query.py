@@ -78,7 +78,7 @@ def _write(frame: DataFrame, form: Format, to: TextIO) -> None:
         writer.writerow(frame.columns)
         writer.writerows(_texts(frame))
     else:
-        _write_table(frame, to)
+        write_table(frame, to)
 
 
 def _texts(frame: DataFrame) -> Iterator[list[str | None]]:
@@ -108,7 +108,8 @@ def _write_json(frame: DataFrame, to: TextIO) -> None:
     to.write("[]\n" if separator == "[\n" else "\n]\n")
 
 
-def _write_table(frame: DataFrame, to: TextIO) -> None:
+def write_table(frame: DataFrame, to: TextIO) -> None:
+    """Write the rows as aligned columns, numbers to the right."""
     numeric = ("int", "bigint", "smallint", "tinyint", "float", "double", "decimal")
     right = [kind.startswith(numeric) for _, kind in frame.dtypes]
     rows = [["null" if cell is None else cell for cell in row] for row in _texts(frame)]

@@ -180,6 +180,38 @@ def missing_topics(home: Home) -> list[str]:
     return sorted({stream.topic for stream in STREAMS.values()} - set(present))
 
 
+def end_offsets(home: Home, topic: str) -> dict[int, int]:
+    """The end offset of each partition: how many records it has taken in its life.
+
+    Raises:
+        ServiceUnavailable: The broker does not answer, or has no such topic.
+    """
+    from confluent_kafka import Consumer, KafkaException, TopicPartition
+
+    client = Consumer(
+        {
+            "bootstrap.servers": home.bootstrap_servers,
+            "group.id": "sandbox",
+            "log_level": 0,
+        }
+    )
+    try:
+        found = client.list_topics(topic, timeout=10).topics[topic].partitions
+        return {
+            partition: client.get_watermark_offsets(
+                TopicPartition(topic, partition), 10
+            )[1]
+            for partition in sorted(found)
+        }
+    except KafkaException as error:
+        raise ServiceUnavailable(
+            f"the Kafka broker at {home.bootstrap_servers} does not tell the offsets of"
+            f" {topic}: `sandbox doctor`"
+        ) from error
+    finally:
+        client.close()
+
+
 def _settle(home: Home) -> list[str]:
     """Create the streams' topics that are not there."""
     from confluent_kafka import KafkaError, KafkaException
