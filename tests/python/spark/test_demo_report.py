@@ -18,7 +18,10 @@ TOPIC = "pagila.sales.avro"
 @pytest.fixture
 def tables(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """Bronze and quarantine with the columns that the report reads, in a schema of their own."""
-    columns = "_kafka_topic string, _kafka_topic_id string, _kafka_partition int, _kafka_offset bigint"
+    columns = (
+        "_kafka_topic string, _kafka_topic_id string,"
+        " _kafka_partition int, _kafka_offset bigint"
+    )
     spark.sql("create namespace if not exists demo_report")
     for table in ("sales", "quarantine"):
         spark.sql(f"create or replace table demo_report.{table} ({columns})")

@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from sandbox import demo, stack
+from sandbox import demo, parts, stack
 from sandbox.demo import Demo, DemoFailed
 from sandbox.settings import Home
 
@@ -41,9 +41,9 @@ def test_programs_see_this_sandbox_and_no_other_dbt_settings(
     monkeypatch.setenv("SANDBOX_HOME", "/another/home")
     code = "import json, os; print(json.dumps(dict(os.environ)))"
 
-    (seen,) = demo._json_lines(
-        Demo(Home(tmp_path), 1, keep=False)._program("x", "python", "-c", code)
-    )
+    printed = Demo(Home(tmp_path), 1, keep=False)._program("x", "python", "-c", code)
+
+    (seen,) = demo._json_lines(printed)
 
     assert seen["SANDBOX_HOME"] == str(tmp_path)
     assert not [name for name in seen if name.startswith("DBT_")]
@@ -90,7 +90,7 @@ def test_only_what_it_started_is_stopped_and_kept_when_asked(
     downs: list[list[str]] = []
     monkeypatch.setattr(stack, "up", lambda _home: ["kafka"])
     monkeypatch.setattr(stack, "down", lambda _home, names: downs.append(list(names)))
-    monkeypatch.setattr(demo.parts, "fetch", list)
+    monkeypatch.setattr(parts, "fetch", list)
     for check in ("check_java", "check_spark_home"):
         monkeypatch.setattr(demo, check, lambda: None)
 
