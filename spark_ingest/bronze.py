@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 from pyspark.sql.types import (
     ArrayType,
@@ -25,7 +24,7 @@ from pyspark.sql.types import (
 )
 
 from spark_ingest.errors import ConfigurationError
-from spark_ingest.session import CATALOG, Jvm
+from spark_ingest.session import CATALOG, JAVA_ERRORS, Jvm, java_reason
 from spark_ingest.sources import Stream
 
 SCHEMA = "bronze"
@@ -144,10 +143,9 @@ def evolve(jvm: Jvm, table: str, wanted: StructType) -> None:
     iceberg: Any = jvm.iceberg_table(table)
     try:
         iceberg.updateSchema().unionByNameWith(jvm.iceberg_schema(wanted)).commit()
-    except Py4JJavaError as error:
-        reason = str(error.java_exception.getMessage())
+    except JAVA_ERRORS as error:
         raise ConfigurationError(
-            f"{table} cannot take the topic's schema: {reason}"
+            f"{table} cannot take the topic's schema: {java_reason(error)}"
         ) from error
 
 

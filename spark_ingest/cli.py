@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from spark_ingest.config import Connections, load_connections
+from spark_ingest.config import load_connections
 from spark_ingest.errors import ConfigurationError, MillraceError
 from spark_ingest.sources import Stream, fresh_manifest, read_streams, select_streams
 
@@ -90,7 +90,7 @@ def options(
 @app.command()
 def plan(context: typer.Context, select: Select = None) -> None:
     """Show each stream: its topic, its table, what is new. Changes nothing."""
-    streams, services = _open(context, select)
+    streams, services = _open(context, select, topics_needed=True)
     from spark_ingest import run
 
     table = Table(
@@ -158,7 +158,7 @@ def run_command(
             "give either --once or --every, for example --every 10s"
         )
     interval = None if every is None else _interval(every)
-    streams, services = _open(context, select)
+    streams, services = _open(context, select, topics_needed=True)
     from spark_ingest import run
     from spark_ingest.progress import open_progress
 
@@ -232,17 +232,9 @@ def _project(folder: Path) -> Path:
 
 
 def _open(
-    context: typer.Context, select: list[str] | None
+    context: typer.Context, select: list[str] | None, topics_needed: bool = False
 ) -> tuple[list[Stream], Services]:
     """Read the configuration, ask the services, then start Spark: what is cheap comes first."""
-    chosen: _Options = context.obj
-    connections = load_connections(chosen.profile, chosen.target)
-    manifest = chosen.manifest or fresh_manifest(chosen.project)
-    streams = select_streams(read_streams(manifest), select or [])
-    return streams, _services(connections, streams)
-
-
-def _services(connections: Connections, streams: list[Stream]) -> Services:
     from spark_ingest.kafka import Broker
     from spark_ingest.preflight import check_spark
     from spark_ingest.progress import LineProgress
@@ -250,13 +242,20 @@ def _services(connections: Connections, streams: list[Stream]) -> Services:
     from spark_ingest.run import Services
     from spark_ingest.session import open_session
 
+    chosen: _Options = context.obj
+    connections = load_connections(chosen.profile, chosen.target)
+    manifest = chosen.manifest or fresh_manifest(chosen.project)
+    streams = select_streams(read_streams(manifest), select or [])
     check_spark()
     broker, registry = Broker(connections), SchemaRegistry(connections)
     for stream in streams:
-        broker.topic(stream.topic)
+        if topics_needed:
+            broker.existing_topic(stream.topic, stream.name)
+        else:
+            broker.topic(stream.topic)
         registry.subject_schemas(f"{stream.topic}-value")
     progress: Progress = LineProgress()
-    return Services(open_session(), connections, broker, registry, progress)
+    return streams, Services(open_session(), connections, broker, registry, progress)
 
 
 def _interval(text: str) -> str:

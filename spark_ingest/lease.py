@@ -13,17 +13,16 @@ import os
 import secrets
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 import psutil
-from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame
 
 from spark_ingest.errors import CommitRefused, LeaseLost
-from spark_ingest.session import CATALOG, Jvm
+from spark_ingest.session import CATALOG, JAVA_ERRORS, Jvm, java_reason
 
 _PROPERTY = "millrace.writer"
 _BRANCH_PREFIX = "writer_"
@@ -169,7 +168,9 @@ class Lease:
         """Forget what is staged and not published."""
         iceberg = self._load()
         main = iceberg.currentSnapshot().snapshotId()
-        self._commit(iceberg.manageSnapshots().replaceBranch(self._holder.branch, main))
+        self._commit(
+            lambda: iceberg.manageSnapshots().replaceBranch(self._holder.branch, main)
+        )
 
     def publish(self) -> None:
         """Make the staged batch visible, in one commit.
@@ -179,15 +180,15 @@ class Lease:
             CommitRefused: The table moved since the batch was staged.
         """
         iceberg = self._load()
+        branch = self._holder.branch
         self._commit(
-            iceberg.manageSnapshots().fastForwardBranch("main", self._holder.branch)
+            lambda: iceberg.manageSnapshots().fastForwardBranch("main", branch)
         )
 
     def renew(self) -> None:
         """Tell writers elsewhere that this one is alive, though it has nothing to commit."""
-        self._commit(
-            self._load().updateProperties().set(_PROPERTY, _json(_myself(self._holder)))
-        )
+        iceberg, me = self._load(), _json(_myself(self._holder))
+        self._commit(lambda: iceberg.updateProperties().set(_PROPERTY, me))
 
     def release(self) -> None:
         """Give the table back; nothing happens where it was taken over."""
@@ -204,12 +205,13 @@ class Lease:
             )
         return iceberg
 
-    def _commit(self, update: Any) -> None:
+    def _commit(self, update: Callable[[], Any]) -> None:
         try:
-            update.commit()
-        except Py4JJavaError as error:
-            reason = str(error.java_exception.getMessage()).splitlines()[0]
-            raise CommitRefused(f"{self._table} moved meanwhile: {reason}") from error
+            update().commit()
+        except JAVA_ERRORS as error:
+            raise CommitRefused(
+                f"{self._table} moved meanwhile: {java_reason(error)}"
+            ) from error
 
     def _replace(self, iceberg: Any, old: list[str], make: bool = True) -> bool:
         """Swap writer branches in one commit; False when somebody was faster."""
@@ -229,7 +231,7 @@ class Lease:
                 properties = properties.remove(_PROPERTY)
             properties.commit()
             transaction.commitTransaction()
-        except Py4JJavaError:
+        except JAVA_ERRORS:
             return False
         # Where there was no branch to remove, two may have made theirs at once.
         branches = _writer_branches(self._jvm.iceberg_table(self._table))

@@ -325,6 +325,9 @@ class StreamRun:
             raise Stopping
         starts = self._position.offsets
         ends = batch_ends(Path(self._checkpoint.name), batch_id, self._topic.name)
+        if all(end == starts.get(partition) for partition, end in ends.items()):
+            # A query's first batch may hold nothing.
+            return
         number = self._position.commit_id + 1
         while True:
             try:

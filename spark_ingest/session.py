@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from spark_ingest.errors import ConfigurationError
 
 CATALOG = "lake"
+# An error of Java's arrives as one of Py4J, or as PySpark's own where that knows its class.
+JAVA_ERRORS = (Py4JJavaError, PySparkException)
 
 
 def open_session() -> SparkSession:
@@ -61,6 +64,8 @@ class Jvm:
         return DataFrame(java, self._spark)
 
 
-def column_list(names: Sequence[str]) -> str:
-    """Names quoted and joined for SQL."""
-    return ", ".join(f"`{name}`" for name in names)
+def java_reason(error: Exception) -> str:
+    """What a Java error says, as one line."""
+    java = getattr(error, "java_exception", None)
+    text = str(error) if java is None else str(java.getMessage())
+    return text.splitlines()[0]

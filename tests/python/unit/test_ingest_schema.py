@@ -31,6 +31,7 @@ def read(schema: TopicSchema, writer_id: int, value: dict[str, Any]) -> Any:
     writer = fastavro.parse_schema(schema.writers[writer_id])
     fastavro.schemaless_writer(out, writer, value)
     out.seek(0)
+    assert schema.reader is not None
     reader = fastavro.parse_schema(schema.reader)
     return fastavro.schemaless_reader(out, writer, reader)
 
@@ -78,6 +79,7 @@ def decimal(precision: int, scale: int) -> dict[str, Any]:
 
 def test_a_decimal_grows_in_precision_only() -> None:
     schema = combined(record(("a", decimal(10, 2))), record(("a", decimal(12, 2))))
+    assert schema.reader is not None
     assert schema.reader["fields"][0]["type"][1]["precision"] == 12
     schema = combined(record(("a", decimal(10, 2))), record(("a", decimal(10, 3))))
     assert schema.misfits == {

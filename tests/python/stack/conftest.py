@@ -1,0 +1,195 @@
+"""Topics of their own for tests of the ingest, and the engine run inside the test."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import json
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import fastavro
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
+
+from sandbox.settings import PROJECT
+from spark_ingest import run
+from spark_ingest.config import load_connections
+from spark_ingest.kafka import Broker
+from spark_ingest.progress import BatchReport
+from spark_ingest.registry import SchemaRegistry
+from spark_ingest.sources import IngestMeta, Stream
+from spark_ingest.wire_format import header
+from tests.python.conftest import Stack
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_NUMBERS = itertools.count(1)
+
+ORDER = {
+    "type": "record",
+    "name": "Order",
+    "fields": [{"name": "id", "type": "int"}, {"name": "note", "type": "string"}],
+}
+
+
+@dataclass
+class Reports:
+    """Progress that remembers."""
+
+    batches: list[BatchReport] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def __enter__(self) -> Reports:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        return None
+
+    def batch(self, report: BatchReport) -> None:
+        self.batches.append(report)
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+
+@dataclass
+class Feed:
+    """One topic with its subject, its bronze table, and what was sent to it."""
+
+    stack: Stack
+    stream: Stream
+    services: run.Services
+    reports: Reports
+    manifest: Path
+
+    @property
+    def topic(self) -> str:
+        return self.stream.topic
+
+    @property
+    def table(self) -> str:
+        return f"lake.{self.stream.table}"
+
+    def register(self, schema: Any, subject: str | None = None) -> int:
+        """Register a schema; its id."""
+        client = SchemaRegistryClient({"url": self.stack.home.registry_url})
+        return client.register_schema(
+            subject or f"{self.topic}-value", Schema(json.dumps(schema), "AVRO")
+        )
+
+    def producer(self, **settings: str) -> Producer:
+        return Producer(
+            {"bootstrap.servers": self.stack.home.bootstrap_servers, **settings}
+        )
+
+    def send(
+        self, *values: bytes | None, partition: int = 0, key: bytes = b"k"
+    ) -> None:
+        """Send raw values to one partition."""
+        producer = self.producer()
+        for value in values:
+            producer.produce(self.topic, value, key, partition)
+        assert producer.flush(30) == 0
+
+    def ingest(self, max_records: int = 1_000_000) -> list[BatchReport]:
+        """Take what is there, in this process; the batches it took."""
+        before = len(self.reports.batches)
+        run.create_tables(self.services, [self.stream])
+        settings = run.RunSettings(None, max_records, unknown_wait=0.5)
+        run.run_streams(self.services, [self.stream], settings, threading.Event())
+        return self.reports.batches[before:]
+
+    def offsets(self) -> list[tuple[int, int]]:
+        """Every (partition, offset) in the bronze table, with repetitions."""
+        rows = self.services.spark.table(self.table)
+        return sorted(
+            (row[0], row[1])
+            for row in rows.select("_kafka_partition", "_kafka_offset").collect()
+        )
+
+    def quarantined(self) -> list[tuple[int, str]]:
+        """(offset, error class) of the topic's rows in quarantine, in order."""
+        rows = self.services.spark.table("lake.bronze.quarantine")
+        mine = rows.where(rows["_kafka_topic"] == self.topic)
+        return sorted(
+            (row[0], row[1])
+            for row in mine.select("_kafka_offset", "error_class").collect()
+        )
+
+
+def framed(schema_id: int, schema: Any, value: Any) -> bytes:
+    """A value as a producer frames it."""
+    out = io.BytesIO()
+    fastavro.schemaless_writer(out, fastavro.parse_schema(schema), value)
+    return header(schema_id) + out.getvalue()
+
+
+@pytest.fixture
+def new_feed(
+    stack: Stack, spark: SparkSession, tmp_path: Path
+) -> Iterator[Callable[[], Feed]]:
+    """Makes feeds: a topic of two partitions each, gone again after the test."""
+    connections = load_connections(PROJECT / "profiles" / "ingest.yml", None, stack.env)
+    admin = AdminClient({"bootstrap.servers": stack.home.bootstrap_servers})
+    made: list[str] = []
+
+    def make() -> Feed:
+        number = next(_NUMBERS)
+        name = f"feed{number}"
+        topic = f"test.{name}"
+        admin.create_topics([NewTopic(topic, 2, 1)])[topic].result()
+        made.append(topic)
+        ingest = {"topic": topic}
+        manifest = tmp_path / f"{name}.json"
+        node = {
+            "source_name": "test",
+            "name": name,
+            "schema": "bronze",
+            "identifier": f"test__{name}",
+            "description": "Orders of a test.",
+            "columns": {},
+            "tags": [],
+            "original_file_path": "none",
+            "config": {"meta": {"ingest": ingest}},
+        }
+        manifest.write_text(json.dumps({"sources": {name: node}}))
+        stream = Stream(
+            name=f"test.{name}",
+            table=f"bronze.test__{name}",
+            description="Orders of a test.",
+            columns={},
+            tags=frozenset(),
+            ingest=IngestMeta(topic=topic),
+        )
+        reports = Reports()
+        services = run.Services(
+            spark,
+            connections,
+            Broker(connections),
+            SchemaRegistry(connections),
+            reports,
+        )
+        return Feed(stack, stream, services, reports, manifest)
+
+    yield make
+    for topic in made:
+        admin.delete_topics([topic])[topic].result()
+
+
+@pytest.fixture
+def feed(new_feed: Callable[[], Feed]) -> Feed:
+    """One feed."""
+    return new_feed()
