@@ -27,7 +27,7 @@ PLAIN_INTERVAL_SECONDS = 5.0
 
 _NETWORK = re.compile(
     r"\w*(?:UnknownHost|Connect|NoRouteToHost|SocketTimeout|Socket|SSL\w*)Exception"
-    r"|Network is unreachable|Server access error",
+    r"|Network is unreachable|Server access error|Host \S+ not found",
     re.IGNORECASE,
 )
 _UNRESOLVED = re.compile(r"::\s+(\S+#\S+;\S+): (.+?)\s*$", re.MULTILINE)
@@ -51,7 +51,13 @@ class _Count:
 
 
 def run_ivy(
-    names: list[str], ivy_file: Path, settings: Path, cache: Path, into: Path, log: Path
+    names: list[str],
+    ivy_file: Path,
+    settings: Path,
+    cache: Path,
+    into: Path,
+    log: Path,
+    lock: int,
 ) -> None:
     """Resolve and fetch the named configurations into ``into/<name>/``.
 
@@ -62,6 +68,8 @@ def run_ivy(
         cache: Ivy's own cache; finished artifacts are taken from it.
         into: The folder for the files.
         log: Gets all that Ivy prints.
+        lock: File descriptor of a lock on the cache, which Ivy shall hold until it
+            ends, even when this process is killed before.
 
     Raises:
         ConfigurationError: The disk is full, or this Python has no Ivy.
@@ -82,7 +90,7 @@ def run_ivy(
     # fmt: on
     say(f"Fetching {', '.join(names)} from Maven Central, once")
     for attempt in range(1, ATTEMPTS + 1):
-        if _run(command, cache, log) == 0:
+        if _run(command, cache, log, lock) == 0:
             return
         failure = _explain(log)
         if attempt == ATTEMPTS or not isinstance(failure, ServiceUnavailable):
@@ -90,7 +98,7 @@ def run_ivy(
         say(f"{failure}; trying again")
 
 
-def _run(command: list[str], cache: Path, log: Path) -> int:
+def _run(command: list[str], cache: Path, log: Path, lock: int) -> int:
     count = _Count()
     with log.open("w") as written:
         process = subprocess.Popen(
@@ -99,6 +107,7 @@ def _run(command: list[str], cache: Path, log: Path) -> int:
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
+            pass_fds=(lock,),
         )
         reader = threading.Thread(target=count.read, args=(process.stdout, written))
         reader.start()
@@ -180,7 +189,8 @@ def _explain(log: Path) -> MillraceError:
     network = _NETWORK.search(text)
     if network:
         return ServiceUnavailable(
-            f"Maven Central cannot be reached ({network[0]}): check the network and run it"
+            f"Maven Central cannot be reached ({network[0]}): check the network (behind a"
+            " proxy: JAVA_TOOL_OPTIONS='-Dhttps.proxyHost=H -Dhttps.proxyPort=N') and run it"
             f" again; it goes on where it stopped (log: {log})"
         )
     lacking = _UNRESOLVED.search(text) or _FAILED.search(text)

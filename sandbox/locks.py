@@ -11,12 +11,16 @@ from sandbox.ui import say
 
 
 @contextmanager
-def locked(file: Path, holder: str) -> Iterator[None]:
+def locked(file: Path, holder: str) -> Iterator[int]:
     """Hold the lock; wait for whoever has it, saying so.
 
     Args:
         file: The lock file; it stays behind, unlocked.
         holder: What to tell while waiting, such as "another `sandbox up` is at work".
+
+    Yields:
+        The lock's file descriptor: a child that inherits it holds the lock as well,
+        until it ends, even when this process is killed.
     """
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("a") as handle:
@@ -25,4 +29,4 @@ def locked(file: Path, holder: str) -> Iterator[None]:
         except BlockingIOError:
             say(f"{holder}: waiting for it")
             fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
+        yield handle.fileno()

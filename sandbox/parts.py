@@ -103,10 +103,10 @@ def fetch(names: Iterable[str] = ()) -> list[str]:
         return []
     check_java()
     check_disk(cache_folder())
-    with locked(cache_folder() / "lock", "another program is fetching parts"):
+    with locked(cache_folder() / "lock", "another program is fetching parts") as lock:
         todo = missing(wanted)
         if todo:
-            _fetch(todo)
+            _fetch(todo, lock)
     return todo
 
 
@@ -116,7 +116,7 @@ def remove(component: str) -> None:
     shutil.rmtree(component_folder(component), ignore_errors=True)
 
 
-def _fetch(todo: list[str]) -> None:
+def _fetch(todo: list[str], lock: int) -> None:
     root = version_folder()
     root.mkdir(parents=True, exist_ok=True)
     # The lock is held: what another fetch left here was left by a killed one.
@@ -131,6 +131,7 @@ def _fetch(todo: list[str]) -> None:
             cache_folder() / "ivy",
             incoming,
             root / "ivy.log",
+            lock,
         )
         for name in todo:
             _install(name, incoming / name)

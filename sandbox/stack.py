@@ -79,7 +79,7 @@ def status(home: Home) -> list[Status]:
     return [status_of(home, service) for service in SERVICES.values()]
 
 
-def work_lock(home: Home) -> AbstractContextManager[None]:
+def work_lock(home: Home) -> AbstractContextManager[int]:
     """Held by whoever starts, stops or removes services of this sandbox."""
     return locked(home.path / "lock", "another `sandbox` command is at work here")
 

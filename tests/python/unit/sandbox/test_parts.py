@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
+import signal
+import subprocess
+import sys
 import tarfile
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -35,6 +41,7 @@ class Ivy:
         _cache: Path,
         into: Path,
         _log: Path,
+        _lock: int,
     ) -> None:
         self.asked.append(list(names))
         for name in names:
@@ -175,6 +182,12 @@ def test_two_at_once_fetch_once(fake: Ivy) -> None:
             "check the network",
         ),
         (
+            "\tHost repo1.maven.org not found. url=https://repo1.maven.org/maven2/x.pom\n"
+            "\t\t:: org.apache.kafka#kafka_2.13;4.1.1: not found",
+            ServiceUnavailable,
+            "cannot be reached (Host repo1.maven.org not found)",
+        ),
+        (
             "java.io.IOException: No space left on device",
             ConfigurationError,
             "disk is full",
@@ -203,3 +216,42 @@ def test_what_ivy_says_becomes_one_line_with_the_fix(
     assert type(failure) is kind
     assert told in str(failure)
     assert "\n" not in str(failure)
+
+
+def test_a_child_holds_the_lock_when_its_parent_is_killed(tmp_path: Path) -> None:
+    file = tmp_path / "lock"
+    code = f"""if True:
+        import subprocess, sys, os
+        from pathlib import Path
+        from sandbox.locks import locked
+        with locked(Path({str(file)!r}), "x") as lock:
+            sleep = "import time; print('up', flush=True); time.sleep(60)"
+            child = subprocess.Popen([sys.executable, "-c", sleep], pass_fds=(lock,))
+            print(child.pid, flush=True)
+            child.wait()"""
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True
+    ) as parent:
+        assert parent.stdout is not None
+        words = [parent.stdout.readline().strip(), parent.stdout.readline().strip()]
+        child = int(next(word for word in words if word.isdigit()))
+        parent.kill()
+        parent.wait()
+
+        held = not _can_lock(file)
+        os.kill(child, signal.SIGKILL)
+    deadline = time.monotonic() + 10
+    while not _can_lock(file) and time.monotonic() < deadline:
+        time.sleep(0.02)
+
+    assert held
+    assert _can_lock(file)
+
+
+def _can_lock(file: Path) -> bool:
+    with file.open("a") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True
