@@ -1,15 +1,16 @@
-"""Fail when a process that `.ci/run` started outlives its step."""
+"""End the processes that `.ci/run` started and that outlived it; fail when there were any."""
 
 from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 
 import psutil
 
 
-def leftovers(mark: str) -> list[str]:
-    """Command lines of the processes that bear the mark, without our own ancestors."""
+def leftovers(mark: str) -> list[psutil.Process]:
+    """The processes that bear the mark, without this one and its ancestors."""
     ours = {os.getpid(), *(process.pid for process in psutil.Process().parents())}
     found = []
     for process in psutil.process_iter():
@@ -17,7 +18,7 @@ def leftovers(mark: str) -> list[str]:
             if process.pid in ours or process.status() == psutil.STATUS_ZOMBIE:
                 continue
             if process.environ().get("MILLRACE_CI_RUN") == mark:
-                found.append(f"{process.pid}: {' '.join(process.cmdline())[:160]}")
+                found.append(process)
         except psutil.Error:
             # Another person's process, or one that ended while we looked.
             continue
@@ -25,10 +26,16 @@ def leftovers(mark: str) -> list[str]:
 
 
 def main() -> int:
-    """Print what is left; 1 when there is something."""
+    """Name and end what is left; 1 when there was something."""
     found = leftovers(os.environ["MILLRACE_CI_RUN"])
-    for line in found:
-        print(f"left running: {line}", file=sys.stderr)
+    for process in found:
+        with suppress(psutil.Error):
+            command = " ".join(process.cmdline())
+            print(f"left running: {process.pid}: {command[:160]}", file=sys.stderr)
+            process.terminate()
+    for process in psutil.wait_procs(found, timeout=20)[1]:
+        with suppress(psutil.Error):
+            process.kill()
     return 1 if found else 0
 
 
