@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -134,15 +133,6 @@ def assert_marts_are_as_expected(trial: Trial) -> None:
         built, expected = trial.marts(clock), trial.expected(clock)
         for mart in MARTS:
             assert built[mart] == expected[mart], f"{mart}, windows by {clock}"
-
-
-def copy_project(into: Path) -> Path:
-    """A copy of the dbt project, to change."""
-    for folder in ("analyses", "macros", "models", "profiles", "seeds", "tests/dbt"):
-        shutil.copytree(PROJECT / folder, into / folder)
-    for name in ("dbt_project.yml", "packages.yml", "dbt-bouncer.yml", ".sqlfluff"):
-        shutil.copyfile(PROJECT / name, into / name)
-    return into
 
 
 def _rows(file: Path) -> list[tuple[str, ...]]:

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from sandbox.settings import Home
+from tests.python.project_copy import copy_project
 from tests.python.spark.sales_check import (
     Record,
     assert_marts_are_as_expected,
-    copy_project,
     run_trial,
 )
 

@@ -1,0 +1,231 @@
+"""What the dbt macros render, without dbt: on each engine, and for wrong settings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
+
+import duckdb
+import jinja2
+import pytest
+
+from sandbox.settings import PROJECT
+
+ENGINES = ["spark", "redshift"]
+SETTINGS: dict[str, Any] = {
+    "sales_window_minutes": 10,
+    "sales_window_slide_minutes": 5,
+    "sales_window_time": "paid_at",
+    "bare_schema_targets": ["sandbox", "production"],
+}
+# What Redshift does not have, or only with another meaning.
+SPARK_ONLY = re.compile(r"unix_seconds|timestamp_seconds|\brange\s*\(|explode|sequence")
+
+
+class CompilerError(Exception):
+    """What ``exceptions.raise_compiler_error`` raises here."""
+
+
+class Returned(Exception):
+    """What ``return`` of a macro raises; carries the value, as dbt does it."""
+
+
+def _raise(message: str) -> None:
+    raise CompilerError(message)
+
+
+def _return(value: Any) -> None:
+    raise Returned(value)
+
+
+class Macros:
+    """The project's macros under the names that dbt gives them.
+
+    Args:
+        engine: Whose implementations ``adapter.dispatch`` finds.
+        target: What ``target`` is.
+        settings: The variables that differ from dbt_project.yml.
+    """
+
+    def __init__(
+        self,
+        engine: str = "spark",
+        target: Mapping[str, str] | None = None,
+        settings: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._engine = engine
+        self._macros: dict[str, Callable[..., Any]] = {}
+        files = [
+            file.read_text()
+            for file in sorted((PROJECT / "macros").glob("*/*.sql"))
+            if file.parent.name != "overrides" or file.stem == "text_literal"
+        ]
+        environment = jinja2.Environment(
+            extensions=["jinja2.ext.do"], undefined=jinja2.StrictUndefined
+        )
+        environment.globals.update(
+            {
+                "adapter": SimpleNamespace(dispatch=self._dispatch),
+                "exceptions": SimpleNamespace(raise_compiler_error=_raise),
+                "execute": True,
+                "return": _return,
+                "target": target or {"name": "sandbox", "schema": "dev"},
+                "var": {**SETTINGS, **(settings or {})}.__getitem__,
+            }
+        )
+        for name in re.findall(r"{%-? macro (\w+)", "".join(files)):
+            environment.globals[name] = partial(self._call, name)
+        for text in files:
+            for name, macro in vars(environment.from_string(text).module).items():
+                if isinstance(macro, jinja2.runtime.Macro):
+                    self._macros[name] = macro
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        return partial(self._call, name)
+
+    def _call(self, name: str, *arguments: Any, **named: Any) -> Any:
+        try:
+            return self._macros[name](*arguments, **named)
+        except Returned as returned:
+            return returned.args[0]
+
+    def implementation(self, name: str) -> str:
+        """The name of the macro that the engine uses for a dispatched one."""
+        for prefix in (self._engine, "default"):
+            if f"{prefix}__{name}" in self._macros:
+                return f"{prefix}__{name}"
+        raise LookupError(f"{name} has no implementation for {self._engine}")
+
+    def _dispatch(self, name: str) -> Callable[..., Any]:
+        return partial(self._call, self.implementation(name))
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 8, 9, 100])
+def test_numbers_for_every_engine_count_from_zero(count: int) -> None:
+    query = Macros("redshift").whole_numbers(count)
+
+    numbers = duckdb.sql(f"select whole_number from ({query}) order by 1").fetchall()
+
+    assert numbers == [(number,) for number in range(count)]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    ("length", "slide", "windows"), [(10, 5, 2), (10, 4, 3), (10, 10, 1), (3, 10, 1)]
+)
+def test_an_event_is_tried_for_as_many_windows_as_there_can_be(
+    engine: str, length: int, slide: int, windows: int
+) -> None:
+    macros = Macros(engine)
+
+    query = macros.sliding_windows("sales", "paid_at", ["amount"], length, slide)
+
+    assert macros.whole_numbers(windows).strip() in query
+
+
+def test_redshift_is_not_given_what_only_spark_has() -> None:
+    query = Macros("redshift").sliding_windows("sales", "paid_at", ["amount"], 10, 5)
+
+    assert not SPARK_ONLY.search(query)
+    assert "date_trunc('second', paid_at)" in query
+    assert "dateadd(second, " in query
+
+
+def test_every_dispatched_macro_is_there_for_both_engines() -> None:
+    names = {
+        name
+        for file in (PROJECT / "macros").glob("*/*.sql")
+        for name in re.findall(r'adapter\.dispatch\("(\w+)"\)', file.read_text())
+    }
+
+    assert names
+    for engine in ENGINES:
+        for name in names:
+            assert Macros(engine).implementation(name).endswith(f"__{name}")
+
+
+def test_the_settings_of_the_sales_windows_come_from_the_variables() -> None:
+    macros = Macros(
+        settings={
+            "sales_window_minutes": 60,
+            "sales_window_slide_minutes": 15,
+            "sales_window_time": "_kafka_timestamp",
+        }
+    )
+
+    assert macros.sales_window() == {
+        "length_minutes": 60,
+        "slide_minutes": 15,
+        "time_column": "_kafka_timestamp",
+    }
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "reason"),
+    [
+        ("sales_window_minutes", 0, "is 0: it must be a whole number of minutes"),
+        ("sales_window_minutes", -10, "is -10: it must be a whole number of minutes"),
+        ("sales_window_minutes", 7.5, "is 7.5: it must be a whole number of minutes"),
+        (
+            "sales_window_minutes",
+            "ten",
+            'is "ten": it must be a whole number of minutes',
+        ),
+        ("sales_window_minutes", None, "is null: it must be a whole number of minutes"),
+        ("sales_window_slide_minutes", True, "is true: it must be a whole number"),
+        (
+            "sales_window_slide_minutes",
+            11,
+            "is 11: it must not exceed sales_window_minutes",
+        ),
+        (
+            "sales_window_time",
+            "paid",
+            'is "paid": it must be paid_at or _kafka_timestamp',
+        ),
+    ],
+)
+def test_a_wrong_setting_stops_and_names_its_variable(
+    variable: str, value: Any, reason: str
+) -> None:
+    with pytest.raises(CompilerError) as stopped:
+        Macros(settings={variable: value}).sales_window()
+
+    assert str(stopped.value).startswith(f"{variable} {reason}")
+
+
+@pytest.mark.parametrize(
+    ("target", "schema", "asked", "expected"),
+    [
+        ("sandbox", "dev", "marts", "marts"),
+        ("production", "live", "marts", "marts"),
+        ("thrift", "ada", "marts", "ada_marts"),
+        ("thrift", "pr_7", "staging", "pr_7_staging"),
+        ("sandbox", "dev", None, "dev"),
+        ("thrift", "ada", None, "ada"),
+    ],
+)
+def test_only_production_and_the_sandbox_have_bare_schemas(
+    target: str, schema: str, asked: str | None, expected: str
+) -> None:
+    macros = Macros(target={"name": target, "schema": schema})
+
+    assert macros.generate_schema_name(asked, node=None).strip() == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "literal"),
+    [
+        (None, "null"),
+        ("Peru", "'Peru'"),
+        ("Côte d'Ivoire", r"'Côte d\'Ivoire'"),
+        ("a\\b", r"'a\\b'"),
+        (7, "'7'"),
+        ("", "''"),
+    ],
+)
+def test_a_text_is_escaped_the_way_spark_reads_it(value: object, literal: str) -> None:
+    assert Macros().text_literal(value).strip() == literal
