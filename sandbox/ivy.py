@@ -95,7 +95,7 @@ def run_ivy(
         failure = _explain(log)
         if attempt == ATTEMPTS or not isinstance(failure, ServiceUnavailable):
             raise failure
-        say(f"{failure}; trying again")
+        say("  that failed; trying once more")
 
 
 def _run(command: list[str], cache: Path, log: Path, lock: int) -> int:
@@ -123,14 +123,14 @@ def _run(command: list[str], cache: Path, log: Path, lock: int) -> int:
 
 def _show(process: subprocess.Popen[str], count: _Count, cache: Path) -> None:
     """A bar on a terminal, a line now and then elsewhere, until Ivy ends."""
-    before = _megabytes(cache)
+    before = _megabytes(cache)  # temporary files may make it shrink again
     if not err.is_terminal:
         last = time.monotonic()
         while _runs(process):
             if time.monotonic() - last >= PLAIN_INTERVAL_SECONDS:
                 last = time.monotonic()
-                say(f"  {_state(count)}, {_megabytes(cache) - before:.0f} MB")
-        say(f"  {count.fetched} files fetched, {_megabytes(cache) - before:.0f} MB")
+                say(f"  {_state(count)}, {_megabytes(cache, before):.0f} MB")
+        say(f"  {count.fetched} files fetched, {_megabytes(cache, before):.0f} MB")
         return
     columns = (
         TextColumn("  {task.description}"),
@@ -148,7 +148,7 @@ def _show(process: subprocess.Popen[str], count: _Count, cache: Path) -> None:
                 # Until the first file arrives Ivy is still finding out what it needs.
                 total=count.found if count.fetched else None,
                 completed=count.fetched or count.found,
-                megabytes=_megabytes(cache) - before,
+                megabytes=_megabytes(cache, before),
             )
         progress.update(task, total=count.fetched or 1, completed=count.fetched or 1)
 
@@ -169,14 +169,14 @@ def _state(count: _Count) -> str:
     )
 
 
-def _megabytes(folder: Path) -> float:
+def _megabytes(folder: Path, less: float = 0.0) -> float:
     total = 0
     for path in folder.rglob("*"):
         try:
             total += path.stat().st_size
         except OSError:  # Ivy renames a finished .part file
             continue
-    return total / 1e6
+    return max(0.0, total / 1e6 - less)
 
 
 def _explain(log: Path) -> MillraceError:

@@ -182,8 +182,10 @@ def test_two_at_once_fetch_once(fake: Ivy) -> None:
             "check the network",
         ),
         (
-            "\tHost repo1.maven.org not found. url=https://repo1.maven.org/maven2/x.pom\n"
-            "\t\t:: org.apache.kafka#kafka_2.13;4.1.1: not found",
+            (
+                "\tHost repo1.maven.org not found. url=https://repo1.maven.org/maven2/x.pom\n"
+                "\t\t:: org.apache.kafka#kafka_2.13;4.1.1: not found"
+            ),
             ServiceUnavailable,
             "cannot be reached (Host repo1.maven.org not found)",
         ),
