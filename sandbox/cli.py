@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import shlex
 import shutil
 import signal
@@ -273,6 +274,14 @@ def main() -> None:
         err.print("[bold red]error:[/] ", end="")
         say(str(error))
         sys.exit(error.exit_code)
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        err.print("[bold red]error:[/] ", end="")
+        say(
+            f"the disk is full ({error.filename or 'sandbox'}): make room and try again"
+        )
+        sys.exit(ConfigurationError.exit_code)
 
 
 if __name__ == "__main__":

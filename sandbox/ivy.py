@@ -7,8 +7,8 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
-from typing import TextIO
 
 from rich.progress import (
     BarColumn,
@@ -38,12 +38,13 @@ class _Count:
     """What Ivy has said so far; written by the reading thread, read by the showing one."""
 
     def __init__(self) -> None:
+        self.said: list[str] = []
         self.found = 0
         self.fetched = 0
 
-    def read(self, lines: Iterable[str], log: TextIO) -> None:
+    def read(self, lines: Iterable[str]) -> None:
         for line in lines:
-            log.write(line)
+            self.said.append(line)
             if line.startswith("\tfound "):
                 self.found += 1
             elif "[SUCCESSFUL ]" in line:
@@ -90,35 +91,39 @@ def run_ivy(
     # fmt: on
     say(f"Fetching {', '.join(names)} from Maven Central, once")
     for attempt in range(1, ATTEMPTS + 1):
-        if _run(command, cache, log, lock) == 0:
+        code, said = _run(command, cache, log, lock)
+        if code == 0:
             return
-        failure = _explain(log)
+        failure = _explain(said, log)
         if attempt == ATTEMPTS or not isinstance(failure, ServiceUnavailable):
             raise failure
         say("  that failed; trying once more")
 
 
-def _run(command: list[str], cache: Path, log: Path, lock: int) -> int:
+def _run(command: list[str], cache: Path, log: Path, lock: int) -> tuple[int, str]:
+    """Ivy's exit code and all that it said."""
     count = _Count()
-    with log.open("w") as written:
-        process = subprocess.Popen(
-            command,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            pass_fds=(lock,),
-        )
-        reader = threading.Thread(target=count.read, args=(process.stdout, written))
-        reader.start()
-        try:
-            _show(process, count, cache)
-        finally:
-            if process.poll() is None:
-                process.kill()
-            process.wait()
-            reader.join()
-    return process.returncode
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        pass_fds=(lock,),
+    )
+    reader = threading.Thread(target=count.read, args=(process.stdout,))
+    reader.start()
+    try:
+        _show(process, count, cache)
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+        reader.join()
+    said = "".join(count.said)
+    with suppress(OSError):  # a full disk, which Ivy's own words tell
+        log.write_text(said)
+    return process.returncode, said
 
 
 def _show(process: subprocess.Popen[str], count: _Count, cache: Path) -> None:
@@ -179,9 +184,8 @@ def _megabytes(folder: Path, less: float = 0.0) -> float:
     return max(0.0, total / 1e6 - less)
 
 
-def _explain(log: Path) -> MillraceError:
+def _explain(text: str, log: Path) -> MillraceError:
     """Ivy's failure as one line."""
-    text = log.read_text(errors="replace")
     if "No space left on device" in text:
         return ConfigurationError(
             "the disk is full: make room and run it again; it goes on where it stopped"

@@ -21,7 +21,7 @@ from sandbox.process import ProcessRecord, read_record
 from sandbox.services import SERVICES
 from sandbox.services.kafka import admin, missing_topics
 from sandbox.services.registry import client, missing_subjects
-from sandbox.settings import Home, with_ports
+from sandbox.settings import Home, save_settings, with_ports
 from sandbox.stack import State
 from sandbox.streams import STREAMS
 from spark_ingest.errors import ConfigurationError
@@ -223,7 +223,7 @@ def test_a_taken_port_is_told_with_its_holder_and_another_port_works(
     assert "started  kafka" in moved.stdout
     # The moved port is remembered; put it back for the tests that follow.
     own.run("sandbox", "down")
-    own.run("sandbox", "up", "--port", f"kafka={own.home.ports['kafka']}")
+    save_settings(own.home)
 
 
 def make_port() -> int:
