@@ -22,7 +22,7 @@ from spark_ingest.kafka import Broker, Topic, batch_ends, reader_options
 from spark_ingest.lease import Lease, first_snapshot, own_snapshots
 from spark_ingest.progress import BatchReport, Progress
 from spark_ingest.registry import SchemaRegistry
-from spark_ingest.session import CATALOG, Jvm
+from spark_ingest.session import CATALOG, JAVA_ERRORS, Jvm, java_reason
 from spark_ingest.sources import Stream
 
 _RETRY_SECONDS = 5.0
@@ -216,13 +216,14 @@ class StreamRun:
         stopping: threading.Event,
     ) -> None:
         self.stream = stream
-        self.failure: MillraceError | Stopping | None = None
+        self._failure: MillraceError | Stopping | None = None
         self._services = services
         self._settings = settings
         self._stopping = stopping
         self._topic = services.broker.existing_topic(stream.topic, stream.name)
         self._lease = Lease.take(Jvm(services.spark), stream.table)
         self._in_batch = threading.Lock()
+        self._closing = False
         self._last_commit = time.monotonic()
         schemas = Schemas(services.registry, stream, settings.unknown_wait, self._wait)
         self._writer = BatchWriter(
@@ -240,9 +241,11 @@ class StreamRun:
         """
         services, topic = self._services, self._topic
         self._position = position(services, self.stream, topic)
+        # What an earlier start staged or set aside and did not publish is read again.
+        self._lease.unstage()
         quarantine.remove_uncommitted(services.spark, topic, self._position.offsets)
         ledger.catch_up(services.spark, self.stream)
-        self.failure = None
+        self._failure = None
         # The table is the checkpoint; Spark's own serves this start alone.
         self._checkpoint = tempfile.TemporaryDirectory(prefix="spark-ingest-")
         options = reader_options(
@@ -266,24 +269,27 @@ class StreamRun:
         self._query = writer.start()
 
     def running(self) -> bool:
-        """Whether the query is at work; a query that a moved table ended is begun anew.
+        """Whether the query is at work; one whose table moved is begun anew.
 
         Raises:
             MillraceError: The stream cannot go on.
         """
-        if self._query is None or self._query.isActive:
-            return self._query is not None
-        error = self._query.exception()
-        self._end_query()
-        if error is None or isinstance(self.failure, Stopping):
+        if self._query is None:
             return False
-        if isinstance(self.failure, CommitRefused):
-            self._services.progress.note(f"{self.failure}; reading its offsets again")
+        active = self._query.isActive
+        if active and self._failure is None:
+            return True
+        error = None if active else self._query.exception()
+        self._end_query()
+        if isinstance(self._failure, CommitRefused):
+            self._services.progress.note(f"{self._failure}; reading its offsets again")
             self.start()
             return True
-        if self.failure is not None:
-            raise self.failure
-        raise MillraceError(f"{self.stream.name}: {_cause(error)}") from error
+        if isinstance(self._failure, MillraceError):
+            raise self._failure
+        if error is not None:
+            raise MillraceError(f"{self.stream.name}: {_cause(error)}") from error
+        return False
 
     def renew(self) -> None:
         """Keep the lease where nothing was committed for a while."""
@@ -299,6 +305,7 @@ class StreamRun:
 
     def stop(self) -> None:
         """Let the batch at work finish, then end the query and give the lease back."""
+        self._closing = True
         with self._in_batch:
             self._end_query()
         self._lease.release()
@@ -312,16 +319,25 @@ class StreamRun:
             self._checkpoint = None
 
     def _batch(self, records: DataFrame, batch_id: int) -> None:
-        with self._in_batch:
-            try:
+        # Never waits for the lock while the run ends: ending the query waits for this.
+        while not self._in_batch.acquire(timeout=_POLL_SECONDS):
+            if self._closing:
+                return
+        try:
+            # After a failure Spark may go on for a moment; its checkpoint counts for nothing.
+            if self._failure is None:
                 self._write(records, batch_id)
-            except (MillraceError, Stopping) as error:
-                # Spark passes errors on as text: the run reads this instead.
-                self.failure = error
-                raise
+        except (MillraceError, Stopping) as failure:
+            # Kept for the run to read: Spark would make pages of stack trace of it.
+            self._failure = failure
+        except (*JAVA_ERRORS, OSError) as error:
+            self._failure = MillraceError(f"{self.stream.name}: {java_reason(error)}")
+            self._failure.__cause__ = error
+        finally:
+            self._in_batch.release()
 
     def _write(self, records: DataFrame, batch_id: int) -> None:
-        if self._stopping.is_set() or self._checkpoint is None:
+        if self._closing or self._stopping.is_set() or self._checkpoint is None:
             raise Stopping
         starts = self._position.offsets
         ends = batch_ends(Path(self._checkpoint.name), batch_id, self._topic.name)
@@ -336,6 +352,8 @@ class StreamRun:
             except ServiceUnavailable as error:
                 self._services.progress.note(f"{error}; waiting")
                 self._wait(_RETRY_SECONDS)
+                # It may have failed with the batch staged already.
+                self._lease.unstage()
         self._position = Position(number, ends, self._topic.id)
         self._last_commit = time.monotonic()
         ledger.log_commit(self._services.spark, self.stream, result)

@@ -16,6 +16,7 @@ from spark_ingest.errors import (
     ConfigurationError,
     LeaseLost,
     MillraceError,
+    ServiceUnavailable,
 )
 from spark_ingest.lease import Lease, own_snapshots
 from spark_ingest.session import Jvm
@@ -23,6 +24,7 @@ from tests.python.stack.conftest import ORDER, Feed, framed
 
 if TYPE_CHECKING:
     from spark_ingest.ledger import PartitionProof
+    from spark_ingest.registry import WriterSchema
 
 WIDER = {
     **ORDER,
@@ -248,6 +250,51 @@ def test_nothing_is_published_over_a_table_that_moved(feed: Feed) -> None:
         lease.publish()
     lease.release()
     assert len(feed.offsets()) == 2
+
+
+def test_a_stream_whose_table_moved_reads_the_batch_again(
+    feed: Feed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    feed.send(*orders(feed.register(ORDER), 0, 2), b"junk")
+    publish = Lease.publish
+    moved: list[bool] = []
+
+    def after_another_commit(lease: Lease) -> None:
+        if not moved:
+            moved.append(True)
+            spark = feed.services.spark
+            spark.sql(f"insert into {feed.table} select * from {feed.table} limit 0")
+        publish(lease)
+
+    monkeypatch.setattr(Lease, "publish", after_another_commit)
+    (batch,) = feed.ingest()
+    assert batch.rows == 2
+    assert "reading its offsets again" in feed.reports.notes[0]
+    assert feed.offsets() == [(0, 0), (0, 1)]
+    assert feed.quarantined() == [(2, "not_framed")]
+
+
+def test_a_registry_that_goes_away_in_a_batch_is_waited_for(
+    feed: Feed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number = feed.register(ORDER)
+    feed.send(*orders(number, 0, 2), framed(10**6, ORDER, {"id": 1, "note": ""}))
+    ask = feed.services.registry.schema
+    refusals: list[int] = []
+
+    def away_once(schema_id: int) -> WriterSchema | None:
+        if not refusals:
+            refusals.append(schema_id)
+            raise ServiceUnavailable("the registry is away")
+        return ask(schema_id)
+
+    monkeypatch.setattr(feed.services.registry, "schema", away_once)
+    monkeypatch.setattr("spark_ingest.run._RETRY_SECONDS", 0.1)
+    feed.ingest()
+    assert refusals == [10**6]
+    assert feed.reports.notes == ["the registry is away; waiting"]
+    assert feed.offsets() == [(0, 0), (0, 1)]
+    assert feed.quarantined() == [(2, "unknown_id")]
 
 
 def test_what_a_broken_batch_left_in_quarantine_is_removed_at_the_next_start(
