@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 from collections.abc import Iterator
 from enum import StrEnum
 from typing import TYPE_CHECKING, TextIO
@@ -60,10 +61,11 @@ def run_query(home: Home, statement: str, form: Format, to: TextIO) -> None:
     spark = open_lake(home, "sandbox sql")
     from pyspark.errors import PySparkException
 
+    _silence_query_errors()
     try:
         _write(spark.sql(text), form, to)
     except PySparkException as error:
-        raise ConfigurationError(_one_line(error)) from error
+        raise ConfigurationError(_one_line(str(error))) from error
     finally:
         spark.stop()
 
@@ -124,7 +126,17 @@ def write_table(frame: DataFrame, to: TextIO) -> None:
         to.write("  ".join(cells).rstrip() + "\n")
 
 
-def _one_line(error: Exception) -> str:
-    """Spark's message without its trace: all up to the first blank line, joined."""
-    message = str(error).strip().split("\n\n")[0].split("JVM stacktrace:")[0]
-    return " ".join(message.split()) or type(error).__name__
+def _silence_query_errors() -> None:
+    """Keep pyspark from printing each failed statement as a page of JSON besides raising it."""
+    from pyspark.logger import PySparkLogger
+
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).disabled = True
+
+
+def _one_line(message: str) -> str:
+    """Spark's message without its plan and trace, and where in the statement it is."""
+    told, _, rest = message.partition("SQLSTATE:")
+    place = re.search(r"line (\d+),? pos (\d+)", rest)
+    line = " ".join(told.split("JVM stacktrace:")[0].split())
+    return f"{line} (line {place[1]}, position {place[2]})" if place else line
