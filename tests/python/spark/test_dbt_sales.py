@@ -265,6 +265,20 @@ def test_a_spark_whose_sessions_are_not_utc_is_refused(
     assert f"spark.sql.session.timeZone is {NEW_YORK}: set it to UTC" in done.stdout
 
 
+def test_a_lake_without_bronze_says_so_in_one_line(
+    trial: Trial, tmp_path: Path
+) -> None:
+    empty = replace(trial, home=Home(tmp_path / "lake"), out=tmp_path / "out")
+
+    done = dbt(empty, "run")
+
+    assert done.returncode != 0
+    assert done.stderr == ""
+    assert (
+        "bronze.pagila__sales not found in the lake: run `spark-ingest create`"
+    ) in done.stdout
+
+
 def test_a_foreign_spark_is_refused_in_one_line_before_it_starts(trial: Trial) -> None:
     done = dbt(trial, "run", SPARK_HOME="/opt/spark")
 
