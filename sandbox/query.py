@@ -61,7 +61,9 @@ def run_query(home: Home, statement: str, form: Format, to: TextIO) -> None:
     spark = open_lake(home, "sandbox sql")
     from pyspark.errors import PySparkException
 
-    _silence_query_errors()
+    from spark_ingest.session import silence_statement_log
+
+    silence_statement_log()
     try:
         _write(spark.sql(text), form, to)
     except PySparkException as error:
@@ -124,14 +126,6 @@ def write_table(frame: DataFrame, to: TextIO) -> None:
             for cell, width, to_right in zip(row, widths, right, strict=True)
         )
         to.write("  ".join(cells).rstrip() + "\n")
-
-
-def _silence_query_errors() -> None:
-    """Keep pyspark from printing each failed statement as a page of JSON besides raising it."""
-    from pyspark.logger import PySparkLogger
-
-    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
-        PySparkLogger.getLogger(name).disabled = True
 
 
 def _one_line(message: str) -> str:

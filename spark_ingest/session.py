@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
+from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from spark_ingest.errors import ConfigurationError
+from spark_ingest.preflight import check_disk
 
 CATALOG = "lake"
 # An error of Java's arrives as one of Py4J, or as PySpark's own where that knows its class.
@@ -20,7 +23,8 @@ def open_session() -> SparkSession:
     """A session on the lake that the Spark configuration names.
 
     Raises:
-        ConfigurationError: Spark cannot start, or knows no catalog ``lake``.
+        ConfigurationError: Spark cannot start, knows no catalog ``lake``, or has no room to
+            write to it.
     """
     try:
         spark = SparkSession.builder.appName("spark-ingest").getOrCreate()
@@ -29,12 +33,26 @@ def open_session() -> SparkSession:
         raise ConfigurationError(
             f"Spark does not start ({' '.join(str(error).split())}): run `sandbox doctor`"
         ) from error
-    if spark.conf.get(f"spark.sql.catalog.{CATALOG}", None) is None:
+    silence_statement_log()
+    warehouse = spark.conf.get(f"spark.sql.catalog.{CATALOG}.warehouse", None)
+    if (
+        spark.conf.get(f"spark.sql.catalog.{CATALOG}", None) is None
+        or warehouse is None
+    ):
         raise ConfigurationError(
             f"Spark knows no catalog {CATALOG!r}: run `make install`, or put the keys of "
             "profiles/spark-defaults.conf into your cluster's Spark configuration"
         )
+    # A warehouse of an object store has a scheme, and room.
+    if Path(warehouse).is_absolute():
+        check_disk(Path(warehouse))
     return spark
+
+
+def silence_statement_log() -> None:
+    """Keep PySpark from printing each failed statement as a page of JSON besides raising it."""
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).disabled = True
 
 
 class Jvm:

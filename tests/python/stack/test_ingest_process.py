@@ -174,7 +174,6 @@ def _lines(text: str) -> list[str]:
 def test_what_is_missing_is_said_in_one_line_with_the_fix(
     feed: Feed, tmp_path: Path
 ) -> None:
-    """None of these starts a JVM."""
     port = free_ports(1)[0]
     java = tmp_path / "java"
     java.write_text("#!/bin/sh\necho 'openjdk version \"25.0.1\" 2025-10-21' >&2\n")
@@ -187,6 +186,7 @@ def test_what_is_missing_is_said_in_one_line_with_the_fix(
         ),
         ({"SPARK_HOME": "/opt/some/spark"}, "unset SPARK_HOME"),
         ({"PATH": f"{tmp_path}:/usr/bin:/bin", "JAVA_HOME": ""}, "is Java 25"),
+        ({"MILLRACE_MIN_FREE_MB": "999999999"}, "make room"),
     ]
     for extra, said in cases:
         env = {**feed.stack.env, **extra}
