@@ -92,6 +92,17 @@ class Trial:
             }
 
 
+def write_records(file: Path, records: Iterable[Record]) -> None:
+    """Write records as the CSV that a trial reads; ``\\N`` is null."""
+    with file.open("w", newline="") as opened:
+        writer = csv.writer(opened)
+        writer.writerow([field.name for field in fields(Record)])
+        writer.writerows(
+            ["\\N" if value is None else value for value in astuple(record)]
+            for record in records
+        )
+
+
 def run_trial(
     folder: Path, records: Iterable[Record], project: Path = PROJECT, zone: str = "UTC"
 ) -> Trial:
@@ -106,13 +117,7 @@ def run_trial(
     home = Home(folder.resolve() / "sand box")
     spark_conf.render(home, home.spark_conf)
     trial = Trial(home, project, home.path / "out", home.path / "records.csv")
-    with trial.records.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow([field.name for field in fields(Record)])
-        writer.writerows(
-            ["\\N" if value is None else value for value in astuple(record)]
-            for record in records
-        )
+    write_records(trial.records, records)
     done = subprocess.run(
         [sys.executable, TRIAL, project, trial.records, trial.out],
         cwd=PROJECT,
