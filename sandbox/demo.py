@@ -137,7 +137,7 @@ class Demo:
 
     def _docs(self) -> str:
         self._program("dbt-docs", "dbt", "docs", "generate")
-        return f"{PROJECT / 'target' / 'index.html'}"
+        return _page()
 
     def _program(self, name: str, *command: str) -> str:
         """Run a console program of this environment; return its standard output.
@@ -187,7 +187,7 @@ class Demo:
         )
         tell(indent(table.getvalue().rstrip(), "  "))
         tell("")
-        tell(_NEXT.format(seconds=seconds, docs=PROJECT / "target" / "index.html"))
+        tell(_NEXT.format(seconds=seconds, docs=_page()))
         if any(proof[name] for name in _BAD):
             raise DemoFailed(
                 "records are missing or doubled: `spark-ingest verify` names them"
@@ -281,6 +281,11 @@ def _end_offsets(home: Home) -> dict[int, int]:
 def _json_lines(printed: str) -> list[dict[str, Any]]:
     """The lines of a program's output that are JSON objects."""
     return [json.loads(line) for line in printed.splitlines() if line.startswith("{")]
+
+
+def _page() -> str:
+    """The docs' first page, as it is reached from here."""
+    return os.path.relpath(PROJECT / "target" / "index.html")
 
 
 def _dbt_results(file: Path) -> Counter[tuple[str, str]]:
