@@ -26,8 +26,11 @@ def leftovers(mark: str) -> list[psutil.Process]:
 
 
 def main() -> int:
-    """Name and end what is left; 1 when there was something."""
-    found = leftovers(os.environ["MILLRACE_CI_RUN"])
+    """Name and end what is left; 1 when there was something.
+
+    A JVM takes some seconds to see that its Python has ended, and to follow.
+    """
+    found = psutil.wait_procs(leftovers(os.environ["MILLRACE_CI_RUN"]), timeout=30)[1]
     for process in found:
         with suppress(psutil.Error):
             command = " ".join(process.cmdline())

@@ -7,9 +7,11 @@ renamed; a new field is a new column at the end.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -17,6 +19,7 @@ from pyspark.sql.types import (
     DataType,
     IntegerType,
     LongType,
+    MapType,
     StringType,
     StructField,
     StructType,
@@ -25,10 +28,11 @@ from pyspark.sql.types import (
 
 from spark_ingest.errors import ConfigurationError
 from spark_ingest.session import CATALOG, JAVA_ERRORS, Jvm, java_reason
-from spark_ingest.sources import Stream
 
 SCHEMA = "bronze"
 KEY = "_key"
+# Names that Iceberg gives to what it knows of each row.
+_OF_ICEBERG = ("_partition", "_pos", "_file", "_deleted", "_spec_id", "_row_id")
 HEADERS = ArrayType(
     StructType([StructField("key", StringType()), StructField("value", BinaryType())])
 )
@@ -105,23 +109,57 @@ def create_table(
     return True
 
 
-def table_columns(stream: Stream, decoded: StructType) -> StructType:
+def refuse_reserved(names: Iterable[str]) -> None:
+    """Refuse fields of a value that have the name of an ingest column or of one of Iceberg's.
+
+    Raises:
+        ConfigurationError: There is such a field.
+    """
+    taken = {name.lower() for name in (KEY, *METADATA.names, *_OF_ICEBERG)}
+    for name in names:
+        if name.lower() in taken:
+            raise ConfigurationError(
+                f"a value's field {name} has the name of an ingest column: let the producer "
+                "rename it"
+            )
+
+
+def conform(column: Column, have: DataType | None, want: DataType) -> Column:
+    """A column as a table's type, nested fields by name: Spark's own cast goes by position.
+
+    Args:
+        column: The column.
+        have: Its type; None where a plain cast will do.
+        want: The table's type; a nested field of it that ``have`` lacks is null.
+    """
+    if have is None or have == want:
+        return column.cast(want)
+    if isinstance(have, StructType) and isinstance(want, StructType):
+        types = {field.name: field.dataType for field in have.fields}
+        parts = [
+            conform(column[f.name], types[f.name], f.dataType).alias(f.name)
+            if f.name in types
+            else F.lit(None).cast(f.dataType).alias(f.name)
+            for f in want.fields
+        ]
+        return F.when(column.isNotNull(), F.struct(*parts))
+    if isinstance(have, ArrayType) and isinstance(want, ArrayType):
+        item, wanted = have.elementType, want.elementType
+        return F.transform(column, lambda each: conform(each, item, wanted))
+    if isinstance(have, MapType) and isinstance(want, MapType):
+        item, wanted = have.valueType, want.valueType
+        return F.transform_values(
+            column, lambda _key, each: conform(each, item, wanted)
+        )
+    return column.cast(want)
+
+
+def table_columns(decoded: StructType) -> StructType:
     """The columns of a stream's table by the contract.
 
     Args:
-        stream: Whose table.
         decoded: The value's fields and, where the source declares a key, ``_key``.
-
-    Raises:
-        ConfigurationError: A field of the value has the name of an ingest column.
     """
-    taken = {name.lower() for name in METADATA.names}
-    for field in decoded.fields:
-        if field.name.lower() in taken:
-            raise ConfigurationError(
-                f"source {stream.name}: field {field.name} of topic {stream.topic} has the "
-                "name of an ingest column"
-            )
     fields = [StructField(field.name, field.dataType) for field in decoded.fields]
     return StructType([*fields, *METADATA.fields])
 

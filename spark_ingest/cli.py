@@ -138,7 +138,7 @@ def run_command(
     ] = None,
     max_batch: Annotated[
         int, typer.Option(help="Most records in a batch.", min=1)
-    ] = 1_000_000,
+    ] = 250_000,
     unknown_wait: Annotated[
         float,
         typer.Option(
@@ -182,12 +182,22 @@ def verify(context: typer.Context, select: Select = None) -> None:
     """
     streams, services = _open(context, select)
     from spark_ingest import bronze, ledger
+    from spark_ingest.lease import own_snapshots
+    from spark_ingest.session import Jvm
 
     proofs: list[PartitionProof] = []
     idle: list[str] = []
     for stream in streams:
+        if not bronze.exists(services.spark, stream.table):
+            idle.append(stream.name)
+            continue
         topic = services.broker.topic(stream.topic)
-        if topic is None or not bronze.exists(services.spark, stream.table):
+        if topic is None:
+            if own_snapshots(Jvm(services.spark), stream.table):
+                raise MillraceError(
+                    f"topic {stream.topic} is gone and {stream.table} was filled from it: "
+                    "nothing can be proved; is it the right cluster in profiles/ingest.yml?"
+                )
             idle.append(stream.name)
             continue
         found = ledger.prove(services.spark, services.broker, stream, topic)
@@ -216,6 +226,13 @@ def main() -> None:
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         sys.exit(130)
+    except Exception as error:
+        from spark_ingest.session import JAVA_ERRORS, java_reason
+
+        if not isinstance(error, (*JAVA_ERRORS, OSError)):
+            raise
+        print(f"spark-ingest: {java_reason(error)}", file=sys.stderr)
+        sys.exit(1)
 
 
 def _project(folder: Path) -> Path:

@@ -21,7 +21,7 @@ from pyspark.sql.types import (
 )
 
 from spark_ingest import bronze, decode, quarantine, wire_format
-from spark_ingest.errors import ConfigurationError
+from spark_ingest.errors import ConfigurationError, LeaseLost, ServiceUnavailable
 from spark_ingest.kafka import Topic
 from spark_ingest.lease import Commit, Lease
 from spark_ingest.registry import SchemaRegistry
@@ -29,10 +29,13 @@ from spark_ingest.schema import TopicSchema, combine
 from spark_ingest.session import CATALOG, Jvm
 from spark_ingest.sources import Stream
 
-# Bad records come back with the counters, so that Kafka is read once; what would take
-# more of the driver's memory than this is read again instead.
-_CARRIED_BYTES = 128 * 1024 * 1024
+# Bad records come back with the counters, so that Kafka is read once; what could take
+# more of the driver's memory than this is read again instead. Each costs its bytes and
+# about this much besides, were all of the batch bad.
+_CARRIED_BYTES = 512 * 1024 * 1024
+_CARRIED_OVERHEAD = 1500
 _ID_RETRY_SECONDS = 1.0
+_ASK_AGAIN_SECONDS = 60.0
 _KAFKA_ROWS = StructType(
     [
         StructField("key", BinaryType()),
@@ -117,7 +120,7 @@ class Schemas:
     _others: dict[str, list[int]] = field(
         default_factory=lambda: {"value": [], "key": []}
     )
-    _unknown: set[int] = field(default_factory=set)
+    _unknown: dict[int, float] = field(default_factory=dict)
 
     def value(self) -> TopicSchema:
         """The value schemas, asked for anew: a batch's ids were registered before it began."""
@@ -131,15 +134,23 @@ class Schemas:
         """Ask for ids that no version of the subject has, for a while.
 
         Args:
-            ids: Schema ids met in records.
+            ids: Schema ids met in records. One that stayed unknown is asked for again after
+                a minute, without waiting for it.
             part: ``value`` or ``key``.
 
         Returns:
             Whether one of them turned out to exist (under another subject): the batch is
-            then decoded again. Ids that stay unknown are not asked for again.
+            then decoded again.
         """
-        missing = [n for n in ids if n not in self._unknown and n <= quarantine.MAX_INT]
-        deadline = time.monotonic() + self.unknown_wait
+        now = time.monotonic()
+        missing = [
+            n
+            for n in ids
+            if n <= quarantine.MAX_INT
+            and now - self._unknown.get(n, -_ASK_AGAIN_SECONDS) >= _ASK_AGAIN_SECONDS
+        ]
+        patient = any(n not in self._unknown for n in missing)
+        deadline = now + self.unknown_wait if patient else now
         found = False
         while missing:
             for number in list(missing):
@@ -150,7 +161,7 @@ class Schemas:
             if not missing or time.monotonic() >= deadline:
                 break
             self.wait(_ID_RETRY_SECONDS)
-        self._unknown.update(missing)
+        self._unknown.update(dict.fromkeys(missing, time.monotonic()))
         return found
 
     def _of(self, part: str) -> TopicSchema:
@@ -170,13 +181,26 @@ class BatchWriter:
         topic: Topic,
         lease: Lease,
         schemas: Schemas,
+        check_topic: Callable[[], None],
     ) -> None:
+        """Bind a stream's batches to its lease.
+
+        Args:
+            spark: A session on the lake.
+            stream: Whose batches.
+            topic: The topic that they come from.
+            lease: The right to write the stream's table.
+            schemas: The topic's schemas.
+            check_topic: Raises where the topic is not the same any more; called between
+                reading a batch and publishing it.
+        """
         self._spark = spark
         self._jvm = Jvm(spark)
         self._stream = stream
         self._topic = topic
         self._lease = lease
         self._schemas = schemas
+        self._check_topic = check_topic
 
     def write(
         self,
@@ -209,14 +233,21 @@ class BatchWriter:
             self._lease.unstage()
             judged = self._judge(records)
             counts = self._stage(judged, commit, size, began)
+        self._check_topic()
         if counts.bad:
             bad = counts.carried
             if counts.carried_count < counts.bad:
                 bad = judged.records.where(F.col("_verdict").isNotNull()).select(
                     *quarantine.rows("_verdict", F.lit(began))
                 )
+            self._lease.check()
             quarantine.append(bad)
-        self._lease.publish()
+        try:
+            self._lease.publish()
+        except LeaseLost:
+            # Whoever has the table now took these records: they are not to be there twice.
+            quarantine.remove_batch(self._spark, self._topic, began)
+            raise
         return BatchResult(
             commit,
             counts.rows - counts.bad,
@@ -227,10 +258,15 @@ class BatchWriter:
         )
 
     def _judge(self, records: DataFrame) -> Judged:
-        judged = judge(
-            records, self._topic.id, self._schemas.value(), self._schemas.key()
-        )
-        wanted = bronze.table_columns(self._stream, judged.schema())
+        value = self._schemas.value()
+        if not value.writers and not value.misfits:
+            # The table was made from a schema: that there is none now is no record's fault.
+            raise ServiceUnavailable(
+                f"{self._schemas.registry.url} has no schema under {self._stream.topic}-value "
+                "any more: bring the subject back, or mend registry.url in profiles/ingest.yml"
+            )
+        judged = judge(records, self._topic.id, value, self._schemas.key())
+        wanted = bronze.table_columns(judged.schema())
         if bronze.missing_columns(self._spark, self._stream.table, wanted):
             bronze.evolve(self._jvm, self._stream.table, wanted)
         return judged
@@ -239,8 +275,11 @@ class BatchWriter:
         self, judged: Judged, commit: Commit, size: int, began: datetime
     ) -> _Counts:
         bad = F.col("_verdict").isNotNull()
-        each = _CARRIED_BYTES // max(size, 1)
+        each = _CARRIED_BYTES // max(size, 1) - _CARRIED_OVERHEAD
         length = F.coalesce(F.length("_kafka_value"), F.lit(0))
+        whole = (
+            length + F.coalesce(F.length("_kafka_key"), F.lit(0)) + _headers_length()
+        )
         carried = F.struct(*quarantine.rows("_verdict", F.lit(began)))
         parts = ["value", "key"] if self._stream.ingest.key else ["value"]
         observation = Observation()
@@ -249,7 +288,7 @@ class BatchWriter:
             F.count(F.lit(1)),
             F.count_if(bad),
             F.coalesce(F.sum(length), F.lit(0)),
-            F.collect_list(F.when(bad & (length <= each), carried)),
+            F.collect_list(F.when(bad & (whole <= each), carried)),
             *(F.collect_set(quarantine.unknown_id(part)) for part in parts),
         )
         self._lease.stage(
@@ -283,6 +322,12 @@ class BatchWriter:
             name: F.col(name) for name in bronze.METADATA.names if name in good.columns
         }
         have |= columns
+        types = {
+            f.name: f.dataType
+            for f in good.select(
+                *(c.alias(n) for n, c in columns.items())
+            ).schema.fields
+        }
         have["_schema_id"] = F.col("_value_schema_id")
         have["_is_tombstone"] = F.col("_kafka_value").isNull()
         have["_ingested_at"] = F.lit(began)
@@ -290,7 +335,9 @@ class BatchWriter:
         table = self._spark.table(f"{CATALOG}.{self._stream.table}").schema.fields
         return good.select(
             *(
-                have.get(f.name, F.lit(None)).cast(f.dataType).alias(f.name)
+                bronze.conform(
+                    have.get(f.name, F.lit(None)), types.get(f.name), f.dataType
+                ).alias(f.name)
                 for f in table
             )
         )
@@ -319,6 +366,7 @@ def judge(
     )
     taken, verdict = _decode(taken, "value", value)
     columns = decode.fields("_value", value) if value.reader is not None else {}
+    bronze.refuse_reserved(columns)
     if key is not None:
         taken, of_key = _decode(taken, "key", key)
         verdict = F.coalesce(verdict, of_key)
@@ -342,9 +390,7 @@ def planned_columns(spark: SparkSession, schemas: Schemas) -> StructType:
             f"({reasons}): let the producer register one first (`sandbox up` does for the sandbox)"
         )
     nothing = spark.createDataFrame([], _KAFKA_ROWS)
-    return bronze.table_columns(
-        stream, judge(nothing, "", value, schemas.key()).schema()
-    )
+    return bronze.table_columns(judge(nothing, "", value, schemas.key()).schema())
 
 
 def _decode(
@@ -357,6 +403,20 @@ def _decode(
     if schema.reader is not None:
         taken = taken.withColumn(f"_{part}", decode.decoded(framed, schema))
     return taken, quarantine.verdict(part, schema)
+
+
+def _headers_length() -> Column:
+    """Bytes of a record's headers."""
+    each = F.aggregate(
+        "_kafka_headers",
+        F.lit(0),
+        lambda sum_, header: (
+            sum_
+            + F.length(header["key"])
+            + F.coalesce(F.length(header["value"]), F.lit(0))
+        ),
+    )
+    return F.coalesce(each, F.lit(0))
 
 
 def _numbers(sequence: Any) -> list[int]:

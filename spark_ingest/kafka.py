@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -59,7 +59,12 @@ class Broker:
             **connections.kafka,
             "log_level": 0,
         }
-        self._admin = AdminClient(self._client)
+        try:
+            self._admin = AdminClient(self._client)
+        except KafkaException as error:
+            raise ConfigurationError(
+                f"kafka in profiles/ingest.yml is not understood: {error.args[0].str()}"
+            ) from error
 
     def topic(self, name: str) -> Topic | None:
         """The topic with this name, or None when there is none.
@@ -102,11 +107,16 @@ class Broker:
         """By partition, the offset behind the last committed record."""
         return self._offsets(topic, OffsetSpec.latest())
 
-    def count_records(self, topic: str, partition: int, first: int, end: int) -> int:
-        """How many records the broker has with first <= offset < end.
+    def records_in(
+        self, topic: str, partition: int, ranges: Sequence[tuple[int, int]]
+    ) -> list[tuple[int, int]]:
+        """Those of some offset ranges ``(first, end)`` in which the broker has a record.
 
         Transaction markers, aborted records and compacted keys use offsets without being
-        records, so an offset that no table holds is lost only if this counts it.
+        records, so an offset that no table holds is lost only if it is in one of these.
+
+        Raises:
+            ServiceUnavailable: The broker does not deliver.
         """
         settings: dict[str, Any] = {
             **self._client,
@@ -117,25 +127,33 @@ class Broker:
             "auto.offset.reset": "error",
         }
         consumer = Consumer(settings)
-        consumer.assign([TopicPartition(topic, partition, first)])
-        count, deadline = 0, time.monotonic() + _TIMEOUT
+        found = []
         try:
-            while time.monotonic() < deadline:
-                for message in consumer.consume(1000, timeout=1.0):
-                    error = message.error()
-                    if error is not None:
-                        if error.name() == "_PARTITION_EOF":
-                            return count
-                        raise self._unavailable(KafkaException(error))
-                    offset = message.offset()
-                    if offset is not None and offset >= end:
-                        return count
-                    count += 1
-                    deadline = time.monotonic() + _TIMEOUT
+            for first, end in ranges:
+                consumer.assign([TopicPartition(topic, partition, first)])
+                if self._has_record(consumer, first, end):
+                    found.append((first, end))
         finally:
             consumer.close()
+        return found
+
+    def _has_record(self, consumer: Consumer, first: int, end: int) -> bool:
+        deadline = time.monotonic() + _TIMEOUT
+        while time.monotonic() < deadline:
+            message = consumer.poll(1.0)
+            if message is None:
+                continue
+            error = message.error()
+            if error is not None:
+                if error.name() == "_PARTITION_EOF":
+                    return False
+                raise self._unavailable(KafkaException(error))
+            offset = message.offset()
+            # What an earlier assignment fetched may still arrive.
+            if offset is not None and offset >= first:
+                return offset < end
         raise ServiceUnavailable(
-            f"{self._servers} did not deliver {topic}-{partition} at {first}"
+            f"{self._servers} did not deliver records from offset {first}"
         )
 
     def _offsets(self, topic: Topic, which: Any) -> dict[int, int]:

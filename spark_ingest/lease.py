@@ -105,9 +105,10 @@ class _Holder:
     process_started: float
     renewed_at: float
 
-    def alive(self) -> bool:
+    def alive(self, last_write: float) -> bool:
+        """Whether the writer still runs; ``last_write`` is its newest write, epoch seconds."""
         if self.host != socket.gethostname():
-            return time.time() - self.renewed_at < _SILENCE_SECONDS
+            return time.time() - max(self.renewed_at, last_write) < _SILENCE_SECONDS
         try:
             return (
                 abs(psutil.Process(self.pid).create_time() - self.process_started) < 1
@@ -139,7 +140,11 @@ class Lease:
             iceberg = jvm.iceberg_table(table)
             holder = _holder(iceberg)
             branches = _writer_branches(iceberg)
-            if holder is not None and holder.branch in branches and holder.alive():
+            if (
+                holder is not None
+                and holder.branch in branches
+                and holder.alive(_last_write(iceberg, holder.branch))
+            ):
                 raise LeaseLost(
                     f"{table} has a writer already ({holder}): stop that one first; "
                     "two would take turns at losing"
@@ -196,14 +201,29 @@ class Lease:
         if self._holder.branch in _writer_branches(iceberg):
             self._replace(iceberg, [self._holder.branch], make=False)
 
+    def check(self) -> None:
+        """Raise where the lease is not held any more.
+
+        Raises:
+            LeaseLost: Another writer took the table over.
+        """
+        self._load()
+
     def _load(self) -> Any:
         iceberg = self._jvm.iceberg_table(self._table)
-        if self._holder.branch not in _writer_branches(iceberg):
+        holder = _holder(iceberg)
+        # The branch alone proves nothing: a write that was under way when the table was
+        # taken over makes it anew.
+        there = self._holder.branch in _writer_branches(iceberg)
+        if not (there and self._is_mine(holder)):
             raise LeaseLost(
-                f"{self._table} was taken over ({_holder(iceberg) or 'its writer is gone too'})"
+                f"{self._table} was taken over ({holder or 'its writer is gone too'})"
                 ": this writer stops without committing"
             )
         return iceberg
+
+    def _is_mine(self, holder: _Holder | None) -> bool:
+        return holder is not None and holder.branch == self._holder.branch
 
     def _commit(self, update: Callable[[], Any]) -> None:
         try:
@@ -227,7 +247,7 @@ class Lease:
             properties = transaction.updateProperties()
             if make:
                 properties = properties.set(_PROPERTY, _json(self._holder))
-            else:
+            elif self._is_mine(_holder(iceberg)):
                 properties = properties.remove(_PROPERTY)
             properties.commit()
             transaction.commitTransaction()
@@ -262,6 +282,10 @@ def _holder(iceberg: Any) -> _Holder | None:
 
 def _json(holder: _Holder) -> str:
     return json.dumps(asdict(holder))
+
+
+def _last_write(iceberg: Any, branch: str) -> float:
+    return float(iceberg.snapshot(branch).timestampMillis()) / 1000
 
 
 def _writer_branches(iceberg: Any) -> list[str]:

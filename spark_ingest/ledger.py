@@ -26,6 +26,7 @@ from pyspark.sql.types import (
 
 from spark_ingest import bronze, quarantine
 from spark_ingest.commit import BatchResult
+from spark_ingest.errors import MillraceError
 from spark_ingest.kafka import Broker, Topic
 from spark_ingest.lease import Commit, own_snapshots
 from spark_ingest.session import CATALOG, Jvm
@@ -163,6 +164,25 @@ def catch_up(spark: SparkSession, stream: Stream) -> None:
         _append(spark, rows)
 
 
+def logged_ends(spark: SparkSession, stream: Stream) -> list[tuple[str, int, int, int]]:
+    """By topic id and partition: the highest end offset in the log, and its commit id.
+
+    Returns:
+        Tuples (topic id, partition, end offset, commit id).
+    """
+    if not bronze.exists(spark, TABLE):
+        return []
+    rows = (
+        spark.table(f"{CATALOG}.{TABLE}")
+        .where(F.col("table_name") == stream.table)
+        .select("kafka_topic_id", "commit_id", F.explode("offsets").alias("o"))
+        .groupBy("kafka_topic_id", "o.partition")
+        .agg(F.max("o.end_offset"), F.max("commit_id"))
+        .collect()
+    )
+    return [(row[0], row[1], row[2], row[3]) for row in rows]
+
+
 def committed_ranges(spark: SparkSession, stream: Stream, topic: Topic) -> Committed:
     """All that was committed of a topic: the log's commits, and newer ones by snapshot."""
     each = F.explode("offsets").alias("o")
@@ -203,8 +223,20 @@ def prove(
 
     Returns:
         A proof for each partition that was ever committed; empty for a stream that never ran.
+
+    Raises:
+        MillraceError: The table was filled from another topic of the same name, so that the
+            broker cannot be asked about its records.
     """
     committed = committed_ranges(spark, stream, topic)
+    if not committed.ranges:
+        others = own_snapshots(Jvm(spark), stream.table)
+        if others:
+            raise MillraceError(
+                f"{stream.table} was filled from a topic {topic.name} with the id "
+                f"{others[0].commit.topic_id}, and the one there now is {topic.id}: nothing can "
+                "be proved; is kafka.bootstrap.servers in profiles/ingest.yml the right cluster?"
+            )
     held = _held(spark, stream, topic, committed.last).cache()
     try:
         counts = _counts(held, committed.ranges)
@@ -213,15 +245,15 @@ def prove(
         held.unpersist()
     oldest, newest = broker.first_offsets(topic), broker.end_offsets(topic)
     proofs = []
-    for partition, (first, end) in sorted(committed.ranges.items()):
-        count = counts.get(partition, {})
-        empty, missing = 0, []
-        for gap_first, gap_end in gaps.get(partition, []):
-            gone = gap_first < oldest.get(partition, 0)
-            if gone or broker.count_records(topic.name, partition, gap_first, gap_end):
-                missing.append((gap_first, gap_end))
-            else:
-                empty += gap_end - gap_first
+    for partition in sorted(committed.ranges.keys() | counts.keys()):
+        first, end = committed.ranges.get(partition, (0, 0))
+        count, absent = counts.get(partition, {}), gaps.get(partition, [])
+        gone = [gap for gap in absent if gap[0] < oldest.get(partition, 0)]
+        asked = [gap for gap in absent if gap not in gone]
+        missing = sorted(gone + broker.records_in(topic.name, partition, asked))
+        empty = sum(
+            gap_end - gap_first for gap_first, gap_end in set(absent) - set(missing)
+        )
         proofs.append(
             PartitionProof(
                 stream=stream.name,
@@ -261,7 +293,7 @@ def _held(spark: SparkSession, stream: Stream, topic: Topic, last: int) -> DataF
     aside = spark.table(f"{CATALOG}.{quarantine.TABLE}").where(
         mine & (F.col("_kafka_topic") == topic.name) & F.col("replayed_at").isNull()
     )
-    in_bronze = in_bronze.where(F.col("_commit_id") <= last)
+    in_bronze = in_bronze.where(F.coalesce("_commit_id", F.lit(0)) <= last)
     return in_bronze.select(*place, F.lit(False).alias("aside")).unionAll(
         aside.select(*place, F.lit(True).alias("aside"))
     )

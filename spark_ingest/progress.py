@@ -25,7 +25,7 @@ class BatchReport:
         quarantined: Records in quarantine.
         value_bytes: Bytes of the values.
         seconds: Wall time of the batch.
-        lag: Records on the broker that are not committed yet.
+        lag: Records on the broker that are not committed yet; None where it cannot be asked.
     """
 
     stream: str
@@ -35,7 +35,7 @@ class BatchReport:
     quarantined: int
     value_bytes: int
     seconds: float
-    lag: int
+    lag: int | None
 
 
 class Progress(Protocol):
@@ -121,7 +121,7 @@ class LiveProgress:
         self._live.update(self._table(), refresh=True)
 
     def note(self, text: str) -> None:
-        self._console.print(text, highlight=False)
+        self._console.print(text, highlight=False, markup=False)
 
     def _table(self) -> Table:
         table = Table(
@@ -138,7 +138,7 @@ class LiveProgress:
                 f"{_rate(last.rows + last.quarantined, last.seconds):,.0f}",
                 f"{_rate(last.value_bytes, last.seconds) / 1e6:,.1f}",
                 f"{last.seconds:.1f} s",
-                f"{last.lag:,}",
+                "?" if last.lag is None else f"{last.lag:,}",
             )
         return table
 

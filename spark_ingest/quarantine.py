@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -173,6 +174,19 @@ def remove_uncommitted(
     # A delete commits even when it removes nothing.
     if spark.table(f"{CATALOG}.{TABLE}").where(where).limit(1).count():
         spark.sql(f"delete from {CATALOG}.{TABLE} where {where}")
+
+
+def remove_batch(spark: SparkSession, topic: Topic, ingested_at: datetime) -> None:
+    """Remove what one batch appended.
+
+    Args:
+        spark: A session on the lake.
+        topic: The batch's topic.
+        ingested_at: When the batch began: its rows' ``_ingested_at``.
+    """
+    mine = f"_kafka_topic = '{topic.name}' and _kafka_topic_id = '{topic.id}'"
+    began = f"timestamp '{ingested_at.astimezone(UTC):%Y-%m-%d %H:%M:%S.%f}'"
+    spark.sql(f"delete from {CATALOG}.{TABLE} where {mine} and _ingested_at = {began}")
 
 
 def _error_class(part: str, error_class: str) -> str:

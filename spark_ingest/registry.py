@@ -16,6 +16,11 @@ AvroSchema = Any
 """A parsed Avro schema: the JSON of it (dict, list or str)."""
 
 
+# The registry's own words for an unknown subject, version and schema: any other 404 is a
+# wrong address or a proxy, and says nothing of schemas.
+_NOT_THERE = (40401, 40402, 40403)
+
+
 @dataclass(frozen=True)
 class WriterSchema:
     """A registered schema.
@@ -51,7 +56,7 @@ class SchemaRegistry:
                 self._version(subject, n) for n in self._client.get_versions(subject)
             ]
         except SchemaRegistryError as error:
-            if error.http_status_code == 404:
+            if error.error_code in _NOT_THERE:
                 return []
             raise self._unavailable(error) from error
         # The client lets the errors of whichever HTTP library it found pass through.
@@ -67,7 +72,7 @@ class SchemaRegistry:
         try:
             return _writer_schema(schema_id, self._client.get_schema(schema_id))
         except SchemaRegistryError as error:
-            if error.http_status_code == 404:
+            if error.error_code in _NOT_THERE:
                 return None
             raise self._unavailable(error) from error
         # The client lets the errors of whichever HTTP library it found pass through.

@@ -5,7 +5,8 @@ from __future__ import annotations
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -106,6 +107,14 @@ def create_tables(services: Services, streams: Sequence[Stream]) -> list[str]:
     return made
 
 
+def _made_again(stream: Stream, then: str, now: str) -> MillraceError:
+    return MillraceError(
+        f"topic {stream.topic} was deleted and made again since {stream.table} was filled "
+        f"(topic id {then} then, {now} now), so offsets mean other records: "
+        "bring the old topic back, or give the new one a source and table of its own"
+    )
+
+
 def position(services: Services, stream: Stream, topic: Topic) -> Position:
     """Where a stream goes on, from its table alone.
 
@@ -120,11 +129,7 @@ def position(services: Services, stream: Stream, topic: Topic) -> Position:
     else:
         found = _position_of_data(services.spark, stream)
     if found.topic_id not in (None, topic.id):
-        raise MillraceError(
-            f"topic {topic.name} was deleted and made again since {stream.table} was filled "
-            f"(topic id {found.topic_id} then, {topic.id} now), so offsets mean other records: "
-            "bring the old topic back, or give the new one a source and table of its own"
-        )
+        raise _made_again(stream, str(found.topic_id), topic.id)
     oldest, newest_offsets = (
         services.broker.first_offsets(topic),
         services.broker.end_offsets(topic),
@@ -149,16 +154,26 @@ def position(services: Services, stream: Stream, topic: Topic) -> Position:
 
 
 def _position_of_data(spark: SparkSession, stream: Stream) -> Position:
-    """The position by the rows, for a table whose own snapshots maintenance has expired."""
+    """The position by rows and log, for a table whose own snapshots maintenance has expired.
+
+    The rows alone know nothing of a batch that was wholly bad; the log is never ahead of
+    the table.
+    """
     rows = (
         spark.table(f"{CATALOG}.{stream.table}")
         .groupBy("_kafka_topic_id", "_kafka_partition")
-        .agg(F.max("_kafka_offset"), F.max("_commit_id"))
+        .agg(F.max("_kafka_offset") + 1, F.max("_commit_id"))
         .collect()
     )
-    last = max((row[3] for row in rows), default=0)
-    current = next((row[0] for row in rows if row[3] == last), None)
-    offsets = {row[1]: row[2] + 1 for row in rows if row[0] == current}
+    places = [tuple(row) for row in rows] + ledger.logged_ends(spark, stream)
+    last = max((commit_id for *_, commit_id in places), default=0)
+    current = next(
+        (topic for topic, *_, commit_id in places if commit_id == last), None
+    )
+    offsets: dict[int, int] = {}
+    for topic, partition, end, _ in places:
+        if topic == current:
+            offsets[partition] = max(end, offsets.get(partition, 0))
     return Position(last, offsets, current)
 
 
@@ -224,10 +239,9 @@ class StreamRun:
         self._lease = Lease.take(Jvm(services.spark), stream.table)
         self._in_batch = threading.Lock()
         self._closing = False
-        self._last_commit = time.monotonic()
-        schemas = Schemas(services.registry, stream, settings.unknown_wait, self._wait)
-        self._writer = BatchWriter(
-            services.spark, stream, self._topic, self._lease, schemas
+        self._last_write = time.monotonic()
+        self._schemas = Schemas(
+            services.registry, stream, settings.unknown_wait, self._wait
         )
         self._query: StreamingQuery | None = None
         self._checkpoint: tempfile.TemporaryDirectory[str] | None = None
@@ -239,7 +253,10 @@ class StreamRun:
         Raises:
             MillraceError: The table and the topic do not go together.
         """
-        services, topic = self._services, self._topic
+        services = self._services
+        # Asked anew: it may have got partitions since.
+        topic = services.broker.existing_topic(self.stream.topic, self.stream.name)
+        self._topic = topic
         self._position = position(services, self.stream, topic)
         # What an earlier start staged or set aside and did not publish is read again.
         self._lease.unstage()
@@ -248,6 +265,14 @@ class StreamRun:
         self._failure = None
         # The table is the checkpoint; Spark's own serves this start alone.
         self._checkpoint = tempfile.TemporaryDirectory(prefix="spark-ingest-")
+        self._writer = BatchWriter(
+            services.spark,
+            self.stream,
+            topic,
+            self._lease,
+            self._schemas,
+            self._check_topic,
+        )
         options = reader_options(
             services.connections,
             topic,
@@ -260,7 +285,8 @@ class StreamRun:
             .load()
             .writeStream.queryName(self.stream.name)
             .foreachBatch(self._batch)
-            .option("checkpointLocation", Path(self._checkpoint.name).as_uri())
+            # Hadoop takes a path with a blank as it is, and an encoded one too literally.
+            .option("checkpointLocation", f"file:{self._checkpoint.name}")
         )
         if self._settings.every is None:
             writer = writer.trigger(availableNow=True)
@@ -293,15 +319,16 @@ class StreamRun:
 
     def renew(self) -> None:
         """Keep the lease where nothing was committed for a while."""
-        if (
-            time.monotonic() - self._last_commit > _RENEW_SECONDS
-            and self._in_batch.acquire(False)
-        ):
+        if self._in_batch.acquire(blocking=False):
             try:
-                self._lease.renew()
-                self._last_commit = time.monotonic()
+                self._keep_lease()
             finally:
                 self._in_batch.release()
+
+    def _keep_lease(self) -> None:
+        if time.monotonic() - self._last_write > _RENEW_SECONDS:
+            self._lease.renew()
+            self._last_write = time.monotonic()
 
     def stop(self) -> None:
         """Let the batch at work finish, then end the query and give the lease back."""
@@ -352,12 +379,12 @@ class StreamRun:
             except ServiceUnavailable as error:
                 self._services.progress.note(f"{error}; waiting")
                 self._wait(_RETRY_SECONDS)
+                self._keep_lease()
                 # It may have failed with the batch staged already.
                 self._lease.unstage()
         self._position = Position(number, ends, self._topic.id)
-        self._last_commit = time.monotonic()
+        self._last_write = time.monotonic()
         ledger.log_commit(self._services.spark, self.stream, result)
-        newest = self._services.broker.end_offsets(self._topic)
         self._services.progress.batch(
             BatchReport(
                 stream=self.stream.name,
@@ -367,13 +394,28 @@ class StreamRun:
                 quarantined=result.quarantined,
                 value_bytes=result.value_bytes,
                 seconds=result.seconds,
-                lag=sum(max(newest[p] - ends.get(p, 0), 0) for p in newest),
+                lag=self._lag(ends),
             )
         )
 
+    def _lag(self, ends: Mapping[int, int]) -> int | None:
+        """Records behind the offsets; None where the broker is away: the batch is in."""
+        try:
+            newest = self._services.broker.end_offsets(self._topic)
+        except ServiceUnavailable:
+            return None
+        return sum(max(newest[p] - ends.get(p, 0), 0) for p in newest)
+
+    def _check_topic(self) -> None:
+        now = self._services.broker.existing_topic(self.stream.topic, self.stream.name)
+        if now.id != self._topic.id:
+            raise _made_again(self.stream, self._topic.id, now.id)
+
     def _wait(self, seconds: float) -> None:
-        if self._stopping.wait(seconds):
-            raise Stopping
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            if self._closing or self._stopping.wait(min(left, _POLL_SECONDS)):
+                raise Stopping
 
 
 def run_streams(
@@ -411,8 +453,9 @@ def run_streams(
             for run in runs:
                 run.renew()
     finally:
-        for run in runs:
-            run.stop()
+        with ExitStack() as ends:
+            for run in runs:
+                ends.callback(run.stop)
 
 
 def _cause(error: StreamingQueryException) -> str:

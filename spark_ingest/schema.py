@@ -8,7 +8,7 @@ Iceberg can grow the column too (int to long, float to double, decimal precision
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -35,6 +35,10 @@ _LOGICAL = frozenset(
         "local-timestamp-micros",
     }
 )
+
+
+# Spark's and Iceberg's limit.
+_MAX_PRECISION = 38
 
 
 class SchemaMisfit(Exception):
@@ -126,7 +130,7 @@ def _resolve(
     kind = schema["type"]
     if isinstance(kind, dict | list):
         return _resolve(kind, names, namespace, path)
-    logical = _logical(schema)
+    logical = _logical(schema, path)
     if kind in _PRIMITIVES:
         return _Type(kind, logical=logical)
     if kind == "array":
@@ -150,6 +154,7 @@ def _resolve(
         for member in schema["fields"]:
             where = f"{path}.{member['name']}" if path else member["name"]
             fields[member["name"]] = _resolve(member["type"], names, space, where)
+        _refuse_like_names(fields, path)
         resolved = _Type(kind, name=name, fields=fields)
     names[full] = resolved
     return resolved
@@ -163,17 +168,23 @@ def _full_name(schema: dict[str, Any], namespace: str) -> tuple[str, str]:
     return name, schema.get("namespace", namespace)
 
 
-def _logical(schema: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
+def _logical(schema: dict[str, Any], path: str) -> tuple[tuple[str, Any], ...]:
     logical = schema.get("logicalType")
     if logical not in _LOGICAL:
         return ()
     if logical == "decimal":
-        scale = schema.get("scale", 0)
-        return (
-            ("logicalType", logical),
-            ("precision", schema["precision"]),
-            ("scale", scale),
-        )
+        precision, scale = schema.get("precision"), schema.get("scale", 0)
+        # Avro: a logical type with parameters that make no sense is ignored.
+        if not isinstance(precision, int) or not isinstance(scale, int):
+            return ()
+        if precision < 1 or not 0 <= scale <= precision:
+            return ()
+        if precision > _MAX_PRECISION:
+            raise SchemaMisfit(
+                f"{path or 'value'}: decimal({precision},{scale}), of more than "
+                f"{_MAX_PRECISION} digits"
+            )
+        return (("logicalType", logical), ("precision", precision), ("scale", scale))
     return (("logicalType", logical),)
 
 
@@ -191,6 +202,7 @@ def _merge(old: _Type, new: _Type, path: str) -> _Type:
         for name, kind in new.fields.items():
             inner = f"{path}.{name}" if path else name
             fields[name] = _merge(fields[name], kind, inner) if name in fields else kind
+        _refuse_like_names(fields, path)
         return replace(old, fields=fields)
     if old.item is not None and new.item is not None:
         return replace(old, item=_merge(old.item, new.item, f"{path}[]"))
@@ -212,6 +224,17 @@ def _merge(old: _Type, new: _Type, path: str) -> _Type:
             )
         return old if a["precision"] >= b["precision"] else new
     return old
+
+
+def _refuse_like_names(fields: Iterable[str], path: str) -> None:
+    """Columns have no case: two fields that differ in nothing else cannot both be one."""
+    seen: dict[str, str] = {}
+    for name in fields:
+        other = seen.setdefault(name.lower(), name)
+        if other != name:
+            raise SchemaMisfit(
+                f"{path or 'value'}: fields {other} and {name} differ in case alone"
+            )
 
 
 def _say(kind: _Type) -> str:

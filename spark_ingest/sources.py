@@ -137,6 +137,8 @@ def fresh_manifest(project: Path) -> Path:
             "or give a manifest with --manifest"
         )
     command = [str(dbt), "--quiet", "parse", "--project-dir", str(project)]
+    # Whatever DBT_TARGET_PATH says.
+    command += ["--target-path", str(manifest.parent)]
     done = subprocess.run(
         command, capture_output=True, text=True, cwd=project, check=False
     )

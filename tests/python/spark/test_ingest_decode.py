@@ -11,9 +11,11 @@ import fastavro
 import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
-from spark_ingest import quarantine
+from spark_ingest import bronze, quarantine
 from spark_ingest.commit import judge
+from spark_ingest.errors import ConfigurationError
 from spark_ingest.registry import WriterSchema
 from spark_ingest.schema import TopicSchema, combine
 from spark_ingest.wire_format import header
@@ -212,6 +214,47 @@ def test_nested_records_arrays_and_maps_are_merged_inside(spark: SparkSession) -
     half, full = Row(x=1, y=None), Row(x=1, y="z")
     assert first == Row(one=half, many=[half], named={"k": half})
     assert second == Row(one=full, many=[full], named={"k": None})
+
+
+def test_nested_fields_meet_a_tables_by_name_and_not_by_place(
+    spark: SparkSession,
+) -> None:
+    from pyspark.sql.types import _parse_datatype_string
+
+    have = _parse_datatype_string(
+        "s struct<a:string,b:string>, l array<struct<a:int,b:int>>, m map<string,struct<a:int>>"
+    )
+    want = _parse_datatype_string(
+        "s struct<b:string,c:int,a:string>, l array<struct<b:int,a:bigint>>, "
+        "m map<string,struct<z:int,a:int>>"
+    )
+    assert isinstance(have, StructType)
+    assert isinstance(want, StructType)
+    rows = spark.createDataFrame(
+        [(("x", "y"), [(1, 2)], {"k": (5,)}), (None, None, None)], schema=have
+    )
+    put = [
+        bronze.conform(F.col(w.name), h.dataType, w.dataType).alias(w.name)
+        for h, w in zip(have.fields, want.fields, strict=True)
+    ]
+    full, empty = rows.select(*put).collect()
+    assert full["s"] == Row(b="y", c=None, a="x")
+    assert full["l"] == [Row(b=2, a=1)]
+    assert full["m"] == {"k": Row(z=None, a=5)}
+    assert tuple(empty) == (None, None, None)
+
+
+def test_a_value_may_not_use_the_name_of_an_ingest_column(spark: SparkSession) -> None:
+    for name in ("_key", "_Kafka_offset", "_pos"):
+        with pytest.raises(ConfigurationError, match=name):
+            judge(kafka(spark, None), "id", topic(record((name, "int"))), None)
+
+
+def test_an_array_that_claims_millions_of_items_is_bad(spark: SparkSession) -> None:
+    shape = record(("a", {"type": "array", "items": "int"}))
+    value = header(1) + zigzag(500_000_000) + b"\x02" * 10
+    judged = judge(kafka(spark, value), "id", topic(shape), None)
+    assert verdicts(judged.records) == ["undecodable"]
 
 
 def test_meanings_survive(spark: SparkSession) -> None:

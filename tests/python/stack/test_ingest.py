@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,11 +19,15 @@ from spark_ingest.errors import (
     MillraceError,
     ServiceUnavailable,
 )
+from spark_ingest.kafka import Broker, Topic
 from spark_ingest.lease import Lease, own_snapshots
 from spark_ingest.session import Jvm
 from tests.python.stack.conftest import ORDER, Feed, framed
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from spark_ingest.lease import Commit
     from spark_ingest.ledger import PartitionProof
     from spark_ingest.registry import WriterSchema
 
@@ -230,12 +235,54 @@ def test_an_overtaken_writer_cannot_publish(
     asleep = Lease.take(jvm, feed.stream.table)
     commit = own_snapshots(jvm, feed.stream.table)[0].commit
     asleep.stage(spark.table(feed.table).limit(1), commit)
-    monkeypatch.setattr("spark_ingest.lease._Holder.alive", lambda self: False)
+    monkeypatch.setattr(
+        "spark_ingest.lease._Holder.alive", lambda self, last_write: False
+    )
     awake = Lease.take(jvm, feed.stream.table)
     with pytest.raises(LeaseLost, match="was taken over"):
         asleep.publish()
     awake.release()
     assert feed.offsets() == [(0, 0), (0, 1)]
+
+
+def test_a_write_that_makes_an_overtaken_writers_branch_anew_publishes_nothing(
+    feed: Feed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Iceberg commits a write that was under way to its branch even where that is gone."""
+    feed.send(*orders(feed.register(ORDER), 0, 2))
+    feed.ingest()
+    jvm, spark = Jvm(feed.services.spark), feed.services.spark
+    asleep = Lease.take(jvm, feed.stream.table)
+    monkeypatch.setattr(
+        "spark_ingest.lease._Holder.alive", lambda self, last_write: False
+    )
+    awake = Lease.take(jvm, feed.stream.table)
+    iceberg = jvm.iceberg_table(feed.stream.table)
+    head = iceberg.currentSnapshot().snapshotId()
+    iceberg.manageSnapshots().createBranch(asleep._holder.branch, head).commit()
+    commit = own_snapshots(jvm, feed.stream.table)[0].commit
+    asleep.stage(spark.table(feed.table).limit(1), commit)
+    with pytest.raises(LeaseLost, match="was taken over"):
+        asleep.publish()
+    asleep.release()
+    awake.check()
+    awake.release()
+    assert feed.offsets() == [(0, 0), (0, 1)]
+
+
+def test_an_overtaken_writer_leaves_nothing_in_quarantine(
+    feed: Feed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    feed.register(ORDER)
+    feed.send(b"junk")
+
+    def overtaken(lease: Lease) -> None:
+        raise LeaseLost("the table was taken over")
+
+    monkeypatch.setattr(Lease, "publish", overtaken)
+    with pytest.raises(LeaseLost):
+        feed.ingest()
+    assert feed.quarantined() == []
 
 
 def test_nothing_is_published_over_a_table_that_moved(feed: Feed) -> None:
@@ -396,6 +443,72 @@ def test_a_topic_made_anew_stops_the_stream(feed: Feed) -> None:
     wait_for(lambda: feed.services.broker.topic(feed.topic))
     with pytest.raises(MillraceError, match="was deleted and made again"):
         feed.ingest()
+    with pytest.raises(MillraceError, match="nothing can be proved"):
+        proofs(feed)
+
+
+def test_a_topic_made_anew_while_a_batch_is_read_is_not_committed(
+    feed: Feed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    feed.send(*orders(feed.register(ORDER), 0, 2))
+    run.create_tables(feed.services, [feed.stream])
+    ask, stage, staged = Broker.existing_topic, Lease.stage, threading.Event()
+
+    def then_stage(lease: Lease, rows: DataFrame, commit: Commit) -> None:
+        stage(lease, rows, commit)
+        staged.set()
+
+    def another(broker: Broker, name: str, needed_by: str) -> Topic:
+        topic = ask(broker, name, needed_by)
+        return replace(topic, id="another") if staged.is_set() else topic
+
+    monkeypatch.setattr(Lease, "stage", then_stage)
+    monkeypatch.setattr(Broker, "existing_topic", another)
+    with pytest.raises(MillraceError, match="was deleted and made again"):
+        feed.ingest()
+    assert feed.offsets() == []
+
+
+def test_a_subject_that_is_gone_is_waited_for_and_no_record_blamed(
+    feed: Feed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number = feed.register(ORDER)
+    feed.send(*orders(number, 0, 2))
+    run.create_tables(feed.services, [feed.stream])
+    ask = feed.services.registry.subject_schemas
+    asked: list[str] = []
+
+    def gone_once(subject: str) -> list[WriterSchema]:
+        asked.append(subject)
+        return [] if len(asked) == 1 else ask(subject)
+
+    monkeypatch.setattr(feed.services.registry, "subject_schemas", gone_once)
+    monkeypatch.setattr("spark_ingest.run._RETRY_SECONDS", 0.1)
+    (batch,) = feed.ingest()
+    assert (batch.rows, batch.quarantined) == (2, 0)
+    assert "bring the subject back" in feed.reports.notes[0]
+
+
+def test_a_table_without_its_own_snapshots_goes_on_by_rows_and_log(feed: Feed) -> None:
+    number = feed.register(ORDER)
+    feed.send(*orders(number, 0, 2))
+    feed.ingest()
+    feed.send(b"junk")
+    feed.ingest()
+    spark = feed.services.spark
+    # Maintenance: a snapshot that is nobody's commit, and the others expired.
+    spark.sql(f"insert into {feed.table} select * from {feed.table} limit 0")
+    spark.sql(
+        f"call lake.system.expire_snapshots(table => '{feed.stream.table}', "
+        "older_than => timestamp '2100-01-01 00:00:00', retain_last => 1)"
+    )
+    assert own_snapshots(Jvm(spark), feed.stream.table) == []
+    feed.send(*orders(number, 3, 1))
+    (batch,) = feed.ingest()
+    assert (batch.commit_id, batch.rows) == (3, 1)
+    assert feed.offsets() == [(0, 0), (0, 1), (0, 3)]
+    assert feed.quarantined() == [(2, "not_framed")]
+    assert all(proof.holds for proof in proofs(feed))
 
 
 def test_records_that_expired_unread_stop_the_stream(feed: Feed) -> None:

@@ -109,6 +109,26 @@ def test_a_version_that_does_not_fit_is_named_and_the_others_stay(
     assert list(schema.writers) == [1, 3]
 
 
+def test_a_decimal_that_says_no_precision_is_bytes_as_avro_demands() -> None:
+    schema = combined(record(("a", {"type": "bytes", "logicalType": "decimal"})))
+    assert schema.reader is not None
+    assert schema.reader["fields"][0]["type"] == ["null", "bytes"]
+
+
+def test_a_decimal_too_long_for_the_lake_is_a_misfit() -> None:
+    schema = combined(record(("a", decimal(39, 2))))
+    assert schema.misfits == {1: "a: decimal(39,2), of more than 38 digits"}
+
+
+def test_fields_that_differ_in_case_alone_are_a_misfit() -> None:
+    schema = combined(
+        record(("city", "string")), record(("city", "string"), ("City", "string"))
+    )
+    assert schema.misfits == {2: "value: fields city and City differ in case alone"}
+    schema = combined(record(("city", "string")), record(("City", "string")))
+    assert list(schema.misfits) == [2]
+
+
 def test_enums_take_the_symbols_of_all_versions() -> None:
     def enum(*symbols: str) -> dict[str, Any]:
         return {"type": "enum", "name": "E", "symbols": list(symbols)}

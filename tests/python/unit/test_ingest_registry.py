@@ -1,0 +1,61 @@
+"""What a registry's answers mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from confluent_kafka.schema_registry.error import SchemaRegistryError
+
+from spark_ingest.config import Connections, Registry
+from spark_ingest.errors import ServiceUnavailable
+from spark_ingest.registry import SchemaRegistry
+
+
+@pytest.fixture
+def answering(monkeypatch: pytest.MonkeyPatch) -> Callable[[Exception], SchemaRegistry]:
+    """Makes a registry whose client answers everything with one error."""
+
+    def make(error: Exception) -> SchemaRegistry:
+        def refuse(*_: object) -> None:
+            raise error
+
+        made = SchemaRegistry(
+            Connections(
+                name="x",
+                kafka={"bootstrap.servers": "a:1"},
+                registry=Registry(url="http://127.0.0.1:1"),
+            )
+        )
+        for question in ("get_versions", "get_schema"):
+            monkeypatch.setattr(made._client, question, refuse)
+        return made
+
+    return make
+
+
+def test_the_registrys_own_word_for_unknown_is_believed(
+    answering: Callable[[Exception], SchemaRegistry],
+) -> None:
+    no_subject = answering(SchemaRegistryError(404, 40401, "no subject"))
+    assert no_subject.subject_schemas("s") == []
+    assert answering(SchemaRegistryError(404, 40403, "no schema")).schema(1) is None
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        SchemaRegistryError(404, -1, "<html>not found</html>"),
+        SchemaRegistryError(401, 401, "who are you"),
+        SchemaRegistryError(500, 50001, "store"),
+        ConnectionError("refused"),
+    ],
+)
+def test_any_other_refusal_says_nothing_of_schemas(
+    error: Exception, answering: Callable[[Exception], SchemaRegistry]
+) -> None:
+    registry = answering(error)
+    with pytest.raises(ServiceUnavailable, match="does not answer"):
+        registry.subject_schemas("s")
+    with pytest.raises(ServiceUnavailable, match="does not answer"):
+        registry.schema(1)
