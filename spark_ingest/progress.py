@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
+from abc import abstractmethod
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Protocol
 
 from rich.console import Console
 from rich.live import Live
@@ -38,30 +39,8 @@ class BatchReport:
     lag: int | None
 
 
-class Progress(Protocol):
+class Progress(AbstractContextManager["Progress"]):
     """Takes reports as they come; used as a context."""
-
-    def __enter__(self) -> Progress: ...
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
-
-    def batch(self, report: BatchReport) -> None:
-        """A batch was committed."""
-
-    def note(self, text: str) -> None:
-        """Something that a person should know: waiting, stopping."""
-
-
-class LineProgress:
-    """One line of JSON for each batch on standard output; notes on standard error."""
-
-    def __enter__(self) -> LineProgress:
-        return self
 
     def __exit__(
         self,
@@ -70,6 +49,18 @@ class LineProgress:
         trace: TracebackType | None,
     ) -> None:
         return None
+
+    @abstractmethod
+    def batch(self, report: BatchReport) -> None:
+        """A batch was committed."""
+
+    @abstractmethod
+    def note(self, text: str) -> None:
+        """Something that a person should know: waiting, stopping."""
+
+
+class LineProgress(Progress):
+    """One line of JSON for each batch on standard output; notes on standard error."""
 
     def batch(self, report: BatchReport) -> None:
         line = {
@@ -91,7 +82,7 @@ class LineProgress:
         print(text, file=sys.stderr, flush=True)
 
 
-class LiveProgress:
+class LiveProgress(Progress):
     """A table on a terminal, a row for each stream, brought up to date with each batch."""
 
     def __init__(self) -> None:

@@ -169,8 +169,7 @@ def remove_uncommitted(
         f"(_kafka_partition = {p} and _kafka_offset >= {committed.get(p, 0)})"
         for p in topic.partitions
     )
-    mine = f"_kafka_topic = '{topic.name}' and _kafka_topic_id = '{topic.id}'"
-    where = f"{mine} and replayed_at is null and ({beyond})"
+    where = f"{_of(topic)} and replayed_at is null and ({beyond})"
     # A delete commits even when it removes nothing.
     if spark.table(f"{CATALOG}.{TABLE}").where(where).limit(1).count():
         spark.sql(f"delete from {CATALOG}.{TABLE} where {where}")
@@ -184,9 +183,14 @@ def remove_batch(spark: SparkSession, topic: Topic, ingested_at: datetime) -> No
         topic: The batch's topic.
         ingested_at: When the batch began: its rows' ``_ingested_at``.
     """
-    mine = f"_kafka_topic = '{topic.name}' and _kafka_topic_id = '{topic.id}'"
     began = f"timestamp '{ingested_at.astimezone(UTC):%Y-%m-%d %H:%M:%S.%f}'"
-    spark.sql(f"delete from {CATALOG}.{TABLE} where {mine} and _ingested_at = {began}")
+    spark.sql(
+        f"delete from {CATALOG}.{TABLE} where {_of(topic)} and _ingested_at = {began}"
+    )
+
+
+def _of(topic: Topic) -> str:
+    return f"_kafka_topic = '{topic.name}' and _kafka_topic_id = '{topic.id}'"
 
 
 def _error_class(part: str, error_class: str) -> str:

@@ -6,10 +6,10 @@ import io
 import itertools
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import fastavro
@@ -19,10 +19,10 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 
 from sandbox.settings import PROJECT
-from spark_ingest import run
+from spark_ingest import ledger, run
 from spark_ingest.config import load_connections
 from spark_ingest.kafka import Broker
-from spark_ingest.progress import BatchReport
+from spark_ingest.progress import BatchReport, Progress
 from spark_ingest.registry import SchemaRegistry
 from spark_ingest.sources import IngestMeta, Stream
 from spark_ingest.wire_format import header
@@ -30,6 +30,8 @@ from tests.python.conftest import Stack
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from spark_ingest.ledger import PartitionProof
 
 _NUMBERS = itertools.count(1)
 
@@ -41,22 +43,11 @@ ORDER = {
 
 
 @dataclass
-class Reports:
+class Reports(Progress):
     """Progress that remembers."""
 
     batches: list[BatchReport] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-
-    def __enter__(self) -> Reports:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        return None
 
     def batch(self, report: BatchReport) -> None:
         self.batches.append(report)
@@ -135,6 +126,32 @@ def framed(schema_id: int, schema: Any, value: Any) -> bytes:
     out = io.BytesIO()
     fastavro.schemaless_writer(out, fastavro.parse_schema(schema), value)
     return header(schema_id) + out.getvalue()
+
+
+def orders(schema_id: int, first: int, count: int) -> list[bytes]:
+    """Framed orders with the ids from ``first`` on."""
+    return [
+        framed(schema_id, ORDER, {"id": i, "note": f"n{i}"})
+        for i in range(first, first + count)
+    ]
+
+
+def proofs(feed: Feed) -> list[PartitionProof]:
+    """What `spark-ingest verify` finds, by partition."""
+    services = feed.services
+    topic = services.broker.existing_topic(feed.topic, feed.stream.name)
+    return ledger.prove(services.spark, services.broker, feed.stream, topic)
+
+
+def wait_for(what: Callable[[], Any], seconds: float = 90) -> Any:
+    """What a question answers, once that is something."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        found = what()
+        if found:
+            return found
+        time.sleep(0.1)
+    raise AssertionError(f"not within {seconds} s")
 
 
 @pytest.fixture
