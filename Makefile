@@ -37,7 +37,7 @@ test: java .venv/.installed ## Run all tests: unit, Spark, and real services
 	@$(WITH_VENV) pytest
 
 test-fast: .venv/.installed ## Run the unit tests: no JVM, under a minute
-	@$(WITH_VENV) pytest -m unit
+	@$(WITH_VENV) pytest -m unit tests/python/unit
 
 lint: .venv/.installed ## Check Python, SQL, YAML and the rules of the dbt project
 	$(BIN)/ruff check .
