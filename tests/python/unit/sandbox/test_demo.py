@@ -62,7 +62,7 @@ def test_ctrl_c_ends_the_program_and_what_it_started(tmp_path: Path) -> None:
     def interrupt() -> None:
         while not pids.exists():
             time.sleep(0.02)
-        os.kill(os.getpid(), signal.SIGINT)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
     threading.Thread(target=interrupt, daemon=True).start()
     with pytest.raises(KeyboardInterrupt), (tmp_path / "log").open("w") as log:
