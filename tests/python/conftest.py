@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -26,6 +27,15 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 # A program that hangs must fail its test, not the whole run.
 PROGRAM_SECONDS = 540
+
+
+def pytest_configure() -> None:
+    """Take Ctrl-C, for tests of it, also where a shell runs us in the background.
+
+    Such jobs start with that signal ignored; Python leaves it so, and programs inherit it.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
