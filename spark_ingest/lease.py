@@ -2,8 +2,9 @@
 
 A writer's lease is an Iceberg branch of its own: it stages each batch there and publishes by
 fast-forwarding ``main`` to it, which Iceberg refuses when ``main`` has moved. Taking over
-from a writer that is gone removes its branch in the same commit that makes the new one, so
-whoever was overtaken, however long it slept, has nothing left to publish.
+from a writer that is gone removes its branch and names the new one in a table property, in
+one commit. Publishing asks for both: a write that was under way makes a removed branch anew,
+but the property then names somebody else.
 """
 
 from __future__ import annotations
