@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import itertools
 import json
+import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
     from spark_ingest.ledger import PartitionProof
 
+SITE = ("index.html", "manifest.json", "catalog.json")
+
 _NUMBERS = itertools.count(1)
 
 ORDER = {
@@ -54,6 +57,30 @@ class Reports(Progress):
 
     def note(self, text: str) -> None:
         self.notes.append(text)
+
+
+@dataclass(frozen=True)
+class DemoRun:
+    """A demo that ended well.
+
+    Attributes:
+        report: What it printed.
+        site: The folder that holds its docs and nothing else.
+    """
+
+    report: str
+    site: Path
+
+
+@pytest.fixture(scope="session")
+def demo(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> DemoRun:
+    """The demo on the session's services, run once for all who look at what it leaves."""
+    report = stack.run("sandbox", "demo", "--count", "2000").stdout
+    site = tmp_path_factory.mktemp("site")
+    for name in SITE:
+        # The next dbt command writes there again.
+        shutil.copyfile(PROJECT / "target" / name, site / name)
+    return DemoRun(report, site)
 
 
 @dataclass

@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 
 from tests.python.conftest import Stack
+from tests.python.stack.conftest import DemoRun
 
 
 def test_the_demo_accounts_for_every_event_and_leaves_what_it_found(
-    stack: Stack,
+    stack: Stack, demo: DemoRun
 ) -> None:
-    report = stack.run("sandbox", "demo", "--count", "2000").stdout
     numbers = {
         name: int(number.replace(",", ""))
         for name, number in re.findall(
-            r"^  ([a-z ]+?) +([\d,]+)$", report, re.MULTILINE
+            r"^  ([a-z ]+?) +([\d,]+)$", demo.report, re.MULTILINE
         )
     }
     assert numbers == {
@@ -25,9 +25,10 @@ def test_the_demo_accounts_for_every_event_and_leaves_what_it_found(
         "doubled": 0,
     }
     assert re.search(
-        r"dbt +\d+ models, 1 seed, \d+ data tests, \d+ unit tests: all good", report
+        r"dbt +\d+ models, 1 seed, \d+ data tests, \d+ unit tests: all good",
+        demo.report,
     )
-    assert "Done in" in report
+    assert "Done in" in demo.report
     assert stack.run("sandbox", "status").returncode == 0
     proof = stack.run("spark-ingest", "verify", "pagila").stdout
     assert "every one of 2,000 records is in exactly one table, exactly once" in proof
