@@ -20,7 +20,7 @@ class Stream:
         topic: The Kafka topic.
         value_schema: Avro schema of the values, parsed from its ``.avsc``.
         key_schema: Avro schema of the keys.
-        key_field: The value's field that is the key.
+        key_field: The value's field that is the key; a record where it is null has none.
         partitions: How many partitions `sandbox up` gives the topic.
     """
 
@@ -55,6 +55,27 @@ STREAMS: dict[str, Stream] = {
             value_schema=_schema("pagila", "sales-value"),
             key_schema=_schema("pagila", "sales-key"),
             key_field="customer_id",
+        ),
+        Stream(
+            name="smoothies.products",
+            topic="demo.products",
+            value_schema=_schema("smoothies", "products-value"),
+            key_schema=_schema("smoothies", "products-key"),
+            key_field="product_id",
+        ),
+        Stream(
+            name="smoothies.purchases",
+            topic="demo.purchases",
+            value_schema=_schema("smoothies", "purchases-value"),
+            key_schema=_schema("smoothies", "purchases-key"),
+            key_field="transaction_id",
+        ),
+        Stream(
+            name="smoothies.inventories",
+            topic="demo.inventories",
+            value_schema=_schema("smoothies", "inventories-value"),
+            key_schema=_schema("smoothies", "inventories-key"),
+            key_field="product_id",
         ),
     )
 }

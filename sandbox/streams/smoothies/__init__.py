@@ -1,0 +1,1 @@
+"""A chain of smoothie shops: what it sells, who buys what, when stock runs low."""
