@@ -1,0 +1,55 @@
+with
+
+records as (
+
+    select * from {{ source("smoothies", "products") }}
+
+),
+
+final as (
+
+    select
+        -- keys
+        -- Where a record lies in Kafka: a product that is listed again has two.
+        cast(
+            _kafka_topic_id
+            || '-' || cast(_kafka_partition as varchar(11))
+            || '-' || cast(_kafka_offset as varchar(20)) as varchar(64)
+        ) as record_key,
+        product_id,
+        _key as keyed_product_id,
+
+        -- attributes
+        category as product_category,
+        item as product_name,
+        size as product_size,
+
+        -- numbers
+        cast(cogs as decimal(18, 2)) as product_cogs_amount,
+        cast(price as decimal(18, 2)) as product_price_amount,
+        inventory_level,
+        propensity_to_buy,
+
+        -- flags
+        contains_fruit as has_fruit,
+        contains_veggies as has_veggies,
+        contains_nuts as has_nuts,
+        contains_caffeine as has_caffeine,
+        -- A tombstone lists nothing: it takes its product out of the catalogue.
+        _is_tombstone as is_tombstone,
+
+        -- times
+        event_time as listed_at,
+
+        -- metadata
+        _kafka_topic_id,
+        _kafka_partition,
+        _kafka_offset,
+        _kafka_timestamp,
+        _ingested_at,
+        _commit_id
+    from records
+
+)
+
+select * from final

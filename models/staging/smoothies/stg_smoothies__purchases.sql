@@ -1,0 +1,51 @@
+with
+
+records as (
+
+    select * from {{ source("smoothies", "purchases") }}
+
+),
+
+final as (
+
+    select
+        -- keys
+        -- Where a record lies in Kafka: the only name that a line has, because a
+        -- transaction may buy one product twice.
+        cast(
+            _kafka_topic_id
+            || '-' || cast(_kafka_partition as varchar(11))
+            || '-' || cast(_kafka_offset as varchar(20)) as varchar(64)
+        ) as record_key,
+        transaction_id,
+        product_id,
+
+        -- numbers
+        cast(price as decimal(18, 2)) as purchase_price_amount,
+        quantity,
+        member_discount,
+        cast(supplement_price as decimal(18, 2)) as supplement_price_amount,
+        cast(total_purchase as decimal(18, 2)) as total_purchase_amount,
+
+        -- flags
+        is_member,
+        add_supplements as has_supplements,
+        -- A tombstone carries no line. Its row stays, because staging keeps what bronze
+        -- has; whoever counts sales leaves it out.
+        _is_tombstone as is_tombstone,
+
+        -- times
+        transaction_time as purchased_at,
+
+        -- metadata
+        _kafka_topic_id,
+        _kafka_partition,
+        _kafka_offset,
+        _kafka_timestamp,
+        _ingested_at,
+        _commit_id
+    from records
+
+)
+
+select * from final
