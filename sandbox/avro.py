@@ -42,3 +42,8 @@ def decimal(unscaled: int) -> bytes:
     """A ``bytes`` decimal: two's complement, big-endian, as few bytes as hold it."""
     body = unscaled.to_bytes(unscaled.bit_length() // 8 + 1, "big", signed=True)
     return integer(len(body)) + body
+
+
+def boolean(value: bool) -> bytes:
+    """A ``boolean``: one byte, 1 or 0."""
+    return b"\x01" if value else b"\x00"

@@ -51,12 +51,35 @@ class Field:
     default: Any
     required: bool
 
+    def fitted(self, values: Mapping[str, Any]) -> Any:
+        """What the field is in a row, as Avro encodes it.
+
+        Args:
+            values: The row, by field name.
+
+        Raises:
+            Misfit: Its value is missing or does not fit.
+        """
+        if self.name not in values:
+            if self.required:
+                raise Misfit(f"{self.name} is missing")
+            return self.default
+        value = values[self.name]
+        if value is None:
+            if self.nullable:
+                return None
+            raise Misfit(f"{self.name} is empty, and the stream needs it")
+        try:
+            return self.convert(value)
+        except ValueError as error:
+            raise Misfit(f"{self.name} {shown(value)} {error}") from error
+
 
 class Fitter:
     """Turns rows into framed keys and values of one stream.
 
-    Times keep milliseconds: what is finer is cut off, never rounded up, as Kafka and Java
-    do it, so that no event moves into the future.
+    Times keep what the schema keeps, milliseconds or microseconds: what is finer is cut
+    off, never rounded up, as Kafka and Java do it, so that no event moves into the future.
 
     Args:
         stream: Whose schemas to fit.
@@ -76,8 +99,8 @@ class Fitter:
         self._key_schema = parse_schema(stream.key_schema)
         self._value_schema = parse_schema(stream.value_schema)
 
-    def fit(self, values: Mapping[str, Any]) -> tuple[bytes, bytes]:
-        """The framed key and value of one row.
+    def fit(self, values: Mapping[str, Any]) -> tuple[bytes | None, bytes]:
+        """The framed key and value of one row; no key where its field is null.
 
         Args:
             values: By field name; what is no field is ignored.
@@ -85,11 +108,17 @@ class Fitter:
         Raises:
             Misfit: A value is missing or does not fit.
         """
-        record = {field.name: _fitted(field, values) for field in self.fields}
-        key, value = BytesIO(), BytesIO()
-        schemaless_writer(key, self._key_schema, record[self._key_field])
+        record = {field.name: field.fitted(values) for field in self.fields}
+        value = BytesIO()
         schemaless_writer(value, self._value_schema, record)
-        return self._key_frame + key.getvalue(), self._value_frame + value.getvalue()
+        return self._key(record[self._key_field]), self._value_frame + value.getvalue()
+
+    def _key(self, chosen: Any) -> bytes | None:
+        if chosen is None:
+            return None
+        key = BytesIO()
+        schemaless_writer(key, self._key_schema, chosen)
+        return self._key_frame + key.getvalue()
 
 
 def fields_of(stream: Stream) -> list[Field]:
@@ -105,22 +134,6 @@ def shown(value: Any) -> str:
     """A value as an error quotes it: short, on one line."""
     text = value if isinstance(value, str) else json.dumps(value, default=str)
     return repr(text if len(text) <= 40 else text[:37] + "...")
-
-
-def _fitted(field: Field, values: Mapping[str, Any]) -> Any:
-    if field.name not in values:
-        if field.required:
-            raise Misfit(f"{field.name} is missing")
-        return field.default
-    value = values[field.name]
-    if value is None:
-        if field.nullable:
-            return None
-        raise Misfit(f"{field.name} is empty, and the stream needs it")
-    try:
-        return field.convert(value)
-    except ValueError as error:
-        raise Misfit(f"{field.name} {shown(value)} {error}") from error
 
 
 def _field(stream: Stream, written: Mapping[str, Any]) -> Field:

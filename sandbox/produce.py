@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -18,12 +19,22 @@ from sandbox.settings import load_home
 from sandbox.streams import STREAMS, Stream
 from sandbox.streams.faults import FAULTS
 from sandbox.streams.pagila.sales import LARGEST_PAYMENT_ID, sales
-from sandbox.streams.timeline import LATE, LATEST_MILLIS, ON_TIME, Plan, timeline
+from sandbox.streams.smoothies.purchases import LARGEST_TRANSACTION
+from sandbox.streams.smoothies.shop import smoothies as shop
+from sandbox.streams.timeline import (
+    LATE,
+    LATEST_MILLIS,
+    ON_TIME,
+    WRONG,
+    Plan,
+    Record,
+    timeline,
+)
 from sandbox.times import as_text, instant_micros, span_millis
 from spark_ingest.errors import ConfigurationError
 
 app = typer.Typer(
-    help="Send made-up events to a stream: seeded, late and broken ones on request.",
+    help="Send made-up events to streams: seeded, late and broken ones on request.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
@@ -36,65 +47,141 @@ _FURTHEST_AHEAD_MILLIS = 55 * 60_000
 _DELAY_MILLIS = 2_000
 _INTERRUPTED = 130
 
+Count = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Events in all, late and broken ones included. Without it: 10,000,"
+        " or no end when there is a --rate (Ctrl-C stops).",
+    ),
+]
+Rate = Annotated[
+    str | None,
+    typer.Option(
+        metavar="R/s",
+        help="Events per second, evenly. Without it: as fast as the broker takes them.",
+    ),
+]
+Seed = Annotated[int, typer.Option(min=0, help="Other seed, other events.")]
+Start = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TIME",
+        help="First event time, ISO 8601, UTC when it names no zone. Default: so that"
+        " the last record arrives now.",
+    ),
+]
+Span = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SPAN",
+        help="Event times spread over this (90s, 30m, 2h, 1d). Default: 2h; without"
+        " --count an event happens when it is sent.",
+    ),
+]
+Late = Annotated[
+    float,
+    typer.Option(
+        min=0,
+        max=1,
+        help="This share arrives 1 to 30 minutes after its event, at the place in the"
+        " stream where it arrives.",
+    ),
+]
+Bad = Annotated[
+    float,
+    typer.Option(
+        min=0,
+        max=1,
+        help="This share is bytes that cannot be decoded: "
+        + ", ".join(FAULTS)
+        + ", in equal parts.",
+    ),
+]
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Print the counts as one JSON object.")
+]
+
+_Make = Callable[[Plan, Mapping[str, tuple[int, int]]], Iterator[Record]]
+
+
+@dataclass(frozen=True)
+class Source:
+    """What a command makes.
+
+    Attributes:
+        events: The stream whose records are the events that ``--count`` counts.
+        beside: Streams of the records that go beside them.
+        noun: What an event is, in the plural.
+        number: What ``--first-id`` numbers.
+        largest: Its largest number.
+        kinds: What a decodable event can be.
+        make: The records of a plan, framed with the streams' schema ids.
+    """
+
+    events: Stream
+    beside: tuple[Stream, ...]
+    noun: str
+    number: str
+    largest: int
+    kinds: tuple[str, ...]
+    make: _Make
+
+
+@dataclass(frozen=True)
+class Wish:
+    """The options of a command, as a person gave them."""
+
+    count: int | None
+    rate: str | None
+    seed: int
+    start: str | None
+    span: str | None
+    late: float
+    bad: float
+    first_id: int | None
+    as_json: bool
+    wrong: float = 0.0
+
+
+def _sales(plan: Plan, schema_ids: Mapping[str, tuple[int, int]]) -> Iterator[Record]:
+    return timeline(plan, sales(*schema_ids["pagila.sales"]))
+
+
+PAGILA = Source(
+    events=STREAMS["pagila.sales"],
+    beside=(),
+    noun="sales",
+    number="payment_id",
+    largest=LARGEST_PAYMENT_ID,
+    kinds=(ON_TIME, LATE),
+    make=_sales,
+)
+SMOOTHIES = Source(
+    events=STREAMS["smoothies.purchases"],
+    beside=(STREAMS["smoothies.products"], STREAMS["smoothies.inventories"]),
+    noun="purchases",
+    number="transaction",
+    largest=LARGEST_TRANSACTION,
+    kinds=(ON_TIME, LATE, WRONG),
+    make=shop,
+)
+
 
 @app.callback()
 def sources() -> None:
-    """Send made-up events to a stream: seeded, late and broken ones on request."""
+    """Send made-up events to streams: seeded, late and broken ones on request."""
 
 
 @app.command(rich_help_panel="Sources")
 def pagila(
-    count: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Records in all, late and broken ones included. Without it: 10,000,"
-            " or no end when there is a --rate (Ctrl-C stops).",
-        ),
-    ] = None,
-    rate: Annotated[
-        str | None,
-        typer.Option(
-            metavar="R/s",
-            help="Records per second, evenly. Without it: as fast as the broker takes them.",
-        ),
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Other seed, other events.")] = 1,
-    start: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME",
-            help="First event time, ISO 8601, UTC when it names no zone. Default: so that"
-            " the last record arrives now.",
-        ),
-    ] = None,
-    span: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SPAN",
-            help="Event times spread over this (90s, 30m, 2h, 1d). Default: 2h; without"
-            " --count an event happens when it is sent.",
-        ),
-    ] = None,
-    late: Annotated[
-        float,
-        typer.Option(
-            min=0,
-            max=1,
-            help="This share arrives 1 to 30 minutes after its event, at the place in the"
-            " stream where it arrives.",
-        ),
-    ] = 0.0,
-    bad: Annotated[
-        float,
-        typer.Option(
-            min=0,
-            max=1,
-            help="This share is no sale but bytes that cannot be decoded: "
-            + ", ".join(FAULTS)
-            + ", in equal parts.",
-        ),
-    ] = 0.0,
+    count: Count = None,
+    rate: Rate = None,
+    seed: Seed = 1,
+    start: Start = None,
+    span: Span = None,
+    late: Late = 0.0,
+    bad: Bad = 0.0,
     first_id: Annotated[
         int | None,
         typer.Option(
@@ -103,9 +190,7 @@ def pagila(
             " than the topic has ever taken, so that runs do not collide.",
         ),
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the counts as one JSON object.")
-    ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Sales of the Pagila shops, to topic pagila.sales.avro, keyed by customer.
 
@@ -126,29 +211,105 @@ def pagila(
     Exit codes: 0 all sent, 1 some not delivered, 2 wrong use or no services,
     130 stopped by Ctrl-C before --count was reached.
     """
-    stream = STREAMS["pagila.sales"]
-    per_second = records_per_second(rate)
+    _produce(
+        PAGILA,
+        Wish(count, rate, seed, start, span, late, bad, first_id, as_json),
+    )
+
+
+@app.command(rich_help_panel="Sources")
+def smoothies(
+    count: Count = None,
+    rate: Rate = None,
+    seed: Seed = 1,
+    start: Start = None,
+    span: Span = None,
+    late: Late = 0.0,
+    bad: Bad = 0.0,
+    wrong: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            max=1,
+            help="This share decodes well, but its total does not follow from its parts.",
+        ),
+    ] = 0.0,
+    first_id: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Number of the first transaction, the next has the next; its"
+            " transaction_id is made from it alone. Default: one more than the topic has"
+            " ever taken, so that runs do not collide.",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Products, purchases and stock of smoothie shops, to three topics.
+
+    demo.purchases, keyed by transaction, has the events: an event is a
+    purchase line, and a transaction has one to three of them. Beside them, and
+    not counted by --count, --rate and the shares, go all 27 products to
+    demo.products, first, and to demo.inventories each restocking of a product
+    that a line left with 10 units or fewer. Stock begins anew in each run, and
+    falls with every line: late, broken and wrong ones were sold all the same.
+
+    The same seed, first id, start, span, count and shares give the same
+    records. The Kafka timestamp is when a record arrives: 0.05 to 2 s after
+    its event, 1 to 30 minutes when late. Of N lines exactly round(N * share)
+    are late, broken and wrong, none of them two of these. Examples:
+
+        sandbox produce smoothies               10,000 of the last two hours
+        sandbox produce smoothies --rate 50/s   a live stream, until Ctrl-C
+        sandbox produce smoothies --late 0.05 --bad 0.01 --wrong 0.01 --json
+        sandbox produce smoothies --first-id 1 --start 2026-01-05T09:00Z
+
+    Exit codes: 0 all sent, 1 some not delivered, 2 wrong use or no services,
+    130 stopped by Ctrl-C before --count was reached.
+    """
+    _produce(
+        SMOOTHIES,
+        Wish(count, rate, seed, start, span, late, bad, first_id, as_json, wrong),
+    )
+
+
+def _produce(source: Source, wish: Wish) -> None:
+    """Make and send what a person wishes, and tell what became of it.
+
+    Raises:
+        ConfigurationError: Options that contradict each other or that Kafka would refuse.
+        ServiceUnavailable: Broker or registry do not answer.
+        DeliveryFailed: The broker did not take everything.
+    """
+    per_second, count = records_per_second(wish.rate), wish.count
     if count is None and per_second is None:
         count = DEFAULT_COUNT
-    if late + bad > 1:
+    shares = {"--late": wish.late, "--bad": wish.bad, "--wrong": wish.wrong}
+    # Shares as people write them: 0.7, 0.2 and 0.1 are not exactly 1 in binary.
+    if sum(shares.values()) > 1 + 1e-9:
+        named = " and ".join(f"{name} {part}" for name, part in shares.items() if part)
         raise ConfigurationError(
-            f"--late {late} and --bad {bad} are more than all records; together 1 at most"
+            f"{named} are more than all records; together 1 at most"
         )
-    begin, step = event_times(count, per_second, start, span, late)
-    outlet = Outlet(load_home(), stream)
+    begin, step = event_times(count, per_second, wish.start, wish.span, wish.late)
+    outlet = Outlet(load_home(), source.events, *source.beside)
+    first_id = wish.first_id
     if first_id is None:
+        # Each event uses one number at most.
         first_id = outlet.records_so_far() + 1
-    if first_id + (count or 0) - 1 > LARGEST_PAYMENT_ID:
+    if first_id + (count or 0) - 1 > source.largest:
         raise ConfigurationError(
-            f"--first-id {first_id}: {count or 1:,} more go beyond the largest payment_id,"
-            f" {LARGEST_PAYMENT_ID}; take a smaller one"
+            f"--first-id {first_id}: {count or 1:,} more go beyond the largest"
+            f" {source.number}, {source.largest}; take a smaller one"
         )
-    plan = Plan(seed, count, begin, step, late, bad, first_id)
-    draw = sales(outlet.key_schema_id, outlet.value_schema_id)
-    with progress(f"producing to {stream.topic}", count) as on_progress:
-        tally = outlet.send(timeline(plan, draw), per_second, on_progress)
-    _report(stream, plan, tally, as_json=as_json)
-    check_delivery(stream, tally)
+    plan = Plan(
+        wish.seed, count, begin, step, wish.late, wish.bad, first_id, wish.wrong
+    )
+    with progress(f"producing to {source.events.topic}", count) as on_progress:
+        records = source.make(plan, outlet.schema_ids)
+        tally = outlet.send(records, per_second, on_progress)
+    _report(source, plan, tally, as_json=wish.as_json)
+    check_delivery(source.events, tally)
     if tally.interrupted and count is not None:
         raise typer.Exit(_INTERRUPTED)
 
@@ -244,20 +405,21 @@ def event_times(
     return begin, step
 
 
-def _report(stream: Stream, plan: Plan, tally: Tally, *, as_json: bool) -> None:
+def _report(source: Source, plan: Plan, tally: Tally, *, as_json: bool) -> None:
     broken = {name: tally.kinds[name] for name in FAULTS}
-    sold = tally.kinds[ON_TIME] + tally.kinds[LATE]
+    beside = {stream.topic: tally.beside[stream.topic] for stream in source.beside}
     if as_json:
         facts = {
-            "stream": stream.name,
-            "topic": stream.topic,
+            "stream": source.events.name,
+            "topic": source.events.topic,
             "records": tally.handed_over,
             "delivered": tally.delivered,
-            "sales": sold,
-            "on_time": tally.kinds[ON_TIME],
-            "late": tally.kinds[LATE],
+            "events": tally.events,
+            source.noun: sum(tally.kinds[name] for name in source.kinds),
+            **{name: tally.kinds[name] for name in source.kinds},
             "bad": sum(broken.values()),
             "bad_by_kind": broken,
+            "beside": beside,
             "seed": plan.seed,
             "first_id": plan.first_number,
             "start": as_text(plan.start),
@@ -266,17 +428,22 @@ def _report(stream: Stream, plan: Plan, tally: Tally, *, as_json: bool) -> None:
         }
         ui.tell(json.dumps(facts))
         return
+    counted = [
+        f"{tally.kinds[name]:,} {name.replace('_', ' ')}" for name in source.kinds
+    ]
     text = (
-        f"{tally.delivered:,} records to {stream.topic} in {tally.seconds:.1f} s"
-        f" ({tally.rate:,.0f}/s): {tally.kinds[ON_TIME]:,} on time,"
-        f" {tally.kinds[LATE]:,} late, {sum(broken.values()):,} bad"
+        f"{tally.delivered:,} records to {', '.join((source.events.topic, *beside))}"
+        f" in {tally.seconds:.1f} s ({tally.rate:,.0f}/s):"
+        f" {', '.join(counted)}, {sum(broken.values()):,} bad"
     )
     if any(broken.values()):
         kinds = ", ".join(
             f"{count:,} {kind}" for kind, count in broken.items() if count
         )
         text += f" ({kinds})"
-    text += f"; payment_id from {plan.first_number}, seed {plan.seed}"
+    for topic, count in beside.items():
+        text += f", {count:,} to {topic}"
+    text += f"; {source.number} from {plan.first_number}, seed {plan.seed}"
     if tally.interrupted:
         text += "; stopped by Ctrl-C"
     ui.tell(text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import string
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -98,6 +99,11 @@ def open_text(path: Path) -> TextIO:
         ) from error
 
 
+def bare(name: str) -> str:
+    """A column's name without what separates its words, in lower case."""
+    return re.sub(r"[\s_-]", "", name).lower()
+
+
 def not_utf8(path: str, error: UnicodeDecodeError) -> NoReturn:
     """Say that a file is in another encoding, and how to convert it."""
     raise ConfigurationError(
@@ -153,11 +159,11 @@ def _csv_rows(reader: Any, columns: list[str]) -> Iterator[Row]:
 
 def _separator(header: str, fields: Sequence[str]) -> str:
     """The character that splits a header into the most of the expected names."""
-    wanted = {name.lower() for name in fields}
+    wanted = {bare(name) for name in fields}
 
     def found(separator: str) -> tuple[int, int]:
         cells = next(csv.reader([header.strip("\r\n")], delimiter=separator), [])
-        known = sum(cell.strip().lower() in wanted for cell in cells)
+        known = sum(bare(cell) in wanted for cell in cells)
         usual = len(_USUAL) - _USUAL.index(separator) if separator in _USUAL else 0
         return known, usual
 

@@ -1,4 +1,4 @@
-"""Send records to a stream's topic: checked first, fast or paced, counted."""
+"""Send records to streams' topics: checked first, fast or paced, counted."""
 
 from __future__ import annotations
 
@@ -59,7 +59,8 @@ class Tally:
     """What became of the records of one run.
 
     Attributes:
-        kinds: Records handed over, by kind.
+        kinds: Events handed over, by kind.
+        beside: Records handed over beside the events, by topic.
         refused: Records that did not arrive.
         reason: Why the first of them did not.
         seconds: From the first record to the last answer.
@@ -69,6 +70,7 @@ class Tally:
     """
 
     kinds: Counter[str] = field(default_factory=Counter)
+    beside: Counter[str] = field(default_factory=Counter)
     refused: int = 0
     reason: str = ""
     seconds: float = 0.0
@@ -76,8 +78,12 @@ class Tally:
     broker_gone: bool = False
 
     @property
-    def handed_over(self) -> int:
+    def events(self) -> int:
         return self.kinds.total()
+
+    @property
+    def handed_over(self) -> int:
+        return self.events + self.beside.total()
 
     @property
     def delivered(self) -> int:
@@ -90,30 +96,33 @@ class Tally:
 
 
 class Outlet:
-    """The way into one topic; made only when broker, topic and registry answer.
+    """The way into topics; made only when broker, topics and registry answer.
 
     Args:
         home: The sandbox.
-        stream: Where to send.
+        stream: Where the events go.
+        beside: Where else records go.
 
     Attributes:
-        key_schema_id: Id of the stream's key schema in the registry.
-        value_schema_id: Id of its value schema.
+        schema_ids: The registry's ids of each stream's key and value schema, by the
+            stream's name.
 
     Raises:
         ServiceUnavailable: Broker or registry do not answer.
-        ConfigurationError: The topic is missing, or the registry refuses a schema.
+        ConfigurationError: A topic is missing, or the registry refuses a schema.
     """
 
-    def __init__(self, home: Home, stream: Stream) -> None:
+    def __init__(self, home: Home, stream: Stream, *beside: Stream) -> None:
         self.stream = stream
         self._broker = home.bootstrap_servers
-        self._partitions = _partitions(home, stream.topic)
-        self.key_schema_id, self.value_schema_id = schema_ids(home, stream)
+        streams = (stream, *beside)
+        partitions = _partitions(home, [one.topic for one in streams])
+        self._partitions = partitions[stream.topic]
+        self.schema_ids = {one.name: schema_ids(home, one) for one in streams}
         self._producer = Producer({"bootstrap.servers": self._broker, **_PRODUCER})
 
     def records_so_far(self) -> int:
-        """How many records the topic has ever taken: the sum of its end offsets."""
+        """How many records the events' topic has ever taken: the sum of its end offsets."""
         client = Consumer(
             {"bootstrap.servers": self._broker, "group.id": "sandbox", "log_level": 0}
         )
@@ -141,8 +150,8 @@ class Outlet:
 
         Args:
             records: What to send, in this order. A negative timestamp means now.
-            rate: Records per second, spread evenly; as fast as possible when None.
-            on_progress: Called now and then with the number handed over.
+            rate: Events per second, spread evenly; as fast as possible when None.
+            on_progress: Called now and then with the number of events handed over.
         """
         tally = Tally()
         began = time.monotonic()
@@ -162,7 +171,7 @@ class Outlet:
             raise
         self._finish(tally)
         tally.seconds = time.monotonic() - began
-        on_progress(tally.handed_over)
+        on_progress(tally.events)
         return tally
 
     def _send_fast(
@@ -173,7 +182,7 @@ class Outlet:
     ) -> None:
         while chunk := list(islice(records, _CHUNK)):
             self._hand_over(chunk, tally)
-            on_progress(tally.handed_over)
+            on_progress(tally.events)
             if tally.refused:
                 return
 
@@ -186,15 +195,15 @@ class Outlet:
     ) -> None:
         began = time.monotonic()
         while not tally.refused:
-            due = 1 + int((time.monotonic() - began) * rate) - tally.handed_over
+            due = 1 + int((time.monotonic() - began) * rate) - tally.events
             if due > 0:
-                chunk = list(islice(records, min(due, _CHUNK)))
+                chunk = _up_to(records, min(due, _CHUNK))
                 if not chunk:
                     return
                 self._hand_over(chunk, tally)
-                on_progress(tally.handed_over)
+                on_progress(tally.events)
             if due < _CHUNK:
-                next_due = began + tally.handed_over / rate - time.monotonic()
+                next_due = began + tally.events / rate - time.monotonic()
                 time.sleep(min(0.2, max(_TICK_SECONDS, next_due)))
                 self._producer.poll(0)
 
@@ -209,17 +218,24 @@ class Outlet:
                     tally.reason = tally.reason or "the broker stopped answering"
                 tally.reason = tally.reason or error.str()
 
-        for key, value, timestamp, kind in chunk:
+        for key, value, timestamp, kind, beside in chunk:
             stamp = max(timestamp, 0)
             while True:
                 try:
                     producer.produce(
-                        topic, value, key, on_delivery=refused, timestamp=stamp
+                        beside or topic,
+                        value,
+                        key,
+                        on_delivery=refused,
+                        timestamp=stamp,
                     )
                     break
                 except BufferError:
                     producer.poll(0.05)
-            tally.kinds[kind] += 1
+            if beside:
+                tally.beside[beside] += 1
+            else:
+                tally.kinds[kind] += 1
         producer.poll(0)
 
     def _finish(self, tally: Tally) -> None:
@@ -242,16 +258,28 @@ def check_delivery(stream: Stream, tally: Tally) -> None:
     """Complain when records did not arrive.
 
     Raises:
-        DeliveryFailed: Names the topic, the number and the first reason.
+        DeliveryFailed: Names the topics, the number and the first reason.
     """
     if tally.refused:
+        topics = ", ".join((stream.topic, *tally.beside))
         raise DeliveryFailed(
-            f"{stream.topic}: {tally.refused:,} of {tally.handed_over:,} records were not"
+            f"{topics}: {tally.refused:,} of {tally.handed_over:,} records were not"
             f" delivered: {tally.reason}; look at `sandbox status` and `sandbox logs kafka`"
         )
 
 
-def _partitions(home: Home, topic: str) -> list[int]:
+def _up_to(records: Iterator[Record], events: int) -> list[Record]:
+    """The next records, until so many events are among them, or all that are left."""
+    chunk: list[Record] = []
+    for record in records:
+        chunk.append(record)
+        events -= not record.beside
+        if not events:
+            break
+    return chunk
+
+
+def _partitions(home: Home, wanted: list[str]) -> dict[str, list[int]]:
     # Knocking first: librdkafka would try a closed port until its time is up.
     try:
         socket.create_connection(("127.0.0.1", home.ports["kafka"]), 2).close()
@@ -262,12 +290,13 @@ def _partitions(home: Home, topic: str) -> list[int]:
         topics = admin.list_topics(timeout=_ANSWER_SECONDS).topics
     except (OSError, KafkaException) as error:
         raise _broker_down(home.bootstrap_servers, error) from error
-    if topic not in topics:
-        raise ConfigurationError(
-            f"topic {topic} does not exist on {home.bootstrap_servers};"
-            " `sandbox up` creates it"
-        )
-    return sorted(topics[topic].partitions)
+    for topic in wanted:
+        if topic not in topics:
+            raise ConfigurationError(
+                f"topic {topic} does not exist on {home.bootstrap_servers};"
+                " `sandbox up` creates it"
+            )
+    return {topic: sorted(topics[topic].partitions) for topic in wanted}
 
 
 def _broker_down(address: str, error: Exception) -> ServiceUnavailable:
