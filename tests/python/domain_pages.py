@@ -1,0 +1,254 @@
+"""The generated parts of docs/domains: tables of models, lineage, sample rows.
+
+A generated part stands between ``<!-- generated: NAME -->`` and ``<!-- /generated -->``; all
+else on a page is written by hand. Tables and lineage come from dbt's manifest, and a unit
+test fails when they differ from it. Run as a program this writes them anew; with ``--rows``
+it also asks the sandbox's lake for the sample rows again::
+
+    python -m tests.python.domain_pages [--rows]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from sandbox.settings import PROJECT
+
+PAGES = PROJECT / "docs/domains"
+REWRITE = "python -m tests.python.domain_pages"
+GENERATED = re.compile(
+    r"(<!-- generated: (\w+) -->\n)(.*?)(<!-- /generated -->)", re.DOTALL
+)
+SAMPLE = re.compile(r'(```\n\$ sandbox sql "([^"]+)"\n)(.*?)(```\n)', re.DOTALL)
+LAYERS = ("marts", "intermediate", "staging")
+# How Mermaid draws a node: round for what is declared, slanted for lists, boxes for models.
+SHAPES = {
+    "source": '[("{}")]',
+    "seed": '[/"{}"/]',
+    "model": '["{}"]',
+    "exposure": '(["{}"])',
+}
+
+Manifest = dict[str, Any]
+Node = dict[str, Any]
+
+
+def parse_manifest(into: Path) -> Manifest:
+    """dbt's manifest of this checkout, made anew without a Spark.
+
+    Args:
+        into: An empty folder for what dbt writes.
+    """
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("DBT_")
+    }
+    done = subprocess.run(
+        [
+            *(str(Path(sys.executable).parent / "dbt"), "--quiet", "parse"),
+            *("--target", "lint", "--no-partial-parse"),
+            *("--target-path", str(into), "--log-path", str(into)),
+        ],
+        cwd=PROJECT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise RuntimeError(f"dbt parse failed:\n{done.stdout}{done.stderr}")
+    made: Manifest = json.loads((into / "manifest.json").read_text())
+    return made
+
+
+def everything(manifest: Manifest) -> dict[str, Node]:
+    """Nodes, sources and exposures by their unique id."""
+    return {**manifest["nodes"], **manifest["sources"], **manifest["exposures"]}
+
+
+def domain_of(node: Node) -> str | None:
+    """The domain whose folder holds a model, None for all that is in no domain."""
+    in_layer = node["resource_type"] == "model" and node["fqn"][1] in LAYERS[:2]
+    return str(node["fqn"][2]) if in_layer else None
+
+
+def domains(manifest: Manifest) -> list[str]:
+    """The folders of models/marts, in alphabetical order."""
+    return sorted(
+        {
+            domain
+            for node in manifest["nodes"].values()
+            if (domain := domain_of(node)) and node["fqn"][1] == "marts"
+        }
+    )
+
+
+def marts(manifest: Manifest, domain: str) -> dict[str, Node]:
+    """A domain's marts by name."""
+    return {
+        node["name"]: node
+        for node in manifest["nodes"].values()
+        if domain_of(node) == domain and node["fqn"][1] == "marts"
+    }
+
+
+def way(manifest: Manifest, domain: str) -> set[tuple[str, str]]:
+    """The edges (parent, child) from the streams to the domain's models, and to exposures.
+
+    Another domain's model ends the way: its own page shows where it comes from.
+    """
+    known = everything(manifest)
+    ours = [name for name, node in known.items() if domain_of(node) == domain]
+    edges: set[tuple[str, str]] = set()
+    unseen = list(ours)
+    while unseen:
+        child = unseen.pop()
+        for parent in manifest["parent_map"][child]:
+            if (parent, child) in edges or parent not in known:
+                continue
+            edges.add((parent, child))
+            if domain_of(known[parent]) in {domain, None}:
+                unseen.append(parent)
+    return edges | {
+        (parent, child)
+        for parent in ours
+        for child in manifest["child_map"][parent]
+        if child.startswith("exposure.")
+    }
+
+
+def grain(node: Node) -> str:
+    """What one row is, as the first sentence of a model's description says it."""
+    text = " ".join(node["description"].split())
+    first = text.split(". ")[0].rstrip(".")
+    return first.removeprefix("One row per ")
+
+
+def models_part(manifest: Manifest, domain: str) -> str:
+    """A table of the domain's models and their staging, marts first."""
+    known = everything(manifest)
+    involved = {name for edge in way(manifest, domain) for name in edge}
+    shown = [
+        node
+        for name, node in known.items()
+        if name in involved
+        and node["resource_type"] == "model"
+        and domain_of(node) in {domain, None}
+    ]
+    shown.sort(key=lambda node: (LAYERS.index(node["fqn"][1]), node["name"]))
+    lines = ["| model | one row per |", "|---|---|"]
+    for node in shown:
+        file = os.path.relpath(PROJECT / node["original_file_path"], PAGES)
+        lines.append(f"| [`{node['name']}`]({file}) | {grain(node)} |")
+    return "\n".join(lines) + "\n"
+
+
+def lineage_part(manifest: Manifest, domain: str) -> str:
+    """A Mermaid picture of the way from the streams to what is read."""
+    known = everything(manifest)
+    edges = way(manifest, domain)
+    lines = ["```mermaid", "flowchart LR"]
+    for name in sorted({name for edge in edges for name in edge}, key=_depth(edges)):
+        node = known[name]
+        label = str(node.get("label") or node["name"])
+        if node["resource_type"] == "source":
+            label = f"{node['source_name']}.{node['name']}"
+        shape = SHAPES[node["resource_type"]].format(label)
+        lines.append(f"    {_mermaid_id(name)}{shape}")
+    lines += [
+        f"    {_mermaid_id(parent)} --> {_mermaid_id(child)}"
+        for parent, child in sorted(edges)
+    ]
+    return "\n".join([*lines, "```"]) + "\n"
+
+
+def domains_part(manifest: Manifest) -> str:
+    """A table of the domains: who answers for them, what they read."""
+    lines = ["| domain | owner | reads | marts |", "|---|---|---|---|"]
+    for domain in domains(manifest):
+        read = sorted(
+            f"`{node['source_name']}.{node['name']}`"
+            for name, node in manifest["sources"].items()
+            if any(name in edge for edge in way(manifest, domain))
+        )
+        group = manifest["groups"][f"group.millrace.{domain}"]
+        names = ", ".join(f"`{name}`" for name in sorted(marts(manifest, domain)))
+        lines.append(
+            f"| [{domain}]({domain}.md) | {group['owner']['name']}"
+            f" | {', '.join(read)} | {names} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def generated_parts(manifest: Manifest, page: Path) -> dict[str, str]:
+    """What belongs between the markers of a page, by the marker's name."""
+    if page.name == "README.md":
+        return {"domains": domains_part(manifest)}
+    return {
+        "models": models_part(manifest, page.stem),
+        "lineage": lineage_part(manifest, page.stem),
+    }
+
+
+def with_parts(text: str, parts: dict[str, str]) -> str:
+    """A page's text with its generated parts put in."""
+    return GENERATED.sub(lambda found: found[1] + parts[found[2]] + found[4], text)
+
+
+def samples(text: str) -> list[tuple[str, str]]:
+    """The queries of a page and the rows below each."""
+    return [(found[2], found[3]) for found in SAMPLE.finditer(text)]
+
+
+def _with_rows(text: str) -> str:
+    return SAMPLE.sub(lambda found: found[1] + _ask(found[2]) + found[4], text)
+
+
+def _ask(query: str) -> str:
+    command = [str(Path(sys.executable).parent / "sandbox"), "sql", query]
+    return subprocess.run(
+        command, cwd=PROJECT, stdout=subprocess.PIPE, text=True, check=True
+    ).stdout
+
+
+def _mermaid_id(name: str) -> str:
+    kind, _, *rest = name.split(".")
+    # Two kinds may have one name, and a word like `end` alone would be Mermaid's own.
+    return "_".join([kind, *rest])
+
+
+def _depth(edges: Iterable[tuple[str, str]]) -> Callable[[str], tuple[int, str]]:
+    """An order in which every node stands behind its parents."""
+    parents: dict[str, list[str]] = {}
+    for parent, child in edges:
+        parents.setdefault(child, []).append(parent)
+
+    def steps(name: str) -> int:
+        return 1 + max((steps(parent) for parent in parents.get(name, [])), default=0)
+
+    return lambda name: (steps(name), name)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description="Write the generated parts of docs/domains."
+    )
+    parser.add_argument("--rows", action="store_true", help="ask for sample rows again")
+    wanted = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        manifest = parse_manifest(Path(folder))
+    for page in sorted(PAGES.glob("*.md")):
+        text = with_parts(page.read_text(), generated_parts(manifest, page))
+        page.write_text(_with_rows(text) if wanted.rows else text)
+
+
+if __name__ == "__main__":
+    main()

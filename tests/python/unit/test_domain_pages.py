@@ -1,0 +1,162 @@
+"""The pages of docs/domains say what the models are."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from tests.python.domain_pages import (
+    GENERATED,
+    PAGES,
+    REWRITE,
+    Manifest,
+    domains,
+    generated_parts,
+    grain,
+    lineage_part,
+    marts,
+    samples,
+    way,
+    with_parts,
+)
+
+DOMAIN_PAGES = sorted(page for page in PAGES.glob("*.md") if page.name != "README.md")
+
+
+def node(
+    name: str, kind: str = "model", layer: str = "marts", domain: str = "d"
+) -> dict[str, Any]:
+    return {
+        "name": name,
+        "resource_type": kind,
+        "fqn": ["millrace", layer, domain, name],
+        "source_name": "s",
+    }
+
+
+def small_manifest() -> Manifest:
+    """A stream, its staging, an intermediate model and a mart of d; a mart of e reads that."""
+    nodes = {
+        "model.m.stg": node("stg", layer="staging", domain="s"),
+        "model.m.int": node("int", layer="intermediate"),
+        "model.m.fct": node("fct"),
+        "model.m.rpt": node("rpt", domain="e"),
+        "test.m.t": node("t", kind="test"),
+    }
+    return {
+        "nodes": nodes,
+        "sources": {
+            "source.m.s.t": node("t", kind="source", layer="staging", domain="s")
+        },
+        "exposures": {
+            "exposure.m.x": {**node("x", kind="exposure"), "label": "An app"}
+        },
+        "parent_map": {
+            "source.m.s.t": [],
+            "model.m.stg": ["source.m.s.t"],
+            "model.m.int": ["model.m.stg"],
+            "model.m.fct": ["model.m.int"],
+            "model.m.rpt": ["model.m.fct"],
+        },
+        "child_map": {
+            "model.m.int": ["model.m.fct"],
+            "model.m.fct": ["model.m.rpt", "test.m.t", "exposure.m.x"],
+            "model.m.rpt": [],
+        },
+    }
+
+
+def test_every_domain_has_its_page_and_every_page_its_domain(
+    manifest: Manifest,
+) -> None:
+    assert [page.stem for page in DOMAIN_PAGES] == domains(manifest)
+
+
+@pytest.mark.parametrize("page", ["README.md", *(p.name for p in DOMAIN_PAGES)])
+def test_the_generated_parts_of_a_page_are_what_the_manifest_says(
+    manifest: Manifest, page: str
+) -> None:
+    parts = generated_parts(manifest, PAGES / page)
+    text = (PAGES / page).read_text()
+
+    assert [found[2] for found in GENERATED.finditer(text)] == list(parts)
+    assert with_parts(text, parts) == text, f"run `{REWRITE}`"
+
+
+@pytest.mark.parametrize("page", [p.name for p in DOMAIN_PAGES])
+def test_every_mart_has_sample_rows_with_columns_that_it_has(
+    manifest: Manifest, page: str
+) -> None:
+    text = (PAGES / page).read_text()
+    ours = marts(manifest, page.removesuffix(".md"))
+    shown = {}
+    for query, rows in samples(text):
+        (mart,) = re.findall(r"from marts\.(\w+)", query)
+        heading, line, *below = rows.splitlines()
+        assert set(line) == {"-", " "}, query
+        assert below, query
+        shown[mart] = heading.split()
+        assert set(shown[mart]) <= set(ours[mart]["columns"]), f"run `{REWRITE} --rows`"
+        if "select *" in query:
+            assert shown[mart] == list(ours[mart]["columns"]), f"run `{REWRITE} --rows`"
+
+    assert shown.keys() == ours.keys()
+    assert text.count("$ sandbox sql") == len(samples(text))
+
+
+@pytest.mark.parametrize("page", [p.name for p in DOMAIN_PAGES])
+def test_a_page_names_only_models_and_analyses_that_exist(
+    manifest: Manifest, page: str
+) -> None:
+    known = {node["name"] for node in manifest["nodes"].values()}
+    text = GENERATED.sub("", (PAGES / page).read_text())
+    named = set(re.findall(r"`((?:stg|int|fct|dim|rpt)_\w+)`", text))
+    asked = set(re.findall(r"the analysis `(\w+)`", text))
+
+    assert named | asked
+    assert (named | asked) - known == set()
+
+
+def test_the_way_goes_from_the_stream_to_what_reads_it_and_stops_at_other_domains() -> (
+    None
+):
+    edges = way(small_manifest(), "d")
+
+    assert edges == {
+        ("source.m.s.t", "model.m.stg"),
+        ("model.m.stg", "model.m.int"),
+        ("model.m.int", "model.m.fct"),
+        ("model.m.fct", "exposure.m.x"),
+    }
+    assert way(small_manifest(), "e") == {("model.m.fct", "model.m.rpt")}
+
+
+def test_the_picture_has_every_node_before_its_children() -> None:
+    assert lineage_part(small_manifest(), "d").splitlines() == [
+        "```mermaid",
+        "flowchart LR",
+        '    source_s_t[("s.t")]',
+        '    model_stg["stg"]',
+        '    model_int["int"]',
+        '    model_fct["fct"]',
+        '    exposure_x(["An app"])',
+        "    model_fct --> exposure_x",
+        "    model_int --> model_fct",
+        "    model_stg --> model_int",
+        "    source_s_t --> model_stg",
+        "```",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("description", "row"),
+    [
+        ("One row per sale: as its last record says.", "sale: as its last record says"),
+        ("One row per region\nand window. More.", "region and window"),
+        ("One row per day", "day"),
+    ],
+)
+def test_the_grain_is_the_first_sentence(description: str, row: str) -> None:
+    assert grain({"description": description}) == row
