@@ -179,10 +179,18 @@ def domains_part(manifest: Manifest) -> str:
             for name, node in manifest["sources"].items()
             if any(name in edge for edge in way(manifest, domain))
         )
-        group = manifest["groups"][f"group.millrace.{domain}"]
-        names = ", ".join(f"`{name}`" for name in sorted(marts(manifest, domain)))
+        ours = marts(manifest, domain)
+        owners = sorted(
+            {
+                manifest["groups"][f"group.millrace.{node['config']['group']}"][
+                    "owner"
+                ]["name"]
+                for node in ours.values()
+            }
+        )
+        names = ", ".join(f"`{name}`" for name in sorted(ours))
         lines.append(
-            f"| [{domain}]({domain}.md) | {group['owner']['name']}"
+            f"| [{domain}]({domain}.md) | {', '.join(owners)}"
             f" | {', '.join(read)} | {names} |"
         )
     return "\n".join(lines) + "\n"
