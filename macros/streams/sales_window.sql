@@ -17,6 +17,9 @@
         ) }}
     {%- endif -%}
     {{ return({
-        "length_minutes": length, "slide_minutes": slide, "time_column": time_column
+        "length_minutes": length,
+        "slide_minutes": slide,
+        "time_column": time_column,
+        "days_before": (length + 1439) // 1440,
     }) }}
 {%- endmacro %}

@@ -1,10 +1,21 @@
+{{ config(materialized="incremental", partition_by="days(window_start_at)") }}
+
 {% set window = sales_window() %}
+{% set increment = begin_increment(time_column="window_start_at", settings=window) %}
+-- The windows of a sale may begin the day before.
+{% do touch_days_of(
+    increment,
+    ref("fct_rental_sales"),
+    days_before=window.days_before,
+    has_same_days=window.time_column == "paid_at",
+) %}
 
 with
 
 sales as (
 
     select * from {{ ref("fct_rental_sales") }}
+    where {{ in_touched_days(increment, "paid_at", days_after=window.days_before) }}
 
 ),
 
@@ -35,6 +46,7 @@ final as (
         cast(sum(sale_amount) as decimal(18, 2)) as sales_amount,
         count(*) as order_count
     from sales_in_windows
+    where {{ in_touched_days(increment, "window_start_at") }}
     group by sales_region, window_start_at, window_end_at
 
 )

@@ -1,8 +1,94 @@
+{{ config(materialized="incremental", partition_by="days(paid_at)") }}
+
+{% set increment = begin_increment(
+    time_column="paid_at",
+    settings={"seed sales_regions": seed_checksum("sales_regions")},
+) %}
+-- A sale that was sent again may have moved: the day it lay in is touched as well.
+{% do touch_new_rows(
+    increment,
+    rows=ref("int_rentals__sales_enriched"),
+    stream="pagila.sales",
+    time_column="paid_at",
+    key="payment_id",
+) %}
+
+{% set columns %}
+    payment_id,
+    customer_id,
+    city,
+    district,
+    country,
+    sales_region,
+    sale_amount,
+    paid_at,
+    _kafka_topic_id,
+    _kafka_partition,
+    _kafka_offset,
+    _kafka_timestamp,
+    _ingested_at,
+    _commit_id
+{% endset %}
+
 with
 
-sales as (
+records as (
 
-    select * from {{ ref("int_rentals__sales_enriched") }}
+    select
+        0 as was_moved,
+        {{ columns }}
+    from {{ ref("int_rentals__sales_enriched") }}
+    where {{ new_rows(increment, "pagila.sales") }}
+    {% if not increment.is_everything %}
+        union all
+        select
+            case when has_moved then 1 else 0 end as was_moved,
+            {{ columns }}
+        from {{ this }}
+        where {{ in_touched_days(increment, "paid_at") }}
+    {% endif %}
+    {% if increment.moved %}
+        union all
+        select
+            0 as was_moved,
+            {{ columns }}
+        from {{ ref("int_rentals__sales_enriched") }}
+        where {{ older_rows_of_moved(increment, "pagila.sales") }}
+    {% endif %}
+
+),
+
+-- Within one partition Kafka's own order decides, whatever the clocks of the producers.
+ranked_in_partition as (
+
+    select
+        *,
+        row_number() over (
+            partition by payment_id, _kafka_topic_id, _kafka_partition
+            order by _kafka_offset desc
+        ) as recency_in_partition
+    from records
+
+),
+
+-- Partitions have no order between them: a sale that moved (another customer, a topic
+-- made anew) goes by time, and by position where two times are equal.
+ranked as (
+
+    select
+        *,
+        row_number() over (
+            partition by payment_id
+            order by
+                _kafka_timestamp desc,
+                _kafka_topic_id desc,
+                _kafka_partition desc,
+                _kafka_offset desc
+        ) as recency,
+        max(was_moved) over (partition by payment_id) as was_moved_before,
+        count(*) over (partition by payment_id) as partition_count
+    from ranked_in_partition
+    where recency_in_partition = 1
 
 ),
 
@@ -22,6 +108,9 @@ final as (
         -- numbers
         sale_amount,
 
+        -- flags
+        partition_count > 1 or was_moved_before = 1 as has_moved,
+
         -- times
         paid_at,
 
@@ -32,7 +121,8 @@ final as (
         _kafka_timestamp,
         _ingested_at,
         _commit_id
-    from sales
+    from ranked
+    where recency = 1
 
 )
 

@@ -16,7 +16,12 @@ sent as (
 
     select distinct payment_id
     from records
-    where not is_tombstone
+    where
+        not is_tombstone
+        -- Ingest may have gone on since the fact was built.
+        and coalesce(_commit_id, 0) <= {{ recorded_read_point(
+            ref("fct_rental_sales"), "pagila.sales"
+        ) }}
 
 )
 

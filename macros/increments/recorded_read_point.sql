@@ -1,0 +1,11 @@
+{% macro recorded_read_point(relation, stream) -%}
+    {%- if not asks_the_lake() -%}
+        {{ return(9223372036854775807) }}
+    {%- endif -%}
+    {%- set found = run_query(
+        "select max(read_to) as read_to from " ~ increment_tables().read_points
+        ~ " where model_name = '" ~ relation.schema ~ "." ~ relation.identifier
+        ~ "' and source_name = '" ~ stream ~ "'"
+    ).rows[0][0] -%}
+    {{ return((found or 0) | int) }}
+{%- endmacro %}

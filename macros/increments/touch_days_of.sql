@@ -1,0 +1,39 @@
+{% macro touch_days_of(
+    increment, relation, days_before=0, is_onwards=false, has_same_days=true
+) -%}
+    {%- if asks_the_lake() -%}
+        {%- set name = relation.schema ~ "." ~ relation.identifier -%}
+        {%- set after = read_to(increment, name) -%}
+        {%- set to = increment_ids(increment, name).committed -%}
+        {%- if to == 0 -%}
+            {{ exceptions.raise_compiler_error(
+                name ~ " has no row in " ~ increment_tables().read_points
+                ~ ": nobody knows what changed in it; run `dbt build --full-refresh --select "
+                ~ relation.identifier ~ "+`"
+            ) }}
+        {%- endif -%}
+        {%- do increment.reads.update({name: {"after": after, "to": to}}) -%}
+        {%- if not increment.is_everything -%}
+            {%- set theirs = {
+                "is_everything": false, "has_timeless": false, "days": [],
+                "onwards_from": none, "recorded": increment.recorded,
+            } -%}
+            {%- do touch_days(theirs, name, after) -%}
+            {%- do increment.update({
+                "is_everything": (
+                    theirs.is_everything or (after != to and not has_same_days)
+                ),
+                "has_timeless": increment.has_timeless or theirs.has_timeless,
+            }) -%}
+            {%- for day in theirs.days -%}
+                {%- for step in range(days_before + 1) -%}
+                    {%- do touch_day(
+                        increment,
+                        day - modules.datetime.timedelta(days=step),
+                        is_onwards or day == theirs.onwards_from,
+                    ) -%}
+                {%- endfor -%}
+            {%- endfor -%}
+        {%- endif -%}
+    {%- endif -%}
+{%- endmacro %}

@@ -1,0 +1,93 @@
+{% macro touch_new_rows(increment, rows, stream, time_column, key=none) -%}
+    {%- set read = read_of_stream(increment, stream) -%}
+    {%- if not increment.is_everything and read.after < read.to -%}
+        {%- set condition = new_rows(increment, stream) -%}
+        {%- set fresh = run_query(
+            "select " ~ day_text(time_column)
+            ~ (", min(" ~ key ~ "), max(" ~ key ~ ")" if key)
+            ~ " from " ~ rows ~ " where " ~ condition
+            ~ " group by " ~ day_text(time_column)
+        ).rows -%}
+        {%- do touch_days_in(increment, fresh) -%}
+        {%- if key -%}
+            {%- do touch_old_versions(increment, rows, key, condition, fresh) -%}
+        {%- endif -%}
+    {%- endif -%}
+{%- endmacro %}
+
+{#- The days in which rows with the keys of the new ones lie now, and the keys that have
+    records in several partitions: of those the row alone does not tell which record is the
+    last, so `older_rows_of_moved` asks for all of them. -#}
+{% macro touch_old_versions(increment, rows, key, condition, fresh) -%}
+    {#- The new keys of one day lie close together: most files hold none of them. -#}
+    {%- set ranges = [] -%}
+    {%- for row in fresh if row[1] is not none -%}
+        {%- do ranges.append(key_range("kept." ~ key, row[1], row[2])) -%}
+    {%- endfor -%}
+    {%- if ranges -%}
+        {%- set has_moved -%}
+            (
+                kept.has_moved
+                or kept._kafka_topic_id <> fresh._kafka_topic_id
+                or kept._kafka_partition <> fresh._kafka_partition
+            )
+        {%- endset -%}
+        {%- set old_versions -%}
+            from {{ this }} as kept
+            inner join (
+                select {{ key }}, _kafka_topic_id, _kafka_partition
+                from {{ rows }}
+                where {{ condition }}
+            ) as fresh
+                on kept.{{ key }} = fresh.{{ key }}
+            where ({{ ranges | join(" or ") }})
+        {%- endset -%}
+        {%- set found = run_query(
+            "select " ~ day_text("kept." ~ increment.time_column)
+            ~ ", min(case when " ~ has_moved ~ " then kept." ~ key ~ " end)"
+            ~ ", max(case when " ~ has_moved ~ " then kept." ~ key ~ " end) "
+            ~ old_versions
+            ~ " group by " ~ day_text("kept." ~ increment.time_column)
+        ).rows -%}
+        {%- do touch_days_in(increment, found) -%}
+        {%- set moved = [] -%}
+        {%- for row in found if row[1] is not none -%}
+            {%- do moved.append(key_range(key, row[1], row[2])) -%}
+        {%- endfor -%}
+        {%- if moved -%}
+            {%- do increment.update({"moved": (
+                "(" ~ moved | join(" or ") ~ ") and " ~ key ~ " in (select kept." ~ key ~ " "
+                ~ old_versions ~ " and " ~ has_moved ~ ")"
+            )}) -%}
+        {%- endif -%}
+    {%- endif -%}
+{%- endmacro %}
+
+{% macro older_rows_of_moved(increment, stream) -%}
+    _commit_id <= {{ increment.reads[stream].after }} and {{ increment.moved }}
+{%- endmacro %}
+
+{% macro day_text(time_column) -%}
+    coalesce(cast(cast({{ time_column }} as date) as varchar(10)), 'none')
+{%- endmacro %}
+
+{% macro key_range(column, first, last) -%}
+    ({{ column }} between {{ sql_literal(first) }} and {{ sql_literal(last) }})
+{%- endmacro %}
+
+{% macro touch_days_in(increment, rows) -%}
+    {%- for row in rows -%}
+        {%- if row[0] == "none" -%}
+            {%- do increment.update({"has_timeless": true}) -%}
+        {%- else -%}
+            {%- do touch_day(increment, calendar_day(row[0])) -%}
+        {%- endif -%}
+    {%- endfor -%}
+{%- endmacro %}
+
+{% macro sql_literal(value) -%}
+    {%- if value is string -%}
+        {{ return("'" ~ value | replace("'", "''") ~ "'") }}
+    {%- endif -%}
+    {{ return(value) }}
+{%- endmacro %}
