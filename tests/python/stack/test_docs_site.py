@@ -185,6 +185,7 @@ def test_every_mart_shows_its_columns_with_type_and_description(site: Site) -> N
             )
             for column in sorted(built, key=lambda column: column["index"])
         ], name
+        assert [row[0] for row in shown] == list(mart["columns"]), name
         assert all(all(row) for row in shown), name
         text = site.page.locator("body").inner_text()
         grain = words(mart["description"]).split(". ")[0].replace("`", "")

@@ -24,6 +24,9 @@ from tests.python.domain_pages import (
 
 DOMAIN_PAGES = sorted(page for page in PAGES.glob("*.md") if page.name != "README.md")
 
+# A table of faults shows its heading where there are none.
+EMPTY_WHEN_ALL_IS_WELL = {"rpt_ingest_gaps"}
+
 
 def node(
     name: str, kind: str = "model", layer: str = "marts", domain: str = "d"
@@ -96,7 +99,7 @@ def test_every_mart_has_sample_rows_with_columns_that_it_has(
         (mart,) = re.findall(r"from marts\.(\w+)", query)
         heading, line, *below = rows.splitlines()
         assert set(line) == {"-", " "}, query
-        assert below, query
+        assert below or mart in EMPTY_WHEN_ALL_IS_WELL, query
         shown[mart] = heading.split()
         assert set(shown[mart]) <= set(ours[mart]["columns"]), f"run `{REWRITE} --rows`"
         if "select *" in query:
