@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import os
 import re
 import signal
 import subprocess
@@ -10,23 +12,38 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from datetime import UTC, datetime
+from decimal import Decimal
+from io import BytesIO
+from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Message, TopicPartition
 from confluent_kafka.admin import AdminClient
+from fastavro import parse_schema, schemaless_reader
 
 from sandbox import stack as services
 from sandbox.schema_ids import schema_ids
 from sandbox.settings import PROJECT
-from sandbox.streams import STREAMS
+from sandbox.streams import STREAMS, Stream
 from sandbox.streams.faults import FAULTS
 from sandbox.streams.pagila.sales import sales
-from sandbox.streams.timeline import Plan, timeline
+from sandbox.streams.smoothies.shop import (
+    INVENTORIES,
+    PRODUCTS,
+    PURCHASES,
+    smoothies,
+)
+from sandbox.streams.timeline import Plan, Record, timeline
 from sandbox.times import instant_micros
 from tests.python.conftest import Stack, make_home, program_environment
 
 STREAM = STREAMS["pagila.sales"]
+SMOOTHIES = (PRODUCTS, PURCHASES, INVENTORIES)
+REAL_DATA = os.environ.get("MILLRACE_REAL_DATA", "")
+REAL_MENU, REAL_LINES = "smoothie_products.csv", "smoothie_purchases_290.json"
 SANDBOX = str(Path(sys.executable).parent / "sandbox")
 
 
@@ -41,28 +58,30 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
         services.down(home)
 
 
-def ends(stack: Stack) -> dict[int, int]:
+def ends(stack: Stack, stream: Stream = STREAM) -> dict[int, int]:
     """The end offset of each partition."""
     consumer = Consumer(
         {"bootstrap.servers": stack.home.bootstrap_servers, "group.id": "t"}
     )
     found = {
-        number: consumer.get_watermark_offsets(TopicPartition(STREAM.topic, number))[1]
-        for number in range(STREAM.partitions)
+        number: consumer.get_watermark_offsets(TopicPartition(stream.topic, number))[1]
+        for number in range(stream.partitions)
     }
     consumer.close()
     return found
 
 
-def read(stack: Stack, begin: dict[int, int]) -> dict[int, list[Message]]:
+def read(
+    stack: Stack, begin: dict[int, int], stream: Stream = STREAM
+) -> dict[int, list[Message]]:
     """All records from the given offsets to the end, by partition, in order."""
-    end = ends(stack)
+    end = ends(stack, stream)
     consumer = Consumer(
         {"bootstrap.servers": stack.home.bootstrap_servers, "group.id": "t"}
     )
     consumer.assign(
         [
-            TopicPartition(STREAM.topic, number, offset)
+            TopicPartition(stream.topic, number, offset)
             for number, offset in begin.items()
         ]
     )
@@ -79,6 +98,22 @@ def read(stack: Stack, begin: dict[int, int]) -> dict[int, list[Message]]:
     return found
 
 
+def check(found: dict[int, list[Message]], wanted: list[Record]) -> None:
+    """Fail unless a topic's partitions hold just these records, in order, by their keys."""
+    home_of: dict[bytes, int] = {}
+    for number, messages in found.items():
+        for message in messages:
+            key = message.key()
+            assert isinstance(key, bytes)
+            assert home_of.setdefault(key, number) == number
+    for number, messages in found.items():
+        assert [(m.key(), m.value(), m.timestamp()[1]) for m in messages] == [
+            (record.key, record.value, record.timestamp)
+            for record in wanted
+            if record.key is not None and home_of[record.key] == number
+        ]
+
+
 def test_what_is_read_is_what_the_plan_says(stack: Stack) -> None:
     before = ends(stack)
     command = (
@@ -92,18 +127,7 @@ def test_what_is_read_is_what_the_plan_says(stack: Stack) -> None:
     first_id = sum(before.values()) + 1
     plan = Plan(9, 5_000, start, 10_800_000 / 5_000, 0.05, 0.02, first_id)
     wanted = list(timeline(plan, sales(*schema_ids(stack.home, STREAM))))
-    home_of: dict[bytes, int] = {}
-    for number, messages in by_partition.items():
-        for message in messages:
-            key = message.key()
-            assert isinstance(key, bytes)
-            assert home_of.setdefault(key, number) == number
-    for number, messages in by_partition.items():
-        assert [(m.key(), m.value(), m.timestamp()[1]) for m in messages] == [
-            (key, value, timestamp)
-            for key, value, timestamp, *_ in wanted
-            if key is not None and home_of[key] == number
-        ]
+    check(by_partition, wanted)
     assert all(len(messages) > 500 for messages in by_partition.values())
 
     kinds = Counter(record.kind for record in wanted)
@@ -125,6 +149,123 @@ def test_a_second_run_does_not_repeat_payment_ids_and_says_so_in_one_line(
         assert int(line[1]) == before + 1
         assert done.stderr == ""
         before += 10
+
+
+def test_smoothies_fill_three_topics_with_what_the_plan_says(stack: Stack) -> None:
+    before = {stream.topic: ends(stack, stream) for stream in SMOOTHIES}
+    command = (
+        "sandbox produce smoothies --count 3000 --seed 9 --start 2026-01-05T09:00Z"
+        " --span 3h --late 0.05 --bad 0.02 --wrong 0.01 --json"
+    )
+    told = json.loads(stack.run(*command.split()).stdout)
+
+    start = instant_micros("2026-01-05T09:00Z") // 1_000
+    first_id = sum(before[PURCHASES.topic].values()) + 1
+    plan = Plan(9, 3_000, start, 10_800_000 / 3_000, 0.05, 0.02, first_id, 0.01)
+    ids = {stream.name: schema_ids(stack.home, stream) for stream in SMOOTHIES}
+    wanted = list(smoothies(plan, ids))
+    for stream in SMOOTHIES:
+        beside = "" if stream == PURCHASES else stream.topic
+        own = [record for record in wanted if record.beside == beside]
+        check(read(stack, before[stream.topic], stream), own)
+
+    kinds = Counter(record.kind for record in wanted if not record.beside)
+    assert told["bad_by_kind"] == {name: kinds[name] for name in FAULTS}
+    assert (told["events"], told["purchases"]) == (3_000, 2_940)
+    assert (told["late"], told["wrong"], told["bad"]) == (150, 30, 60)
+    assert told["beside"] == {
+        stream.topic: sum(record.beside == stream.topic for record in wanted)
+        for stream in (PRODUCTS, INVENTORIES)
+    }
+    assert told["records"] == told["delivered"] == len(wanted)
+    assert told["first_id"] == first_id
+
+
+def test_a_second_run_has_transactions_of_its_own(stack: Stack) -> None:
+    keys: list[set[bytes]] = []
+    for _ in range(2):
+        before = ends(stack, PURCHASES)
+        done = stack.run("sandbox", "produce", "smoothies", "--count", "200")
+        first = sum(before.values()) + 1
+        assert done.stderr == ""
+        assert f"200 on time, 0 late, 0 wrong, 0 bad, 27 to {PRODUCTS.topic}, " in (
+            done.stdout
+        )
+        assert done.stdout.endswith(f"; transaction number from {first}, seed 1\n")
+        messages = [m for some in read(stack, before, PURCHASES).values() for m in some]
+        keys.append({key for m in messages if isinstance(key := m.key(), bytes)})
+    assert len(keys[0]) == len(keys[1])
+    assert keys[0].isdisjoint(keys[1])
+
+
+def test_the_rate_is_that_of_the_purchase_lines(stack: Stack) -> None:
+    command = "sandbox produce smoothies --count 60 --rate 40/s --json"
+    told = json.loads(stack.run(*command.split()).stdout)
+    assert (told["events"], told["beside"][PRODUCTS.topic]) == (60, 27)
+    # The last of 60 is due 59/40 s after the first.
+    assert told["seconds"] >= 1.4
+
+
+@pytest.mark.skipif(
+    not all((Path(REAL_DATA) / name).is_file() for name in (REAL_MENU, REAL_LINES)),
+    reason=f"MILLRACE_REAL_DATA names no folder with {REAL_MENU} and {REAL_LINES}",
+)
+def test_real_purchases_and_products_arrive_as_they_are(stack: Stack) -> None:
+    menu, lines = Path(REAL_DATA) / REAL_MENU, Path(REAL_DATA) / REAL_LINES
+    before = {stream.topic: ends(stack, stream) for stream in SMOOTHIES}
+    # fmt: off
+    stack.run(
+        "sandbox", "replay", str(menu), "--stream", PRODUCTS.name,
+        "--column", "product_id=ID", "--column", "inventory_level=Inventory",
+        "--column", "propensity_to_buy=_RangeWeight",
+        "--set", "event_time=2022-08-31", "--timestamps", "event_time",
+    )
+    stack.run(
+        "sandbox", "replay", str(lines), "--stream", PURCHASES.name,
+        "--timestamps", "transaction_time",
+    )
+    # fmt: on
+    products = arrived(stack, before, PRODUCTS)
+    with menu.open(encoding="utf-8-sig", newline="") as file:
+        rows = {row["ID"]: row for row in csv.DictReader(file)}
+    assert {one["product_id"] for one in products} == set(rows)
+    for one in products:
+        row = rows[one["product_id"]]
+        assert one["event_time"] == datetime(2022, 8, 31, tzinfo=UTC)
+        assert (one["item"], str(one["cogs"])) == (row["Item"], row["COGS"])
+        assert (str(one["price"]), one["category"]) == (row["Price"], row["Category"])
+        assert one["inventory_level"] == int(row["Inventory"])
+        assert one["propensity_to_buy"] == int(row["_RangeWeight"])
+        for what in ("Fruit", "Veggies", "Nuts", "Caffeine"):
+            found = one[f"contains_{what.lower()}"]
+            assert found == (row[f"Contains{what}"] == "TRUE")
+
+    written = json.loads(lines.read_text(), parse_float=Decimal)
+    for line in written:
+        moment = datetime.fromisoformat(line["transaction_time"])
+        line["transaction_time"] = moment.replace(tzinfo=UTC)
+        line["transaction_id"] = None
+    found = arrived(stack, before, PURCHASES)
+    by_time = itemgetter("transaction_time", "product_id")
+    assert sorted(found, key=by_time) == sorted(written, key=by_time)
+    messages = read(stack, before[PURCHASES.topic], PURCHASES)
+    assert all(m.key() is None for some in messages.values() for m in some)
+
+
+def arrived(
+    stack: Stack, before: dict[str, dict[int, int]], stream: Stream
+) -> list[dict[str, Any]]:
+    """The decoded values of what came since."""
+    schema = parse_schema(stream.value_schema)
+    found = []
+    for messages in read(stack, before[stream.topic], stream).values():
+        for message in messages:
+            value = message.value()
+            assert isinstance(value, bytes)
+            record = schemaless_reader(BytesIO(value[5:]), schema, None)
+            assert isinstance(record, dict)
+            found.append(record)
+    return found
 
 
 def test_a_paced_stream_runs_until_ctrl_c_and_tells_what_it_sent(stack: Stack) -> None:
@@ -196,7 +337,7 @@ def test_a_missing_topic_is_one_line_with_the_fix(stack: Stack) -> None:
         stack.run("sandbox", "up")
 
 
-@pytest.mark.parametrize("command", ["produce", "replay"])
+@pytest.mark.parametrize("command", ["produce pagila", "produce smoothies", "replay"])
 def test_help_teaches_by_example(stack: Stack, command: str) -> None:
-    arguments = ["produce", "pagila"] if command == "produce" else ["replay"]
-    assert f"sandbox {command} " in stack.run("sandbox", *arguments, "--help").stdout
+    told = stack.run("sandbox", *command.split(), "--help").stdout
+    assert told.count(f"    sandbox {command} ") >= 3

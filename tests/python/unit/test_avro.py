@@ -59,5 +59,10 @@ def test_decimals_are_avro_decimals(cents: int) -> None:
     assert avro.decimal(cents) == by_fastavro(DECIMAL, Decimal(cents).scaleb(-2))
 
 
+@pytest.mark.parametrize("value", [True, False])
+def test_booleans_are_avro_booleans(value: bool) -> None:
+    assert avro.boolean(value) == by_fastavro("boolean", value)
+
+
 def test_the_frame_is_a_zero_byte_and_the_id_big_endian() -> None:
     assert avro.frame(0x01020304) == b"\x00\x01\x02\x03\x04"

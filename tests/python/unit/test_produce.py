@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from sandbox.produce import event_times, pagila, records_per_second
-from sandbox.streams.timeline import LATEST_MILLIS
+from sandbox.produce import event_times, pagila, records_per_second, smoothies
+from sandbox.sending import _up_to
+from sandbox.streams.timeline import LATEST_MILLIS, ON_TIME, Record
 from spark_ingest.errors import ConfigurationError, ServiceUnavailable
 
 HOUR = 3_600_000
@@ -72,10 +74,26 @@ def test_times_that_kafka_would_refuse_are_refused(
 def test_shares_beyond_the_whole_are_refused() -> None:
     with pytest.raises(ConfigurationError, match="together 1 at most"):
         pagila(late=0.6, bad=0.5)
+    with pytest.raises(
+        ConfigurationError, match=r"--late 0\.5 and --wrong 0\.6 are more"
+    ):
+        smoothies(late=0.5, wrong=0.6)
 
 
+def test_a_chunk_of_a_paced_stream_has_so_many_events_and_what_goes_beside_them() -> (
+    None
+):
+    event = Record(b"", b"", 0, ON_TIME)
+    stock = Record(b"", b"", 0, ON_TIME, "demo.inventories")
+    records = iter([stock, stock, event, stock, event, stock, event, stock])
+    assert _up_to(records, 2) == [stock, stock, event, stock, event]
+    assert _up_to(records, 2) == [stock, event, stock]
+    assert _up_to(records, 2) == []
+
+
+@pytest.mark.parametrize("command", [pagila, smoothies])
 def test_without_a_broker_it_says_so_at_once_with_the_fix(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: Callable[[], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "settings.toml").write_text("[ports]\nkafka = 1024\n")
     monkeypatch.setenv("SANDBOX_HOME", str(tmp_path))
@@ -83,6 +101,6 @@ def test_without_a_broker_it_says_so_at_once_with_the_fix(
     with pytest.raises(
         ServiceUnavailable, match=r"127\.0\.0\.1:1024 .*`sandbox up`"
     ) as caught:
-        pagila()
+        command()
     assert time.monotonic() - began < 10
     assert caught.value.exit_code == 2

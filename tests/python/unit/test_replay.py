@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from datetime import UTC, datetime
 from decimal import Decimal
 from io import BytesIO
@@ -20,7 +21,8 @@ from sandbox.streams.timeline import Record
 from spark_ingest.errors import ConfigurationError
 
 STREAM = STREAMS["pagila.sales"]
-SCHEMA = parse_schema(STREAM.value_schema)
+PRODUCTS = STREAMS["smoothies.products"]
+PURCHASES = STREAMS["smoothies.purchases"]
 HEADER = "payment_id,customer_id,amount,payment_date,city,district,country"
 ROW = "7,42,3.99,2021-05-10 13:04:06.996577+00,Usak,,Turkey"
 SALE = {
@@ -39,20 +41,23 @@ def replayed(
     text: str | bytes,
     timestamps: str | None = None,
     delimiter: str | None = None,
+    stream: Stream = STREAM,
+    columns: dict[str, str] | None = None,
+    constants: dict[str, str | None] | None = None,
 ) -> tuple[list[Record], Replay]:
     file = folder / "rows"
     file.write_bytes(text.encode() if isinstance(text, str) else text)
-    names = [field.name for field in fields_of(STREAM)]
+    names = [field.name for field in fields_of(stream)]
     with open_text(file) as opened:
         table = read_table(opened, str(file), names, delimiter)
-        run = Replay(STREAM, table, timestamps)
-        return list(run.records(Fitter(STREAM, 3, 4))), run
+        run = Replay(stream, table, timestamps, columns or {}, constants or {})
+        return list(run.records(Fitter(stream, 3, 4))), run
 
 
-def decoded(record: Record) -> Any:
+def decoded(record: Record, stream: Stream = STREAM) -> Any:
     assert record.value[:5] == b"\x00\x00\x00\x00\x04"
     body = BytesIO(record.value[5:])
-    value = schemaless_reader(body, SCHEMA, None)
+    value = schemaless_reader(body, parse_schema(stream.value_schema), None)
     assert body.read() == b""
     return value
 
@@ -320,6 +325,152 @@ def test_what_does_not_fit_a_type_is_a_misfit(kind: Any, written: str) -> None:
 def test_a_type_that_rows_cannot_give_is_a_clear_error() -> None:
     with pytest.raises(ConfigurationError, match=r"field x of test\.x"):
         fields_of(stream_with({"type": "array", "items": "int"}))
+
+
+MENU = """ID,Category,Item,Size,COGS,Price,Inventory,Contains Fruit,containsVeggies,\
+ContainsNuts,CONTAINS-CAFFEINE,_Price,_Rank
+CS08,Classic,Crème O'Clock,24 oz.,1.50,4.99,75,TRUE,FALSE,false,FALSE,9.99,54
+"""
+MENU_COLUMNS = {
+    "product_id": "ID",
+    "inventory_level": "Inventory",
+    "propensity_to_buy": "_Rank",
+}
+
+
+def test_columns_are_found_whatever_their_case_and_word_marks_or_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    records, run = replayed(
+        tmp_path,
+        MENU,
+        timestamps="event_time",
+        stream=PRODUCTS,
+        columns=MENU_COLUMNS,
+        constants={"event_time": "2022-08-31T08:00Z"},
+    )
+    assert [decoded(record, PRODUCTS) for record in records] == [
+        {
+            "event_time": datetime(2022, 8, 31, 8, tzinfo=UTC),
+            "product_id": "CS08",
+            "category": "Classic",
+            "item": "Crème O'Clock",
+            "size": "24 oz.",
+            "cogs": Decimal("1.50"),
+            "price": Decimal("4.99"),
+            "inventory_level": 75,
+            "contains_fruit": True,
+            "contains_veggies": False,
+            "contains_nuts": False,
+            "contains_caffeine": False,
+            "propensity_to_buy": 54,
+        }
+    ]
+    assert records[0].key == b"\x00\x00\x00\x00\x03\x08CS08"
+    assert records[0].timestamp == 1_661_932_800_000
+    assert run.refused == 0
+    assert capsys.readouterr().err == (
+        "note: smoothies.products has no such columns, they are ignored: _Price\n"
+    )
+
+
+def test_a_constant_wins_over_the_file_and_an_empty_one_is_null(tmp_path: Path) -> None:
+    constants = {"country": "Chile", "city": None}
+    records, _ = replayed(tmp_path, f"{HEADER}\n{ROW}\n", constants=constants)
+    assert decoded(records[0]) == SALE | constants
+
+
+def test_one_column_may_be_two_fields_and_is_no_other_by_its_own_name(
+    tmp_path: Path,
+) -> None:
+    columns = {"country": "city", "district": "city"}
+    text = f"{HEADER}\n{ROW}\n".replace("city,district,country", "city,_a,_b")
+    records, _ = replayed(tmp_path, text, columns=columns)
+    wanted = {"city": None, "district": "Usak", "country": "Usak"}
+    assert decoded(records[0]) == SALE | wanted
+
+
+def test_json_names_can_be_given_and_matched_like_columns(tmp_path: Path) -> None:
+    text = (
+        '{"paymentId":7,"customer":42,"amount":3.99,"paymentDate":1620651846.996577,'
+        '"city":"Usak","country":"Turkey"}'
+    )
+    records, _ = replayed(tmp_path, text, columns={"customer_id": "customer"})
+    assert decoded(records[0]) == SALE
+
+
+LINE = """[{
+    "transaction_time": "2022-08-31 08:00:34.721802",
+    "product_id": "SF07", "price": 5.99, "quantity": 1, "is_member": true,
+    "member_discount": 0.1, "add_supplements": true, "supplement_price": 1.99,
+    "total_purchase": 7.18
+}]"""
+
+
+def test_a_purchase_keeps_its_microseconds_its_cents_and_has_no_key_without_an_id(
+    tmp_path: Path,
+) -> None:
+    records, _ = replayed(
+        tmp_path, LINE, timestamps="transaction_time", stream=PURCHASES
+    )
+    assert records[0].key is None
+    assert records[0].timestamp == 1_661_932_834_721
+    assert decoded(records[0], PURCHASES) == {
+        "transaction_time": datetime(2022, 8, 31, 8, 0, 34, 721_802, UTC),
+        "transaction_id": None,
+        "product_id": "SF07",
+        "price": Decimal("5.99"),
+        "quantity": 1,
+        "is_member": True,
+        "member_discount": Decimal("0.10"),
+        "add_supplements": True,
+        "supplement_price": Decimal("1.99"),
+        "total_purchase": Decimal("7.18"),
+    }
+
+
+def test_an_id_that_is_there_is_the_key(tmp_path: Path) -> None:
+    constants: dict[str, str | None] = {"transaction_id": "12"}
+    records, _ = replayed(tmp_path, LINE, stream=PURCHASES, constants=constants)
+    assert records[0].key == b"\x00\x00\x00\x00\x03\x0412"
+
+
+@pytest.mark.parametrize(
+    ("columns", "constants", "reason"),
+    [
+        ({"clerk": "city"}, {}, "--column clerk: pagila.sales has no such field"),
+        ({"city": "town"}, {}, "--column city=town: the file has no such column"),
+        ({}, {"clerk": "x"}, "--set clerk: pagila.sales has no such field"),
+        ({}, {"amount": "much"}, "--set amount 'much' is not a number"),
+        ({}, {"country": None}, "--set country is empty, and the stream needs it"),
+        ({"city": "country"}, {}, "`--set country=VALUE`"),
+    ],
+)
+def test_an_option_that_names_or_gives_what_cannot_be_is_refused(
+    tmp_path: Path,
+    columns: dict[str, str],
+    constants: dict[str, str | None],
+    reason: str,
+) -> None:
+    with pytest.raises(ConfigurationError, match=re.escape(reason)):
+        replayed(tmp_path, f"{HEADER}\n{ROW}\n", columns=columns, constants=constants)
+
+
+@pytest.mark.parametrize(
+    ("column", "reason"),
+    [
+        (["city"], "--column city: write it as FIELD=..."),
+        (["=city"], "--column =city: write it as FIELD=..."),
+        (["city=a", "city=b"], "--column city=b: city has a value already"),
+    ],
+)
+def test_pairs_are_a_name_and_a_value_once(
+    tmp_path: Path, column: list[str], reason: str
+) -> None:
+    file = tmp_path / "rows.csv"
+    file.write_text(f"{HEADER}\n{ROW}\n")
+    with pytest.raises(ConfigurationError, match=re.escape(reason)):
+        replay(file, "pagila.sales", column=column)
 
 
 REAL_DATA = os.environ.get("MILLRACE_REAL_DATA", "")
