@@ -13,6 +13,12 @@
         "recorded": {"reads": [], "days": []},
     } -%}
     {%- if asks_the_lake() -%}
+        {%- if flags.EMPTY and is_incremental() -%}
+            {{ exceptions.raise_compiler_error(
+                "--empty would leave the touched days of " ~ increment.model_name
+                ~ " without rows: leave the flag out, or build into another schema"
+            ) }}
+        {%- endif -%}
         {%- do increment.update({"recorded": recorded_increments()}) -%}
         {%- set ids = increment_ids(increment, increment.model_name) -%}
         {%- do increment.update({
@@ -32,6 +38,10 @@
 {#- What is recorded of this model and of those it reads. Texts, because what the adapter
     makes of a column of nulls differs. -#}
 {% macro recorded_increments() -%}
+    {%- set recorded = {"reads": [], "days": []} -%}
+    {%- if not are_increments_recorded() -%}
+        {{ return(recorded) }}
+    {%- endif -%}
     {%- set tables = increment_tables() -%}
     {%- set names = [this.schema ~ "." ~ this.identifier] -%}
     {%- for parent in model.depends_on.nodes if parent in graph.nodes -%}
@@ -48,7 +58,6 @@
         ~ " case when is_onwards then 1 else 0 end, increment_id, 'none'"
         ~ " from " ~ tables.touched_days ~ " where " ~ wanted
     ).rows -%}
-    {%- set recorded = {"reads": [], "days": []} -%}
     {%- for row in rows -%}
         {%- if row[0] == "read" -%}
             {%- do recorded.reads.append({

@@ -7,7 +7,12 @@
     {%- elif not (ranges or increment.has_timeless) -%}
         1 = 0
     {%- else -%}
-        {%- set conditions = ["(" ~ column ~ " is null)"] if increment.has_timeless else [] -%}
+        {%- set conditions = [] -%}
+        {%- if increment.has_timeless -%}
+            {%- do conditions.append(
+                "(" ~ column ~ " is null or not (" ~ is_dated(column) ~ "))"
+            ) -%}
+        {%- endif -%}
         {%- for first, end in ranges -%}
             {%- set from_first = column ~ " >= " ~ midnight(first) -%}
             {%- do conditions.append(

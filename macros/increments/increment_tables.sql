@@ -30,3 +30,15 @@
         }, "model_name")) -%}
     {%- endif -%}
 {%- endmacro %}
+
+{#- `dbt compile` and `dbt docs generate` make no tables: before the first build there are
+    none. -#}
+{% macro are_increments_recorded() -%}
+    {%- set memory = invocation_memory() -%}
+    {%- if "are increments recorded" not in memory -%}
+        {%- do memory.update({"are increments recorded": adapter.check_schema_exists(
+            target.database, increment_tables().read_points.schema
+        )}) -%}
+    {%- endif -%}
+    {{ return(memory["are increments recorded"]) }}
+{%- endmacro %}

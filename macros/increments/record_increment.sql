@@ -2,7 +2,8 @@
     rewrites the same days to the same result. -#}
 {% macro record_increment() -%}
     {%- set increment = current_increment() if execute else none -%}
-    {%- if increment and (increment.is_everything or is_anything_read(increment)) -%}
+    {#- What --empty makes has read nothing; the next run says so. -#}
+    {%- if increment and not flags.EMPTY and (increment.is_everything or is_anything_read(increment)) -%}
         {%- set selects = [] -%}
         {%- for source_name, read in increment.reads.items() -%}
             {%- do selects.append(

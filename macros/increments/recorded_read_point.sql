@@ -2,6 +2,9 @@
     {%- if not asks_the_lake() -%}
         {{ return(9223372036854775807) }}
     {%- endif -%}
+    {%- if not are_increments_recorded() -%}
+        {{ return(0) }}
+    {%- endif -%}
     {%- set found = run_query(
         "select max(read_to) as read_to from " ~ increment_tables().read_points
         ~ " where model_name = '" ~ relation.schema ~ "." ~ relation.identifier

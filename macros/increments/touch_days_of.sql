@@ -5,7 +5,7 @@
         {%- set name = relation.schema ~ "." ~ relation.identifier -%}
         {%- set after = read_to(increment, name) -%}
         {%- set to = increment_ids(increment, name).committed -%}
-        {%- if to == 0 -%}
+        {%- if to == 0 and not increment.is_everything -%}
             {{ exceptions.raise_compiler_error(
                 name ~ " has no row in " ~ increment_tables().read_points
                 ~ ": nobody knows what changed in it; run `dbt build --full-refresh --select "
@@ -21,7 +21,9 @@
             {%- do touch_days(theirs, name, after) -%}
             {%- do increment.update({
                 "is_everything": (
-                    theirs.is_everything or (after != to and not has_same_days)
+                    theirs.is_everything
+                    or (after != to and not has_same_days)
+                    or (theirs.has_timeless and days_before > 0)
                 ),
                 "has_timeless": increment.has_timeless or theirs.has_timeless,
             }) -%}

@@ -67,8 +67,18 @@
     _commit_id <= {{ increment.reads[stream].after }} and {{ increment.moved }}
 {%- endmacro %}
 
+{#- A time that no calendar of ours knows goes with those that are missing. -#}
 {% macro day_text(time_column) -%}
-    coalesce(cast(cast({{ time_column }} as date) as varchar(10)), 'none')
+    case
+        when {{ is_dated(time_column) }}
+            then cast(cast({{ time_column }} as date) as varchar(10))
+        else 'none'
+    end
+{%- endmacro %}
+
+{% macro is_dated(time_column) -%}
+    {{ time_column }} >= cast('0002-01-01 00:00:00' as timestamp)
+    and {{ time_column }} < cast('9999-01-01 00:00:00' as timestamp)
 {%- endmacro %}
 
 {% macro key_range(column, first, last) -%}
