@@ -1,0 +1,11 @@
+{% macro assert_in_step(increment, relation, other) -%}
+    {%- if asks_the_lake() -%}
+        {%- set name = other.schema ~ "." ~ other.identifier -%}
+        {%- if recorded_read_point(relation, name) != increment.reads[name].to -%}
+            {{ exceptions.raise_compiler_error(
+                relation.schema ~ "." ~ relation.identifier ~ " has not read all of " ~ name
+                ~ ": run `dbt build --select " ~ relation.identifier ~ "+`"
+            ) }}
+        {%- endif -%}
+    {%- endif -%}
+{%- endmacro %}

@@ -1,0 +1,7 @@
+{% macro before_touched_days(increment, column) -%}
+    {%- if increment.is_everything or increment.onwards_from is none -%}
+        1 = 0
+    {%- else -%}
+        {{ column }} < {{ midnight(increment.onwards_from) }}
+    {%- endif -%}
+{%- endmacro %}

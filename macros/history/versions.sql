@@ -1,0 +1,69 @@
+{#- Innermost first: the last record of each moment, whether it says what the one before it
+    said, and, of those that say something new, until when. -#}
+{% macro versions(relation, key, attributes, time_column, ended_column) -%}
+    select
+        spans.{{ key }},
+        {% for attribute in attributes -%}
+        spans.{{ attribute }},
+        {% endfor -%}
+        row_number() over (
+            partition by spans.{{ key }}
+            order by spans.valid_from_at
+        ) = 1 as is_first_version,
+        spans.valid_to_at is null as is_current,
+        spans.valid_from_at,
+        spans.valid_to_at,
+        spans._kafka_topic_id,
+        spans._kafka_partition,
+        spans._kafka_offset,
+        spans._kafka_timestamp,
+        spans._ingested_at,
+        spans._commit_id
+    from (
+        select
+            states.*,
+            states.{{ time_column }} as valid_from_at,
+            lead(states.{{ time_column }}) over (
+                partition by states.{{ key }}
+                order by states.{{ time_column }}
+            ) as valid_to_at
+        from (
+            select
+                moments.*,
+                lag(moments.{{ ended_column }}) over (
+                    partition by moments.{{ key }}
+                    order by moments.{{ time_column }}
+                ) as earlier_{{ ended_column }}
+                {%- for attribute in attributes %},
+                lag(moments.{{ attribute }}) over (
+                    partition by moments.{{ key }}
+                    order by moments.{{ time_column }}
+                ) as earlier_{{ attribute }}
+                {%- endfor %}
+            from (
+                select
+                    records.*,
+                    row_number() over (
+                        partition by records.{{ key }}, records.{{ time_column }}
+                        order by
+                            records._kafka_topic_id desc,
+                            records._kafka_partition desc,
+                            records._kafka_offset desc
+                    ) as recency
+                from {{ relation }} as records
+            ) as moments
+            where moments.recency = 1
+        ) as states
+        where
+            states.earlier_{{ ended_column }} is null
+            or states.earlier_{{ ended_column }} <> states.{{ ended_column }}
+            {%- for attribute in attributes %}
+            or not coalesce(
+                states.earlier_{{ attribute }} = states.{{ attribute }},
+                states.earlier_{{ attribute }} is null
+                and states.{{ attribute }} is null
+            )
+            {%- endfor %}
+    ) as spans
+    where not spans.{{ ended_column }}
+{%- endmacro %}

@@ -1,0 +1,31 @@
+{{ config(materialized="incremental", partition_by="days(sales_date)") }}
+
+{% set increment = begin_increment(time_column="sales_date") %}
+{% do touch_days_of(increment, ref("fct_purchases_enriched")) %}
+
+with
+
+purchases as (
+
+    select * from {{ ref("fct_purchases_enriched") }}
+    where {{ in_touched_days(increment, "purchased_at") }}
+
+),
+
+final as (
+
+    select
+        -- keys
+        product_id,
+        purchase_date as sales_date,
+
+        -- numbers
+        cast(sum(total_purchase_amount) as decimal(18, 2)) as sales_amount,
+        cast(sum(quantity) as bigint) as quantity,
+        count(*) as purchase_count
+    from purchases
+    group by product_id, purchase_date
+
+)
+
+select * from final

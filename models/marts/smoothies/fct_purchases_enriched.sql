@@ -1,0 +1,159 @@
+{{ config(materialized="incremental", partition_by="days(purchased_at)") }}
+
+{% set increment = begin_increment(time_column="purchased_at") %}
+{% do touch_new_rows(
+    increment,
+    rows=ref("int_smoothies__purchases_checked"),
+    stream="smoothies.purchases",
+    time_column="purchased_at",
+) %}
+-- A product that arrives late, or changes for a time gone by, completes earlier lines.
+{% do touch_changed_versions(
+    increment,
+    table=ref("dim_products"),
+    records=ref("int_smoothies__products_changed"),
+    stream="smoothies.products",
+    key="product_id",
+    attributes=product_attributes(),
+    versions_of=product_versions,
+) %}
+{% set line_columns = [
+    "record_key",
+    "transaction_id",
+    "product_id",
+    "purchase_price_amount",
+    "quantity",
+    "member_discount",
+    "supplement_price_amount",
+    "total_purchase_amount",
+    "expected_purchase_amount",
+    "is_member",
+    "has_supplements",
+    "is_discrepant",
+    "purchased_at",
+    "_kafka_topic_id",
+    "_kafka_partition",
+    "_kafka_offset",
+    "_kafka_timestamp",
+    "_ingested_at",
+    "_commit_id",
+] %}
+
+with
+
+purchases as (
+
+    select {{ line_columns | join(", ") }}
+    from {{ ref("int_smoothies__purchases_checked") }}
+    where {{ new_rows(increment, "smoothies.purchases") }}
+    {% if not increment.is_everything %}
+        union all
+        -- Without those of a run that died before it noted how far it had read: they are
+        -- new once more.
+        select {{ line_columns | join(", ") }}
+        from {{ this }}
+        where
+            {{ in_touched_days(increment, "purchased_at") }}
+            and _commit_id <= {{ increment.reads["smoothies.purchases"].after }}
+    {% endif %}
+
+),
+
+products as (
+
+    {{ held_versions(
+        "select * from " ~ ref("dim_products"),
+        key="product_id",
+        columns=[
+            "product_key",
+            "product_category",
+            "product_name",
+            "product_size",
+            "product_cogs_amount",
+            "product_price_amount",
+            "has_fruit",
+            "has_veggies",
+            "has_nuts",
+            "has_caffeine",
+        ],
+    ) }}
+
+),
+
+-- A line whose product the catalogue did not list then is a line all the same. Versions
+-- of a product do not overlap, so that no line finds two.
+completed as (
+
+    select
+        purchases.*,
+        products.product_key,
+        products.product_category,
+        products.product_name,
+        products.product_size,
+        products.product_cogs_amount,
+        products.product_price_amount,
+        products.has_fruit,
+        products.has_veggies,
+        products.has_nuts,
+        products.has_caffeine,
+        cast(purchases.purchased_at as date) as purchase_date,
+        products.product_key is not null as is_known_product
+    from purchases
+    left join products
+        on
+            purchases.product_id = products.product_id
+            and purchases.purchased_at >= products.held_from
+            and purchases.purchased_at < products.held_until
+
+),
+
+final as (
+
+    select
+        -- keys
+        record_key,
+        transaction_id,
+        product_id,
+        product_key,
+
+        -- attributes
+        product_category,
+        product_name,
+        product_size,
+
+        -- numbers
+        product_cogs_amount,
+        product_price_amount,
+        purchase_price_amount,
+        quantity,
+        member_discount,
+        supplement_price_amount,
+        total_purchase_amount,
+        expected_purchase_amount,
+
+        -- flags
+        is_known_product,
+        has_fruit,
+        has_veggies,
+        has_nuts,
+        has_caffeine,
+        is_member,
+        has_supplements,
+        is_discrepant,
+
+        -- times
+        purchased_at,
+        purchase_date,
+
+        -- metadata
+        _kafka_topic_id,
+        _kafka_partition,
+        _kafka_offset,
+        _kafka_timestamp,
+        _ingested_at,
+        _commit_id
+    from completed
+
+)
+
+select * from final
