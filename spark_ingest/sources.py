@@ -27,6 +27,8 @@ class IngestMeta(BaseModel):
         key: The framing of the key where it is decoded into ``_key``; None leaves only
             the raw ``_kafka_key``.
         partitioned_by: Iceberg partition transform of the bronze table.
+        event_time: The column, a timestamp, that says when the event happened; for reports
+            of how old events are, not for ingest.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -35,6 +37,7 @@ class IngestMeta(BaseModel):
     framing: Literal["confluent"] = "confluent"
     key: Literal["confluent"] | None = None
     partitioned_by: str = "days(_ingested_at)"
+    event_time: str | None = None
 
 
 @dataclass(frozen=True)
@@ -159,6 +162,12 @@ def _stream(node: dict[str, Any]) -> Stream:
             f"{node['original_file_path']}: source {name}: "
             f"config.meta.ingest.{first_problem(error)}"
         ) from error
+    if ingest.event_time is not None and ingest.event_time not in node["columns"]:
+        raise ConfigurationError(
+            f"{node['original_file_path']}: source {name}: config.meta.ingest.event_time: "
+            f"{ingest.event_time!r} is none of the source's columns: describe it there, or "
+            "name another"
+        )
     return Stream(
         name=name,
         table=f"{node['schema']}.{node['identifier']}",

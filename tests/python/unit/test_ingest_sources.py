@@ -39,7 +39,12 @@ def test_a_block_becomes_a_stream_and_other_sources_do_not(tmp_path: Path) -> No
     streams = read_streams(
         manifest(
             tmp_path,
-            node("shop", "sales", {"topic": "t", "key": "confluent"}, tags=["daily"]),
+            node(
+                "shop",
+                "sales",
+                {"topic": "t", "key": "confluent", "event_time": "a"},
+                tags=["daily"],
+            ),
             node("files", "regions", None),
         )
     )
@@ -48,6 +53,7 @@ def test_a_block_becomes_a_stream_and_other_sources_do_not(tmp_path: Path) -> No
     assert stream.table == "bronze.shop__sales"
     assert stream.topic == "t"
     assert stream.ingest.key == "confluent"
+    assert stream.ingest.event_time == "a"
     assert stream.ingest.partitioned_by == "days(_ingested_at)"
     assert stream.description == "One row per record."
     assert stream.columns == {"a": "The a."}
@@ -59,6 +65,10 @@ def test_a_block_becomes_a_stream_and_other_sources_do_not(tmp_path: Path) -> No
         ({"topic": "t", "framming": "x"}, "shop.sales: config.meta.ingest.framming"),
         ({"framing": "confluent"}, "config.meta.ingest.topic"),
         ({"topic": "t", "framing": "json"}, "config.meta.ingest.framing"),
+        (
+            {"topic": "t", "event_time": "b"},
+            "config.meta.ingest.event_time: 'b' is none of the source's columns",
+        ),
     ],
 )
 def test_a_mistake_in_a_block_names_file_source_and_key(

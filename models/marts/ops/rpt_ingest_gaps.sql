@@ -1,0 +1,173 @@
+with
+
+ranges as (
+
+    select * from {{ ref("rpt_ingest_commits") }}
+    where end_offset > first_offset
+
+),
+
+positions as (
+
+    select * from {{ ref("int_ops__positions_held") }}
+
+),
+
+partitions as (
+
+    select
+        bronze_table,
+        kafka_topic_id,
+        kafka_partition,
+        min(first_offset) as first_offset,
+        max(end_offset) as end_offset
+    from ranges
+    group by bronze_table, kafka_topic_id, kafka_partition
+
+),
+
+-- What lies beyond the commits we know belongs to one that is under way.
+held as (
+
+    select
+        positions.bronze_table,
+        positions.kafka_topic_id,
+        positions.kafka_partition,
+        positions.kafka_offset
+    from positions
+    inner join partitions
+        on
+            positions.bronze_table = partitions.bronze_table
+            and positions.kafka_topic_id = partitions.kafka_topic_id
+            and positions.kafka_partition = partitions.kafka_partition
+            and positions.kafka_offset >= partitions.first_offset
+            and positions.kafka_offset < partitions.end_offset
+
+),
+
+-- The borders of the commits stand among the records, so that a gap is of one commit
+-- and one at either end of a partition shows. Behind a border its own offset is the
+-- next to come, behind a record the one after it.
+landmarks as (
+
+    select
+        bronze_table,
+        kafka_topic_id,
+        kafka_partition,
+        kafka_offset,
+        kafka_offset + 1 as expected_offset,
+        cast(null as bigint) as range_offset
+    from held
+
+    union all
+
+    select
+        bronze_table,
+        kafka_topic_id,
+        kafka_partition,
+        first_offset as kafka_offset,
+        first_offset as expected_offset,
+        first_offset as range_offset
+    from ranges
+
+    union all
+
+    select
+        bronze_table,
+        kafka_topic_id,
+        kafka_partition,
+        end_offset as kafka_offset,
+        end_offset as expected_offset,
+        end_offset as range_offset
+    from ranges
+
+),
+
+-- Landmarks that are equal in offset and expected offset tell the same, in any order.
+in_order as (
+
+    select
+        *,
+        lead(kafka_offset) over (
+            partition by bronze_table, kafka_topic_id, kafka_partition
+            order by kafka_offset asc, expected_offset asc
+        ) as next_offset,
+        max(range_offset) over (
+            partition by bronze_table, kafka_topic_id, kafka_partition
+            order by kafka_offset asc, expected_offset asc
+            rows between unbounded preceding and current row
+        ) as range_first_offset
+    from landmarks
+
+),
+
+gaps as (
+
+    select
+        bronze_table,
+        kafka_topic_id,
+        kafka_partition,
+        expected_offset as first_offset,
+        next_offset as end_offset,
+        range_first_offset,
+        next_offset - expected_offset as absent_count
+    from in_order
+    where next_offset > expected_offset
+
+),
+
+-- A gap between two commits is in none, and nothing explains it.
+in_commits as (
+
+    select
+        gaps.*,
+        ranges.commit_id,
+        gaps.end_offset - 1 as last_offset,
+        coalesce(ranges.commit_empty_count, 0) as commit_empty_count,
+        sum(gaps.absent_count) over (
+            partition by gaps.bronze_table, ranges.commit_id
+        ) as commit_absent_count
+    from gaps
+    left join ranges
+        on
+            gaps.bronze_table = ranges.bronze_table
+            and gaps.kafka_topic_id = ranges.kafka_topic_id
+            and gaps.kafka_partition = ranges.kafka_partition
+            and gaps.range_first_offset = ranges.first_offset
+
+),
+
+explained as (
+
+    select
+        *,
+        commit_absent_count <= commit_empty_count as is_explained
+    from in_commits
+
+),
+
+final as (
+
+    select
+        -- keys
+        bronze_table,
+        kafka_topic_id,
+        kafka_partition,
+        first_offset,
+
+        -- attributes
+        commit_id,
+
+        -- numbers
+        last_offset,
+        absent_count,
+        cast(commit_absent_count as bigint) as commit_absent_count,
+        commit_empty_count,
+
+        -- flags
+        is_explained
+    from explained
+
+)
+
+select * from final

@@ -1,0 +1,229 @@
+with
+
+ranges as (
+
+    select * from {{ ref("rpt_ingest_commits") }}
+
+),
+
+positions as (
+
+    select * from {{ ref("int_ops__positions_held") }}
+
+),
+
+gaps as (
+
+    select * from {{ ref("rpt_ingest_gaps") }}
+
+),
+
+tables as (
+
+    select
+        bronze_table,
+        max(commit_id) as last_commit_id
+    from ranges
+    group by bronze_table
+
+),
+
+partitions as (
+
+    select
+        bronze_table,
+        kafka_topic,
+        kafka_topic_id,
+        kafka_partition,
+        min(first_offset) as first_offset,
+        max(end_offset) as end_offset,
+        max(end_offset) - min(first_offset) as offset_count,
+        count(*) as commit_count,
+        min(committed_at) as first_committed_at,
+        max(committed_at) as last_committed_at
+    from ranges
+    group by bronze_table, kafka_topic, kafka_topic_id, kafka_partition
+
+),
+
+held as (
+
+    select
+        positions.*,
+        coalesce(
+            positions.kafka_offset >= partitions.first_offset
+            and positions.kafka_offset < partitions.end_offset,
+            false
+        ) as is_committed,
+        -- Of a commit that the log, when it was read, had already or will never have. A
+        -- later one counts the next time.
+        not positions.is_quarantined
+        and coalesce(positions.commit_id, 0) <= tables.last_commit_id as is_old
+    from positions
+    inner join tables
+        on positions.bronze_table = tables.bronze_table
+    left join partitions
+        on
+            positions.bronze_table = partitions.bronze_table
+            and positions.kafka_topic_id = partitions.kafka_topic_id
+            and positions.kafka_partition = partitions.kafka_partition
+
+),
+
+-- A record in quarantine that no commit covers is of a batch that is under way, or that
+-- was cut off and is removed when the stream starts again.
+counted as (
+
+    select
+        bronze_table,
+        kafka_topic,
+        kafka_topic_id,
+        kafka_partition,
+        count(case when is_committed and not is_quarantined then 1 end)
+            as bronze_row_count,
+        count(case when is_committed and is_quarantined then 1 end)
+            as quarantined_count,
+        count(case when not is_committed and is_old then 1 end) as uncommitted_count
+    from held
+    group by bronze_table, kafka_topic, kafka_topic_id, kafka_partition
+
+),
+
+-- How many of the absent offsets were records is known of a commit, not of a partition:
+-- each partition answers for as many as it can have lost.
+absent_by_commit as (
+
+    select
+        bronze_table,
+        kafka_topic_id,
+        kafka_partition,
+        commit_id,
+        sum(absent_count) as absent_count,
+        case
+            when max(commit_absent_count) <= max(commit_empty_count) then 0
+            when
+                sum(absent_count) < max(commit_absent_count) - max(commit_empty_count)
+                then sum(absent_count)
+            else max(commit_absent_count) - max(commit_empty_count)
+        end as gap_count
+    from gaps
+    group by bronze_table, kafka_topic_id, kafka_partition, commit_id
+
+),
+
+absent_by_partition as (
+
+    select
+        bronze_table,
+        kafka_topic_id,
+        kafka_partition,
+        sum(absent_count) as absent_count,
+        sum(gap_count) as gap_count
+    from absent_by_commit
+    group by bronze_table, kafka_topic_id, kafka_partition
+
+),
+
+-- Rows that no commit explains may be of a partition, or a topic, that has no commit.
+places as (
+
+    select
+        bronze_table,
+        kafka_topic,
+        kafka_topic_id,
+        kafka_partition
+    from partitions
+
+    union
+
+    select
+        bronze_table,
+        kafka_topic,
+        kafka_topic_id,
+        kafka_partition
+    from counted
+    where uncommitted_count > 0
+
+),
+
+balanced as (
+
+    select
+        places.*,
+        partitions.first_offset,
+        partitions.end_offset,
+        partitions.first_committed_at,
+        partitions.last_committed_at,
+        coalesce(partitions.commit_count, 0) as commit_count,
+        coalesce(partitions.offset_count, 0) as offset_count,
+        coalesce(counted.bronze_row_count, 0) as bronze_row_count,
+        coalesce(counted.quarantined_count, 0) as quarantined_count,
+        coalesce(counted.uncommitted_count, 0) as uncommitted_count,
+        coalesce(absent_by_partition.absent_count, 0) as absent_count,
+        coalesce(absent_by_partition.gap_count, 0) as gap_count
+    from places
+    left join partitions
+        on
+            places.bronze_table = partitions.bronze_table
+            and places.kafka_topic = partitions.kafka_topic
+            and places.kafka_topic_id = partitions.kafka_topic_id
+            and places.kafka_partition = partitions.kafka_partition
+    left join counted
+        on
+            places.bronze_table = counted.bronze_table
+            and places.kafka_topic = counted.kafka_topic
+            and places.kafka_topic_id = counted.kafka_topic_id
+            and places.kafka_partition = counted.kafka_partition
+    left join absent_by_partition
+        on
+            places.bronze_table = absent_by_partition.bronze_table
+            and places.kafka_topic_id = absent_by_partition.kafka_topic_id
+            and places.kafka_partition = absent_by_partition.kafka_partition
+
+),
+
+-- An empty range has no first and no last offset.
+told as (
+
+    select
+        *,
+        case when offset_count > 0 then first_offset end as first_taken_offset,
+        case when offset_count > 0 then end_offset - 1 end as last_taken_offset
+    from balanced
+
+),
+
+final as (
+
+    select
+        -- keys
+        bronze_table,
+        kafka_topic_id,
+        kafka_partition,
+
+        -- attributes
+        kafka_topic,
+
+        -- numbers
+        first_taken_offset as first_offset,
+        last_taken_offset as last_offset,
+        commit_count,
+        offset_count,
+        bronze_row_count,
+        quarantined_count,
+        cast(absent_count - gap_count as bigint) as empty_count,
+        cast(gap_count as bigint) as gap_count,
+        -- What is held, less the offsets that something is held of.
+        cast(
+            bronze_row_count + quarantined_count - offset_count + absent_count as bigint
+        ) as duplicate_count,
+        uncommitted_count,
+
+        -- times
+        first_committed_at,
+        last_committed_at
+    from told
+
+)
+
+select * from final
