@@ -187,7 +187,7 @@ def pagila(
         typer.Option(
             min=1,
             help="payment_id of the first sale, the next has the next. Default: one more"
-            " than the topic has ever taken, so that runs do not collide.",
+            " than the topic has ever taken, so that no run repeats those before it.",
         ),
     ] = None,
     as_json: AsJson = False,
@@ -240,7 +240,7 @@ def smoothies(
             min=1,
             help="Number of the first transaction, the next has the next; its"
             " transaction_id is made from it alone. Default: one more than the topic has"
-            " ever taken, so that runs do not collide.",
+            " ever taken, so that no run repeats those before it.",
         ),
     ] = None,
     as_json: AsJson = False,
