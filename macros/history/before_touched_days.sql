@@ -2,6 +2,6 @@
     {%- if increment.is_everything or increment.onwards_from is none -%}
         1 = 0
     {%- else -%}
-        {{ column }} < {{ midnight(increment.onwards_from) }}
+        ({{ column }} is null or {{ column }} < {{ midnight(increment.onwards_from) }})
     {%- endif -%}
 {%- endmacro %}

@@ -18,25 +18,42 @@
         ) -%}
         {%- set now = "select * from " ~ table ~ " where " ~ key ~ " in " ~ keys -%}
         {%- set spans = changed_spans(before, now, key, attributes) -%}
-        {%- set first = run_query(
-            "select cast(cast(min(starts_at) as date) as varchar(10)) as first_date"
+        {%- set found = run_query(
+            "select count(*) as span_count, " ~ day_text("min(starts_at)") ~ " as first_day"
             ~ " from (" ~ spans ~ ") as spans"
-        ).rows[0][0] -%}
-        {%- if first is not none -%}
-            {#- The literal keeps the files of earlier days closed. -#}
-            {%- set time_column = "kept." ~ increment.time_column -%}
+        ).rows[0] -%}
+        {%- if found[0] | int > 0 -%}
             {%- do touch_days_in(increment, run_query(
-                "select distinct cast(cast(" ~ time_column ~ " as date) as varchar(10))"
-                ~ " as touched_date"
-                ~ " from " ~ this ~ " as kept"
-                ~ " inner join (" ~ spans ~ ") as spans"
-                ~ " on kept." ~ key ~ " = spans." ~ key
-                ~ " and " ~ time_column ~ " >= spans.starts_at"
-                ~ " and " ~ time_column ~ " < spans.ends_at"
-                ~ " where " ~ time_column ~ " >= " ~ midnight(calendar_day(first))
+                rows_in_spans(increment, spans, key, found[1])
             ).rows) -%}
         {%- endif -%}
     {%- endif -%}
+{%- endmacro %}
+
+{#- A row whose time no calendar of ours knows is in every span. The first day as a literal
+    keeps the files of earlier days closed. -#}
+{% macro rows_in_spans(increment, spans, key, first_day) -%}
+    {%- set time_column = "kept." ~ increment.time_column -%}
+    {%- set is_timeless = (
+        "(" ~ time_column ~ " is null or not (" ~ is_dated(time_column) ~ "))"
+    ) -%}
+    select distinct {{ day_text(time_column) }} as day_text
+    from {{ this }} as kept
+    inner join ({{ spans }}) as spans
+        on
+            kept.{{ key }} = spans.{{ key }}
+            and (
+                {{ is_timeless }}
+                or (
+                    {{ time_column }} >= spans.starts_at
+                    and {{ time_column }} < spans.ends_at
+                )
+            )
+    {%- if first_day != "none" %}
+    where
+        {{ is_timeless }}
+        or {{ time_column }} >= {{ midnight(calendar_day(first_day)) }}
+    {%- endif %}
 {%- endmacro %}
 
 {#- Where two histories of the same things differ: time is cut wherever either has an edge,

@@ -23,7 +23,7 @@
                 "is_everything": (
                     theirs.is_everything
                     or (after != to and not has_same_days)
-                    or (theirs.has_timeless and days_before > 0)
+                    or (theirs.has_timeless and (days_before > 0 or is_onwards))
                 ),
                 "has_timeless": increment.has_timeless or theirs.has_timeless,
             }) -%}

@@ -12,7 +12,7 @@ identified as (
         *,
         coalesce(product_id, keyed_product_id) as changed_product_id,
         -- A tombstone has no time of the shop; Kafka's is the nearest.
-        case when is_tombstone then _kafka_timestamp else listed_at end as changed_at
+        coalesce(listed_at, _kafka_timestamp) as changed_at
     from records
 
 ),

@@ -39,7 +39,7 @@ running as (
         count(*) over (
             partition by product_id
             order by
-                purchased_at asc,
+                purchased_at asc nulls first,
                 _kafka_topic_id asc,
                 _kafka_partition asc,
                 _kafka_offset asc
@@ -48,7 +48,7 @@ running as (
         sum(quantity) over (
             partition by product_id
             order by
-                purchased_at asc,
+                purchased_at asc nulls first,
                 _kafka_topic_id asc,
                 _kafka_partition asc,
                 _kafka_offset asc
@@ -57,7 +57,7 @@ running as (
         sum(total_purchase_amount) over (
             partition by product_id
             order by
-                purchased_at asc,
+                purchased_at asc nulls first,
                 _kafka_topic_id asc,
                 _kafka_partition asc,
                 _kafka_offset asc

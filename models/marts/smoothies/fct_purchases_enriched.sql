@@ -61,27 +61,12 @@ purchases as (
 
 products as (
 
-    {{ held_versions(
-        "select * from " ~ ref("dim_products"),
-        key="product_id",
-        columns=[
-            "product_key",
-            "product_category",
-            "product_name",
-            "product_size",
-            "product_cogs_amount",
-            "product_price_amount",
-            "has_fruit",
-            "has_veggies",
-            "has_nuts",
-            "has_caffeine",
-        ],
-    ) }}
+    select * from {{ ref("dim_products") }}
 
 ),
 
--- A line whose product the catalogue did not list then is a line all the same. Versions
--- of a product do not overlap, so that no line finds two.
+-- The first version holds from the beginning. Versions of a product do not overlap, so
+-- that no line finds two; one that finds none is a line all the same.
 completed as (
 
     select
@@ -102,8 +87,14 @@ completed as (
     left join products
         on
             purchases.product_id = products.product_id
-            and purchases.purchased_at >= products.held_from
-            and purchases.purchased_at < products.held_until
+            and (
+                products.is_first_version
+                or purchases.purchased_at >= products.valid_from_at
+            )
+            and (
+                products.is_current
+                or purchases.purchased_at < products.valid_to_at
+            )
 
 ),
 

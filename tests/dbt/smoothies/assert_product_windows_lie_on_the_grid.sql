@@ -1,0 +1,20 @@
+{% set window = sales_window() %}
+
+with
+
+windows as (
+
+    select
+        {{ epoch_seconds("window_start_at") }} as start_second,
+        {{ epoch_seconds("window_end_at") }} as end_second
+    from {{ ref("fct_product_sales_windows") }}
+
+)
+
+select
+    start_second,
+    end_second
+from windows
+where
+    mod(start_second, {{ window.slide_minutes * 60 }}) <> 0
+    or end_second - start_second <> {{ window.length_minutes * 60 }}
