@@ -17,11 +17,14 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from sandbox.settings import PROJECT
+from sandbox.query import open_lake, write_table
+from sandbox.settings import PROJECT, load_home
 
 PAGES = PROJECT / "docs/domains"
 REWRITE = "python -m tests.python.domain_pages"
@@ -171,13 +174,22 @@ def lineage_part(manifest: Manifest, domain: str) -> str:
 
 
 def domains_part(manifest: Manifest) -> str:
-    """A table of the domains: who answers for them, what they read."""
+    """A table of the domains: who answers for them, what they read, what they give.
+
+    They read streams; one that has none reads what other domains give.
+    """
+    known = everything(manifest)
     lines = ["| domain | owner | reads | marts |", "|---|---|---|---|"]
     for domain in domains(manifest):
+        involved = {name for edge in way(manifest, domain) for name in edge}
         read = sorted(
             f"`{node['source_name']}.{node['name']}`"
             for name, node in manifest["sources"].items()
-            if any(name in edge for edge in way(manifest, domain))
+            if name in involved
+        ) or sorted(
+            f"`{known[name]['name']}`"
+            for name in involved
+            if domain_of(known[name]) not in {domain, None}
         )
         ours = marts(manifest, domain)
         owners = sorted(
@@ -216,15 +228,22 @@ def samples(text: str) -> list[tuple[str, str]]:
     return [(found[2], found[3]) for found in SAMPLE.finditer(text)]
 
 
-def _with_rows(text: str) -> str:
-    return SAMPLE.sub(lambda found: found[1] + _ask(found[2]) + found[4], text)
+def _with_rows(text: str, ask: Callable[[str], str]) -> str:
+    return SAMPLE.sub(lambda found: found[1] + ask(found[2]) + found[4], text)
 
 
-def _ask(query: str) -> str:
-    command = [str(Path(sys.executable).parent / "sandbox"), "sql", query]
-    return subprocess.run(
-        command, cwd=PROJECT, stdout=subprocess.PIPE, text=True, check=True
-    ).stdout
+@contextmanager
+def _lake() -> Iterator[Callable[[str], str]]:
+    """What gives a query's rows as `sandbox sql` writes them, with one Spark for all."""
+    spark = open_lake(load_home(), "docs/domains")
+
+    def ask(query: str) -> str:
+        rows = StringIO()
+        write_table(spark.sql(query), rows)
+        return rows.getvalue()
+
+    yield ask
+    spark.stop()
 
 
 def _mermaid_id(name: str) -> str:
@@ -253,9 +272,13 @@ def main() -> None:
     wanted = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         manifest = parse_manifest(Path(folder))
-    for page in sorted(PAGES.glob("*.md")):
-        text = with_parts(page.read_text(), generated_parts(manifest, page))
-        page.write_text(_with_rows(text) if wanted.rows else text)
+    pages = sorted(PAGES.glob("*.md"))
+    for page in pages:
+        page.write_text(with_parts(page.read_text(), generated_parts(manifest, page)))
+    if wanted.rows:
+        with _lake() as ask:
+            for page in pages:
+                page.write_text(_with_rows(page.read_text(), ask))
 
 
 if __name__ == "__main__":
