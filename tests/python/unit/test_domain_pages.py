@@ -122,6 +122,18 @@ def test_a_page_names_only_models_and_analyses_that_exist(
     assert (named | asked) - known == set()
 
 
+def test_every_analysis_answers_a_question_of_a_domain(manifest: Manifest) -> None:
+    kept = {
+        node["name"]
+        for node in manifest["nodes"].values()
+        if node["resource_type"] == "analysis"
+    }
+    text = "".join(page.read_text() for page in DOMAIN_PAGES)
+
+    assert kept
+    assert kept - set(re.findall(r"the analysis `(\w+)`", text)) == set()
+
+
 def test_the_way_goes_from_the_stream_to_what_reads_it_and_stops_at_other_domains() -> (
     None
 ):
