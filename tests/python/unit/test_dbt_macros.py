@@ -134,6 +134,27 @@ def test_redshift_is_not_given_what_only_spark_has() -> None:
     assert "dateadd(second, " in query
 
 
+@pytest.mark.parametrize(
+    ("engine", "element", "rows"),
+    [
+        ("spark", "element.partition as p", "lateral view explode(whole.offsets)"),
+        (
+            "redshift",
+            'element."partition" as p',
+            "from bronze.t as whole, whole.offsets as element",
+        ),
+    ],
+)
+def test_each_engine_unnests_in_its_own_way(
+    engine: str, element: str, rows: str
+) -> None:
+    query = Macros(engine).array_rows("bronze.t", ["id"], "offsets", {"partition": "p"})
+
+    text = " ".join(query.split())
+    assert text.startswith(f"select whole.id, {element} from bronze.t as whole")
+    assert rows in text
+
+
 def test_every_dispatched_macro_is_there_for_both_engines() -> None:
     names = {
         name
