@@ -67,7 +67,7 @@ BREACHES = [
         {"check_model_has_contracts_enforced"},
     ),
     (
-        "models/marts/rentals/fct_rental_sales.yml",
+        "models/marts/rentals/rpt_region_sales.yml",
         "      meta:\n        owner: rentals\n",
         "      materialized: view\n",
         {"check_model_has_meta_keys", "check_model_materialization_permitted"},
