@@ -9,6 +9,7 @@
         "onwards_from": none,
         "moved": none,
         "id": 1,
+        "committed": 0,
         "reads": {},
         "recorded": {"reads": [], "days": []},
     } -%}
@@ -22,7 +23,9 @@
         {%- do increment.update({"recorded": recorded_increments()}) -%}
         {%- set ids = increment_ids(increment, increment.model_name) -%}
         {%- do increment.update({
-            "id": ids.newest + 1, "is_everything": not is_incremental()
+            "id": ids.newest + 1,
+            "committed": ids.committed,
+            "is_everything": not is_incremental(),
         }) -%}
         {%- if not increment.is_everything -%}
             {%- do assert_increment_fits(increment) -%}

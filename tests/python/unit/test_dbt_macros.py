@@ -48,6 +48,7 @@ class Macros:
         engine: Whose implementations ``adapter.dispatch`` finds.
         target: What ``target`` is.
         settings: The variables that differ from dbt_project.yml.
+        context: What else macros find in dbt's context.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class Macros:
         engine: str = "spark",
         target: Mapping[str, str] | None = None,
         settings: Mapping[str, Any] | None = None,
+        context: Mapping[str, Any] | None = None,
     ) -> None:
         self._engine = engine
         self._macros: dict[str, Callable[..., Any]] = {}
@@ -74,11 +76,14 @@ class Macros:
                 "return": _return,
                 "target": target or {"name": "sandbox", "schema": "dev"},
                 "var": {**SETTINGS, **(settings or {})}.__getitem__,
+                **(context or {}),
             }
         )
         for name in re.findall(r"{%-? macro (\w+)", "".join(files)):
             environment.globals[name] = partial(self._call, name)
-        for text in files:
+        # One by one, as dbt does: a macro must find its neighbours in the context, or
+        # what they return would end it too.
+        for text in re.findall(r"{%-? macro .*?endmacro -?%}", "".join(files), re.DOTALL):
             for name, macro in vars(environment.from_string(text).module).items():
                 if isinstance(macro, jinja2.runtime.Macro):
                     self._macros[name] = macro
@@ -181,6 +186,7 @@ def test_the_settings_of_the_sales_windows_come_from_the_variables() -> None:
         "length_minutes": 60,
         "slide_minutes": 15,
         "time_column": "_kafka_timestamp",
+        "days_before": 1,
     }
 
 

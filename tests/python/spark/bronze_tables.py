@@ -1,0 +1,80 @@
+"""Bronze tables as the dbt sources declare them, filled without Kafka."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from spark_ingest import bronze, ledger, quarantine
+
+Row = Mapping[str, Any]
+"""Values by column; what is missing is null. Times and money are text, times UTC."""
+
+
+def create_bronze(spark: SparkSession, project: Path) -> None:
+    """Make every bronze table of a project, empty, and ingest's own tables."""
+    bronze.create_schema(spark)
+    quarantine.create(spark)
+    ledger.create(spark)
+    for table, columns in declared_tables(project):
+        ddl = ", ".join(f"{column['name']} {column['data_type']}" for column in columns)
+        spark.sql(
+            f"create table {table} ({ddl}) using iceberg"
+            " partitioned by (days(_ingested_at))"
+        )
+
+
+def declared_tables(project: Path) -> Iterator[tuple[str, list[dict[str, str]]]]:
+    """Of each stream, its bronze table and its columns with their types."""
+    for file in sorted((project / "models/staging").glob("*/_*__sources.yml")):
+        for source in yaml.safe_load(file.read_text())["sources"]:
+            for table in source["tables"]:
+                if "ingest" in table.get("config", {}).get("meta", {}):
+                    name = f"{source['schema']}.{table['identifier']}"
+                    yield name, table["columns"]
+
+
+def append(spark: SparkSession, table: str, rows: Sequence[Row]) -> int:
+    """Commit rows to a bronze table as ingest does; the commit's number.
+
+    A row says what it is in Kafka; when it was ingested and in which commit is added.
+    """
+    newest = spark.table(table).agg(F.max("_commit_id")).first()
+    commit_id = ((newest and newest[0]) or 0) + 1
+    columns = spark.table(table).schema.fields
+    texts = StructType([StructField(column.name, StringType()) for column in columns])
+    values = [
+        tuple(_text(row.get(column.name)) for column in columns)
+        for row in ({"_is_tombstone": False, **row} for row in rows)
+    ]
+    now = {"_ingested_at": F.current_timestamp(), "_commit_id": F.lit(commit_id)}
+    spark.createDataFrame(values, texts).withColumns(now).select(
+        [
+            # What ingest alone knows, headers and bytes, is not made up here.
+            (F.col(column.name) if _is_scalar(column) else F.lit(None))
+            .cast(column.dataType)
+            .alias(column.name)
+            for column in columns
+        ]
+    ).writeTo(table).append()
+    return commit_id
+
+
+def _is_scalar(column: StructField) -> bool:
+    return not isinstance(column.dataType, ArrayType | BinaryType)
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)

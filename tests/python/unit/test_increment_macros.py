@@ -1,0 +1,269 @@
+"""What the macros of increments decide: days, ranges, bounds, what is recorded."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from datetime import date
+from types import SimpleNamespace
+from typing import Any
+
+import duckdb
+import pytest
+
+from tests.python.unit.test_dbt_macros import CompilerError, Macros
+
+FACT = "marts.fct_sales"
+PARENT = "marts.fct_parent"
+
+
+def macros(**context: Any) -> Macros:
+    relation = SimpleNamespace(
+        create=lambda schema, identifier: f"{schema}.{identifier}"
+    )
+    return Macros(
+        context={
+            "api": SimpleNamespace(Relation=relation),
+            "graph": {"nodes": {}, "sources": {}},
+            "invocation_id": "one",
+            "modules": SimpleNamespace(datetime=datetime),
+            "flags": SimpleNamespace(EMPTY=False),
+            "this": SimpleNamespace(schema="marts", identifier="fct_sales"),
+            "model": SimpleNamespace(
+                resource_type="model", unique_id="model.millrace.fct_sales"
+            ),
+            **context,
+        }
+    )
+
+
+def increment(**other: Any) -> dict[str, Any]:
+    """One that has touched nothing yet; ``other`` replaces some."""
+    return {
+        "model_name": FACT,
+        "time_column": "paid_at",
+        "settings": "{}",
+        "is_everything": False,
+        "has_timeless": False,
+        "days": [],
+        "onwards_from": None,
+        "moved": None,
+        "id": 8,
+        "committed": 7,
+        "reads": {},
+        "recorded": {"reads": [], "days": []},
+        **other,
+    }
+
+
+def recorded_day(
+    day: date | None, increment_id: int, model: str = PARENT, is_onwards: bool = False
+) -> dict[str, Any]:
+    return {
+        "model_name": model,
+        "day": day,
+        "is_onwards": is_onwards,
+        "increment_id": increment_id,
+    }
+
+
+def recorded_read(
+    model: str, source: str, read_to: int, increment_id: int, settings: str = "{}"
+) -> dict[str, Any]:
+    return {
+        "model_name": model,
+        "source_name": source,
+        "read_to": read_to,
+        "increment_id": increment_id,
+        "settings": settings,
+    }
+
+
+def kept(condition: str, times: list[str | None]) -> list[str | None]:
+    """Which times a condition on ``paid_at`` keeps."""
+    condition = condition.replace("cast(", "try_cast(")
+    with duckdb.connect() as connection:
+        connection.execute("create table t (said varchar, paid_at timestamp)")
+        for time in times:
+            connection.execute(
+                "insert into t values ($1, try_cast($1 as timestamp))", [time]
+            )
+        rows = connection.execute(f"select said from t where {condition}").fetchall()
+    return [row[0] for row in rows]
+
+
+def test_days_that_follow_each_other_are_one_range() -> None:
+    touched = increment(
+        days=[date(2026, 1, 3), date(2026, 1, 1), date(2026, 1, 2), date(2026, 1, 9)]
+    )
+
+    assert macros().day_ranges(touched) == [
+        [date(2026, 1, 1), date(2026, 1, 4)],
+        [date(2026, 1, 9), date(2026, 1, 10)],
+    ]
+
+
+def test_ranges_that_reach_further_meet() -> None:
+    touched = increment(days=[date(2026, 1, 1), date(2026, 1, 3)])
+
+    assert macros().day_ranges(touched, 1) == [[date(2026, 1, 1), date(2026, 1, 5)]]
+
+
+def test_a_day_with_all_after_it_has_no_end_and_swallows_the_rest() -> None:
+    touched = increment(
+        days=[date(2026, 1, 1), date(2026, 1, 5), date(2026, 3, 1)],
+        onwards_from=date(2026, 1, 5),
+    )
+
+    assert macros().day_ranges(touched) == [
+        [date(2026, 1, 1), date(2026, 1, 2)],
+        [date(2026, 1, 5), None],
+    ]
+
+
+def test_very_many_ranges_become_one_that_spans_them() -> None:
+    days = [date(2026, 1, 1) + datetime.timedelta(days=2 * n) for n in range(101)]
+
+    assert macros().day_ranges(increment(days=days)) == [
+        [days[0], days[-1] + datetime.timedelta(days=1)]
+    ]
+
+
+def test_a_condition_keeps_the_touched_days_to_their_last_moment() -> None:
+    condition = macros().in_touched_days(
+        increment(days=[date(2026, 1, 2), date(2026, 1, 5)]), "paid_at"
+    )
+
+    times: list[str | None] = [
+        "2026-01-01 23:59:59.999999",
+        "2026-01-02 00:00:00",
+        "2026-01-02 23:59:59.999999",
+        "2026-01-03 00:00:00",
+        "2026-01-05 12:00:00",
+        None,
+    ]
+    assert kept(condition, times) == [times[1], times[2], times[4]]
+
+
+def test_times_that_are_missing_or_beyond_the_calendar_are_kept_together() -> None:
+    condition = macros().in_touched_days(increment(has_timeless=True), "paid_at")
+
+    times: list[str | None] = [
+        None,
+        "0001-12-31 23:59:59",
+        "0002-01-01 00:00:00",
+        "9998-12-31 23:59:59",
+        "9999-01-01 00:00:00",
+    ]
+    assert kept(condition, times) == [None, times[1], times[4]]
+    day = macros().day_text("paid_at")
+    assert "else 'none'" in day
+    assert macros().is_dated("paid_at") in day
+
+
+def test_nothing_touched_keeps_nothing_and_everything_keeps_all() -> None:
+    times: list[str | None] = ["2026-01-01 00:00:00", None]
+
+    nothing = macros().in_touched_days(increment(), "paid_at")
+    everything = macros().in_touched_days(increment(is_everything=True), "paid_at")
+
+    assert kept(nothing, times) == []
+    assert kept(everything, times) == times
+
+
+def test_new_rows_lie_between_literals() -> None:
+    reads = {"pagila.sales": {"after": 3, "to": 9}}
+
+    some = macros().new_rows(increment(reads=reads), "pagila.sales")
+    every = macros().new_rows(
+        increment(reads=reads, is_everything=True), "pagila.sales"
+    )
+
+    assert some == "_commit_id > 3 and _commit_id <= 9"
+    assert every == "coalesce(_commit_id, 0) <= 9"
+
+
+def test_a_child_rewrites_what_changed_in_its_parent_since_it_read_it() -> None:
+    touched = increment(
+        recorded={
+            "reads": [
+                recorded_read(PARENT, "pagila.sales", 9, 5),
+                recorded_read(FACT, PARENT, 3, 7),
+            ],
+            "days": [
+                recorded_day(date(2026, 1, 1), 3),
+                recorded_day(date(2026, 1, 2), 4),
+                # Begun and not finished: rewritten, and once more when it is.
+                recorded_day(date(2026, 1, 8), 6),
+            ],
+        }
+    )
+    parent = SimpleNamespace(schema="marts", identifier="fct_parent")
+
+    macros().touch_days_of(touched, parent, days_before=1)
+
+    assert sorted(touched["days"]) == [
+        date(2026, 1, 1),
+        date(2026, 1, 2),
+        date(2026, 1, 7),
+        date(2026, 1, 8),
+    ]
+    assert touched["reads"] == {PARENT: {"after": 3, "to": 5}}
+
+
+@pytest.mark.parametrize(
+    ("days", "arguments"),
+    [
+        ([recorded_day(None, 4, is_onwards=True)], {}),
+        ([recorded_day(None, 4)], {"days_before": 1}),
+        ([recorded_day(None, 4)], {"is_onwards": True}),
+        ([recorded_day(date(2026, 1, 1), 4)], {"has_same_days": False}),
+    ],
+    ids=["rebuilt parent", "timeless windows", "timeless totals", "another clock"],
+)
+def test_a_child_is_rewritten_whole_when_days_do_not_tell(
+    days: list[dict[str, Any]], arguments: dict[str, Any]
+) -> None:
+    touched = increment(
+        recorded={
+            "reads": [
+                recorded_read(PARENT, "pagila.sales", 9, 4),
+                recorded_read(FACT, PARENT, 3, 7),
+            ],
+            "days": days,
+        }
+    )
+    parent = SimpleNamespace(schema="marts", identifier="fct_parent")
+
+    macros().touch_days_of(touched, parent, **arguments)
+
+    assert touched["is_everything"]
+
+
+def test_a_parent_that_recorded_nothing_is_refused() -> None:
+    parent = SimpleNamespace(schema="marts", identifier="fct_parent")
+
+    with pytest.raises(CompilerError, match=r"--full-refresh --select fct_parent\+"):
+        macros().touch_days_of(increment(), parent)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "message"),
+    [
+        ([], "has no row in state.read_points"),
+        (
+            [recorded_read(FACT, "pagila.sales", 3, 7, '{"minutes": 10}')],
+            'was built with {"minutes": 10} and would now go on with {}',
+        ),
+    ],
+)
+def test_rows_that_would_mix_stop_the_run_and_name_the_full_refresh(
+    recorded: list[dict[str, Any]], message: str
+) -> None:
+    context = macros()
+    begun = increment(recorded={"reads": recorded, "days": []})
+
+    with pytest.raises(CompilerError, match=re.escape(message)) as raised:
+        context.assert_increment_fits(begun)
+
+    assert "run `dbt build --full-refresh --select fct_sales`" in str(raised.value)
