@@ -1,5 +1,6 @@
 # Everything a person types here needs only python3 and java; the rest goes into .venv.
-# Variables: PYTHON (interpreter for .venv), COUNT and KEEP (demo), DOCS_PORT (docs).
+# Variables: PYTHON (interpreter for .venv), COUNT and KEEP (demo), RATE and MINUTES (live),
+# DOCS_PORT (docs).
 
 PYTHON ?= python3
 DOCS_PORT ?= 8080
@@ -20,7 +21,7 @@ JAVA_FIX := Millrace needs a JDK 17 or 21: install one and put its `java` on PAT
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo test test-fast lint format docs lock clean java moved
+.PHONY: help install demo live test test-fast lint format docs lock clean java moved
 
 help: ## Show this help
 	@echo 'Usage: make TARGET [VARIABLE=value]'
@@ -31,6 +32,9 @@ install: .venv/.installed ## Make .venv from requirements.lock and point its Spa
 
 demo: java .venv/.installed ## Run the whole way once, Kafka to docs (COUNT=n events, KEEP=1 leaves it running)
 	@$(WITH_VENV) sandbox demo $(if $(COUNT),--count '$(COUNT)') $(if $(filter-out 0 no false,$(KEEP)),--keep)
+
+live: java .venv/.installed ## Keep the marts up to date while events come, until Ctrl-C (RATE=n/s, MINUTES=n)
+	@$(WITH_VENV) sandbox live $(if $(RATE),--rate '$(RATE)') $(if $(MINUTES),--minutes '$(MINUTES)')
 
 test: java .venv/.installed ## Run all tests: unit, Spark, and real services
 	@$(WITH_VENV) sandbox parts

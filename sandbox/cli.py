@@ -15,6 +15,7 @@ import typer
 from sandbox import parts, produce, replay, stack
 from sandbox.demo import DEFAULT_COUNT, Demo
 from sandbox.doctor import examine
+from sandbox.live import DEFAULT_RATE, Live
 from sandbox.logs import follow, log_file, show
 from sandbox.query import Format, run_query
 from sandbox.settings import Home, chosen_ports, load_home, with_ports
@@ -218,7 +219,8 @@ app.command()(replay.replay)
 @app.command()
 def demo(
     count: Annotated[
-        int, typer.Option(min=1, help="How many events to send.")
+        int,
+        typer.Option(min=2, help="How many events to send: half to each source."),
     ] = DEFAULT_COUNT,
     keep: Annotated[
         bool,
@@ -227,10 +229,56 @@ def demo(
 ) -> None:
     """Run the whole way once: parts, services, events, ingest, dbt build, docs.
 
-    Some events are late and some cannot be decoded, on purpose. Ends with a report
-    read from the tables. Running it again adds events. What it started it stops.
+    Half of the events are rental sales (pagila), half are lines of smoothie
+    purchases; products and restockings go beside them and are not counted. Some
+    events are late, some wrong and some cannot be decoded, on purpose. Ends with
+    a report read from the tables. Running it again adds events and builds
+    increments. What it started it stops.
     """
     Demo(load_home(), count, keep).run()
+
+
+@app.command()
+def live(
+    rate: Annotated[
+        str,
+        typer.Option(
+            metavar="R/s", help="Events per second, half of them from each source."
+        ),
+    ] = f"{DEFAULT_RATE:g}/s",
+    minutes: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0,
+            metavar="N",
+            help="End by itself after so many minutes of rounds. Without it: Ctrl-C.",
+        ),
+    ] = None,
+) -> None:
+    """Keep the marts up to date while events come, until Ctrl-C.
+
+    Starts broker and registry where they are down, a producer for each source,
+    `spark-ingest run --every 5s`, and dbt in a loop: a round builds what is new
+    into the marts that are incremental, for as long as new records come.
+    What is missing is built and tested first. Shows after each round how long it
+    took, how many rows came, the age (now minus the newest event time that the
+    facts hold, the facts that are furthest behind) and the records that ingest
+    has yet to take.
+
+      sandbox live                       500 events/s, until Ctrl-C
+      sandbox live --rate 50/s           fewer of them
+      sandbox live --minutes 5           ends by itself, with a summary
+      sandbox logs live-rounds           what dbt said; also live-ingest
+
+    Reports, tests and docs are not in the loop: `dbt build` afterwards makes them.
+    Do not run dbt, `sandbox demo` or another ingest on this lake beside it.
+
+    Ctrl-C ends all of it: the batch and the round at work are finished, and what
+    it started is stopped. Exit codes: 0 ended as asked, 1 one of its programs
+    died, 2 wrong use or configuration.
+    """
+    per_second = produce.records_per_second(rate)
+    Live(load_home(), per_second or DEFAULT_RATE, minutes).run()
 
 
 _STYLES = {

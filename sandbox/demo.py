@@ -5,43 +5,56 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field, fields
 from io import StringIO
 from pathlib import Path
 from textwrap import indent
-from typing import IO, TYPE_CHECKING, Any
 
 from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from sandbox import parts, process, stack
+from sandbox import parts, stack
+from sandbox.accounts import Account, accounts, total
+from sandbox.locks import claimed
+from sandbox.programs import json_lines, run_to_end
 from sandbox.query import open_lake, write_table
+from sandbox.services.kafka import end_offsets
 from sandbox.settings import PROJECT, Home
 from sandbox.streams import STREAMS
 from sandbox.ui import err, say, tell
 from spark_ingest.errors import MillraceError
 from spark_ingest.preflight import check_disk, check_java, check_spark_home
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 _SHOWING_THEMSELVES = ("parts", "services")
 STEPS = ("parts", "services", "events", "ingest", "dbt build", "docs")
 DEFAULT_COUNT = 100_000
 LATE = 0.05
 BAD = 0.01
-TOP_WINDOWS = 5
-_STOP_SECONDS = 20.0
-_TAIL_LINES = 20
-_STREAM = STREAMS["pagila.sales"]
-_TABLE = "bronze.pagila__sales"
-_QUARANTINE = "bronze.quarantine"
+WRONG = 0.01
+# What each source shall make: some events late, some broken, some wrong, on purpose.
+SHARES = {
+    "pagila": ("--late", str(LATE), "--bad", str(BAD)),
+    "smoothies": ("--late", str(LATE), "--bad", str(BAD), "--wrong", str(WRONG)),
+}
+TOP_ROWS = 5
+_TOP = {
+    "The largest regional sales windows (marts.fct_regional_sales_windows, UTC):": (
+        "select sales_region, window_start_at, window_end_at, sales_amount, order_count"
+        " from marts.fct_regional_sales_windows"
+        f" order by sales_amount desc, window_start_at limit {TOP_ROWS}"
+    ),
+    "The products that sold most (marts.rpt_product_sales):": (
+        "select product_id, product_name, sales_amount, quantity, purchase_count"
+        " from marts.rpt_product_sales left join ("
+        "select product_id, product_name from marts.dim_products where is_current"
+        ") using (product_id)"
+        f" order by sales_amount desc, product_id limit {TOP_ROWS}"
+    ),
+}
 
 
 class DemoFailed(MillraceError):
@@ -54,10 +67,11 @@ class Demo:
 
     Attributes:
         home: The sandbox.
-        count: How many events to send.
+        count: How many events to send, half of them to each source.
         keep: Leave the services running.
         started: Services that this run started.
-        ends: End offset by partition after the events were sent: what must be found.
+        ends: End offset by stream and partition after the events were sent: what must be
+            found.
         tests: How many dbt nodes of each kind ended how.
     """
 
@@ -65,7 +79,7 @@ class Demo:
     count: int
     keep: bool
     started: list[str] = field(default_factory=list)
-    ends: dict[int, int] = field(default_factory=dict)
+    ends: dict[str, dict[int, int]] = field(default_factory=dict)
     tests: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def run(self) -> None:
@@ -77,6 +91,10 @@ class Demo:
         check_java()
         check_spark_home()
         check_disk(self.home.path)
+        with claimed(self.home.lake_lock, "`sandbox demo`"):
+            self._run()
+
+    def _run(self) -> None:
         begun = time.monotonic()
         try:
             steps = (
@@ -104,26 +122,27 @@ class Demo:
         )
 
     def _events(self) -> str:
-        # Other events in each run: the seed is how many there are already.
-        seed = sum(_end_offsets(self.home).values()) + 1
-        # fmt: off
-        printed = self._program(
-            "events", "sandbox", "produce", "pagila", "--count", str(self.count),
-            "--late", str(LATE), "--bad", str(BAD), "--seed", str(seed), "--json",
-        )
-        # fmt: on
-        self.ends = _end_offsets(self.home)
-        (facts,) = _json_lines(printed)
+        seed = next_seed(self.home)
+        facts: Counter[str] = Counter()
+        for source, count in shared_out(self.count).items():
+            # fmt: off
+            printed = self._program(
+                "events", "sandbox", "produce", source, "--count", str(count),
+                *SHARES[source], "--seed", str(seed), "--json",
+            )
+            # fmt: on
+            (told,) = json_lines(printed)
+            facts.update({name: told.get(name, 0) for name in _TOLD})
+        self.ends = stream_ends(self.home)
+        rate = facts["delivered"] / facts["seconds"]
         return (
-            f"{facts['delivered']:,} sent, {facts['records_per_second']:,}/s:"
-            f" {facts['late']:,} late, {facts['bad']:,} undecodable"
+            f"{facts['delivered']:,} sent, {rate:,.0f}/s: {facts['late']:,} late,"
+            f" {facts['wrong']:,} wrong, {facts['bad']:,} undecodable"
         )
 
     def _ingest(self) -> str:
         printed = self._program("ingest", "spark-ingest", "run", "--once")
-        batches = [
-            line for line in _json_lines(printed) if line.get("event") == "batch"
-        ]
+        batches = [line for line in json_lines(printed) if line.get("event") == "batch"]
         rows = sum(batch["rows"] for batch in batches)
         quarantined = sum(batch["quarantined"] for batch in batches)
         return f"{rows:,} rows in bronze, {quarantined:,} in quarantine"
@@ -140,55 +159,31 @@ class Demo:
         return _page()
 
     def _program(self, name: str, *command: str) -> str:
-        """Run a console program of this environment; return its standard output.
-
-        Raises:
-            DemoFailed: It exited with an error; the message ends with what it said last.
-        """
-        log = self.home.logs / f"demo-{name}.log"
-        log.parent.mkdir(parents=True, exist_ok=True)
-        program = Path(sys.executable).parent / command[0]
-        with log.open("w") as output:
-            code = _run([str(program), *command[1:]], _environment(self.home), output)
-        printed = log.read_text(errors="replace")
-        if code != 0:
-            last = printed.splitlines()[-_TAIL_LINES:]
-            said = "".join(f"\n  | {line}" for line in last)
-            raise DemoFailed(
-                f"`{' '.join(command)}` exited with {code}: see {log}; it said last:{said}"
-            )
-        return printed
+        return run_to_end(self.home, self.home.logs / f"demo-{name}.log", *command)
 
     def _report(self, begun: float) -> None:
         with _working("reading the report from the tables"):
             spark = open_lake(self.home, "sandbox demo")
             try:
-                proof = _count(spark, self.ends)
-                top = spark.sql(
-                    "select sales_region, window_start_at, window_end_at, sales_amount,"
-                    " order_count from marts.fct_regional_sales_windows"
-                    f" order by sales_amount desc, window_start_at limit {TOP_WINDOWS}"
-                )
-                table = StringIO()
-                write_table(top, table)
+                counted = accounts(spark, self.ends)
+                tops = {}
+                for title, query in _TOP.items():
+                    table = StringIO()
+                    write_table(spark.sql(query), table)
+                    tops[title] = table.getvalue()
             finally:
                 spark.stop()
         seconds = time.monotonic() - begun
         tell("")
-        for name, number in proof.items():
-            tell(
-                f"  {name:<14}{number:>12,}",
-                style="bold" if number and name in _BAD else "",
-            )
-        tell(f"  {'dbt':<14}{_dbt_line(self.tests)}")
-        tell("")
-        tell(
-            "The largest regional sales windows (marts.fct_regional_sales_windows, UTC):"
-        )
-        tell(indent(table.getvalue().rstrip(), "  "))
+        _tell_accounts(counted)
+        tell(f"  dbt: {_dbt_line(self.tests)}")
+        for title, rows in tops.items():
+            tell("")
+            tell(title)
+            tell(indent(rows.rstrip(), "  "))
         tell("")
         tell(_NEXT.format(seconds=seconds, docs=_page()))
-        if any(proof[name] for name in _BAD):
+        if not total(counted).holds:
             raise DemoFailed(
                 "records are missing or doubled: `spark-ingest verify` names them"
             )
@@ -207,18 +202,54 @@ class Demo:
             signal.signal(signal.SIGINT, before)
 
 
-_BAD = ("missing", "doubled")
+_TOLD = ("delivered", "late", "wrong", "bad", "seconds")
 _NEXT = """\
 Done in {seconds:.0f} s. The docs are in {docs}: `make docs` serves them.
 What to try next:
   make docs                                  browse models, columns, lineage
   . .venv/bin/activate                       then, typed by hand:
+  sandbox live                               events to marts all the time, until Ctrl-C
   sandbox up                                 start broker and registry again
   sandbox produce pagila --rate 50/s         a live stream, until Ctrl-C
   spark-ingest run --every 10s               land it while it comes
   spark-ingest verify                        prove that nothing is lost or doubled
   dbt build                                  models and tests again
   sandbox sql "select * from marts.rpt_region_sales order by sales_amount desc\""""
+
+
+def shared_out(events: int) -> dict[str, int]:
+    """Events for each source; they have as many each, or the first one more."""
+    return {
+        source: (events + len(SHARES) - 1 - number) // len(SHARES)
+        for number, source in enumerate(SHARES)
+    }
+
+
+def stream_ends(home: Home) -> dict[str, dict[int, int]]:
+    """The end offset of each partition of each stream.
+
+    Raises:
+        ServiceUnavailable: The broker does not answer.
+    """
+    return {stream.name: end_offsets(home, stream.topic) for stream in STREAMS.values()}
+
+
+def next_seed(home: Home) -> int:
+    """A seed that no run on this broker had: other events each time.
+
+    Raises:
+        ServiceUnavailable: The broker does not answer.
+    """
+    return 1 + sum(sum(ends.values()) for ends in stream_ends(home).values())
+
+
+def _tell_accounts(counted: dict[str, Account]) -> None:
+    """A line for each stream and one for all, what does not hold in bold."""
+    names = [one.name for one in fields(Account)]
+    tell("  " + f"{'stream':<24}" + "".join(f"{name:>12}" for name in names))
+    for stream, account in {**counted, "all": total(counted)}.items():
+        numbers = "".join(f"{number:>12,}" for number in astuple(account))
+        tell(f"  {stream:<24}{numbers}", style="" if account.holds else "bold")
 
 
 def _step(number: int, name: str, step: Callable[[], str]) -> None:
@@ -243,44 +274,6 @@ def _working(text: str, *, live: bool = True) -> Iterator[None]:
     with Progress(*columns, console=err, transient=True) as progress:
         progress.add_task(escape(text))
         yield
-
-
-def _environment(home: Home) -> dict[str, str]:
-    """What the programs see: this sandbox, this project's dbt, no other settings of dbt."""
-    env = {
-        name: value for name, value in os.environ.items() if not name.startswith("DBT_")
-    }
-    return {**env, **home.environment()}
-
-
-def _run(command: list[str], env: dict[str, str], output: IO[str]) -> int:
-    """Run a program in its own process group, which ends with us however we end."""
-    running = subprocess.Popen(
-        command,
-        cwd=PROJECT,
-        env=env,
-        stdin=subprocess.DEVNULL,
-        stdout=output,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    )
-    try:
-        return running.wait()
-    except BaseException:  # Ctrl-C reaches only us: the group is not the terminal's
-        process.end_group(running.pid, _STOP_SECONDS)
-        running.wait()
-        raise
-
-
-def _end_offsets(home: Home) -> dict[int, int]:
-    from sandbox.services.kafka import end_offsets
-
-    return end_offsets(home, _STREAM.topic)
-
-
-def _json_lines(printed: str) -> list[dict[str, Any]]:
-    """The lines of a program's output that are JSON objects."""
-    return [json.loads(line) for line in printed.splitlines() if line.startswith("{")]
 
 
 def _page() -> str:
@@ -324,36 +317,3 @@ def _dbt_line(results: Counter[tuple[str, str]]) -> str:
         f"{number} {kind} {status}" for (kind, status), number in bad.items()
     )
     return f"{what}: {told or 'all good'}"
-
-
-def _count(spark: SparkSession, ends: dict[int, int]) -> dict[str, int]:
-    """Compare the positions that the broker gave with those that the tables hold."""
-    positions = (
-        "select _kafka_topic_id as topic_id, _kafka_partition as partition,"
-        " _kafka_offset as position, {0} as place from {1}"
-        f" where _kafka_topic = '{_STREAM.topic}' and ("
-        + " or ".join(
-            f"(_kafka_partition = {partition} and _kafka_offset < {end})"
-            for partition, end in ends.items()
-        )
-        + ")"
-    )
-    found = spark.sql(
-        "with found as ("
-        + positions.format("'bronze'", _TABLE)
-        + " union all "
-        + positions.format("'quarantine'", _QUARANTINE)
-        + ") select count_if(place = 'bronze'), count_if(place = 'quarantine'),"
-        " count(distinct topic_id, partition, position) from found"
-    ).first()
-    if found is None:
-        raise DemoFailed("the count of the tables is empty")
-    bronze, quarantine, distinct = (int(number) for number in found)
-    produced = sum(ends.values())
-    return {
-        "produced": produced,
-        "in bronze": bronze,
-        "in quarantine": quarantine,
-        "missing": produced - distinct,
-        "doubled": bronze + quarantine - distinct,
-    }

@@ -156,6 +156,21 @@ def end_group(leader: int, grace: float) -> None:
     _signal_group(leader, signal.SIGKILL)
 
 
+def end_left_over(leader: int, grace: float) -> None:
+    """Wait for the group of a child that has ended; end by force what stays.
+
+    Args:
+        leader: The pid that the child had; it must have been waited for.
+        grace: Seconds that the others have, such as a JVM that clears its files away.
+    """
+    deadline = time.monotonic() + grace
+    with suppress(ProcessLookupError):
+        while time.monotonic() < deadline:
+            os.killpg(leader, 0)
+            time.sleep(0.05)
+        os.killpg(leader, signal.SIGKILL)
+
+
 def tail(record: ProcessRecord, lines: int = TAIL_LINES) -> list[str]:
     """The last lines that this run wrote to its log."""
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, TextIO
 
@@ -26,8 +26,15 @@ class Format(StrEnum):
     JSON = "json"
 
 
-def open_lake(home: Home, name: str) -> SparkSession:
+def open_lake(
+    home: Home, name: str, settings: Mapping[str, str] | None = None
+) -> SparkSession:
     """A Spark session on this sandbox's lake, whatever lake the environment's Spark opens.
+
+    Args:
+        home: The sandbox.
+        name: What Spark calls the program.
+        settings: Spark's, beyond those of the lake.
 
     Raises:
         ConfigurationError: No fitting Java, another ``SPARK_HOME``.
@@ -40,7 +47,10 @@ def open_lake(home: Home, name: str) -> SparkSession:
     os.environ["SPARK_CONF_DIR"] = str(home.spark_conf)
     from pyspark.sql import SparkSession
 
-    return SparkSession.builder.appName(name).getOrCreate()
+    builder = SparkSession.builder.appName(name)
+    for key, value in (settings or {}).items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
 
 
 def run_query(home: Home, statement: str, form: Format, to: TextIO) -> None:

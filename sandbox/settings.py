@@ -46,6 +46,11 @@ class Home:
         return self.path / "lake"
 
     @property
+    def lake_lock(self) -> Path:
+        """Held by the command that fills the lake and builds its marts."""
+        return self.path / "lake.lock"
+
+    @property
     def services(self) -> Path:
         """One folder per service: its data, configuration and process record."""
         return self.path / "services"

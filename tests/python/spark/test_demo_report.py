@@ -7,69 +7,82 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sandbox import demo
+from sandbox.accounts import Account, Ends, accounts
+from sandbox.streams import STREAMS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-TOPIC = "pagila.sales.avro"
+SCHEMA = "demo_report"
+SALES = "pagila.sales"
+LINES = "smoothies.purchases"
 
 
 @pytest.fixture
-def tables(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def tables(spark: SparkSession) -> Iterator[str]:
     """Bronze and quarantine with the columns that the report reads, in a schema of their own."""
     columns = (
         "_kafka_topic string, _kafka_topic_id string,"
         " _kafka_partition int, _kafka_offset bigint"
     )
-    spark.sql("create namespace if not exists demo_report")
-    for table in ("sales", "quarantine"):
-        spark.sql(f"create or replace table demo_report.{table} ({columns})")
-    monkeypatch.setattr(demo, "_TABLE", "demo_report.sales")
-    monkeypatch.setattr(demo, "_QUARANTINE", "demo_report.quarantine")
-    yield "demo_report"
-    for table in ("sales", "quarantine"):
-        spark.sql(f"drop table demo_report.{table} purge")
+    names = ("pagila__sales", "smoothies__purchases", "quarantine")
+    spark.sql(f"create namespace if not exists {SCHEMA}")
+    for table in names:
+        spark.sql(f"create or replace table {SCHEMA}.{table} ({columns})")
+    yield SCHEMA
+    for table in names:
+        spark.sql(f"drop table {SCHEMA}.{table} purge")
 
 
 def land(
-    spark: SparkSession, table: str, *positions: tuple[int, int], topic: str = TOPIC
+    spark: SparkSession, table: str, *positions: tuple[int, int], stream: str = SALES
 ) -> None:
+    topic = STREAMS[stream].topic
     rows = ", ".join(
         f"('{topic}', 'id', {part}, {offset})" for part, offset in positions
     )
-    spark.sql(f"insert into demo_report.{table} values {rows}")
+    spark.sql(f"insert into {SCHEMA}.{table} values {rows}")
+
+
+def account(spark: SparkSession, ends: Ends) -> list[Account]:
+    return list(accounts(spark, ends, SCHEMA).values())
 
 
 def test_records_in_either_table_are_all_there(
     spark: SparkSession, tables: str
 ) -> None:
-    land(spark, "sales", (0, 0), (0, 1), (1, 0))
+    land(spark, "pagila__sales", (0, 0), (0, 1), (1, 0))
     land(spark, "quarantine", (1, 1))
-    land(spark, "quarantine", (0, 0), topic="another")
+    land(spark, "quarantine", (0, 0), stream=LINES)
 
-    assert demo._count(spark, {0: 2, 1: 2}) == {
-        "produced": 4,
-        "in bronze": 3,
-        "in quarantine": 1,
-        "missing": 0,
-        "doubled": 0,
-    }
+    assert account(spark, {SALES: {0: 2, 1: 2}}) == [Account(4, 3, 1, 0, 0)]
 
 
 def test_a_missing_and_a_doubled_record_do_not_cancel_out(
     spark: SparkSession, tables: str
 ) -> None:
-    land(spark, "sales", (0, 0), (0, 0), (1, 0))
+    land(spark, "pagila__sales", (0, 0), (0, 0), (1, 0))
 
-    counted = demo._count(spark, {0: 2, 1: 1})
-
-    assert (counted["missing"], counted["doubled"]) == (1, 1)
+    assert account(spark, {SALES: {0: 2, 1: 1}}) == [Account(3, 3, 0, 1, 1)]
 
 
 def test_records_that_came_after_the_events_are_not_counted(
     spark: SparkSession, tables: str
 ) -> None:
-    land(spark, "sales", (0, 0), (0, 1), (0, 2))
+    land(spark, "pagila__sales", (0, 0), (0, 1), (0, 2))
 
-    assert demo._count(spark, {0: 2})["in bronze"] == 2
+    assert account(spark, {SALES: {0: 2}}) == [Account(2, 2, 0, 0, 0)]
+
+
+def test_each_stream_has_its_own_account_also_where_nothing_came(
+    spark: SparkSession, tables: str
+) -> None:
+    land(spark, "pagila__sales", (0, 0))
+    land(spark, "quarantine", (0, 0), (0, 1), stream=LINES)
+    ends = {LINES: {0: 2}, SALES: {0: 1, 1: 0}}
+
+    assert accounts(spark, ends, SCHEMA) == {
+        LINES: Account(2, 0, 2, 0, 0),
+        SALES: Account(1, 1, 0, 0, 0),
+    }
+    assert account(spark, {LINES: {0: 0}}) == [Account(0, 0, 0, 0, 0)]

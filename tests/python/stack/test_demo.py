@@ -4,31 +4,50 @@ from __future__ import annotations
 
 import re
 
+from sandbox.streams import STREAMS
 from tests.python.conftest import Stack
 from tests.python.stack.conftest import DemoRun
+
+# Of 2,000 events half go to each source.
+EVENTS = {
+    "produced": 1000,
+    "bronze": 990,
+    "quarantine": 10,
+    "missing": 0,
+    "doubled": 0,
+}
 
 
 def test_the_demo_accounts_for_every_event_and_leaves_what_it_found(
     stack: Stack, demo: DemoRun
 ) -> None:
+    head, *lines = [
+        line.split()
+        for line in demo.report.splitlines()
+        if re.match(r"  \S+( +[\d,]+){5}$|  stream ", line)
+    ]
     numbers = {
-        name: int(number.replace(",", ""))
-        for name, number in re.findall(
-            r"^  ([a-z ]+?) +([\d,]+)$", demo.report, re.MULTILINE
+        stream: dict(
+            zip(head[1:], (int(text.replace(",", "")) for text in texts), strict=True)
         )
+        for stream, *texts in lines
     }
-    assert numbers == {
-        "produced": 2000,
-        "in bronze": 1980,
-        "in quarantine": 20,
-        "missing": 0,
-        "doubled": 0,
+    assert numbers["pagila.sales"] == numbers["smoothies.purchases"] == EVENTS
+    assert numbers["smoothies.products"]["bronze"] == 27
+    assert numbers["smoothies.inventories"]["bronze"] > 0
+    streams = [numbers[name] for name in STREAMS]
+    assert numbers["all"] == {
+        what: sum(stream[what] for stream in streams) for what in EVENTS
     }
     assert re.search(
-        r"dbt +\d+ models, 1 seed, \d+ data tests, \d+ unit tests: all good",
+        r"dbt: \d+ models, 1 seed, \d+ data tests, \d+ unit tests: all good",
         demo.report,
     )
+    for title in ("largest regional sales windows", "products that sold most"):
+        after = demo.report.partition(title)[2].splitlines()
+        # A heading, its line, and the five rows.
+        assert all(re.search(r"\d\.\d\d ", row) for row in after[3:8]), title
     assert "Done in" in demo.report
     assert stack.run("sandbox", "status").returncode == 0
     proof = stack.run("spark-ingest", "verify", "pagila").stdout
-    assert "every one of 2,000 records is in exactly one table, exactly once" in proof
+    assert "every one of 1,000 records is in exactly one table, exactly once" in proof

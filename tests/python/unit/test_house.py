@@ -18,7 +18,9 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[3]
-TARGETS = {"install", "demo", "test", "test-fast", "lint", "format", "docs", "clean"}
+TARGETS = {
+    "install", "demo", "live", "test", "test-fast", "lint", "format", "docs", "clean",
+}  # fmt: skip
 ROOMS = [
     ".ci",
     "analyses",

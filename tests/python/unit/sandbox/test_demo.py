@@ -1,83 +1,19 @@
-"""The demo's programs end with it, and a failing one is shown with its last words."""
+"""What the demo sends, starts, stops and tells."""
 
 from __future__ import annotations
 
 import json
-import os
-import signal
-import sys
-import threading
-import time
 from collections import Counter
 from pathlib import Path
 
-import psutil
 import pytest
 
 from sandbox import demo, parts, stack
+from sandbox.accounts import Account
 from sandbox.demo import Demo, DemoFailed
+from sandbox.locks import claimed
 from sandbox.settings import Home
-
-
-def test_a_failing_program_is_told_with_its_exit_log_and_last_lines(
-    tmp_path: Path,
-) -> None:
-    run = Demo(Home(tmp_path), 1, keep=False)
-    code = "import sys; print('working'); print('broke here', file=sys.stderr); sys.exit(3)"
-
-    with pytest.raises(DemoFailed) as caught:
-        run._program("ingest", "python", "-c", code)
-
-    log = tmp_path / "logs" / "demo-ingest.log"
-    assert f"exited with 3: see {log}" in str(caught.value)
-    assert "| broke here" in str(caught.value)
-    assert set(log.read_text().splitlines()) == {"working", "broke here"}
-
-
-def test_programs_see_this_sandbox_and_no_other_dbt_settings(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("DBT_PROFILES_DIR", "/another/project")
-    monkeypatch.setenv("SANDBOX_HOME", "/another/home")
-    code = "import json, os; print(json.dumps(dict(os.environ)))"
-
-    printed = Demo(Home(tmp_path), 1, keep=False)._program("x", "python", "-c", code)
-
-    (seen,) = demo._json_lines(printed)
-
-    assert seen["SANDBOX_HOME"] == str(tmp_path)
-    assert not [name for name in seen if name.startswith("DBT_")]
-
-
-def test_ctrl_c_ends_the_program_and_what_it_started(tmp_path: Path) -> None:
-    pids = tmp_path / "pids"
-    child = "import time; time.sleep(60)"
-    code = (
-        "import os, subprocess, sys, time;"
-        f"c = subprocess.Popen([sys.executable, '-c', {child!r}]);"
-        f"open({str(pids) + '.new'!r}, 'w').write(f'{{os.getpid()}} {{c.pid}}');"
-        f"os.rename({str(pids) + '.new'!r}, {str(pids)!r}); time.sleep(60)"
-    )
-
-    def interrupt() -> None:
-        while not pids.exists():
-            time.sleep(0.02)
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
-
-    threading.Thread(target=interrupt, daemon=True).start()
-    with pytest.raises(KeyboardInterrupt), (tmp_path / "log").open("w") as log:
-        demo._run([sys.executable, "-c", code], dict(os.environ), log)
-
-    deadline = time.monotonic() + 10
-    while any(_runs(int(pid)) for pid in pids.read_text().split()):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
-def _runs(pid: int) -> bool:
-    return (
-        psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    )
+from spark_ingest.errors import ConfigurationError
 
 
 @pytest.mark.parametrize(("keep", "stopped"), [(False, [["kafka"]]), (True, [])])
@@ -94,15 +30,52 @@ def test_only_what_it_started_is_stopped_and_kept_when_asked(
     for check in ("check_java", "check_spark_home"):
         monkeypatch.setattr(demo, check, lambda: None)
 
-    def fails(_home: Home) -> dict[int, int]:
+    def fails(_home: Home, _topic: str) -> dict[int, int]:
         raise DemoFailed("the broker went away")
 
-    monkeypatch.setattr(demo, "_end_offsets", fails)
+    monkeypatch.setattr(demo, "end_offsets", fails)
 
     with pytest.raises(DemoFailed, match="step 3, events: the broker went away"):
         Demo(Home(tmp_path), 1, keep=keep).run()
 
     assert downs == stopped
+
+
+def test_every_event_is_sent_and_each_source_gets_as_many() -> None:
+    assert demo.shared_out(100_000) == {"pagila": 50_000, "smoothies": 50_000}
+    assert demo.shared_out(5) == {"pagila": 3, "smoothies": 2}
+
+
+def test_what_is_missing_in_one_stream_is_in_its_line_and_in_that_of_all(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    demo._tell_accounts(
+        {
+            "pagila.sales": Account(3_000, 2_980, 20, 0, 0),
+            "smoothies.products": Account(27, 26, 0, 1, 0),
+        }
+    )
+
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert lines == [
+        ["stream", "produced", "bronze", "quarantine", "missing", "doubled"],
+        ["pagila.sales", "3,000", "2,980", "20", "0", "0"],
+        ["smoothies.products", "27", "26", "0", "1", "0"],
+        ["all", "3,027", "3,006", "20", "1", "0"],
+    ]
+
+
+def test_a_lake_at_work_is_refused_with_who_works_there(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+
+    with (
+        claimed(home.lake_lock, "`sandbox live`"),
+        pytest.raises(ConfigurationError, match=r"`sandbox live` \(pid \d+\)"),
+    ):
+        Demo(home, 2, keep=False).run()
+
+    with claimed(home.lake_lock, "`sandbox demo`"):
+        pass
 
 
 def test_dbt_results_are_counted_by_kind_and_bad_ones_named(tmp_path: Path) -> None:

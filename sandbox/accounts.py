@@ -1,0 +1,107 @@
+"""What the broker took against what the tables hold, stream by stream."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
+
+from sandbox.streams import STREAMS, Stream
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SCHEMA = "bronze"
+
+Ends = Mapping[str, Mapping[int, int]]
+"""By stream name and partition, the offset before which every record must be found."""
+
+
+@dataclass(frozen=True)
+class Account:
+    """Records of one stream, counted by their positions in Kafka.
+
+    Attributes:
+        produced: How many the broker took.
+        bronze: Rows in the stream's bronze table.
+        quarantine: Rows in quarantine.
+        missing: Positions that are in neither.
+        doubled: Rows beyond one for each position.
+    """
+
+    produced: int
+    bronze: int
+    quarantine: int
+    missing: int
+    doubled: int
+
+    @property
+    def holds(self) -> bool:
+        """Whether each record is there, and once."""
+        return not (self.missing or self.doubled)
+
+
+def accounts(
+    spark: SparkSession, ends: Ends, schema: str = SCHEMA
+) -> dict[str, Account]:
+    """Compare the positions that the broker gave with those that the tables hold.
+
+    Args:
+        spark: A session on the lake.
+        ends: What must be found; what came later is not counted.
+        schema: Where the bronze tables and quarantine are.
+
+    Returns:
+        An account for each stream of ``ends``, in that order.
+    """
+    places = " union all ".join(
+        _positions(STREAMS[name], of, table, place)
+        for name, of in ends.items()
+        for place, table in (
+            ("bronze", f"{schema}.{name.replace('.', '__')}"),
+            ("quarantine", f"{schema}.quarantine"),
+        )
+    )
+    found = {
+        row[0]: [int(number) for number in row[1:]]
+        for row in spark.sql(
+            "select stream, count_if(place = 'bronze'), count_if(place = 'quarantine'),"
+            f" count(distinct topic_id, partition, position) from ({places})"
+            " group by stream"
+        ).collect()
+    }
+    counted = {}
+    for name, of in ends.items():
+        bronze, quarantine, distinct = found.get(name, [0, 0, 0])
+        produced = sum(of.values())
+        counted[name] = Account(
+            produced=produced,
+            bronze=bronze,
+            quarantine=quarantine,
+            missing=produced - distinct,
+            doubled=bronze + quarantine - distinct,
+        )
+    return counted
+
+
+def total(counted: Mapping[str, Account]) -> Account:
+    """The sum of accounts."""
+    return Account(
+        **{
+            field.name: sum(getattr(one, field.name) for one in counted.values())
+            for field in fields(Account)
+        }
+    )
+
+
+def _positions(stream: Stream, ends: Mapping[int, int], table: str, place: str) -> str:
+    before_their_ends = " or ".join(
+        f"(_kafka_partition = {partition} and _kafka_offset < {end})"
+        for partition, end in ends.items()
+    )
+    return (
+        f"select '{stream.name}' as stream, '{place}' as place,"
+        " _kafka_topic_id as topic_id, _kafka_partition as partition,"
+        f" _kafka_offset as position from {table}"
+        f" where _kafka_topic = '{stream.topic}' and ({before_their_ends})"
+    )

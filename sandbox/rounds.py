@@ -1,0 +1,301 @@
+"""dbt increments round after round, in one process that keeps its Spark and its manifest.
+
+`sandbox live` runs it as a program of its own. It prints one line of JSON when the marts
+are there and one for each round, and ends after the round at work when it gets SIGTERM.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from sandbox.history import READY, ROUND
+from sandbox.query import open_lake
+from sandbox.settings import Home, load_home
+from spark_ingest.errors import MillraceError
+from spark_ingest.session import JAVA_ERRORS, Jvm, java_reason, silence_statement_log
+
+if TYPE_CHECKING:
+    from dbt.contracts.graph.manifest import Manifest
+    from pyspark.sql import SparkSession
+
+# The facts whose age is told, and their event time.
+NEWEST = {
+    "marts.fct_rental_sales": "paid_at",
+    "marts.fct_purchases_enriched": "purchased_at",
+}
+# All that increments are built from, and nothing that is built anew from all its rows.
+INCREMENTS = "+config.materialized:incremental,path:models/marts"
+_VIEWS = "config.materialized:view"
+_POLL_SECONDS = 0.25
+# Readers of a mart may hold an older version of it for so long.
+_KEEP_SECONDS = 600
+_KEEP_SNAPSHOTS = 5
+# A process that runs for hours must not remember each of its queries; and the code that is
+# generated for one round serves the next.
+_SPARK = {
+    "spark.ui.retainedJobs": "50",
+    "spark.ui.retainedStages": "50",
+    "spark.sql.ui.retainedExecutions": "20",
+    "spark.sql.codegen.cache.maxEntries": "2000",
+}
+
+
+class RoundFailed(MillraceError):
+    """A run of dbt did not end well."""
+
+
+@dataclass
+class Rounds:
+    """The work: everything once, then what is new, again and again.
+
+    Attributes:
+        home: The sandbox.
+        stopping: Set by :meth:`stop`.
+        manifest: The project as dbt parsed it at the start.
+        spark: The session that dbt uses as well.
+    """
+
+    home: Home
+    stopping: threading.Event = field(default_factory=threading.Event)
+    manifest: Manifest = field(init=False)
+    spark: SparkSession = field(init=False)
+    _may_break_off: bool = False
+
+    def stop(self, _signal: int, _frame: FrameType | None) -> None:
+        """For a signal: the round at work is the last.
+
+        A build, which may take minutes, is broken off: dbt finishes the models at work.
+        """
+        self.stopping.set()
+        if self._may_break_off:
+            raise KeyboardInterrupt
+
+    def run(self) -> None:
+        """Go on until told to stop.
+
+        Raises:
+            MillraceError: dbt failed; the message is its first complaint.
+        """
+        self.manifest = self._dbt("parse")
+        self.spark = open_lake(self.home, "sandbox live", _SPARK)
+        silence_statement_log()
+        if not self._wait_for_bronze():
+            return
+        seen = self._newest_commits()
+        if not self._make_ready():
+            seen = {}
+        if self.stopping.is_set():
+            return
+        number = 0
+        newest = self._newest_events()
+        rows = self._row_counts()
+        while not self.stopping.is_set():
+            before, seen = seen, self._newest_commits()
+            changed = [name for name in seen if seen[name] != before.get(name)]
+            if not changed:
+                self.stopping.wait(_POLL_SECONDS)
+                continue
+            number += 1
+            begun = time.monotonic()
+            self._dbt(
+                "run", "--select", *(f"source:{s}+,{INCREMENTS}" for s in changed)
+            )
+            seconds = time.monotonic() - begun
+            now = datetime.now(UTC)
+            old, newest = newest, self._newest_events()
+            counted, rows = rows, self._row_counts()
+            _print_message(
+                ROUND,
+                number=number,
+                seconds=round(seconds, 2),
+                rows=sum(rows.values()) - sum(counted.values()),
+                ages=_ages(newest, now),
+                ages_before=_ages(old, now),
+            )
+            self._forget_old_versions(number)
+
+    def _make_ready(self) -> bool:
+        """Build and test all when something is missing, else make the views anew.
+
+        Returns:
+            Whether all was built.
+        """
+        begun = time.monotonic()
+        missing = self._missing_relations()
+        arguments = ("build",) if missing else ("run", "--select", _VIEWS)
+        with suppress(KeyboardInterrupt):
+            self._may_break_off = True
+            self._dbt(*arguments)
+        self._may_break_off = False
+        if self.stopping.is_set():
+            return False
+        _print_message(
+            READY, built=bool(missing), seconds=round(time.monotonic() - begun, 1)
+        )
+        return bool(missing)
+
+    def _dbt(self, *arguments: str) -> Any:
+        """Run dbt in this process; what it returns.
+
+        Raises:
+            RoundFailed: It failed.
+        """
+        from dbt.cli.main import dbtRunner
+
+        manifest = getattr(self, "manifest", None)
+        done = dbtRunner(manifest=manifest).invoke(
+            [
+                "--quiet",
+                *("--log-path", str(self.home.logs / "live-dbt")),
+                *("--log-level-file", "info"),
+                "--cache-selected-only",
+                "--no-write-json",
+                *arguments,
+                # Not the checkout's: other commands of dbt may be at work there.
+                *("--target-path", str(self.home.path / "live-target")),
+            ]
+        )
+        if not done.success:
+            if self.stopping.is_set() and self._may_break_off:
+                return None
+            raise RoundFailed(f"`dbt {' '.join(arguments)}` failed: {_complaint(done)}")
+        return done.result
+
+    def _streams(self) -> dict[str, str]:
+        """The bronze table of each source table that is a stream, by its dbt name."""
+        return {
+            f"{source.source_name}.{source.name}": f"{source.schema}.{source.identifier}"
+            for source in self.manifest.sources.values()
+            if "ingest" in source.config.meta
+        }
+
+    def _wait_for_bronze(self) -> bool:
+        """Wait until ingest has made its tables; false when told to stop before."""
+        needed = {
+            f"{source.schema}.{source.identifier}"
+            for source in self.manifest.sources.values()
+        }
+        while missing := [t for t in needed if not self.spark.catalog.tableExists(t)]:
+            if self.stopping.wait(_POLL_SECONDS):
+                return False
+            needed = set(missing)
+        return True
+
+    def _missing_relations(self) -> list[str]:
+        """Tables and views of the project that the lake does not have."""
+        relations = [
+            f"{node.schema}.{node.alias}"
+            for node in self.manifest.nodes.values()
+            if node.resource_type in ("model", "seed")
+            and node.config.materialized != "ephemeral"
+        ]
+        return [name for name in relations if not self.spark.catalog.tableExists(name)]
+
+    def _newest_commits(self) -> dict[str, int]:
+        """The number of the newest snapshot of each stream's bronze table."""
+        jvm = Jvm(self.spark)
+        commits = {}
+        for name, table in self._streams().items():
+            snapshot = jvm.iceberg_table(table).currentSnapshot()
+            commits[name] = 0 if snapshot is None else snapshot.snapshotId()
+        return commits
+
+    def _increments(self) -> list[str]:
+        """The marts that are built by increments."""
+        return [
+            f"{node.schema}.{node.alias}"
+            for node in self.manifest.nodes.values()
+            if node.config.materialized == "incremental"
+        ]
+
+    def _row_counts(self) -> dict[str, int]:
+        """Rows of each incremental mart, from its metadata."""
+        jvm = Jvm(self.spark)
+        return {
+            table: int(
+                jvm.iceberg_table(table).currentSnapshot().summary()["total-records"]
+            )
+            for table in self._increments()
+        }
+
+    def _newest_events(self) -> dict[str, datetime | None]:
+        """The newest event time that each fact of ``NEWEST`` holds, in UTC."""
+        found: dict[str, datetime | None] = {}
+        for table, column in NEWEST.items():
+            # Iceberg answers this from the metadata of the files.
+            row = self.spark.sql(
+                f"select unix_micros(newest) from (select max({column}) as newest from {table})"
+            ).first()
+            micros = None if row is None else row[0]
+            found[table] = (
+                None if micros is None else datetime.fromtimestamp(micros / 1e6, UTC)
+            )
+        return found
+
+    def _forget_old_versions(self, number: int) -> None:
+        """Remove what only old versions of one mart hold; each round it is another's turn.
+
+        Each increment writes its days anew: without this the disk fills within hours.
+        """
+        tables = self._increments()
+        table = Jvm(self.spark).iceberg_table(tables[number % len(tables)])
+        before = int((time.time() - _KEEP_SECONDS) * 1000)
+        table.expireSnapshots().expireOlderThan(before).retainLast(
+            _KEEP_SNAPSHOTS
+        ).commit()
+
+
+def _ages(
+    newest: Mapping[str, datetime | None], now: datetime
+) -> dict[str, float | None]:
+    """How long ago the newest event of each fact happened, in seconds."""
+    return {
+        table: None if at is None else round((now - at).total_seconds(), 1)
+        for table, at in newest.items()
+    }
+
+
+def _print_message(event: str, **facts: Any) -> None:
+    print(json.dumps({"event": event, **facts}), flush=True)
+
+
+def _complaint(done: Any) -> str:
+    """What dbt said of the first thing that failed, on one line."""
+    if done.exception is not None:
+        return _one_line(str(done.exception))
+    for result in done.result.results if done.result else ():
+        if result.status not in ("success", "pass", "no-op", "skipped", "warn"):
+            return f"{result.node.name}: {_one_line(result.message or result.status)}"
+    return "it gives no reason"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def main() -> None:
+    """The program; a failure is one line on standard error."""
+    try:
+        rounds = Rounds(load_home())
+        signal.signal(signal.SIGTERM, rounds.stop)
+        rounds.run()
+    except MillraceError as error:
+        print(f"live: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    except (*JAVA_ERRORS, OSError) as error:
+        print(f"live: {java_reason(error)}", file=sys.stderr)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

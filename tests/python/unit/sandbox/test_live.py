@@ -1,0 +1,103 @@
+"""What a live run tells of its rounds, and how it is asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Console
+from typer.testing import CliRunner
+
+from sandbox import cli
+from sandbox.history import History, Round
+from spark_ingest.errors import ConfigurationError
+
+SALES = "marts.fct_rental_sales"
+LINES = "marts.fct_purchases_enriched"
+
+
+def a_round(number: int, **facts: Any) -> Round:
+    message = {
+        "event": "round",
+        "number": number,
+        "seconds": 8.0,
+        "rows": 5_000,
+        "ages": {SALES: 11.0, LINES: 12.5},
+        "ages_before": {SALES: 20.0, LINES: 21.0},
+    }
+    return Round.read({**message, **facts})
+
+
+def test_a_round_is_as_old_as_the_fact_that_is_furthest_behind() -> None:
+    assert (a_round(1).age, a_round(1).age_before) == (12.5, 21.0)
+    assert a_round(1, ages={SALES: None, LINES: 3.0}).age == 3.0
+    assert a_round(1, ages={SALES: None, LINES: None}).age is None
+
+
+def test_a_line_tells_a_round_whole() -> None:
+    history = History([a_round(7)], {"pagila.sales": 1_200, "smoothies.purchases": 34})
+
+    assert history.last_line() == (
+        "round 7: 8.0 s, +5,000 rows in marts, age 12.5 s (fct_rental_sales 11.0 s,"
+        " fct_purchases_enriched 12.5 s), ingest lag 1,234"
+    )
+
+
+def test_what_is_not_known_is_said_to_be_unknown() -> None:
+    history = History([a_round(1, ages={SALES: None})], {"pagila.sales": None})
+
+    assert history.last_line() == (
+        "round 1: 8.0 s, +5,000 rows in marts, age unknown (fct_rental_sales unknown),"
+        " ingest lag unknown"
+    )
+
+
+def test_the_summary_has_the_middle_and_the_most_and_not_the_first_backlog() -> None:
+    rounds = [
+        a_round(1, seconds=20.0, ages_before={SALES: 900.0}),
+        a_round(2, seconds=9.0, ages={SALES: 14.0}, ages_before={SALES: 25.0}),
+        a_round(3, seconds=7.0, ages={SALES: 11.5}),
+    ]
+
+    assert History(rounds).summary() == (
+        "3 rounds: round 9.0 s in the middle, 20.0 s at most; age after a round 12.5 s in"
+        " the middle, 14.0 s at most; never older than 25.0 s"
+    )
+    assert History(rounds[2:]).summary().startswith("1 round: ")
+    assert History().summary() == "ended before the first round"
+
+
+def test_the_table_shows_the_last_round_and_all_ages() -> None:
+    console = Console(width=100)
+    history = History([a_round(1), a_round(2, ages={SALES: 4.0})], {"pagila.sales": 9})
+
+    with console.capture() as shown:
+        console.print(history.table("live for 30 s"))
+
+    told = " ".join(shown.get().split())
+    for part in (
+        "live for 30 s",
+        "8.0 s",
+        "5,000",
+        "4.0 s old",
+        "8.2 / 12.5 s",
+        "9 records",
+    ):
+        assert part in told
+
+
+def test_a_rate_that_is_none_is_told() -> None:
+    done = CliRunner().invoke(cli.app, ["live", "--rate", "fast"])
+
+    assert isinstance(done.exception, ConfigurationError)
+    assert str(done.exception).startswith("--rate 'fast' is no number of records")
+
+
+def test_minutes_do_not_go_backwards() -> None:
+    assert CliRunner().invoke(cli.app, ["live", "--minutes", "-1"]).exit_code == 2
+
+
+def test_the_help_teaches_how_to_end_it() -> None:
+    shown = CliRunner().invoke(cli.app, ["live", "--help"]).output
+
+    assert "Ctrl-C" in shown
+    assert "--minutes" in shown
