@@ -45,19 +45,25 @@ seen as (
 
 ),
 
+-- A clock that says anything before 1900 or after 2199 is wrong.
 years as (
 
     select
-        cast(date_trunc('year', min(first_at)) as timestamp) as first_at,
-        cast(extract(year from max(last_at)) as integer) as last_year
+        cast(
+            date_trunc(
+                'year',
+                greatest(min(first_at), cast('1900-01-01 00:00:00' as timestamp))
+            ) as timestamp
+        ) as first_at,
+        least(cast(extract(year from max(last_at)) as integer), 2199) as last_year
     from seen
 
 ),
 
--- Enough for four centuries; days after the last year go again.
+-- Enough for all of these years; days after the last go again.
 steps as (
 
-    {{ whole_numbers(146100) }}
+    {{ whole_numbers(109600) }}
 
 ),
 
