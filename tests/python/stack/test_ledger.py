@@ -1,0 +1,192 @@
+"""The ledger that dbt keeps and `spark-ingest verify` say the same, of good tables and bad.
+
+dbt runs on a copy of the project in which a stream of the test is declared, as any stream
+is: by a block of YAML, and nothing in the models.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.python.project_copy import copy_project
+from tests.python.stack.conftest import ORDER, Feed, orders, proofs
+
+# Of a partition: first and end offset, rows, quarantined, empty, missing, doubled.
+Books = dict[tuple[str, int], tuple[int, ...]]
+
+SOURCE = """
+sources:
+  - name: test
+    description: Orders of a test.
+    schema: bronze
+    loader: spark-ingest
+    tables:
+      - name: {name}
+        identifier: {identifier}
+        description: One row per order.
+        config:
+          meta:
+            ingest:
+              topic: {topic}
+"""
+LEDGER = """
+select bronze_table, kafka_partition, coalesce(first_offset, 0), coalesce(last_offset + 1, 0),
+    bronze_row_count, quarantined_count, empty_count, gap_count, duplicate_count,
+    uncommitted_count
+from lake.marts.rpt_ingest_ledger
+"""
+
+
+@dataclass
+class Keeper:
+    """A project in which the feed's stream is declared, and its lake."""
+
+    feed: Feed
+    project: Path
+    streams: dict[str, str]
+
+    def dbt(
+        self, command: str, *select: str, check: bool = True
+    ) -> subprocess.CompletedProcess[str]:
+        """Run dbt on models and on the tests that are ours alone, not each `not_null`."""
+        target = self.project / "target"
+        return self.feed.stack.run(
+            "dbt", "--warn-error", "--no-use-colors", "--log-path", str(target / "logs"),
+            command, "--project-dir", str(self.project),
+            "--profiles-dir", str(self.project / "profiles"), "--target-path", str(target),
+            "--exclude-resource-type", "unit_test", "--exclude", "test_type:generic",
+            "--select", *select, check=check,
+        )  # fmt: skip
+
+    def ledger(self) -> Books:
+        """What the mart says; each row of bronze belongs to a commit."""
+        rows = self.feed.services.spark.sql(LEDGER).collect()
+        assert {row[-1] for row in rows} == {0}
+        return {
+            (self.streams[row[0]], row[1]): tuple(row[2:-1])
+            for row in rows
+            if row[0] in self.streams
+        }
+
+    def gaps(self) -> list[tuple[int, int, bool]]:
+        """First and last offset of each gap of the feed, and whether it is explained."""
+        rows = self.feed.services.spark.table("lake.marts.rpt_ingest_gaps")
+        mine = rows.where(rows["bronze_table"] == self.feed.stream.table)
+        columns = ("first_offset", "last_offset", "is_explained")
+        return sorted(tuple(row) for row in mine.select(*columns).collect())
+
+    def verified(self) -> Books:
+        """What `spark-ingest verify` prints of the good tables."""
+        manifest = str(self.project / "target" / "manifest.json")
+        done = self.feed.stack.run(
+            "spark-ingest", "--manifest", manifest, "verify", *self.streams.values()
+        )
+        books: Books = {}
+        for line in done.stdout.splitlines():
+            if line.startswith("│"):
+                name, *cells = (cell.strip() for cell in line.strip("│").split("│"))
+                partition, *counts = (int(cell.replace(",", "")) for cell in cells)
+                # The last is the lag, which the tables know nothing of.
+                books[name, partition] = tuple(counts[:-1])
+        return books
+
+
+@pytest.fixture
+def keeper(feed: Feed, tmp_path: Path) -> Keeper:
+    """A copy of the project with the feed as one more stream."""
+    project = copy_project(tmp_path / "project")
+    folder = project / "models" / "staging" / "test"
+    folder.mkdir()
+    table = feed.stream.table.partition(".")[2]
+    block = SOURCE.format(
+        name=feed.stream.name.partition(".")[2], identifier=table, topic=feed.topic
+    )
+    (folder / "_test__sources.yml").write_text(block)
+    streams = {
+        "bronze.pagila__sales": "pagila.sales",
+        feed.stream.table: feed.stream.name,
+    }
+    return Keeper(feed, project, streams)
+
+
+def send_in_transactions(feed: Feed, values: list[bytes]) -> None:
+    """Send three transactions of the same values to partition 0; the second is aborted."""
+    producer = feed.producer(**{"transactional.id": feed.topic})
+    producer.init_transactions(30)
+    ends: list[Callable[[float], None]] = [
+        producer.commit_transaction,
+        producer.abort_transaction,
+        producer.commit_transaction,
+    ]
+    for end in ends:
+        producer.begin_transaction()
+        for value in values:
+            producer.produce(feed.topic, value, b"k", 0)
+        producer.flush(30)
+        end(30)
+
+
+def test_the_ledger_says_what_verify_says(keeper: Keeper) -> None:
+    feed = keeper.feed
+    produced = feed.stack.run(
+        "sandbox", "produce", "pagila", "--count", "200", "--late", "0.1", "--bad", "0.1",
+    )  # fmt: skip
+    assert "bad" in produced.stdout + produced.stderr
+    feed.stack.run("spark-ingest", "run", "pagila", "--once")
+    number = feed.register(ORDER)
+    # Offsets 0 to 2 and 8 to 10; 3, 7 and 11 are markers, 4 to 6 were aborted.
+    send_in_transactions(feed, orders(number, 0, 3))
+    feed.send(*orders(number, 10, 4), b"junk", partition=1)
+    feed.ingest()
+
+    keeper.dbt("build", "+rpt_ingest_ledger")
+
+    books = keeper.ledger()
+    assert books == keeper.verified()
+    pagila = [counts for (name, _), counts in books.items() if name == "pagila.sales"]
+    assert sum(counts[2] for counts in pagila) >= 180
+    assert sum(counts[3] for counts in pagila) >= 20
+    (first, end, rows, *others) = books[feed.stream.name, 0]
+    assert (first, rows, others) == (0, 6, [0, end - 6, 0, 0])
+    assert books[feed.stream.name, 1] == (0, 5, 4, 1, 0, 0, 0)
+
+    spark = feed.services.spark
+    spark.sql(
+        f"delete from {feed.table} where _kafka_partition = 0 and _kafka_offset = 1"
+    )
+    spark.sql(
+        f"insert into {feed.table} select * from {feed.table} "
+        "where _kafka_partition = 1 and _kafka_offset = 2"
+    )
+    proved = {
+        (proof.stream, proof.partition): (
+            proof.first, proof.end, proof.bronze, proof.quarantined, proof.empty,
+            sum(end - first for first, end in proof.missing), proof.doubled,
+        )
+        for proof in proofs(feed)
+    }  # fmt: skip
+    # Ingest goes on between the models of one build: the log was read before.
+    feed.send(*orders(number, 20, 3), b"more junk", partition=1)
+    feed.ingest()
+    broken = keeper.dbt("build", "rpt_ingest_gaps", "rpt_ingest_ledger", check=False)
+
+    assert broken.returncode == 1
+    results = json.loads((keeper.project / "target" / "run_results.json").read_text())
+    failed = {
+        result["unique_id"].split(".")[2]
+        for result in results["results"]
+        if result["status"] == "fail"
+    }
+    assert failed == {"assert_no_record_is_lost", "assert_no_record_is_doubled"}
+    books = keeper.ledger()
+    assert books[feed.stream.name, 0] == (0, end, 5, 0, end - 6, 1, 0)
+    assert books[feed.stream.name, 1] == (0, 5, 5, 1, 0, 0, 1)
+    assert proved.items() <= books.items()
+    # The log knows that one of these was a record, and the broker which.
+    assert keeper.gaps()[0] == (1, 1, False)
