@@ -92,6 +92,16 @@ ranked as (
 
 ),
 
+latest as (
+
+    select
+        *,
+        partition_count > 1 or was_moved_before = 1 as has_moved
+    from ranked
+    where recency = 1
+
+),
+
 final as (
 
     select
@@ -109,7 +119,7 @@ final as (
         sale_amount,
 
         -- flags
-        partition_count > 1 or was_moved_before = 1 as has_moved,
+        has_moved,
 
         -- times
         paid_at,
@@ -121,8 +131,7 @@ final as (
         _kafka_timestamp,
         _ingested_at,
         _commit_id
-    from ranked
-    where recency = 1
+    from latest
 
 )
 
