@@ -1,0 +1,224 @@
+"""What one increment of the facts costs, on histories of different lengths.
+
+::
+
+    python -m bench.increments                   # 0.1, 1, 5 and 10 million rows
+    python -m bench.increments --quick           # does it work? Says nothing of cost
+    python -m bench.increments --write-docs      # and put the results into the docs
+"""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated
+
+import psutil
+import typer
+
+from bench import records
+from bench.lake import Lake, Size
+from bench.measured import History, Machine, Results, is_flat, read_results
+from bench.page import RESULTS, table, write_page
+from sandbox import parts
+from sandbox.settings import PROJECT
+from sandbox.ui import err, say, tell
+from spark_ingest.errors import ConfigurationError, MillraceError
+from spark_ingest.preflight import check_disk, check_spark, java_program
+
+SIZES = "100000,1000000,5000000,10000000"
+QUICK_SIZES = "20000,100000"
+WARM_UPS = 2
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+class NotFlat(MillraceError):
+    """An increment costs more on a longer history."""
+
+
+@app.command()
+def increments(
+    sizes: Annotated[
+        str,
+        typer.Option(help="Rows of the histories: whole thousands, commas between."),
+    ] = SIZES,
+    rows: Annotated[int, typer.Option(help="New rows of one increment.")] = 10_000,
+    rounds: Annotated[int, typer.Option(min=1, help="Increments of each history.")] = 5,
+    folder: Annotated[
+        Path, typer.Option(help="Where the lakes are made, and removed afterwards.")
+    ] = PROJECT / "target" / "bench",
+    results: Annotated[Path, typer.Option(help="The file of the results.")] = RESULTS,
+    quick: Annotated[
+        bool,
+        typer.Option("--quick", help="Small and once: shows that it works, no more."),
+    ] = False,
+    write_docs: Annotated[
+        bool,
+        typer.Option(
+            "--write-docs", help="Put table and plot of the results into docs."
+        ),
+    ] = False,
+    only_docs: Annotated[
+        bool,
+        typer.Option("--only-docs", help="Measure nothing; write docs from the file."),
+    ] = False,
+) -> None:
+    """Measure what one increment of all facts costs on histories of different lengths.
+
+    Each history has a lake and a JVM of its own, with the project's Spark settings. The
+    histories take turns, so that a machine that is slow for a while is slow for all.
+
+    Exit codes: 0 flat, 1 an increment costs more on a longer history, 2 wrong use.
+    """
+    if only_docs:
+        write_page(read_results(results))
+        return
+    if quick:
+        sizes, rows, rounds = QUICK_SIZES, 1000, 1
+        results = folder / "quick.json"
+    measured = measure(_sizes(sizes, rows), rounds, folder)
+    results.parent.mkdir(parents=True, exist_ok=True)
+    results.write_text(measured.model_dump_json(indent=1) + "\n")
+    for line in table(measured):
+        tell(line)
+    say(f"all numbers: {results}")
+    if write_docs:
+        write_page(measured)
+    if not quick and not is_flat(measured):
+        raise NotFlat(f"an increment costs more on a longer history: see {results}")
+
+
+def measure(sizes: list[Size], rounds: int, folder: Path) -> Results:
+    """Fill and build all lakes, then let them take turns.
+
+    Args:
+        sizes: From the smallest.
+        rounds: Increments of each that count.
+        folder: For the lakes.
+    """
+    check_spark()
+    parts.fetch(["spark"])
+    folder.mkdir(parents=True, exist_ok=True)
+    check_disk(folder)
+    begun = time.monotonic()
+    with ExitStack() as stack:
+        lakes = [stack.enter_context(_lake(folder, size)) for size in sizes]
+        histories = [_history(lake) for lake in lakes]
+        for number in range(1, WARM_UPS + rounds + 1):
+            # Another one first each time.
+            turns = list(zip(lakes, histories, strict=True))
+            for lake, history in (
+                turns[number % len(turns) :] + turns[: number % len(turns)]
+            ):
+                increment = lake.grow()
+                is_warm = number > WARM_UPS
+                if is_warm:
+                    history.increments.append(increment)
+                say(
+                    f"{lake.size.history:>12,} rows  increment {number}"
+                    f"{'' if is_warm else ' (warm-up)'}: {increment.seconds:.1f} s,"
+                    f" load {increment.load:.1f}"
+                )
+        for lake in lakes:
+            lake.check()
+    return Results(
+        measured_on=datetime.now(UTC).date().isoformat(),
+        minutes=round((time.monotonic() - begun) / 60, 1),
+        machine=_machine(),
+        increment_rows=sizes[0].increment,
+        day_rows=records.DAY_ROWS,
+        warm_ups=WARM_UPS,
+        histories=histories,
+    )
+
+
+@contextmanager
+def _lake(folder: Path, size: Size) -> Iterator[Lake]:
+    lake = Lake(folder / f"increments-{size.history}", size)
+    try:
+        yield lake
+    finally:
+        lake.close()
+
+
+def _history(lake: Lake) -> History:
+    fill_seconds = lake.fill()
+    say(f"{lake.size.history:>12,} rows  in bronze: {fill_seconds:.1f} s")
+    build = lake.build()
+    say(f"{lake.size.history:>12,} rows  facts built: {build.seconds:.1f} s")
+    return History(
+        rows=lake.size.history, fill_seconds=fill_seconds, build=build, increments=[]
+    )
+
+
+def _sizes(text: str, rows: int) -> list[Size]:
+    try:
+        sizes = sorted({int(size) for size in text.split(",")})
+    except ValueError as error:
+        raise ConfigurationError(
+            f"--sizes {text}: write whole numbers, like {SIZES}"
+        ) from error
+    if rows <= 0 or any(count % 1000 for count in (rows, *sizes)):
+        raise ConfigurationError("--sizes and --rows must be whole thousands of rows")
+    # What an increment sends again must be there, on the last day.
+    if sizes[0] < 2 * rows or rows > records.DAY_ROWS // 10:
+        raise ConfigurationError(
+            f"--rows {rows}: at most half of the shortest history, and"
+            f" {records.DAY_ROWS // 10}"
+        )
+    return [Size(history=size, increment=rows) for size in sizes]
+
+
+def _machine() -> Machine:
+    said = subprocess.run(
+        [str(java_program()), "-version"], capture_output=True, text=True, check=True
+    ).stderr
+    return Machine(
+        processor=_processor(),
+        cores=psutil.cpu_count() or 1,
+        memory_gib=round(psutil.virtual_memory().total / 2**30, 1),
+        system=f"{platform.system()} {platform.release()}",
+        versions={
+            "Python": platform.python_version(),
+            "Java": said.partition('"')[2].partition('"')[0],
+            "Spark": version("pyspark"),
+            "Iceberg": _iceberg_version(),
+            "dbt": version("dbt-core"),
+        },
+    )
+
+
+def _processor() -> str:
+    listed = Path("/proc/cpuinfo")
+    if listed.exists():
+        for line in listed.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def _iceberg_version() -> str:
+    (jar,) = parts.component_folder("spark").glob("iceberg-spark-runtime-*.jar")
+    return jar.stem.rpartition("-")[2]
+
+
+def main() -> None:
+    """Run the command; an error that a person can mend is one line."""
+    try:
+        app()
+    except MillraceError as error:
+        err.print("[bold red]error:[/] ", end="")
+        say(str(error))
+        sys.exit(error.exit_code)
+
+
+if __name__ == "__main__":
+    main()
