@@ -15,7 +15,7 @@ from sandbox import spark_conf
 from sandbox.settings import PROJECT, Home
 
 PROGRAM = Path(__file__).with_name("lake_program.py")
-SECONDS = 590
+SECONDS = 1100
 
 
 def do_steps(

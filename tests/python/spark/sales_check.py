@@ -22,7 +22,7 @@ from sandbox.settings import PROJECT, Home
 from tests.python.spark.sales_trial import CLOCKS, MARTS
 
 TRIAL = Path(__file__).with_name("sales_trial.py")
-TRIAL_SECONDS = 560
+TRIAL_SECONDS = 1100
 
 
 @dataclass(frozen=True)

@@ -169,7 +169,7 @@ def dbt(
         ),
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
         check=False,
     )
 

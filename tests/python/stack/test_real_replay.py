@@ -104,7 +104,7 @@ def test_replayed_sales_have_the_totals_and_windows_that_duckdb_finds(
             cwd=PROJECT,
             env={**own.env, "PYTHONPATH": str(PROJECT)},
             check=True,
-            timeout=300,
+            timeout=600,
         )
         built, expected = trial.marts(clock), trial.expected(clock)
         for mart, columns in MARTS.items():
