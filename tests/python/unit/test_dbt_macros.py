@@ -83,7 +83,9 @@ class Macros:
             environment.globals[name] = partial(self._call, name)
         # One by one, as dbt does: a macro must find its neighbours in the context, or
         # what they return would end it too.
-        for text in re.findall(r"{%-? macro .*?endmacro -?%}", "".join(files), re.DOTALL):
+        for text in re.findall(
+            r"{%-? macro .*?endmacro -?%}", "".join(files), re.DOTALL
+        ):
             for name, macro in vars(environment.from_string(text).module).items():
                 if isinstance(macro, jinja2.runtime.Macro):
                     self._macros[name] = macro
