@@ -35,7 +35,8 @@ from spark_ingest.preflight import check_disk, check_spark, java_program
 
 SIZES = "100000,1000000,5000000,10000000"
 QUICK_SIZES = "20000,100000"
-WARM_UPS = 2
+# A JVM that has just started is slow, and one that has built much is not.
+WARM_UPS = 3
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 

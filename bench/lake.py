@@ -23,7 +23,12 @@ from pyspark.sql.types import DataType, StructType
 
 from bench import records
 from bench.measured import Build, Increment, ModelTime
-from bench.table_use import Queries, commit_log_settings, use_by_table
+from bench.table_use import (
+    Queries,
+    bytes_read,
+    commit_log_settings,
+    use_by_table,
+)
 from sandbox import spark_conf
 from sandbox.settings import PROJECT, Home
 from sandbox.streams.smoothies.catalogue import catalogue
@@ -201,10 +206,10 @@ def _grow(home: Home, size: Size, first: int, number: int) -> Increment:
     commits = -(-size.history // COMMIT_ROWS)
     _commit_sales(spark, size, first, first + size.increment, commits + number)
     queries, reports = Queries(spark), _reports(home)
-    last, bytes_before = queries.last(), queries.bytes_read()
-    reports_before, load = reports.stat().st_size, os.getloadavg()[0]
+    last, reports_before = queries.last(), reports.stat().st_size
+    load, bytes_before = os.getloadavg()[0], bytes_read(spark)
     run = _dbt(home, ["run", "--select", *BUILT])
-    bytes_read = queries.bytes_read() - bytes_before
+    bytes_after = bytes_read(spark)
     with reports.open() as file:
         file.seek(reports_before)
         tables = use_by_table(queries.scans_after(last), file)
@@ -214,7 +219,11 @@ def _grow(home: Home, size: Size, first: int, number: int) -> Increment:
         seconds=run.seconds,
         models_seconds=run.models_seconds,
         models=run.models,
-        bytes_read=bytes_read,
+        bytes_read=(
+            None
+            if bytes_before is None or bytes_after is None
+            else bytes_after - bytes_before
+        ),
         tables=tables,
     )
 

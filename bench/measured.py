@@ -55,7 +55,8 @@ class Increment(_Kept):
         seconds: Of `dbt run`, in a process whose JVM is up.
         models_seconds: From the first model's beginning to the last one's end.
         models: Seconds by model.
-        bytes_read: What Spark's tasks read from files.
+        bytes_read: What the JVM read: data, metadata, shuffled rows; None where the system
+            does not say.
         tables: What was done to each table (``schema.name``).
     """
 
@@ -64,7 +65,7 @@ class Increment(_Kept):
     seconds: float
     models_seconds: float
     models: dict[str, ModelTime]
-    bytes_read: int
+    bytes_read: int | None
     tables: dict[str, TableUse]
 
 

@@ -124,12 +124,6 @@ class Queries:
             for scan in self._scans(query.executionId())
         ]
 
-    def bytes_read(self) -> int:
-        """Bytes that all tasks of this JVM have read from files so far."""
-        self._wait()
-        executors = self._context.statusStore().executorList(False)
-        return sum(int(one.totalInputBytes()) for one in _each(executors))
-
     def _queries(self) -> list[Any]:
         self._wait()
         return list(_each(self._store.executionsList()))
@@ -149,6 +143,19 @@ class Queries:
     def _wait(self) -> None:
         """What was counted arrives a moment later."""
         self._context.listenerBus().waitUntilEmpty()
+
+
+def bytes_read(spark: SparkSession) -> int | None:
+    """Bytes that the session's JVM has read so far: data, metadata, shuffled rows.
+
+    None where the system keeps no account of it.
+    """
+    jvm: Any = spark._jvm
+    account = Path(f"/proc/{jvm.java.lang.ProcessHandle.current().pid()}/io")
+    if not account.exists():
+        return None
+    found = re.search(r"^rchar: (\d+)$", account.read_text(), re.MULTILINE)
+    return int(found[1]) if found else None
 
 
 def _count(metric: Any, value: str) -> dict[str, int]:

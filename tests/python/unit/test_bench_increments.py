@@ -148,7 +148,7 @@ def test_the_table_shows_cost_and_ratio_of_each_history() -> None:
         ["| 1,000,000", "1000", "16.0 (12.0 to 20.0)", "1.10 (1.00 to 1.20)"],
     ]
     # Files opened and their size, what was read of them, what was written.
-    assert lines[2].endswith("| 1 | 3.0 | 1.0 | 0 | 0.0 |")
+    assert lines[2].endswith("| 1 | 3.0 | 0 | 1.0 | 0 | 0.0 |")
 
 
 def test_what_people_wrote_between_the_generated_parts_stays() -> None:
