@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.table import Table
 
+PREPARING = "preparing"
 READY = "ready"
 ROUND = "round"
 
@@ -83,14 +84,20 @@ class History:
         """All rounds, at the end."""
         if not self.rounds:
             return "ended before the first round"
-        parts = [_spread("round", [one.seconds for one in self.rounds])]
-        ages = [one.age for one in self.rounds if one.age is not None]
-        seen = [one.age_before for one in self.rounds[1:] if one.age_before is not None]
+        first, *later = self.rounds
+        told = [
+            f"{_count(len(self.rounds), 'round')}: the first took {first.seconds:.1f} s"
+        ]
+        if later:
+            told.append(_spread("the others", [one.seconds for one in later]))
+        # Until its end the first round works off what was there before.
+        ages = [one.age for one in later if one.age is not None]
+        seen = [one.age_before for one in later[1:] if one.age_before is not None]
         if ages:
-            parts.append(_spread("age after a round", ages))
+            told.append(_spread("age after them", ages))
         if seen:
-            parts.append(f"never older than {max(seen):.1f} s")
-        return f"{_count(len(self.rounds), 'round')}: {'; '.join(parts)}"
+            told.append(f"at most {max(seen):.1f} s before one")
+        return "; ".join(told)
 
     def table(self, title: str) -> Table:
         """The state, for a terminal."""
@@ -106,7 +113,7 @@ class History:
         table.add_row("rows new in marts", f"{last.rows:,}")
         for name, age in last.ages.items():
             table.add_row(f"newest event in {name}", f"{_seconds(age)} old")
-        ages = [one.age for one in self.rounds if one.age is not None]
+        ages = [one.age for one in self.rounds[1:] if one.age is not None]
         if ages:
             table.add_row(
                 "age, median and most", f"{median(ages):.1f} / {max(ages):.1f} s"
@@ -125,7 +132,7 @@ def _seconds(age: float | None) -> str:
 
 
 def _spread(name: str, values: list[float]) -> str:
-    return f"{name} {median(values):.1f} s in the middle, {max(values):.1f} s at most"
+    return f"{name} {median(values):.1f} s (median), {max(values):.1f} s at most"
 
 
 def _count(number: int, noun: str) -> str:

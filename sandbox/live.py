@@ -15,7 +15,7 @@ from rich.live import Live as Screen
 
 from sandbox import stack
 from sandbox.demo import SHARES, next_seed
-from sandbox.history import READY, ROUND, History, Round
+from sandbox.history import PREPARING, READY, ROUND, History, Round
 from sandbox.locks import claimed
 from sandbox.programs import Running, path_of
 from sandbox.settings import Home
@@ -118,10 +118,7 @@ class Live:
                 program.end(max(deadline - time.monotonic(), 1.0))
 
     def _watch(self, programs: list[Running]) -> None:
-        say(
-            f"sending {self.rate:g} events/s, ingesting every {EVERY}; building the marts"
-            " when they are not there (a minute or two)"
-        )
+        say(f"sending {self.rate:g} events/s, ingesting every {EVERY}, starting dbt")
         begun = time.monotonic()
         deadline: float | None = None
         with Screen(console=err, auto_refresh=False, transient=True) as screen:
@@ -145,13 +142,22 @@ class Live:
         history = self._history
         if message["event"] == "batch":
             history.lags[message["stream"]] = message["lag"]
-        elif message["event"] == READY:
-            what = "built and tested" if message["built"] else "there"
+        elif message["event"] == PREPARING:
             say(
-                f"the marts are {what} after {message['seconds']:.0f} s; increments begin"
+                f"building and testing all, because {_some(message['missing'])} missing"
+                if message["missing"]
+                else "all marts are there: making the views anew"
             )
+        elif message["event"] == READY:
+            say(f"ready after {message['seconds']:.0f} s: increments begin")
         elif message["event"] == ROUND:
             history.rounds.append(Round.read(message))
             if not err.is_terminal:
                 tell(history.last_line())
                 out.file.flush()
+
+
+def _some(relations: list[str]) -> str:
+    """The first of them and how many more."""
+    more = len(relations) - 1
+    return relations[0] + (f" and {more} more are" if more else " is")

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from sandbox.history import READY, ROUND
+from sandbox.history import PREPARING, READY, ROUND
 from sandbox.query import open_lake
 from sandbox.settings import Home, load_home
 from spark_ingest.errors import MillraceError
@@ -133,15 +133,14 @@ class Rounds:
         begun = time.monotonic()
         missing = self._missing_relations()
         arguments = ("build",) if missing else ("run", "--select", _VIEWS)
+        _print_message(PREPARING, missing=missing)
         with suppress(KeyboardInterrupt):
             self._may_break_off = True
             self._dbt(*arguments)
         self._may_break_off = False
         if self.stopping.is_set():
             return False
-        _print_message(
-            READY, built=bool(missing), seconds=round(time.monotonic() - begun, 1)
-        )
+        _print_message(READY, seconds=round(time.monotonic() - begun, 1))
         return bool(missing)
 
     def _dbt(self, *arguments: str) -> Any:
@@ -193,13 +192,21 @@ class Rounds:
 
     def _missing_relations(self) -> list[str]:
         """Tables and views of the project that the lake does not have."""
-        relations = [
-            f"{node.schema}.{node.alias}"
+        wanted = {
+            (node.schema, node.alias)
             for node in self.manifest.nodes.values()
             if node.resource_type in ("model", "seed")
             and node.config.materialized != "ephemeral"
-        ]
-        return [name for name in relations if not self.spark.catalog.tableExists(name)]
+        }
+        schemas = {row[0] for row in self.spark.sql("show schemas").collect()}
+        # Spark's own question for one table does not see Iceberg's views.
+        there = {
+            (schema, row[1])
+            for schema in schemas & {schema for schema, _ in wanted}
+            for kind in ("tables", "views")
+            for row in self.spark.sql(f"show {kind} in {schema}").collect()
+        }
+        return sorted(f"{schema}.{name}" for schema, name in wanted - there)
 
     def _newest_commits(self) -> dict[str, int]:
         """The number of the newest snapshot of each stream's bronze table."""
