@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import platform
+import signal
 import subprocess
 import sys
 import time
@@ -54,7 +55,8 @@ def increments(
     rows: Annotated[int, typer.Option(help="New rows of one increment.")] = 10_000,
     rounds: Annotated[int, typer.Option(min=1, help="Increments of each history.")] = 5,
     folder: Annotated[
-        Path, typer.Option(help="Where the lakes are made, and removed afterwards.")
+        Path,
+        typer.Option(help="Where the lakes are made, and removed when all went well."),
     ] = PROJECT / "target" / "bench",
     results: Annotated[Path, typer.Option(help="The file of the results.")] = RESULTS,
     quick: Annotated[
@@ -146,8 +148,10 @@ def _lake(folder: Path, size: Size) -> Iterator[Lake]:
     lake = Lake(folder / f"increments-{size.history}", size)
     try:
         yield lake
-    finally:
-        lake.close()
+    except BaseException:
+        lake.abandon()
+        raise
+    lake.close()
 
 
 def _history(lake: Lake) -> History:
@@ -213,6 +217,8 @@ def _iceberg_version() -> str:
 
 def main() -> None:
     """Run the command; an error that a person can mend is one line."""
+    # By an exception, so that the lakes' processes end too.
+    signal.signal(signal.SIGTERM, lambda _signal, _frame: sys.exit(143))
     try:
         app()
     except MillraceError as error:

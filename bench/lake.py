@@ -10,6 +10,7 @@ import json
 import multiprocessing
 import os
 import shutil
+import threading
 import time
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ from bench.measured import Build, Increment, ModelTime
 from bench.table_use import (
     Queries,
     bytes_read,
-    commit_log_settings,
+    log_settings,
     use_by_table,
 )
 from sandbox import spark_conf
@@ -68,7 +69,7 @@ class Lake:
     """One history and the process that works on it.
 
     Args:
-        folder: Emptied, and gone when the lake is closed.
+        folder: For all that belongs to it; emptied.
         size: How much there is.
     """
 
@@ -78,7 +79,9 @@ class Lake:
         shutil.rmtree(folder, ignore_errors=True)
         spark_conf.render(self._home, self._home.spark_conf)
         with (self._home.spark_conf / "log4j2.properties").open("a") as file:
-            file.write(commit_log_settings(_reports(self._home)))
+            file.write(
+                log_settings(_reports(self._home), self._home.path / "spark.log")
+            )
         self._rounds = 0
         self._process = ProcessPoolExecutor(
             max_workers=1,
@@ -120,6 +123,13 @@ class Lake:
         self._process.shutdown()
         shutil.rmtree(self._home.path, ignore_errors=True)
 
+    def abandon(self) -> None:
+        """End the process, whatever it does, and leave the folder to be looked at."""
+        # The benchmark has no other processes, and their JVMs end with them.
+        for process in multiprocessing.active_children():
+            process.terminate()
+        self._process.shutdown()
+
 
 def _reports(home: Home) -> Path:
     return home.path / "reports.log"
@@ -131,7 +141,15 @@ def _enter(home: Home) -> None:
         if name.startswith(("DBT_", "SPARK_")):
             del os.environ[name]
     os.environ.update(home.environment())
+    threading.Thread(target=_end_with_the_benchmark, daemon=True).start()
     silence_statement_log()
+
+
+def _end_with_the_benchmark() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _fill(home: Home, size: Size) -> float:

@@ -61,18 +61,24 @@ class Scan:
     counts: dict[str, int]
 
 
-def commit_log_settings(file: Path) -> str:
-    """Lines for Spark's ``log4j2.properties``: the reports go to a file of their own."""
+def log_settings(reports: Path, errors: Path) -> str:
+    """Lines for Spark's ``log4j2.properties``: commit reports, and all else, to files."""
     return f"""
 appender.reports.type = File
 appender.reports.name = reports
-appender.reports.fileName = {file}
+appender.reports.fileName = {reports}
 appender.reports.layout.type = PatternLayout
 appender.reports.layout.pattern = %m%n
 logger.reports.name = org.apache.iceberg.metrics.LoggingMetricsReporter
 logger.reports.level = info
 logger.reports.additivity = false
 logger.reports.appenderRef.reports.ref = reports
+appender.errors.type = File
+appender.errors.name = errors
+appender.errors.fileName = {errors}
+appender.errors.layout.type = PatternLayout
+appender.errors.layout.pattern = %d{{HH:mm:ss}} %p %c{{1}}: %m%n%ex
+rootLogger.appenderRef.stderr.ref = errors
 """
 
 
