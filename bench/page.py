@@ -85,7 +85,7 @@ def table(results: Results) -> list[str]:
                 _middle(history, lambda i: _sum(i, "files_read"), 0),
                 _middle(history, lambda i: _sum(i, "bytes_read") / MIB, 1),
                 _middle(history, lambda i: _sum(i, "rows_read"), 0),
-                _middle(history, lambda i: (i.bytes_read or 0) / MIB, 1),
+                _read_in_all(history),
                 _middle(history, lambda i: _sum(i, "files_written"), 0),
                 _middle(history, lambda i: _sum(i, "bytes_written") / MIB, 1),
             ]
@@ -219,6 +219,11 @@ def _of_model(name: str) -> Callable[[Increment], float]:
 
 def _of_table(name: str, what: str) -> Callable[[Increment], float]:
     return lambda i: float(getattr(i.tables[name], what)) if name in i.tables else 0.0
+
+
+def _read_in_all(history: History) -> str:
+    known = [i.bytes_read for i in history.increments if i.bytes_read is not None]
+    return f"{median(known) / MIB:,.1f}" if known else "unknown"
 
 
 def _middle(history: History, value: Callable[[Increment], float], digits: int) -> str:

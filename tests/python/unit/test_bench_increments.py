@@ -19,7 +19,7 @@ from bench.measured import (
     ratios,
     read_results,
 )
-from bench.page import draw, table, with_results
+from bench.page import PAGE, PLOT, RESULTS, draw, table, with_results
 from bench.table_use import Scan, TableUse, use_by_table
 from spark_ingest.errors import ConfigurationError
 
@@ -168,6 +168,35 @@ def test_the_same_results_give_the_same_plot(tmp_path: Path) -> None:
 
     assert (tmp_path / "a.svg").read_text() == (tmp_path / "b.svg").read_text()
     assert "<svg" in (tmp_path / "a.svg").read_text()
+
+
+def test_what_was_not_counted_is_not_zero() -> None:
+    measured = results(history(1, 10.0))
+    unknown = measured.model_copy(
+        update={
+            "histories": [
+                history(1).model_copy(
+                    update={
+                        "increments": [
+                            increment(10.0).model_copy(update={"bytes_read": None})
+                        ]
+                    }
+                )
+            ]
+        }
+    )
+
+    assert "| 0 | 1.0 | 0 |" in table(measured)[2]
+    assert "| 0 | unknown | 0 |" in table(unknown)[2]
+
+
+def test_the_page_shows_the_results_that_are_there() -> None:
+    measured = read_results(RESULTS)
+
+    assert with_results(PAGE.read_text(), measured) == PAGE.read_text()
+    assert PLOT.exists()
+    assert is_flat(measured)
+    assert measured.histories[0].rows * 100 <= measured.histories[-1].rows
 
 
 @pytest.mark.parametrize(
