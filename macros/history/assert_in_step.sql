@@ -1,5 +1,5 @@
 {% macro assert_in_step(increment, relation, other) -%}
-    {%- if asks_the_lake() -%}
+    {%- if asks_the_lake() and writes_rows() -%}
         {%- set name = other.schema ~ "." ~ other.identifier -%}
         {%- if recorded_read_point(relation, name) != increment.reads[name].to -%}
             {{ exceptions.raise_compiler_error(

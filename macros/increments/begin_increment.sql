@@ -28,7 +28,9 @@
             "is_everything": not is_incremental(),
         }) -%}
         {%- if not increment.is_everything -%}
-            {%- do assert_increment_fits(increment) -%}
+            {%- if writes_rows() -%}
+                {%- do assert_increment_fits(increment) -%}
+            {%- endif -%}
             {%- do touch_days(increment, increment.model_name, ids.committed) -%}
         {%- endif -%}
         {%- do invocation_memory().update({

@@ -5,7 +5,7 @@
         {%- set name = relation.schema ~ "." ~ relation.identifier -%}
         {%- set after = read_to(increment, name) -%}
         {%- set to = increment_ids(increment, name).committed -%}
-        {%- if to == 0 and not increment.is_everything -%}
+        {%- if to == 0 and not increment.is_everything and writes_rows() -%}
             {{ exceptions.raise_compiler_error(
                 name ~ " has no row in " ~ increment_tables().read_points
                 ~ ": nobody knows what changed in it; run `dbt build --full-refresh --select "

@@ -27,7 +27,7 @@ def macros(**context: Any) -> Macros:
             "graph": {"nodes": {}, "sources": {}},
             "invocation_id": "one",
             "modules": SimpleNamespace(datetime=datetime),
-            "flags": SimpleNamespace(EMPTY=False),
+            "flags": SimpleNamespace(EMPTY=False, WHICH="run"),
             "this": SimpleNamespace(schema="marts", identifier="fct_sales"),
             "model": SimpleNamespace(
                 resource_type="model", unique_id="model.millrace.fct_sales"
