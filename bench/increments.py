@@ -84,10 +84,11 @@ def increments(
     if only_docs:
         write_page(read_results(results))
         return
+    warm_ups = WARM_UPS
     if quick:
-        sizes, rows, rounds = QUICK_SIZES, 1000, 1
+        sizes, rows, rounds, warm_ups = QUICK_SIZES, 1000, 1, 0
         results = folder / "quick.json"
-    measured = measure(_sizes(sizes, rows), rounds, folder)
+    measured = measure(_sizes(sizes, rows), rounds, warm_ups, folder)
     results.parent.mkdir(parents=True, exist_ok=True)
     results.write_text(measured.model_dump_json(indent=1) + "\n")
     for line in table(measured):
@@ -99,12 +100,13 @@ def increments(
         raise NotFlat(f"an increment costs more on a longer history: see {results}")
 
 
-def measure(sizes: list[Size], rounds: int, folder: Path) -> Results:
+def measure(sizes: list[Size], rounds: int, warm_ups: int, folder: Path) -> Results:
     """Fill and build all lakes, then let them take turns.
 
     Args:
         sizes: From the smallest.
         rounds: Increments of each that count.
+        warm_ups: Increments of each before them.
         folder: For the lakes.
     """
     check_spark()
@@ -115,14 +117,14 @@ def measure(sizes: list[Size], rounds: int, folder: Path) -> Results:
     with ExitStack() as stack:
         lakes = [stack.enter_context(_lake(folder, size)) for size in sizes]
         histories = [_history(lake) for lake in lakes]
-        for number in range(1, WARM_UPS + rounds + 1):
+        for number in range(1, warm_ups + rounds + 1):
             # Another one first each time.
             turns = list(zip(lakes, histories, strict=True))
             for lake, history in (
                 turns[number % len(turns) :] + turns[: number % len(turns)]
             ):
                 increment = lake.grow()
-                is_warm = number > WARM_UPS
+                is_warm = number > warm_ups
                 if is_warm:
                     history.increments.append(increment)
                 say(
@@ -138,7 +140,7 @@ def measure(sizes: list[Size], rounds: int, folder: Path) -> Results:
         machine=_machine(),
         increment_rows=sizes[0].increment,
         day_rows=records.DAY_ROWS,
-        warm_ups=WARM_UPS,
+        warm_ups=warm_ups,
         histories=histories,
     )
 
