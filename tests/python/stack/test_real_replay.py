@@ -76,23 +76,26 @@ ASKED = {
 EXPECTED = {
     "enriched": """
         select
-            epoch_us(at), product_id, "Category", "Item", "Size",
-            cast("COGS" as decimal(18, 2)), cast("Price" as decimal(18, 2)), price,
+            epoch_us(bought_at), product_id, "Category", "Item", "Size",
+            cast("COGS" as decimal(18, 2)), cast(products.price as decimal(18, 2)),
+            lines.price,
             quantity, is_member, add_supplements, supplement_price, total,
             "ContainsFruit" = 'TRUE', "ContainsVeggies" = 'TRUE',
             "ContainsNuts" = 'TRUE', "ContainsCaffeine" = 'TRUE',
-            total <> round(quantity * (price + supplement_price) * (1 - discount), 2),
+            total <> round(
+                quantity * (lines.price + supplement_price) * (1 - discount), 2
+            ),
             "ID" is not null
         from lines left join products on product_id = "ID"
     """,
     "windows": """
         select
-            product_id, epoch_us(start), epoch_us(start + interval 10 minutes),
+            product_id, epoch_us(begins_at), epoch_us(begins_at + interval 10 minutes),
             sum(total), sum(quantity), count(*)
         from (
             select
-                lines.*, time_bucket(interval 5 minutes, at, timestamp '1970-01-01')
-                - step * interval 5 minutes as start
+                lines.*, time_bucket(interval 5 minutes, bought_at, timestamp '1970-01-01')
+                - step * interval 5 minutes as begins_at
             from lines cross join range(0, 2) as steps(step)
         )
         group by all
@@ -102,12 +105,12 @@ EXPECTED = {
     """,
     "running": """
         select
-            epoch_us(this.at), this.product_id, count(*), sum(other.quantity),
+            epoch_us(this.bought_at), this.product_id, count(*), sum(other.quantity),
             sum(other.total)
         from lines as this
         join lines as other
-            on this.product_id = other.product_id and other.at <= this.at
-        group by this.at, this.product_id
+            on this.product_id = other.product_id and other.bought_at <= this.bought_at
+        group by this.bought_at, this.product_id
     """,
 }
 
@@ -227,7 +230,7 @@ def test_replayed_purchases_answer_as_duckdb_does(
             f"""
             create table lines as
             select
-                cast(transaction_time as timestamp) as at,
+                cast(transaction_time as timestamp) as bought_at,
                 product_id, quantity, is_member, add_supplements,
                 cast(price as decimal(18, 2)) as price,
                 cast(member_discount as decimal(4, 2)) as discount,
