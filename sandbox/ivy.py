@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import re
 import subprocess
 import threading
@@ -83,7 +84,8 @@ def run_ivy(
         )
     # fmt: off
     command = [
-        str(java_program()), "-Xmx512m", "-jar", str(jars[-1]),
+        str(java_program()), "-Xmx512m", f"-Dmillrace.platform={_platform()}",
+        "-jar", str(jars[-1]),
         "-settings", str(settings), "-ivy", str(ivy_file), "-cache", str(cache),
         "-confs", *names,
         "-retrieve", f"{into}/[conf]/[artifact]-[revision].[ext]",
@@ -98,6 +100,13 @@ def run_ivy(
         if attempt == ATTEMPTS or not isinstance(failure, ServiceUnavailable):
             raise failure
         say("  that failed; trying once more")
+
+
+def _platform() -> str:
+    """This machine, as the archives for one platform name it: ``linux-amd64``."""
+    machine = platform.machine().lower()
+    processor = "arm64v8" if machine in {"arm64", "aarch64"} else "amd64"
+    return f"{platform.system().lower()}-{processor}"
 
 
 def _run(command: list[str], cache: Path, log: Path, lock: int) -> tuple[int, str]:

@@ -14,6 +14,7 @@ import json
 import shutil
 import tarfile
 import tempfile
+import zipfile
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -141,7 +142,13 @@ def _fetch(todo: list[str], lock: int) -> None:
 
 def _install(component: str, incoming: Path) -> None:
     """Unpack archives, write the list of files, move all into place; the list comes last."""
-    for archive in sorted(incoming.glob("*.tar.gz")):
+    for wrapped in sorted(incoming.glob("embedded-postgres-binaries-*.jar")):
+        with zipfile.ZipFile(wrapped) as jar:
+            for name in jar.namelist():
+                if name.endswith(".txz"):
+                    jar.extract(name, incoming)
+        wrapped.unlink()
+    for archive in sorted([*incoming.glob("*.tar.gz"), *incoming.glob("*.txz")]):
         with tarfile.open(archive) as tar:
             # Refuses members that point outside; Python before 3.11.4 has no such filter.
             tar.extraction_filter = getattr(

@@ -14,7 +14,14 @@ from pathlib import Path
 from spark_ingest.errors import ConfigurationError
 
 PROJECT = Path(__file__).resolve().parents[1]
-DEFAULT_PORTS = {"kafka": 19092, "kafka-controller": 19093, "registry": 18081}
+DEFAULT_PORTS = {
+    "kafka": 19092,
+    "kafka-controller": 19093,
+    "registry": 18081,
+    "redshift": 15439,
+    "redshift-postgres": 15432,
+    "redshift-lake": 15440,
+}
 OFFSET_VARIABLE = "SANDBOX_PORT_OFFSET"
 
 
@@ -79,6 +86,7 @@ class Home:
             "SANDBOX_HOME": str(self.path),
             "KAFKA_BOOTSTRAP_SERVERS": self.bootstrap_servers,
             "SCHEMA_REGISTRY_URL": self.registry_url,
+            "REDSHIFT_STANDIN_PORT": str(self.ports["redshift"]),
             "SPARK_CONF_DIR": str(self.spark_conf),
         }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -84,14 +84,14 @@ def work_lock(home: Home) -> AbstractContextManager[int]:
     return locked(home.path / "lock", "another `sandbox` command is at work here")
 
 
-def up(home: Home, names: Iterable[str] = ()) -> list[str]:
+def up(home: Home, names: Collection[str] = ()) -> list[str]:
     """Start what does not run yet, wait until it works, make topics and schemas.
 
     When it fails or is interrupted, what it started is stopped again.
 
     Args:
         home: The sandbox.
-        names: Services; all when empty.
+        names: Services; when empty, all but those that must be asked for.
 
     Returns:
         The names of the services that were started now.
@@ -99,7 +99,7 @@ def up(home: Home, names: Iterable[str] = ()) -> list[str]:
     Raises:
         MillraceError: Something is missing, a port is taken, or a service died.
     """
-    services = chosen(names)
+    services = [s for s in chosen(names) if names or not s.is_asked_for]
     check_java()
     check_disk(home.path)
     home.path.mkdir(parents=True, exist_ok=True)

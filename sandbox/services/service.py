@@ -26,6 +26,7 @@ class Service:
             (topics, schemas); changes nothing when it is in that state. Returns a line
             for each thing that it made.
         timeout: Seconds until it must be ready.
+        is_asked_for: Only started when it is named.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Service:
     is_ready: Callable[[Home], bool]
     settle: Callable[[Home], list[str]]
     timeout: float = 90.0
+    is_asked_for: bool = False
 
     def folder(self, home: Home) -> Path:
         """Its data, configuration and process record."""

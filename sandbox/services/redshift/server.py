@@ -1,0 +1,80 @@
+"""The stand-in's process: PostgreSQL, the way to it, and the lake beside it.
+
+``python -m sandbox.services.redshift.server SANDBOX_HOME``; `sandbox up redshift` runs it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import struct
+import sys
+from asyncio import StreamReader, StreamWriter
+
+from sandbox.services.redshift import postgres
+from sandbox.services.redshift.dialect import to_postgres
+from sandbox.services.redshift.lake import Lake
+from sandbox.services.redshift.wire import Session
+from sandbox.settings import Home, load_home
+from spark_ingest.errors import MillraceError
+
+_PIECE = struct.Struct("!i")
+
+
+async def serve(home: Home, lake: Lake) -> None:
+    """Take connections until the process is told to end."""
+    told = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, told.set)
+    session = Session(
+        translate=lambda sql: to_postgres(sql, lake.listing),
+        opening=lambda: f"select rs.sync_external($listing${lake.listing()}$listing$)",
+        port=home.ports["redshift-postgres"],
+    )
+    await asyncio.start_server(
+        lambda reader, writer: answer_scan(lake, reader, writer),
+        "127.0.0.1",
+        home.ports["redshift-lake"],
+    )
+    await asyncio.start_server(session.serve, "127.0.0.1", home.ports["redshift"])
+    await told.wait()
+
+
+async def answer_scan(lake: Lake, reader: StreamReader, writer: StreamWriter) -> None:
+    """Give ``scan.py`` the rows that it asks for."""
+    try:
+        request = (await reader.readline()).decode().rstrip("\n")
+        table, *columns = request.split("\t")
+        database, name = table.rsplit(".", 1)
+        rows = lake.rows(database, name, columns)
+        while (piece := await asyncio.to_thread(next, rows, None)) is not None:
+            if piece:
+                writer.write(_PIECE.pack(len(piece)) + piece)
+                await writer.drain()
+        writer.write(_PIECE.pack(0))
+    except ConnectionError:
+        pass  # PostgreSQL has the rows that it wanted
+    except Exception as error:  # noqa: BLE001 - whatever it is, the query must say it
+        words = f"{type(error).__name__}: {error}".encode()
+        writer.write(_PIECE.pack(-len(words)) + words)
+    finally:
+        writer.close()
+
+
+def main(home: Home) -> None:
+    """Run PostgreSQL and serve it."""
+    with postgres.programs() as folder:
+        database = postgres.start(home, home.services / "redshift", folder)
+        try:
+            asyncio.run(serve(home, Lake(home.lake)))
+        finally:
+            postgres.end(database)
+
+
+if __name__ == "__main__":
+    try:
+        # Its ports are in the settings, which `up` has written.
+        main(load_home({"SANDBOX_HOME": sys.argv[1]}))
+    except MillraceError as error:
+        sys.exit(str(error))
