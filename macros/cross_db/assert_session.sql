@@ -34,3 +34,14 @@
         ) }}
     {%- endif -%}
 {%- endmacro %}
+
+{#- Times of bronze carry a zone there, and staging takes it off in that of the session. -#}
+{% macro redshift__assert_session() -%}
+    {%- set zone = run_query("show timezone").rows[0][0] -%}
+    {%- if zone not in ["UTC", "Etc/UTC", "Z"] -%}
+        {{ exceptions.raise_compiler_error(
+            "the time zone of user " ~ target.user ~ " is " ~ zone
+            ~ ": run `alter user " ~ target.user ~ " set timezone to 'UTC'`"
+        ) }}
+    {%- endif -%}
+{%- endmacro %}

@@ -4,12 +4,19 @@
     {%- endif -%}
 {%- endmacro %}
 
-{#- Spectrum's tables are in no list that the adapter reads. -#}
-{% macro default__assert_sources() -%}
+{% macro spark__assert_sources() -%}
+    {{ assert_needed_sources("in the lake: run `spark-ingest create`") }}
+{%- endmacro %}
+
+{% macro redshift__assert_sources() -%}
+    {{ assert_needed_sources(
+        "through an external schema: run `dbt run-operation create_external_schema`, and "
+        ~ "where that is there, `spark-ingest create`"
+    ) }}
 {%- endmacro %}
 
 {#- Without this each model and test fails on its own, and PySpark prints a stack for each. -#}
-{% macro spark__assert_sources() -%}
+{% macro assert_needed_sources(fix) -%}
     {%- set missing = [] -%}
     {%- for source in graph.sources.values() -%}
         {%- set needed_by = [] -%}
@@ -19,15 +26,11 @@
                 {%- do needed_by.append(resource) -%}
             {%- endif -%}
         {%- endfor -%}
-        {%- if needed_by and not load_relation(
-            api.Relation.create(schema=source.schema, identifier=source.identifier)
-        ) -%}
+        {%- if needed_by and not is_in_lake(source) -%}
             {%- do missing.append(source.schema ~ "." ~ source.identifier) -%}
         {%- endif -%}
     {%- endfor -%}
     {%- if missing -%}
-        {{ exceptions.raise_compiler_error(
-            missing | join(", ") ~ " not found in the lake: run `spark-ingest create`"
-        ) }}
+        {{ exceptions.raise_compiler_error(missing | join(", ") ~ " not found " ~ fix) }}
     {%- endif -%}
 {%- endmacro %}

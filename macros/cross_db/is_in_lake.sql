@@ -1,10 +1,7 @@
 {% macro is_in_lake(source) -%}
-    {{ return(adapter.dispatch("is_in_lake")(source)) }}
-{%- endmacro %}
-
-{#- Spectrum's tables are in no list that the adapter reads: a missing one shows itself. -#}
-{% macro default__is_in_lake(source) -%}
-    {{ return(true) }}
+    {{ return(
+        rendered_branch() is not none or adapter.dispatch("is_in_lake")(source)
+    ) }}
 {%- endmacro %}
 
 {% macro spark__is_in_lake(source) -%}
@@ -13,4 +10,24 @@
             api.Relation.create(schema=source.schema, identifier=source.identifier)
         ) is not none
     ) }}
+{%- endmacro %}
+
+{#- External tables are in no list that the adapter reads: asked for once an invocation. -#}
+{% macro redshift__is_in_lake(source) -%}
+    {%- if not asks_the_lake() -%}
+        {{ return(true) }}
+    {%- endif -%}
+    {%- set memory = invocation_memory() -%}
+    {%- set key = "external tables of " ~ source.schema -%}
+    {%- if key not in memory -%}
+        {%- set names = [] -%}
+        {%- for row in run_query(
+            "select tablename from svv_external_tables where schemaname = '"
+            ~ source.schema ~ "'"
+        ).rows -%}
+            {%- do names.append(row[0]) -%}
+        {%- endfor -%}
+        {%- do memory.setdefault(key, names) -%}
+    {%- endif -%}
+    {{ return(source.identifier in memory[key]) }}
 {%- endmacro %}

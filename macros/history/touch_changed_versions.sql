@@ -18,14 +18,15 @@
         ) -%}
         {%- set now = "select * from " ~ table ~ " where " ~ key ~ " in " ~ keys -%}
         {%- set spans = changed_spans(before, now, key, attributes) -%}
-        {%- set found = run_query(
+        {%- set found = lake_rows(
             "select count(*) as span_count, " ~ day_text("min(starts_at)") ~ " as first_day"
-            ~ " from (" ~ spans ~ ") as spans"
-        ).rows[0] -%}
+            ~ " from (" ~ spans ~ ") as spans",
+            [[1, "2026-01-01"]],
+        )[0] -%}
         {%- if found[0] | int > 0 -%}
-            {%- do touch_days_in(increment, run_query(
-                rows_in_spans(increment, spans, key, found[1])
-            ).rows) -%}
+            {%- do touch_days_in(increment, lake_rows(
+                rows_in_spans(increment, spans, key, found[1]), [["2026-01-03"]]
+            )) -%}
         {%- endif -%}
     {%- endif -%}
 {%- endmacro %}

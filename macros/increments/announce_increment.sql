@@ -1,9 +1,9 @@
 {#- Before a row is changed: a run that dies in between has told which days are different.
     Days of such a run, and of this one, get this increment's number, the others keep
     theirs. -#}
-{% macro announce_increment() -%}
+{% macro announce_increment(inside_transaction=true) -%}
     {%- set increment = current_increment() if execute else none -%}
-    {%- if increment and is_read_by_increments() and (
+    {%- if increment and hook_commits(inside_transaction) and is_read_by_increments() and (
         increment.is_everything or increment.has_timeless or increment.days
     ) -%}
         {%- set rows = [] -%}
@@ -37,11 +37,12 @@
                 ~ ", cast(" ~ id ~ " as bigint)"
             ) -%}
         {%- endfor -%}
-        {{ replace_rows(
-            increment_tables().touched_days,
+        {%- set table = increment_tables().touched_days -%}
+        {{ in_own_transaction(table, replace_rows(
+            table,
             "model_name = '" ~ increment.model_name ~ "'",
             selects | join(" union all "),
-        ) }}
+        )) }}
     {%- endif -%}
 {%- endmacro %}
 

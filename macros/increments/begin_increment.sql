@@ -55,14 +55,15 @@
         ) -%}
     {%- endfor -%}
     {%- set wanted = "model_name in ('" ~ names | join("', '") ~ "')" -%}
-    {%- set rows = run_query(
+    {%- set rows = lake_rows(
         "select 'read' as kind, model_name, source_name as name, read_to, increment_id, settings"
         ~ " from " ~ tables.read_points ~ " where " ~ wanted
         ~ " union all"
         ~ " select 'day', model_name, coalesce(cast(touched_date as varchar(10)), 'all'),"
         ~ " case when is_onwards then 1 else 0 end, increment_id, 'none'"
-        ~ " from " ~ tables.touched_days ~ " where " ~ wanted
-    ).rows -%}
+        ~ " from " ~ tables.touched_days ~ " where " ~ wanted,
+        made_up_increments(names),
+    ) -%}
     {%- for row in rows -%}
         {%- if row[0] == "read" -%}
             {%- do recorded.reads.append({
@@ -82,6 +83,20 @@
         {%- endif -%}
     {%- endfor -%}
     {{ return(recorded) }}
+{%- endmacro %}
+
+{#- As if each model had ended an increment that touched two days, the second with all after
+    it. -#}
+{% macro made_up_increments(names) -%}
+    {%- set rows = [] -%}
+    {%- for name in names -%}
+        {%- do rows.append(["read", name, "made.up", 9, 2, "{}"]) -%}
+        {%- if name != names[0] -%}
+            {%- do rows.append(["day", name, "2026-01-02", 0, 2, "none"]) -%}
+            {%- do rows.append(["day", name, "2026-01-05", 1, 2, "none"]) -%}
+        {%- endif -%}
+    {%- endfor -%}
+    {{ return(rows) }}
 {%- endmacro %}
 
 {% macro calendar_day(text) -%}

@@ -34,6 +34,9 @@
 {#- `dbt compile` and `dbt docs generate` make no tables: before the first build there are
     none. -#}
 {% macro are_increments_recorded() -%}
+    {%- if rendered_branch() is not none -%}
+        {{ return(true) }}
+    {%- endif -%}
     {%- set memory = invocation_memory() -%}
     {%- if "are increments recorded" not in memory -%}
         {%- do memory.update({"are increments recorded": adapter.check_schema_exists(

@@ -6,9 +6,9 @@
     {%- set memory = invocation_memory() -%}
     {%- set key = "read point of " ~ stream -%}
     {%- if key not in memory -%}
-        {%- set newest = run_query(
-            "select max(_commit_id) as newest from " ~ bronze_table(stream)
-        ).rows[0][0] -%}
+        {%- set newest = lake_rows(
+            "select max(_commit_id) as newest from " ~ bronze_table(stream), [[9]]
+        )[0][0] -%}
         {%- do memory.setdefault(key, (newest or 0) | int) -%}
     {%- endif -%}
     {{ return(memory[key]) }}

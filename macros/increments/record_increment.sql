@@ -1,9 +1,11 @@
 {#- After the rows are there: a run that dies in between reads the same rows again, and
     rewrites the same days to the same result. -#}
-{% macro record_increment() -%}
+{% macro record_increment(inside_transaction=true) -%}
     {%- set increment = current_increment() if execute else none -%}
     {#- What --empty makes has read nothing; the next run says so. -#}
-    {%- if increment and not flags.EMPTY and (increment.is_everything or is_anything_read(increment)) -%}
+    {%- if increment and hook_commits(inside_transaction) and not flags.EMPTY and (
+        increment.is_everything or is_anything_read(increment)
+    ) -%}
         {%- do assert_nobody_else_built(increment) -%}
         {{ read_points_statement(increment, "to") }}
     {%- endif -%}
@@ -31,14 +33,15 @@
         {%- do selects.append(
             "select '" ~ increment.model_name ~ "', '" ~ source_name ~ "', cast("
             ~ read[bound] ~ " as bigint), cast(" ~ increment.id ~ " as bigint), "
-            ~ sql_literal(increment.settings) ~ ", current_timestamp"
+            ~ sql_literal(increment.settings) ~ ", " ~ dbt.current_timestamp()
         ) -%}
     {%- endfor -%}
-    {{ replace_rows(
-        increment_tables().read_points,
+    {%- set table = increment_tables().read_points -%}
+    {{ in_own_transaction(table, replace_rows(
+        table,
         "model_name = '" ~ increment.model_name ~ "'",
         selects | join(" union all "),
-    ) }}
+    )) }}
 {%- endmacro %}
 
 {% macro is_anything_read(increment) -%}

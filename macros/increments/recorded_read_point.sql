@@ -5,10 +5,11 @@
     {%- if not are_increments_recorded() -%}
         {{ return(0) }}
     {%- endif -%}
-    {%- set found = run_query(
+    {%- set found = lake_rows(
         "select max(read_to) as read_to from " ~ increment_tables().read_points
         ~ " where model_name = '" ~ relation.schema ~ "." ~ relation.identifier
-        ~ "' and source_name = '" ~ stream ~ "'"
-    ).rows[0][0] -%}
+        ~ "' and source_name = '" ~ stream ~ "'",
+        [[9]],
+    )[0][0] -%}
     {{ return((found or 0) | int) }}
 {%- endmacro %}

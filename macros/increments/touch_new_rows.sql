@@ -2,12 +2,13 @@
     {%- set read = read_of_stream(increment, stream) -%}
     {%- if not increment.is_everything and read.after < read.to -%}
         {%- set condition = new_rows(increment, stream) -%}
-        {%- set fresh = run_query(
+        {%- set fresh = lake_rows(
             "select " ~ day_text(time_column)
             ~ (", min(" ~ key ~ "), max(" ~ key ~ ")" if key)
             ~ " from " ~ rows ~ " where " ~ condition
-            ~ " group by " ~ day_text(time_column)
-        ).rows -%}
+            ~ " group by " ~ day_text(time_column),
+            [["2026-01-02", 1, 9], ["2026-01-05", 7, 8], ["none", none, none]],
+        ) -%}
         {%- do touch_days_in(increment, fresh) -%}
         {%- if key -%}
             {%- do touch_old_versions(increment, rows, key, condition, fresh) -%}
@@ -42,13 +43,14 @@
                 on kept.{{ key }} = fresh.{{ key }}
             where ({{ ranges | join(" or ") }})
         {%- endset -%}
-        {%- set found = run_query(
+        {%- set found = lake_rows(
             "select " ~ day_text("kept." ~ increment.time_column)
             ~ ", min(case when " ~ has_moved ~ " then kept." ~ key ~ " end)"
             ~ ", max(case when " ~ has_moved ~ " then kept." ~ key ~ " end) "
             ~ old_versions
-            ~ " group by " ~ day_text("kept." ~ increment.time_column)
-        ).rows -%}
+            ~ " group by " ~ day_text("kept." ~ increment.time_column),
+            [["2026-01-04", 1, 3], ["2026-01-05", none, none]],
+        ) -%}
         {%- do touch_days_in(increment, found) -%}
         {%- set moved = [] -%}
         {%- for row in found if row[1] is not none -%}

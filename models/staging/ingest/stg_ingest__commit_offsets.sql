@@ -7,9 +7,9 @@ records as (
         columns=["table_name", "commit_id"],
         array="offsets",
         fields={
-            "partition": "kafka_partition",
-            "first_offset": "first_offset",
-            "end_offset": "end_offset",
+            "partition": ["kafka_partition", "integer"],
+            "first_offset": ["first_offset", "bigint"],
+            "end_offset": ["end_offset", "bigint"],
         },
     ) }}
 

@@ -34,8 +34,8 @@ final as (
         value_bytes as commit_value_bytes,
 
         -- times
-        started_at,
-        committed_at
+        cast(started_at as timestamp) as started_at,
+        cast(committed_at as timestamp) as committed_at
     from records
 
 )

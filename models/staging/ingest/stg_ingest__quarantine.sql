@@ -26,8 +26,8 @@ final as (
 
     select
         -- attributes
-        stage,
-        error_class,
+        cast(stage as varchar(32)) as stage,
+        cast(error_class as varchar(64)) as error_class,
         cast(substring(error_message, 1, 1000) as varchar(4000)) as error_message,
         cast(substring(discard_reason, 1, 1000) as varchar(4000)) as discard_reason,
 
@@ -35,17 +35,17 @@ final as (
         cast(value_bytes as bigint) as value_bytes,
 
         -- times
-        replayed_at,
-        discarded_at,
+        cast(replayed_at as timestamp) as replayed_at,
+        cast(discarded_at as timestamp) as discarded_at,
 
         -- metadata
         cast(_kafka_topic as varchar(256)) as _kafka_topic,
         cast(_kafka_topic_id as varchar(64)) as _kafka_topic_id,
         _kafka_partition,
         _kafka_offset,
-        _kafka_timestamp,
+        cast(_kafka_timestamp as timestamp) as _kafka_timestamp,
         _schema_id,
-        _ingested_at
+        cast(_ingested_at as timestamp) as _ingested_at
     from records
 
 )

@@ -6,12 +6,12 @@ records as (
         select
             cast('{{ stream.table_name }}' as varchar(256)) as bronze_table,
             cast({{ stream.event_time or "null" }} as timestamp) as event_at,
-            _kafka_topic,
-            _kafka_topic_id,
+            cast(_kafka_topic as varchar(256)) as _kafka_topic,
+            cast(_kafka_topic_id as varchar(64)) as _kafka_topic_id,
             _kafka_partition,
             _kafka_offset,
-            _kafka_timestamp,
-            _ingested_at,
+            cast(_kafka_timestamp as timestamp) as _kafka_timestamp,
+            cast(_ingested_at as timestamp) as _ingested_at,
             _commit_id
         from {{ source(stream.source_name, stream.name) }}
         union all
@@ -42,8 +42,8 @@ final as (
         event_at,
 
         -- metadata
-        cast(_kafka_topic as varchar(256)) as _kafka_topic,
-        cast(_kafka_topic_id as varchar(64)) as _kafka_topic_id,
+        _kafka_topic,
+        _kafka_topic_id,
         _kafka_partition,
         _kafka_offset,
         _kafka_timestamp,

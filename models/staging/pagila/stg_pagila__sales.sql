@@ -20,9 +20,9 @@ final as (
         customer_id,
 
         -- attributes
-        city,
-        district,
-        country,
+        {{ trimmed_text("city", 256) }} as city,
+        {{ trimmed_text("district", 256) }} as district,
+        {{ trimmed_text("country", 256) }} as country,
 
         -- numbers
         cast(amount as decimal(18, 2)) as sale_amount,
@@ -33,14 +33,14 @@ final as (
         _is_tombstone as is_tombstone,
 
         -- times
-        payment_date as paid_at,
+        cast(payment_date as timestamp) as paid_at,
 
         -- metadata
-        _kafka_topic_id,
+        cast(_kafka_topic_id as varchar(64)) as _kafka_topic_id,
         _kafka_partition,
         _kafka_offset,
-        _kafka_timestamp,
-        _ingested_at,
+        cast(_kafka_timestamp as timestamp) as _kafka_timestamp,
+        cast(_ingested_at as timestamp) as _ingested_at,
         _commit_id
     from records
 

@@ -16,7 +16,7 @@ final as (
             || '-' || cast(_kafka_partition as varchar(11))
             || '-' || cast(_kafka_offset as varchar(20)) as varchar(64)
         ) as record_key,
-        product_id,
+        {{ trimmed_text("product_id", 64) }} as product_id,
 
         -- numbers
         existing_level,
@@ -28,14 +28,14 @@ final as (
         _is_tombstone as is_tombstone,
 
         -- times
-        event_time as moved_at,
+        cast(event_time as timestamp) as moved_at,
 
         -- metadata
-        _kafka_topic_id,
+        cast(_kafka_topic_id as varchar(64)) as _kafka_topic_id,
         _kafka_partition,
         _kafka_offset,
-        _kafka_timestamp,
-        _ingested_at,
+        cast(_kafka_timestamp as timestamp) as _kafka_timestamp,
+        cast(_ingested_at as timestamp) as _ingested_at,
         _commit_id
     from records
 

@@ -16,13 +16,13 @@ final as (
             || '-' || cast(_kafka_partition as varchar(11))
             || '-' || cast(_kafka_offset as varchar(20)) as varchar(64)
         ) as record_key,
-        product_id,
-        _key as keyed_product_id,
+        {{ trimmed_text("product_id", 64) }} as product_id,
+        {{ trimmed_text("_key", 64) }} as keyed_product_id,
 
         -- attributes
-        category as product_category,
-        item as product_name,
-        size as product_size,
+        {{ trimmed_text("category", 256) }} as product_category,
+        {{ trimmed_text("item", 256) }} as product_name,
+        {{ trimmed_text("size", 64) }} as product_size,
 
         -- numbers
         cast(cogs as decimal(18, 2)) as product_cogs_amount,
@@ -39,14 +39,14 @@ final as (
         _is_tombstone as is_tombstone,
 
         -- times
-        event_time as listed_at,
+        cast(event_time as timestamp) as listed_at,
 
         -- metadata
-        _kafka_topic_id,
+        cast(_kafka_topic_id as varchar(64)) as _kafka_topic_id,
         _kafka_partition,
         _kafka_offset,
-        _kafka_timestamp,
-        _ingested_at,
+        cast(_kafka_timestamp as timestamp) as _kafka_timestamp,
+        cast(_ingested_at as timestamp) as _ingested_at,
         _commit_id
     from records
 

@@ -17,8 +17,8 @@ final as (
             || '-' || cast(_kafka_partition as varchar(11))
             || '-' || cast(_kafka_offset as varchar(20)) as varchar(64)
         ) as record_key,
-        transaction_id,
-        product_id,
+        {{ trimmed_text("transaction_id", 64) }} as transaction_id,
+        {{ trimmed_text("product_id", 64) }} as product_id,
 
         -- numbers
         cast(price as decimal(18, 2)) as purchase_price_amount,
@@ -35,14 +35,14 @@ final as (
         _is_tombstone as is_tombstone,
 
         -- times
-        transaction_time as purchased_at,
+        cast(transaction_time as timestamp) as purchased_at,
 
         -- metadata
-        _kafka_topic_id,
+        cast(_kafka_topic_id as varchar(64)) as _kafka_topic_id,
         _kafka_partition,
         _kafka_offset,
-        _kafka_timestamp,
-        _ingested_at,
+        cast(_kafka_timestamp as timestamp) as _kafka_timestamp,
+        cast(_ingested_at as timestamp) as _ingested_at,
         _commit_id
     from records
 

@@ -144,10 +144,14 @@ def test_redshift_is_not_given_what_only_spark_has() -> None:
 @pytest.mark.parametrize(
     ("engine", "element", "rows"),
     [
-        ("spark", "element.partition as p", "lateral view explode(whole.offsets)"),
+        (
+            "spark",
+            "cast(element.partition as integer) as p",
+            "lateral view explode(whole.offsets)",
+        ),
         (
             "redshift",
-            'element."partition" as p',
+            'cast(element."partition" as integer) as p',
             "from bronze.t as whole, whole.offsets as element",
         ),
     ],
@@ -155,7 +159,9 @@ def test_redshift_is_not_given_what_only_spark_has() -> None:
 def test_each_engine_unnests_in_its_own_way(
     engine: str, element: str, rows: str
 ) -> None:
-    query = Macros(engine).array_rows("bronze.t", ["id"], "offsets", {"partition": "p"})
+    fields = {"partition": ["p", "integer"]}
+
+    query = Macros(engine).array_rows("bronze.t", ["id"], "offsets", fields)
 
     text = " ".join(query.split())
     assert text.startswith(f"select whole.id, {element} from bronze.t as whole")
