@@ -47,7 +47,8 @@ app = typer.Typer(
 Services = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[SERVICE]...", help="kafka, registry; all when none is named."
+        metavar="[SERVICE]...",
+        help="kafka, registry, redshift; when none is named, all but redshift.",
     ),
 ]
 
@@ -59,7 +60,8 @@ def up(
         list[str] | None,
         typer.Option(
             metavar="NAME=N",
-            help="Another port: kafka=29092, kafka-controller=N, registry=N. Remembered.",
+            help="Another port: kafka=29092, kafka-controller=N, registry=N, redshift=N,"
+            " redshift-postgres=N, redshift-lake=N. Remembered.",
         ),
     ] = None,
 ) -> None:
@@ -69,6 +71,8 @@ def up(
 
       sandbox up                             everything
       sandbox up kafka                       the broker alone
+      sandbox up redshift                    the Redshift stand-in, for
+                                             dbt build --target redshift-standin
       sandbox up --port kafka=29092          on another port, from now on
       SANDBOX_PORT_OFFSET=1000 sandbox up    a second checkout beside the first
     """
@@ -172,7 +176,8 @@ def parts_command(
     component: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[COMPONENT]...", help="spark, kafka, registry; default all."
+            metavar="[COMPONENT]...",
+            help="spark, kafka, registry, postgres; default all.",
         ),
     ] = None,
     check: Annotated[

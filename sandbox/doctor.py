@@ -151,7 +151,9 @@ def _stopped(home: Home, name: str, ports: tuple[str, ...]) -> Iterator[Finding]
         fix = f"end it, or `sandbox up --port {port}={number + 10000}`"
         yield Finding(name, False, f"port {number} is taken by {holder}: {fix}")
     if not taken:
-        yield Finding(name, True, "stopped, its ports are free: `sandbox up` starts it")
+        yield Finding(
+            name, True, f"stopped, its ports are free: `sandbox up {name}` starts it"
+        )
 
 
 def _nothing_missing(kind: str, missing: list[str]) -> str:

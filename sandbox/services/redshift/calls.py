@@ -76,9 +76,10 @@ def function_calls(tokens: Sequence[Token]) -> Iterator[Token]:
 def _follows_name(tokens: Sequence[Token], at: int) -> bool:
     """Whether a column's name stands before a type, or a word that belongs to the type."""
     before = tokens[at - 1] if at else None
+    # Also one that is a word elsewhere: `settings varchar(64)`.
     return before is not None and (
-        before.token_type in {TokenType.IDENTIFIER, TokenType.VAR}
-        or before.text.lower() in _TYPES
+        before.token_type == TokenType.IDENTIFIER
+        or (before.text.isidentifier() and before.text.lower() not in _SYNTAX)
     )
 
 

@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from sqlglot import Token, TokenType
 from sqlglot.dialects.redshift import Redshift
-from sqlglot.tokens import Token, TokenType
 
 from sandbox.services.redshift.refusals import NotRedshift, check
 
@@ -45,7 +45,7 @@ def to_postgres(sql: str, listing: Callable[[], str]) -> str:
     check(text)
     if first[:1] == ["create"] and "table" in first:
         return _create_table(words)
-    if first[:1] == ["create"] and "view" in first:
+    if first[:1] == ["create"] and "view" in words.low[:4]:
         return _create_view(words)
     return _edited(words)
 

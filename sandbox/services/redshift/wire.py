@@ -21,7 +21,7 @@ _PROTOCOL_3 = 196608
 # What PostgreSQL understands of a greeting; Redshift's driver tells more of itself.
 _KNOWN = {b"user", b"database", b"application_name", b"client_encoding"}
 # What Redshift tells: it descends from that version.
-_SERVER_VERSION = b"8.0.2"
+_SERVER_VERSION = b"server_version\0008.0.2\0"
 
 Translate = Callable[[str], str]
 
@@ -79,9 +79,8 @@ class Session:
         async for kind, body in _messages(server):
             if kind == b"Z":
                 await self._open(server, writer, to_server)
-            if kind == b"S" and body.startswith(b"server_version\0"):
-                body = b"server_version\0" + _SERVER_VERSION + b"\0"
-            await _send(writer, kind, body)
+            is_version = kind == b"S" and body.startswith(b"server_version\0")
+            await _send(writer, kind, _SERVER_VERSION if is_version else body)
             # Any request but "you are in" (0) is answered with one message.
             if kind == b"R" and _LENGTH.unpack(body[:4])[0] != 0:
                 await _send(to_server, *await _message(reader))
@@ -102,12 +101,15 @@ class Session:
     async def _forward(self, reader: StreamReader, to_server: StreamWriter) -> None:
         """Carry the driver's messages, its statements in PostgreSQL's words."""
         async for kind, body in _messages(reader):
-            if kind == b"Q":
-                body = self._said(body[:-1]) + b"\0"
-            elif kind == b"P":
-                name, statement, types = body.split(b"\0", 2)
-                body = b"\0".join([name, self._said(statement), types])
-            await _send(to_server, kind, body)
+            await _send(to_server, kind, self._rewritten(kind, body))
+
+    def _rewritten(self, kind: bytes, body: bytes) -> bytes:
+        if kind == b"Q":
+            return self._said(body[:-1]) + b"\0"
+        if kind == b"P":
+            name, statement, types = body.split(b"\0", 2)
+            return b"\0".join([name, self._said(statement), types])
+        return body
 
     def _said(self, statement: bytes) -> bytes:
         """A refused statement becomes one that fails, so that all else goes its way."""

@@ -27,6 +27,9 @@ from sandbox.streams import STREAMS
 from spark_ingest.errors import ConfigurationError
 from tests.python.conftest import Stack, free_ports, make_home, program_environment
 
+# What plain `sandbox up` starts.
+STARTED = {name: each for name, each in SERVICES.items() if not each.is_asked_for}
+
 
 @pytest.fixture(scope="module")
 def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
@@ -39,7 +42,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
 
 
 def records(home: Home) -> dict[str, ProcessRecord]:
-    found = {name: read_record(each.folder(home)) for name, each in SERVICES.items()}
+    found = {name: read_record(each.folder(home)) for name, each in STARTED.items()}
     return {name: record for name, record in found.items() if record is not None}
 
 
@@ -71,7 +74,11 @@ def test_a_second_up_changes_nothing(own: Stack) -> None:
 
     second = own.run("sandbox", "up")
 
-    assert states(own.home) == {"kafka": State.READY, "registry": State.READY}
+    assert states(own.home) == {
+        "kafka": State.READY,
+        "registry": State.READY,
+        "redshift": State.STOPPED,
+    }
     assert records(own.home) == first
     assert files_of(own.home) == written
     assert "started" not in second.stdout
@@ -180,7 +187,7 @@ def test_two_ups_at_once_start_each_service_once(own: Stack) -> None:
 
     assert "".join(printed).count("started  kafka") == 1
     assert "".join(printed).count("started  registry") == 1
-    assert set(states(own.home).values()) == {State.READY}
+    assert {states(own.home)[name] for name in STARTED} == {State.READY}
 
 
 def test_an_interrupted_up_stops_what_it_started(own: Stack) -> None:
@@ -193,13 +200,13 @@ def test_an_interrupted_up_stops_what_it_started(own: Stack) -> None:
         stdout=subprocess.PIPE,
     ) as up:
         deadline = time.monotonic() + 60
-        while len(records(own.home)) < len(SERVICES) and time.monotonic() < deadline:
+        while len(records(own.home)) < len(STARTED) and time.monotonic() < deadline:
             time.sleep(0.02)
         pids = [record.pid for record in records(own.home).values()]
         up.send_signal(signal.SIGINT)
         up.wait(60)
 
-    assert len(pids) == len(SERVICES)
+    assert len(pids) == len(STARTED)
     assert up.returncode not in (0, None)
     assert living(pids) == []
     assert records(own.home) == {}

@@ -61,6 +61,7 @@ def test_status_of_a_sandbox_that_never_ran(home: Home, sandbox: Run) -> None:
     assert [line.split() for line in done.stdout.splitlines()] == [
         ["stopped", "kafka"],
         ["stopped", "registry"],
+        ["stopped", "redshift"],
     ]
     assert not home.path.exists()
 
@@ -152,6 +153,9 @@ def test_a_port_option_keeps_the_other_choices(home: Home) -> None:
         "kafka": 29092,
         "kafka-controller": 19093,
         "registry": 28081,
+        "redshift": 15439,
+        "redshift-postgres": 15432,
+        "redshift-lake": 15440,
     }
 
 
@@ -160,6 +164,6 @@ def test_services_are_chosen_in_starting_order() -> None:
         "kafka",
         "registry",
     ]
-    assert [each.name for each in stack.chosen([])] == ["kafka", "registry"]
-    with pytest.raises(ConfigurationError, match="no service 'redshift'"):
-        stack.chosen(["kafka", "redshift"])
+    assert [each.name for each in stack.chosen([])] == ["kafka", "registry", "redshift"]
+    with pytest.raises(ConfigurationError, match="no service 'snowflake'"):
+        stack.chosen(["kafka", "snowflake"])
