@@ -1,3 +1,6 @@
+{#- On Redshift: grows with every hour; asked for by time. -#}
+{{ config(dist="even", sort="hour_start_at") }}
+
 with
 
 records as (

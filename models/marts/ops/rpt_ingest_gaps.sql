@@ -1,3 +1,6 @@
+{#- On Redshift: few rows or none, on every node. -#}
+{{ config(dist="all", sort="first_offset") }}
+
 with
 
 ranges as (

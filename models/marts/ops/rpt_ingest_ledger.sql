@@ -1,3 +1,6 @@
+{#- On Redshift: a row for each partition of a topic, on every node. -#}
+{{ config(dist="all", sort="bronze_table") }}
+
 with
 
 ranges as (

@@ -1,3 +1,6 @@
+{#- On Redshift: a row for each kind of error, on every node. -#}
+{{ config(dist="all", sort="kafka_topic") }}
+
 with
 
 records as (

@@ -1,3 +1,6 @@
+{#- On Redshift: a few hundred rows, on every node. -#}
+{{ config(dist="all", sort="country") }}
+
 with
 
 sales as (

@@ -1,3 +1,6 @@
+{#- On Redshift: a few rows, on every node. -#}
+{{ config(dist="all", sort="sales_region") }}
+
 with
 
 sales as (

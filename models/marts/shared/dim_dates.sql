@@ -1,3 +1,6 @@
+{#- On Redshift: every fact joins it, so on every node; found by day. -#}
+{{ config(dist="all", sort="calendar_date") }}
+
 {% set month_names = [
     "January", "February", "March", "April", "May", "June",
     "July", "August", "September", "October", "November", "December",

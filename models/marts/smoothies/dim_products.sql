@@ -1,3 +1,6 @@
+{#- On Redshift: every line joins it, so on every node; by product. -#}
+{{ config(dist="all", sort="product_id") }}
+
 {% set increment = begin_increment() %}
 
 with

@@ -1,3 +1,6 @@
+{#- On Redshift: a row for each product, on every node. -#}
+{{ config(dist="all", sort="product_id") }}
+
 with
 
 -- By day, because that is the same sum over far fewer rows.

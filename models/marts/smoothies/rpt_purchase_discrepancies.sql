@@ -1,3 +1,6 @@
+{#- On Redshift: read as it is, by time. -#}
+{{ config(dist="even", sort="purchased_at") }}
+
 with
 
 purchases as (
