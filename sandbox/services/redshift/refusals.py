@@ -347,7 +347,7 @@ _QUERIES = frozenset({
 _CATALOGUE = re.compile(
     r"(pg|stl|stv|svl|svv|sys)_\w+|information_schema", re.IGNORECASE
 )
-_UNIT_TEST = "dbt_internal_unit_test_"
+_UNIT_TEST = ("dbt_internal_unit_test_", "-- Fixture for ")
 # How dbt asks for no row. Redshift runs it, because nothing of it is left to compute.
 _NO_ROW = ["false", "and", "current_timestamp", "=", "current_timestamp"]
 
@@ -419,11 +419,12 @@ def _statement_reason(tokens: list[Token], sql: str) -> str | None:
             says, page = _WORDS[token.text.lower()]
             return f"{token.text}: {says} ({page})"
     trees = Redshift().parser().parse(tokens, sql)
-    # The adapter casts the values that a unit test expects, and knows no lengths.
+    # The adapter casts the values of a unit test, and knows no lengths.
     rules = [
         rule
         for rule in _RULES
-        if rule is not _TEXT_WITHOUT_LENGTH or _UNIT_TEST not in sql
+        if rule is not _TEXT_WITHOUT_LENGTH
+        or not any(sign in sql for sign in _UNIT_TEST)
     ]
     for tree in trees:
         for node in tree.walk() if tree else ():
