@@ -23,7 +23,7 @@ final as (
         -- numbers
         cast(price as decimal(18, 2)) as purchase_price_amount,
         quantity,
-        member_discount,
+        cast(member_discount as decimal(4, 2)) as member_discount,
         cast(supplement_price as decimal(18, 2)) as supplement_price_amount,
         cast(total_purchase as decimal(18, 2)) as total_purchase_amount,
 

@@ -1,0 +1,12 @@
+{% macro nested_literal(json, type) -%}
+    {{ adapter.dispatch("nested_literal")(json, type) }}
+{%- endmacro %}
+
+{% macro spark__nested_literal(json, type) -%}
+    from_json('{{ json }}', '{{ type }}')
+{%- endmacro %}
+
+{#- Nested values have no type of their own there. -#}
+{% macro redshift__nested_literal(json, type) -%}
+    json_parse('{{ json }}')
+{%- endmacro %}
