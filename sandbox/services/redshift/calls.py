@@ -16,7 +16,7 @@ _SYNTAX = frozenset({
     "full", "group", "having", "ilike", "in", "inner", "insert", "intersect", "is",
     "join", "key", "lateral", "like", "limit", "minus", "not", "null", "offset", "on",
     "or", "outer", "over", "partition", "primary", "references",
-    "return", "select", "set", "similar", "some", "sortkey", "tablesample", "then", "to",
+    "return", "select", "set", "similar", "some", "sortkey", "tablesample", "tblproperties", "then", "to",
     "top", "union", "unique", "using", "values", "when", "where", "with",
 })  # fmt: skip
 _TYPES = frozenset({

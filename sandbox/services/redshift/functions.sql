@@ -85,3 +85,7 @@ $$;
 create aggregate rs.avg(numeric) (
     sfunc = rs.add_decimal, stype = numeric[], finalfunc = rs.average_decimal, initcond = '{0,0}'
 );
+
+-- JSON_PARSE (JSON_PARSE).
+create function rs.json_parse(value text) returns rs.super
+    language sql immutable parallel safe as $$ select value::jsonb $$;

@@ -93,8 +93,9 @@ class Lake:
         Raises:
             KeyError: There is no such table.
         """
-        table = self._table(self._locations()[database, name])
-        scan = table.scan(selected_fields=tuple(columns), case_sensitive=False)
+        scan = self.table(database, name).scan(
+            selected_fields=tuple(columns), case_sensitive=False
+        )
         for batch in scan.to_arrow_batch_reader():
             by_name = {
                 field.lower(): batch.column(field) for field in batch.schema.names
@@ -106,6 +107,14 @@ class Lake:
                 pyarrow.csv.WriteOptions(include_header=False),
             )
             yield buffer.getvalue()
+
+    def table(self, database: str, name: str) -> StaticTable:
+        """A table as it is now.
+
+        Raises:
+            KeyError: There is no such table.
+        """
+        return self._table(self._locations()[database, name])
 
     def _locations(self) -> dict[tuple[str, str], str]:
         """Where each table's metadata lie now, by database and name."""

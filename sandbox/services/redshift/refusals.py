@@ -183,17 +183,7 @@ def _names_bare_relation(create: exp.Expr) -> bool:
     )
 
 
-_TEXT_WITHOUT_LENGTH = Rule(
-    "text without a length is varchar(256): write varchar(n)",
-    CHARACTERS,
-    (exp.DataType,),
-    lambda node: (
-        node.this == exp.DType.TEXT
-        or (node.this == exp.DType.VARCHAR and not node.expressions)
-    ),
-)
 _RULES = (
-    _TEXT_WITHOUT_LENGTH,
     Rule(
         "DISTINCT ON does not exist: number the rows and keep the first",
         SELECT_LIST,
@@ -295,6 +285,15 @@ _RULES = (
         lambda node: {node.args.get("kind"), node.args.get("side")} & {"SEMI", "ANTI"},
     ),
     Rule(
+        "text without a length is varchar(256): write varchar(n)",
+        CHARACTERS,
+        (exp.DataType,),
+        lambda node: (
+            node.this == exp.DType.TEXT
+            or (node.this == exp.DType.VARCHAR and not node.expressions)
+        ),
+    ),
+    Rule(
         "a char is filled with blanks: write varchar(n)",
         CHARACTERS,
         (exp.DataType,),
@@ -347,7 +346,6 @@ _QUERIES = frozenset({
 _CATALOGUE = re.compile(
     r"(pg|stl|stv|svl|svv|sys)_\w+|information_schema", re.IGNORECASE
 )
-_UNIT_TEST = ("dbt_internal_unit_test_", "-- Fixture for ")
 # How dbt asks for no row. Redshift runs it, because nothing of it is left to compute.
 _NO_ROW = ["false", "and", "current_timestamp", "=", "current_timestamp"]
 
@@ -419,16 +417,9 @@ def _statement_reason(tokens: list[Token], sql: str) -> str | None:
             says, page = _WORDS[token.text.lower()]
             return f"{token.text}: {says} ({page})"
     trees = Redshift().parser().parse(tokens, sql)
-    # The adapter casts the values of a unit test, and knows no lengths.
-    rules = [
-        rule
-        for rule in _RULES
-        if rule is not _TEXT_WITHOUT_LENGTH
-        or not any(sign in sql for sign in _UNIT_TEST)
-    ]
     for tree in trees:
         for node in tree.walk() if tree else ():
-            for rule in rules:
+            for rule in _RULES:
                 if isinstance(node, rule.nodes) and rule.is_broken(node):
                     part = " ".join(node.sql(dialect="redshift").split())
                     return f"{rule.says} ({rule.page}), in: {part[:120]}"
