@@ -63,7 +63,7 @@ class _Words:
     def of(cls, sql: str) -> _Words:
         tokens = Redshift().tokenize(sql)
         while tokens and tokens[-1].token_type is TokenType.SEMICOLON:
-            tokens.pop()
+            sql = sql[: tokens.pop().start]
         # A quoted name or a text is never a keyword.
         quoted = {TokenType.IDENTIFIER, TokenType.STRING}
         low = [
@@ -124,7 +124,11 @@ def _edit_cast(words: _Words, at: int) -> None:
         depth += (low[here] == "(") - (low[here] == ")")
         if low[here] == "as" and depth == 1:
             last_as = here
-    if last_as is None or low[last_as + 1] not in {"varchar", "character", "text"}:
+    if last_as is None or low[last_as + 1] not in {
+        "varchar",
+        "character varying",
+        "text",
+    }:
         return
     bytes_ = low[end - 2] if low[end - 1] == ")" else "256"
     words.replace(at, at + 1, "rs.cut((")
