@@ -15,9 +15,9 @@ _SYNTAX = frozenset({
     "distinct", "distkey", "else", "encode", "except", "exists", "filter", "from",
     "full", "group", "having", "ilike", "in", "inner", "insert", "intersect", "is",
     "join", "key", "lateral", "like", "limit", "minus", "not", "null", "offset", "on",
-    "or", "outer", "over", "partition", "primary", "references",
-    "return", "select", "set", "similar", "some", "sortkey", "tablesample", "tblproperties", "then", "to",
-    "top", "union", "unique", "using", "values", "when", "where", "with",
+    "or", "outer", "over", "partition", "primary", "references", "return", "select",
+    "set", "similar", "some", "sortkey", "tablesample", "tblproperties", "then", "to", "top",
+    "union", "unique", "using", "values", "when", "where", "with",
 })  # fmt: skip
 _TYPES = frozenset({
     "bpchar", "char", "character", "dec", "decimal", "double", "float", "nchar",

@@ -1,0 +1,83 @@
+"""The rendered project, checked once for all tests, and the table of what was checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import Future
+from dataclasses import dataclass
+
+import pytest
+from rich.console import Console
+from rich.table import Table
+
+from tests.python.project_copy import copy_project
+from tests.python.render import checks
+from tests.python.render.checks import Checked, SparkParser
+from tests.python.render.goldens import add_goldens
+from tests.python.render.rendering import ENGINES, Engine, Text, pool, render
+
+CHECKED: list[Checked] = []
+
+
+def pytest_terminal_summary() -> None:
+    """Print what was checked, where it was."""
+    if not CHECKED:
+        return
+    table = Table(
+        "engine", "check", box=None, title="Rendered SQL", title_justify="left"
+    )
+    for number in ("texts", "refused", "seconds"):
+        table.add_column(number, justify="right")
+    for one in CHECKED:
+        numbers = (str(one.texts), str(len(one.problems)), f"{one.seconds:.1f}")
+        table.add_row(one.engine, one.check, *numbers)
+    Console().print("", table)
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """The project as both engines would get it, and what the checks say of it."""
+
+    texts: dict[Engine, list[Text]]
+    checked: list[Checked]
+
+
+@pytest.fixture(scope="session")
+def spark_parser() -> Iterator[SparkParser]:
+    """The parser of the installed Spark, in the one JVM of these tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("SPARK_HOME", raising=False)
+        with checks.spark_parser() as parser:
+            yield parser
+
+
+@pytest.fixture(scope="session")
+def rendered(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Rendered:
+    """This checkout's project and the calls of ``golden/``, rendered and checked."""
+    folder = tmp_path_factory.mktemp("rendered project")
+    project = copy_project(folder / "project")
+    add_goldens(project)
+    with pool() as workers:
+        tasks: dict[Engine, Future[list[Text]]] = {
+            engine: workers.submit(render, project, engine, folder)
+            for engine in ENGINES
+        }
+        # A JVM takes as long to start as dbt to render.
+        parser = request.getfixturevalue("spark_parser")
+        texts = {engine: task.result() for engine, task in tasks.items()}
+        lint = checks.Linting(workers, checks.ours(texts["redshift"]))
+        CHECKED.extend(
+            [
+                checks.check_texts("spark", "parser", texts["spark"], parser.reason),
+                checks.check_texts(
+                    "spark", "functions", texts["spark"], checks.spark_function_reason
+                ),
+                checks.check_texts(
+                    "redshift", "refusals", texts["redshift"], checks.redshift_reason
+                ),
+                lint.result(),
+            ]
+        )
+    return Rendered(texts, list(CHECKED))

@@ -1,0 +1,7 @@
+select
+        whole.table_name,
+        whole.commit_id,
+        cast(element.partition as integer) as kafka_partition,
+        cast(element.end_offset as bigint) as end_offset
+        from bronze.ingest_commits as whole
+    lateral view explode(whole.offsets) elements as element

@@ -1,0 +1,2 @@
+-- asks the engine:
+show timezone

@@ -1,0 +1,5 @@
+-- asks the engine:
+set spark.sql.session.timeZone
+
+-- asks the engine:
+set spark.millrace.home

@@ -1,0 +1,1 @@
+select unix_seconds(paid_at) as paid_second from marts.fct_rental_sales

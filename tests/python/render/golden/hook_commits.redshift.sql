@@ -1,0 +1,1 @@
+select False as inside_transaction, True as outside

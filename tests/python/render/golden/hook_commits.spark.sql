@@ -1,0 +1,1 @@
+select True as inside_transaction, False as outside

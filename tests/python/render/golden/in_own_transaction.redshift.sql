@@ -1,0 +1,7 @@
+begin;
+
+    lock state.touched_days;
+
+    delete from state.touched_days;
+
+    commit

@@ -1,0 +1,1 @@
+delete from state.touched_days

@@ -1,0 +1,1 @@
+select json_parse('[{"partition": 0}]') as offsets

@@ -1,0 +1,1 @@
+select from_json('[{"partition": 0}]', 'array<struct<partition: int>>') as offsets
