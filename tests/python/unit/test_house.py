@@ -19,7 +19,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[3]
 TARGETS = {
-    "install", "demo", "live", "test", "test-fast", "lint", "format", "docs", "clean",
+    "install", "demo", "live", "test", "test-fast", "render", "lint", "format", "docs", "clean",
 }  # fmt: skip
 ROOMS = [
     ".ci",
@@ -53,6 +53,7 @@ ROOMS = [
     "spark_ingest",
     "tests/dbt/generic",
     "tests/python/unit",
+    "tests/python/render",
     "tests/python/spark",
     "tests/python/stack",
     "tests/python/fault",
