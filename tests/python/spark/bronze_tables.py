@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -70,6 +71,18 @@ def append(spark: SparkSession, table: str, rows: Sequence[Row]) -> int:
         ]
     ).writeTo(table).append()
     return commit_id
+
+
+def add(spark: SparkSession, table: str, rows: Sequence[Row]) -> int:
+    """Append rows to a table as they are, such as ingest's own; how many.
+
+    Lists and objects may be nested, and bytes are Base64, as in JSON.
+    """
+    texts = spark.createDataFrame([(json.dumps(row),) for row in rows], "row string")
+    texts.select(
+        F.from_json("row", spark.table(table).schema, {"mode": "FAILFAST"}).alias("row")
+    ).select("row.*").coalesce(1).writeTo(table).append()
+    return len(rows)
 
 
 def _is_scalar(column: StructField) -> bool:

@@ -4,25 +4,36 @@ A program of its own, because the tests' own Spark has another lake open. It rea
 steps as JSON and writes what each gave, in order:
 
 - ``{"commit": table, "rows": [...]}`` gives the commit's number;
+- ``{"add": table, "rows": [...]}`` appends rows as they are, and gives how many;
 - ``{"sql": statement}`` gives the rows, each a list of texts;
 - ``{"dbt": [arguments], "meanwhile": [steps]}`` gives ``{"success", "said"}``; the other
-  steps are done beside it;
+  steps are done beside it; ``"project"`` names another one than that of all;
+- ``{"run": [command]}`` runs a program of this environment, and gives the same;
+- ``{"together": [steps]}`` does the first here and the others beside it, and gives what
+  each gave;
 - ``{"export": [tables]}`` gives the rows of each by its name, in order;
+- ``{"read": [tables]}`` gives of each ``{"columns": [[name, type]], "rows", "identity"}``, a
+  null being null; the last stays the same until the table is made anew;
+- ``{"copy": [file, to]}`` copies a file, if there is one;
 - ``{"append": {"file", "text"}}`` adds to a file of the project.
 """
 
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from dbt.cli.main import dbtRunner
 from pyspark.sql import SparkSession
 
-from tests.python.spark.bronze_tables import append, create_bronze
+from sandbox.programs import path_of
+from tests.python.spark.bronze_tables import add, append, create_bronze
 
 Step = dict[str, Any]
 
@@ -31,6 +42,12 @@ def do(spark: SparkSession, project: Path, out: Path, step: Step) -> Any:
     """One step; what it gave."""
     if "commit" in step:
         return append(spark, step["commit"], step["rows"])
+    if "add" in step:
+        return add(spark, step["add"], step["rows"])
+    if "run" in step:
+        return run(step["run"])
+    if "together" in step:
+        return together(spark, project, out, step["together"])
     if "sql" in step:
         return texts(spark, step["sql"])
     if "export" in step:
@@ -38,6 +55,11 @@ def do(spark: SparkSession, project: Path, out: Path, step: Step) -> Any:
             table: sorted(texts(spark, f"select * from {table}"))
             for table in step["export"]
         }
+    if "read" in step:
+        return {table: typed(spark, table) for table in step["read"]}
+    if "copy" in step:
+        is_there = Path(step["copy"][0]).exists()
+        return is_there and shutil.copyfile(*step["copy"])
     if "append" in step:
         with Path(step["append"]["file"]).open("a") as file:
             return file.write(step["append"]["text"])
@@ -46,10 +68,59 @@ def do(spark: SparkSession, project: Path, out: Path, step: Step) -> Any:
     )
     if "meanwhile" in step:
         beside.start()
-    done = type_dbt(project, out, step["dbt"])
+    done = type_dbt(Path(step.get("project", project)), out, step["dbt"])
     if "meanwhile" in step:
         beside.join()
     return done
+
+
+def together(
+    spark: SparkSession, project: Path, out: Path, steps: list[Step]
+) -> list[Any]:
+    """Do steps at one time; the first in this thread, where dbt has to be."""
+    with ThreadPoolExecutor(len(steps)) as others:
+        beside = [others.submit(do, spark, project, out, step) for step in steps[1:]]
+        return [
+            do(spark, project, out, steps[0]),
+            *(other.result() for other in beside),
+        ]
+
+
+def run(command: list[str]) -> dict[str, Any]:
+    """Run a program to its end; whether it succeeded, and all that it said."""
+    done = subprocess.run(
+        [path_of(command[0]), *command[1:]],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    return {"success": done.returncode == 0, "said": done.stdout}
+
+
+def typed(spark: SparkSession, table: str) -> dict[str, Any]:
+    """The columns of a table with their types, and its rows as texts."""
+    found = spark.table(table)
+    rows = found.selectExpr(
+        *(f"cast({column} as string) as {column}" for column in found.columns)
+    )
+    return {
+        "columns": [list(column) for column in found.dtypes],
+        "rows": [list(row) for row in rows.collect()],
+        "identity": first_snapshot(spark, table),
+    }
+
+
+def first_snapshot(spark: SparkSession, table: str) -> str:
+    """The oldest snapshot from which a table's present one comes; of a view, nothing."""
+    if spark.catalog.getTable(table).tableType == "VIEW":
+        return ""
+    first = spark.sql(
+        f"select snapshot_id from {table}.history where is_current_ancestor"
+        " order by made_current_at limit 1"
+    ).first()
+    return str(first and first[0])
 
 
 def texts(spark: SparkSession, query: str) -> list[list[str]]:

@@ -1,0 +1,305 @@
+"""What both engines read: three rounds of bronze, with ingest's own account of them.
+
+``first`` has ordinary days, awkward texts, and a stream that was cut into commits;
+``increment`` has rows that are late, sent again, moved and gone, a day that empties, a
+product after its purchases, and still passes every test of the data; ``odd`` has what
+would fail one: times that are missing or of no calendar, numbers that are missing, and an
+ingest that lost a record, doubled one and wrote one that no commit tells of.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections import defaultdict
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from tests.python.spark.increments_records import (
+    DAYS,
+    LATE_PRODUCT,
+    LONELY_DAY,
+    LONELY_PURCHASE,
+    LONELY_SALE,
+    Kafka,
+    Records,
+    Row,
+    catalogue,
+)
+
+Step = dict[str, Any]
+
+SALES = "bronze.pagila__sales"
+PRODUCTS = "bronze.smoothies__products"
+PURCHASES = "bronze.smoothies__purchases"
+INVENTORIES = "bronze.smoothies__inventories"
+
+_PLACE = ("_kafka_topic", "_kafka_topic_id", "_kafka_partition", "_kafka_offset")
+_BEGIN = datetime(2026, 1, 7, 8, 0, 0, 123456, tzinfo=UTC)
+# Blanks at either end and nothing but blanks, letters of two to four bytes, what CSV and
+# SQL quote, no text at all, and one that just fits in bytes.
+TEXTS = [
+    "Lyon",
+    "Lyon ",
+    "  Lyon   ",
+    "",
+    "   ",
+    "Zürich",
+    "São Paulo 🏝️",
+    "東京",
+    'O\'Brien "and", \\N\n\tsons; --',
+    "∅",
+    "null",
+    "ü" * 128,
+]
+
+
+class Bronze:
+    """Commits as ingest makes them: the rows, what was set aside, and the log's row.
+
+    Attributes:
+        steps: What ``lake_program`` is to do, in order.
+        records: Makes the rows.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.steps: list[Step] = []
+        self.records = Records(seed)
+        self._commits: dict[str, int] = defaultdict(int)
+        self._moment = _BEGIN
+
+    def commit(
+        self, table: str, rows: list[Row], aside: list[Row] | None = None
+    ) -> None:
+        """Commit rows, by topic id as one stream may have several, and log each commit."""
+        by_topic: dict[str, list[Row]] = defaultdict(list)
+        for row in rows:
+            by_topic[row["_kafka_topic_id"]].append(row)
+        for taken in by_topic.values():
+            self.steps.append({"commit": table, "rows": taken})
+            self._log(table, taken, aside or [])
+            aside = None
+
+    def commit_all(self, tables: dict[str, list[Row]]) -> None:
+        for table, rows in tables.items():
+            self.commit(table, rows)
+
+    def unlogged(self, table: str, rows: list[Row]) -> None:
+        """Rows that no commit of the log tells of, though it tells of later ones."""
+        self._commits[table] += 1
+        self.steps.append({"commit": table, "rows": rows})
+
+    def _log(self, table: str, rows: list[Row], aside: list[Row]) -> None:
+        self._commits[table] += 1
+        self._moment += timedelta(minutes=7, microseconds=1)
+        ends: dict[int, tuple[int, int]] = {}
+        for row in [*rows, *aside]:
+            partition, offset = row["_kafka_partition"], row["_kafka_offset"]
+            first, end = ends.get(partition, (offset, offset + 1))
+            ends[partition] = min(first, offset), max(end, offset + 1)
+        number = self._commits[table]
+        self.steps.append(
+            {
+                "add": "bronze.ingest_commits",
+                "rows": [
+                    {
+                        "table_name": table,
+                        "commit_id": number,
+                        "kafka_topic": rows[0]["_kafka_topic"],
+                        "kafka_topic_id": rows[0]["_kafka_topic_id"],
+                        "offsets": [
+                            {"partition": p, "first_offset": first, "end_offset": end}
+                            for p, (first, end) in sorted(ends.items())
+                        ],
+                        "row_count": len(rows),
+                        "quarantined_count": len(aside),
+                        # A commit that was logged late has no bytes and no start.
+                        "value_bytes": 133 * len(rows) if number % 3 else None,
+                        "started_at": self._moment.isoformat() if number % 3 else None,
+                        "committed_at": (
+                            self._moment + timedelta(seconds=2.5)
+                        ).isoformat(),
+                    }
+                ],
+            }
+        )
+        if aside:
+            self.steps.append({"add": "bronze.quarantine", "rows": aside})
+
+    def quarantined(self, kafka: Kafka, message: str, **other: Any) -> Row:
+        """A record that bronze could not take, at the next place of partition 0."""
+        record = kafka.record(0, None)
+        return {
+            **{name: record[name] for name in _PLACE},
+            "_kafka_timestamp": "2026-01-04T00:00:00.000001Z",
+            "_kafka_value": base64.b64encode(b"\x00\x00\x00\x00\x07\xff").decode(),
+            "_schema_id": 7,
+            "stage": "decode",
+            "error_class": "undecodable",
+            "error_message": message,
+            "_ingested_at": self._moment.isoformat(),
+            **other,
+        }
+
+
+def first(bronze: Bronze) -> None:
+    """Ordinary days of both domains, awkward texts, and every state of quarantine."""
+    records = bronze.records
+    bronze.commit(PRODUCTS, catalogue(records, "2025-12-01 08:00:00"))
+    bronze.commit_all(records.some(60, DAYS, newest=50))
+    bronze.commit(
+        SALES,
+        [records.sale(LONELY_SALE, f"{LONELY_DAY} 12:00:00", partition=1)],
+    )
+    bronze.commit(
+        PURCHASES,
+        [
+            records.purchase(
+                LATE_PRODUCT,
+                f"{LONELY_DAY} 12:00:00.5",
+                transaction_id=LONELY_PURCHASE,
+            )
+        ],
+    )
+    bronze.commit(
+        SALES,
+        [
+            records.sale(
+                100 + number, "2026-01-02 13:30:00", city=text, district=text[::-1]
+            )
+            for number, text in enumerate(TEXTS)
+        ],
+    )
+    bronze.commit(
+        SALES,
+        [
+            records.sale(150 + number, "2026-01-02 00:00:00", country=country)
+            for number, country in enumerate(
+                ["Japan ", "Côte d'Ivoire", "Åland Islands  ", "", " ", "japan", "Ö"]
+            )
+        ],
+    )
+    bronze.commit(
+        PRODUCTS,
+        [
+            records.product(
+                f"T{number:02d} ", "2026-01-01 00:00:00", item=text, size=text[:16]
+            )
+            for number, text in enumerate(TEXTS)
+        ],
+    )
+    # A transaction's marker lies among the records: an offset without one.
+    begun = [records.sale(180, "2026-01-03 23:59:59.999999")]
+    records.sales.record(0, None)
+    ended = [records.sale(181, "2026-01-01 00:00:00")]
+    aside = [
+        bronze.quarantined(records.sales, "the bytes end early: 'é' 🏝️ "),
+        bronze.quarantined(
+            records.sales,
+            "x" * 1500,
+            discarded_at="2026-01-05T10:00:00Z",
+            discard_reason="a test of ours  ",
+        ),
+    ]
+    bronze.commit(SALES, [*begun, *ended], aside)
+    again = bronze.quarantined(
+        records.sales, "replayed", replayed_at="2026-01-06T10:00:00.5Z"
+    )
+    replayed = records.sale(182, "2026-01-02 08:00:00") | {
+        name: again[name] for name in _PLACE
+    }
+    bronze.commit(SALES, [replayed])
+    bronze.steps.append({"add": "bronze.quarantine", "rows": [again]})
+
+
+def increment(bronze: Bronze) -> None:
+    """What an increment can get wrong, and nothing that a test of the data refuses."""
+    records = bronze.records
+    bronze.commit_all(records.some(25, [*DAYS, "2026-01-04"], newest=60))
+    # After its purchases; for a time gone by; once more and unchanged; and no longer sold.
+    bronze.commit(
+        PRODUCTS,
+        [
+            records.product(LATE_PRODUCT, "2026-01-02 10:00:00", item="Späte Sorte "),
+            records.product("CS01", "2026-01-02 00:02:00", price="5.49"),
+            *catalogue(records, "2026-01-03 09:00:00"),
+            records.withdrawal("CS02", "2026-01-03 00:00:30"),
+        ],
+    )
+    # The only sale of its day moves to another day, customer and partition.
+    bronze.commit(
+        SALES,
+        [
+            records.sale(
+                LONELY_SALE,
+                "2026-01-03 12:00:00",
+                partition=2,
+                sent_at="2026-01-06 00:00:00",
+            )
+        ],
+    )
+    # Sent again unchanged, and with another text.
+    bronze.commit(
+        SALES,
+        [records.sale(100, "2026-01-02 13:30:00", city="Lyon"), _tombstone(records)],
+        [
+            bronze.quarantined(
+                records.sales,
+                "no such schema",
+                stage="schema",
+                error_class="unknown_id",
+            )
+        ],
+    )
+
+
+def odd(bronze: Bronze) -> None:
+    """What a test of the data would refuse, and both engines must still agree on."""
+    records = bronze.records
+    bronze.commit(
+        SALES,
+        [
+            records.sale(71, None),
+            records.sale(72, "0001-01-01 00:03:00"),
+            records.sale(73, "9999-12-31 23:59:59"),
+            records.sale(5, None, partition=1, sent_at="2026-02-01 00:00:00"),
+            records.sale(74, "2026-01-02 12:00:00", amount=None, customer_id=None),
+            records.sale(75, "2026-01-02 12:00:00", amount="-99999999.99"),
+            records.sale(82, "2026-01-02 12:00:00") | {"payment_id": None},
+        ],
+    )
+    bronze.commit(
+        PURCHASES,
+        [
+            records.purchase("CS01", None),
+            records.purchase("CS01", "2026-01-02 12:00:00", quantity=None),
+            records.purchase("SF01", "2026-01-02 12:00:00", total_purchase=None),
+            records.purchase("SF01", "2026-01-02 12:00:01", member_discount="0.15"),
+            records.purchase("SF01", "2026-01-02 12:00:02") | {"product_id": None},
+        ],
+    )
+    bronze.commit(
+        PRODUCTS,
+        [
+            records.product("IS01", "2026-01-02 00:00:00", event_time=None, price=None),
+            records.product("IS01", "2026-01-02 00:00:00", item=None, cogs="2.21"),
+        ],
+    )
+    bronze.commit(
+        INVENTORIES,
+        [records.movement("CS01", "2026-01-04 00:00:00") | {"event_time": None}],
+    )
+    # The ingest at its worst: one record lost, one twice, one that no commit tells of.
+    kept = records.sale(76, "2026-01-04 10:00:00")
+    lost = records.sale(77, "2026-01-04 10:00:00")
+    bronze.commit(SALES, [kept, lost, records.sale(78, "2026-01-04 10:00:00")])
+    rows = bronze.steps[-2]["rows"]
+    rows[:] = [row for row in rows if row["payment_id"] != 77]
+    bronze.commit(SALES, [records.sale(79, "2026-01-04 10:00:00")])
+    bronze.steps[-2]["rows"].append(kept)
+    bronze.unlogged(SALES, [records.sale(80, "2026-01-04 10:00:00", partition=7)])
+    bronze.commit(SALES, [records.sale(81, "2026-01-04 10:00:00")])
+
+
+def _tombstone(records: Records) -> Row:
+    record = records.sales.record(0, "2026-01-04 00:00:00")
+    return record | {"_is_tombstone": True, "_key": 7}

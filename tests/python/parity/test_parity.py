@@ -1,0 +1,107 @@
+"""Both engines hold the same in every cell, after a first build and after increments."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.python.parity.compare import Difference
+from tests.python.parity.trial import ENGINES, ROUNDS, STATE, Trial, relations
+
+INCREMENTAL = [f"marts.{name}" for name in (
+    "fct_country_sales_windows",
+    "fct_inventory_movements",
+    "fct_product_daily_sales",
+    "fct_product_running_totals",
+    "fct_product_sales_windows",
+    "fct_purchases_enriched",
+    "fct_regional_sales_windows",
+    "fct_rental_sales",
+)]  # fmt: skip
+
+
+@pytest.mark.parametrize("round_name", ROUNDS)
+@pytest.mark.parametrize("relation", [*relations(), *STATE])
+def test_both_engines_hold_the_same(
+    trial: Trial, relation: str, round_name: str
+) -> None:
+    found = trial.compared[round_name][relation]
+
+    assert not found.differences, "\n".join(map(str, found.differences[:20]))
+    assert found.spark.rows
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("round_name", ROUNDS)
+def test_dbt_has_nothing_to_complain_of(
+    trial: Trial, round_name: str, engine: str
+) -> None:
+    assert trial.built[round_name].failures[engine] == {}
+
+
+def test_every_model_and_seed_of_the_manifest_is_compared(trial: Trial) -> None:
+    known = {
+        f"{node['schema']}.{node['name']}"
+        for node in trial.manifest["nodes"].values()
+        if node["resource_type"] in {"model", "seed"}
+    }
+
+    assert known == set(relations())
+
+
+def test_all_tests_ran_on_the_stand_in(trial: Trial) -> None:
+    ran = trial.built["increment"].statuses[ENGINES[1]]
+    known = {
+        node_id
+        for kind in ("nodes", "unit_tests")
+        for node_id in trial.manifest[kind]
+        if node_id.startswith(("test.", "unit_test."))
+    }
+
+    assert known - ran.keys() == set()
+    assert {ran[node_id] for node_id in known} == {"pass"}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("round_name", ["increment", "odd"])
+@pytest.mark.parametrize("fact", INCREMENTAL)
+def test_a_fact_grows_by_increments(
+    trial: Trial, fact: str, round_name: str, engine: str
+) -> None:
+    made = trial.compared["first"][fact].identities[engine]
+
+    assert made
+    assert trial.compared[round_name][fact].identities[engine] == made
+
+
+def test_a_table_that_is_made_anew_would_be_told_from_one_that_grew(
+    trial: Trial,
+) -> None:
+    before = trial.compared["first"]["marts.rpt_country_sales"].identities
+    after = trial.compared["increment"]["marts.rpt_country_sales"].identities
+
+    assert all(before[engine] != after[engine] for engine in ENGINES)
+
+
+def test_every_incremental_model_is_among_the_facts(trial: Trial) -> None:
+    known = {
+        f"{node['schema']}.{node['name']}"
+        for node in trial.manifest["nodes"].values()
+        if node["config"].get("materialized") == "incremental"
+    }
+
+    assert known == set(INCREMENTAL)
+
+
+def test_the_rounds_hold_what_the_ledger_is_for(trial: Trial) -> None:
+    ledger = trial.compared["odd"]["marts.rpt_ingest_ledger"].spark
+    names = [column.name for column in ledger.columns]
+
+    for count in ("empty_count", "gap_count", "duplicate_count", "uncommitted_count"):
+        at = names.index(count)
+        assert any(row[at] not in {"0", None} for row in ledger.rows), count
+
+
+def test_a_difference_says_where_and_what() -> None:
+    found = Difference("'7'", "sale_amount", "'1.00'", "'1.01'")
+
+    assert str(found) == "'7', sale_amount: '1.00' on Spark, '1.01' on the stand-in"

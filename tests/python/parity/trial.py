@@ -1,0 +1,308 @@
+"""Build every model on both engines, in rounds from one bronze, and read what they hold."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sandbox import parts, spark_conf
+from sandbox import stack as services
+from sandbox.settings import PROJECT, Home
+from spark_ingest.errors import MillraceError
+from tests.python.parity import records
+from tests.python.parity.compare import Difference, compare
+from tests.python.parity.records import Bronze, Step
+from tests.python.parity.relations import Relation, from_spark, load
+from tests.python.spark.lake_steps import run_steps
+
+ROUNDS: dict[str, Callable[[Bronze], None]] = {
+    "first": records.first,
+    "increment": records.increment,
+    "odd": records.odd,
+}
+ENGINES = ("Spark", "the stand-in")
+_LAYERS = ("staging", "intermediate", "marts")
+# What increments know of themselves; when they were recorded is each engine's own.
+STATE = ("state.read_points", "state.touched_days")
+_NO_TESTS = ("--exclude-resource-type", "test", "unit_test")
+# The data of the second round pass every test; on Spark other tests see to that.
+_SPARK = {"first": ["build", *_NO_TESTS], "increment": ["run"], "odd": ["run"]}
+_STANDIN = {"first": ["build", *_NO_TESTS], "increment": ["build"], "odd": ["run"]}
+
+
+class BuildFailed(MillraceError):
+    """dbt did not build what shall be compared."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One relation after one round.
+
+    Attributes:
+        name: ``schema.relation``.
+        spark: What Spark has; nothing when there is no such relation.
+        differences: Where the stand-in has something else.
+        identities: By engine, what stays the same until the table is made anew.
+    """
+
+    name: str
+    spark: Relation
+    differences: list[Difference]
+    identities: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Built:
+    """What dbt did in one round.
+
+    Attributes:
+        statuses: By engine, of each node how it ended.
+        failures: By engine, of each node that was not good, what dbt said.
+    """
+
+    statuses: dict[str, dict[str, str]]
+    failures: dict[str, dict[str, str]]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """All rounds.
+
+    Attributes:
+        compared: By round, each relation by its name.
+        built: By round.
+        manifest: dbt's, of the Redshift side.
+    """
+
+    compared: dict[str, dict[str, Compared]]
+    built: dict[str, Built]
+    manifest: dict[str, Any]
+
+    @property
+    def failures(self) -> list[str]:
+        """What dbt could not do, or found wrong."""
+        return [
+            f"{node} of the round {name!r} for {engine}: {message}"
+            for name, built in self.built.items()
+            for engine, failures in built.failures.items()
+            for node, message in failures.items()
+        ]
+
+    @property
+    def differs(self) -> bool:
+        return any(
+            relation.differences
+            for relations in self.compared.values()
+            for relation in relations.values()
+        )
+
+
+def relations(project: Path = PROJECT) -> list[str]:
+    """Every model and seed by the name it has on both engines, in the order of layers."""
+    found = [f"seeds.{file.stem}" for file in sorted(project.glob("seeds/*.csv"))]
+    for layer in _LAYERS:
+        files = sorted(project.glob(f"models/{layer}/*/*.sql"))
+        found += [f"{layer}.{file.stem}" for file in files]
+    return found
+
+
+def run_trial(home: Home, project: Path = PROJECT) -> Trial:
+    """Do all rounds on a lake and a stand-in of their own.
+
+    Args:
+        home: A new sandbox on free ports.
+        project: The dbt project.
+
+    Raises:
+        BuildFailed: dbt did not build everything on one of the engines.
+        StepsFailed: The lake's program died.
+    """
+    names = [*relations(project), *STATE]
+    with standin(home):
+        bronze = Bronze(seed=7)
+        bronze.steps.append(external_schema(home, project))
+        ends = []
+        for name, fill in ROUNDS.items():
+            fill(bronze)
+            bronze.steps.append(
+                {
+                    "together": [
+                        {"dbt": _SPARK[name]},
+                        standin_dbt(home, *_STANDIN[name], project=project),
+                    ]
+                }
+            )
+            # dbt writes to the same files in the next round.
+            bronze.steps += [
+                {
+                    "copy": [
+                        str(made / "run_results.json"),
+                        str(_results(home, name, who)),
+                    ]
+                }
+                for who, made in _targets(home).items()
+            ]
+            bronze.steps.append(
+                {
+                    "together": [
+                        {"read": names},
+                        read_standin(home, names, home.path / f"{name}.json"),
+                    ]
+                }
+            )
+            ends.append(len(bronze.steps))
+        results = run_steps(home, bronze.steps, project)
+    return _judged(home, names, results, ends)
+
+
+@contextmanager
+def standin(home: Home) -> Iterator[None]:
+    """The Redshift stand-in of a sandbox, up, and its Spark's settings; down at the end."""
+    parts.fetch(["spark"])
+    spark_conf.render(home, home.spark_conf)
+    try:
+        services.up(home, ["redshift"])
+        yield
+    finally:
+        services.down(home)
+
+
+def standin_dbt(home: Home, *words: str, project: Path = PROJECT) -> Step:
+    """dbt on the stand-in, as a person types it."""
+    return {
+        "run": [
+            *("dbt", "--warn-error", "--no-use-colors"),
+            *("--log-path", str(home.logs / "standin")),
+            *words,
+            *("--target", "redshift-standin"),
+            *("--project-dir", str(project)),
+            *("--profiles-dir", str(project / "profiles")),
+            *("--target-path", str(_targets(home)[ENGINES[1]])),
+        ]
+    }
+
+
+def external_schema(home: Home, project: Path = PROJECT) -> Step:
+    """Let the stand-in read bronze."""
+    words = ["run-operation", "create_external_schema"]
+    return standin_dbt(home, *words, project=project)
+
+
+def read_standin(home: Home, names: list[str], file: Path) -> Step:
+    """Write relations of the stand-in to a file."""
+    words = [str(home.ports["redshift"]), str(file), *names]
+    return {"run": ["python", "-m", "tests.python.parity.relations", *words]}
+
+
+def keys(manifest: Mapping[str, Any], node_id: str) -> list[str]:
+    """The columns that the data tests of a node say are its key; none when no test does."""
+    found: list[list[str]] = []
+    for test in manifest["nodes"].values():
+        if test["resource_type"] != "test" or test.get("attached_node") != node_id:
+            continue
+        kind = test["test_metadata"]["name"]
+        if kind == "unique":
+            found.append([test["column_name"]])
+        elif kind == "unique_combination":
+            found.append(test["test_metadata"]["kwargs"]["columns"])
+    return min(found, key=lambda columns: (len(columns), columns), default=[])
+
+
+def _targets(home: Home) -> dict[str, Path]:
+    """Where dbt writes for each engine."""
+    folders = (home.path / "out/target", home.path / "out/standin")
+    return dict(zip(ENGINES, folders, strict=True))
+
+
+def _results(home: Home, round_name: str, engine: str) -> Path:
+    return home.path / f"{round_name} {engine}.json"
+
+
+def _judged(home: Home, names: list[str], results: list[Any], ends: list[int]) -> Trial:
+    manifest = json.loads((_targets(home)[ENGINES[1]] / "manifest.json").read_text())
+    compared, built = {}, {}
+    for name, end in zip(ROUNDS, ends, strict=True):
+        _check_built(results, end, name)
+        read = results[end - 1][0]
+        spark = {table: from_spark(found) for table, found in read.items()}
+        theirs = load(home.path / f"{name}.json")
+        compared[name] = {
+            table: _compared(table, spark.get(table), theirs.get(table), manifest)
+            for table in names
+        }
+        built[name] = _built(home, name)
+    return Trial(compared, built, manifest)
+
+
+def _check_built(results: list[Any], end: int, name: str) -> None:
+    """The steps of a round end with: build, copy, copy, read."""
+    builds, *copied = results[end - 4 : end - 1]
+    for engine, done, is_there in zip(ENGINES, builds, copied, strict=True):
+        if not is_there:
+            raise BuildFailed(
+                f"dbt failed for {engine} in the round {name!r}:\n{done['said'][-6000:]}"
+            )
+    done = results[end - 1][1]
+    if not done["success"]:
+        raise BuildFailed(f"the round {name!r} cannot be read:\n{done['said']}")
+
+
+def _built(home: Home, name: str) -> Built:
+    statuses, failures = {}, {}
+    for engine in ENGINES:
+        done = json.loads(_results(home, name, engine).read_text())["results"]
+        statuses[engine] = {node["unique_id"]: node["status"] for node in done}
+        failures[engine] = {
+            node["unique_id"]: " ".join(node["message"].split())
+            for node in done
+            if node["status"] in {"error", "fail", "runtime error", "warn"}
+        }
+    return Built(statuses, failures)
+
+
+def _compared(
+    table: str,
+    spark: Relation | None,
+    theirs: Relation | None,
+    manifest: Mapping[str, Any],
+) -> Compared:
+    if table in STATE:
+        spark, theirs = _without(spark, "recorded_at"), _without(theirs, "recorded_at")
+    node = next(
+        (
+            node
+            for node in manifest["nodes"].values()
+            if node["resource_type"] in {"model", "seed"}
+            and f"{node['schema']}.{node['name']}" == table
+        ),
+        None,
+    )
+    contract = {
+        column["name"]: column["data_type"]
+        for column in (node["columns"].values() if node else ())
+        if column["data_type"]
+    }
+    key = keys(manifest, node["unique_id"]) if node else []
+    return Compared(
+        table,
+        spark or Relation((), ()),
+        compare(spark, theirs, key, contract),
+        {
+            engine: relation.identity if relation else ""
+            for engine, relation in zip(ENGINES, (spark, theirs), strict=True)
+        },
+    )
+
+
+def _without(relation: Relation | None, column: str) -> Relation | None:
+    if relation is None:
+        return None
+    kept = [at for at, here in enumerate(relation.columns) if here.name != column]
+    return Relation(
+        tuple(relation.columns[at] for at in kept),
+        tuple(tuple(row[at] for at in kept) for row in relation.rows),
+    )
