@@ -19,15 +19,15 @@ final as (
         -- numbers
         cast(max(event_to_kafka_seconds) as decimal(18, 3))
             as event_to_kafka_max_seconds,
-        cast(avg(event_to_kafka_seconds) as decimal(18, 3))
+        {{ average_seconds("event_to_kafka_seconds") }}
             as event_to_kafka_average_seconds,
         cast(max(kafka_to_ingest_seconds) as decimal(18, 3))
             as kafka_to_ingest_max_seconds,
-        cast(avg(kafka_to_ingest_seconds) as decimal(18, 3))
+        {{ average_seconds("kafka_to_ingest_seconds") }}
             as kafka_to_ingest_average_seconds,
         cast(max(event_to_ingest_seconds) as decimal(18, 3))
             as event_to_ingest_max_seconds,
-        cast(avg(event_to_ingest_seconds) as decimal(18, 3))
+        {{ average_seconds("event_to_ingest_seconds") }}
             as event_to_ingest_average_seconds,
         count(*) as bronze_row_count
     from records

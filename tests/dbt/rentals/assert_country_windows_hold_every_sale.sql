@@ -21,9 +21,11 @@ counted as (
     select
         country,
         sale_amount,
-        floor(event_second / cast({{ slide }} as decimal(18, 0)))
-        - floor((event_second - {{ length }}) / cast({{ slide }} as decimal(18, 0)))
-            as window_count
+        cast(
+            floor(event_second / cast({{ slide }} as decimal(18, 0)))
+            - floor((event_second - {{ length }}) / cast({{ slide }} as decimal(18, 0)))
+            as integer
+        ) as window_count
     from timed
 
 ),

@@ -1,0 +1,181 @@
+"""What the macros made for Redshift render and refuse, without a server."""
+
+from __future__ import annotations
+
+import re
+from types import SimpleNamespace
+from typing import Any
+
+import jinja2
+import pytest
+
+from sandbox.settings import PROJECT
+from tests.python.unit.test_dbt_macros import ENGINES, CompilerError, Macros
+
+ROLE = "arn:aws:iam::123456789012:role/spectrum"
+
+
+class Answers:
+    """A ``run_query`` that answers by what a query contains, and notes what was asked."""
+
+    def __init__(self, answers: dict[str, list[list[Any]]]) -> None:
+        self._answers = answers
+        self.asked: list[str] = []
+
+    def __call__(self, query: str) -> SimpleNamespace:
+        self.asked.append(query)
+        found = [rows for part, rows in self._answers.items() if part in query]
+        return SimpleNamespace(rows=found[0] if found else [])
+
+
+def redshift(answers: dict[str, list[list[Any]]] | None = None, **other: Any) -> Macros:
+    """The macros as dbt finds them with a target of Redshift."""
+    context = {
+        "modules": SimpleNamespace(re=re),
+        "print": lambda text: text,
+        "run_query": Answers(answers or {}),
+        **other,
+    }
+    return Macros("redshift", {"name": "redshift", "user": "millrace"}, context=context)
+
+
+def test_a_dry_run_says_the_statement_and_sends_nothing() -> None:
+    run_query = Answers({})
+    macros = redshift(run_query=run_query)
+
+    said = macros.create_external_schema(
+        region="eu-central-1", iam_role=ROLE, dry_run=True
+    )
+
+    assert " ".join(said.split()) == (
+        "create external schema if not exists bronze from data catalog "
+        f"database 'bronze' region 'eu-central-1' iam_role '{ROLE}';"
+    )
+    assert run_query.asked == []
+
+
+def test_the_external_schema_is_made_and_its_tables_counted() -> None:
+    answers: dict[str, list[list[Any]]] = {
+        "svv_external_schemas": [["lake_of_us"]],
+        "svv_external_tables": [[6]],
+    }
+
+    said = redshift(answers).create_external_schema(database="lake_of_us")
+
+    assert " ".join(said.split()) == (
+        "External schema bronze reads the database lake_of_us: 6 tables"
+    )
+
+
+@pytest.mark.parametrize(
+    ("reads", "message"),
+    [
+        (
+            [["theirs"]],
+            "schema bronze is there and reads the database theirs, not bronze",
+        ),
+        ([], "schema bronze is there and is no external one, not bronze"),
+    ],
+)
+def test_a_schema_that_reads_something_else_is_an_error(
+    reads: list[list[str]], message: str
+) -> None:
+    macros = redshift({"svv_external_schemas": reads})
+
+    with pytest.raises(CompilerError, match=re.escape(message)):
+        macros.create_external_schema()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"schema": "my bronze"}, 'schema is "my bronze"'),
+        ({"database": "x'; drop schema marts; --"}, "database is "),
+        ({"iam_role": "arn:aws:iam::1:role/short"}, "iam_role is "),
+        ({"iam_role": None}, "iam_role is null"),
+        ({"region": "Frankfurt"}, 'region is "Frankfurt": it must be one like'),
+    ],
+)
+def test_wrong_arguments_are_refused_by_name(
+    arguments: dict[str, str], message: str
+) -> None:
+    with pytest.raises(CompilerError, match=re.escape(message)):
+        redshift().create_external_schema(**arguments)
+
+
+def test_only_redshift_has_external_schemas() -> None:
+    target = {"name": "sandbox", "type": "spark"}
+
+    with pytest.raises(CompilerError, match="add `--target redshift`"):
+        Macros("spark", target).create_external_schema()
+
+
+def test_a_user_of_another_zone_is_told_how_to_change_it() -> None:
+    macros = redshift({"show timezone": [["Europe/Berlin"]]})
+
+    with pytest.raises(
+        CompilerError, match="alter user millrace set timezone to 'UTC'"
+    ):
+        macros.assert_session()
+
+
+def test_a_user_of_utc_may_go_on() -> None:
+    assert redshift({"show timezone": [["UTC"]]}).assert_session().strip() == ""
+
+
+def test_a_bronze_table_is_looked_for_in_its_external_schema_once() -> None:
+    run_query = Answers({"svv_external_tables": [["pagila__sales"]]})
+    macros = redshift(
+        run_query=run_query,
+        graph={},
+        invocation_id="1",
+        var=lambda name, default: default,
+        model=SimpleNamespace(resource_type="model"),
+    )
+    tables = [
+        SimpleNamespace(schema="bronze", identifier=name)
+        for name in ("pagila__sales", "pagila__refunds")
+    ]
+
+    assert [macros.is_in_lake(table) for table in tables] == [True, False]
+    assert len(run_query.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("engine", "statement"),
+    [
+        ("spark", "delete from t"),
+        ("redshift", "begin; lock state.t; delete from t; commit"),
+    ],
+)
+def test_rows_of_state_are_committed_at_once(engine: str, statement: str) -> None:
+    made = Macros(engine).in_own_transaction("state.t", "delete from t")
+
+    assert " ".join(made.split()) == statement
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_one_of_two_hooks_commits_on_each_engine(engine: str) -> None:
+    macros = Macros(engine)
+
+    assert macros.hook_commits(True) is not macros.hook_commits(False)
+
+
+def test_every_text_of_staging_is_asked_whether_it_fits() -> None:
+    staged = {
+        (source, table): dict(
+            re.findall(r'trimmed_text\("(\w+)", (\d+)\)', file.read_text())
+        )
+        for file in (PROJECT / "models/staging").glob("*/stg_*.sql")
+        for source, table in [file.stem.removeprefix("stg_").split("__")]
+    }
+    asked: dict[tuple[str, str], dict[str, str]] = {}
+    for file in (PROJECT / "tests/dbt").glob("*/assert_every_text_of_*_fits.sql"):
+        source = file.stem.removeprefix("assert_every_text_of_").removesuffix("_fits")
+        lists = re.match(r".*?(\{% set texts = .*? %\})", file.read_text(), re.DOTALL)
+        assert lists is not None
+        module: Any = jinja2.Environment().from_string(lists[1]).module
+        for table, columns in module.texts.items():
+            asked[source, table] = {name: str(n) for name, n in columns.items()}
+
+    assert asked == {key: columns for key, columns in staged.items() if columns}
