@@ -39,8 +39,12 @@ class Page:
     title: str
     page: str
 
+    @property
+    def url(self) -> str:
+        return f"{_GUIDE}{self.page}"
+
     def __str__(self) -> str:
-        return f"{self.title}, {_GUIDE}{self.page}"
+        return f"{self.title}, {self.url}"
 
 
 @dataclass(frozen=True)
