@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 from rich.table import Table
 
 from tests.python.project_copy import copy_project
-from tests.python.render import checks
+from tests.python.render import bad_models, checks
 from tests.python.render.checks import Checked, SparkParser
 from tests.python.render.goldens import add_goldens
 from tests.python.render.rendering import ENGINES, Engine, Text, pool, render
@@ -36,9 +37,16 @@ def pytest_terminal_summary() -> None:
 
 @dataclass(frozen=True)
 class Rendered:
-    """The project as both engines would get it, and what the checks say of it."""
+    """The project as both engines would get it, and what the checks say of it.
+
+    Attributes:
+        texts: The SQL for each engine, and that of ``golden/``.
+        bad: The SQL of the bad models, which none of the checks has seen.
+        checked: What the checks say of the texts.
+    """
 
     texts: dict[Engine, list[Text]]
+    bad: dict[Engine, list[Text]]
     checked: list[Checked]
 
 
@@ -59,6 +67,7 @@ def rendered(
     folder = tmp_path_factory.mktemp("rendered project")
     project = copy_project(folder / "project")
     add_goldens(project)
+    bad_models.add_bad_models(project)
     with pool() as workers:
         tasks: dict[Engine, Future[list[Text]]] = {
             engine: workers.submit(render, project, engine, folder)
@@ -66,7 +75,12 @@ def rendered(
         }
         # A JVM takes as long to start as dbt to render.
         parser = request.getfixturevalue("spark_parser")
-        texts = {engine: task.result() for engine, task in tasks.items()}
+        texts: dict[Engine, list[Text]] = {}
+        bad: dict[Engine, list[Text]] = {}
+        for engine, task in tasks.items():
+            for text in task.result():
+                is_bad = Path(text.path).parent == bad_models.FOLDER
+                (bad if is_bad else texts).setdefault(engine, []).append(text)
         lint = checks.Linting(workers, checks.ours(texts["redshift"]))
         CHECKED.extend(
             [
@@ -80,4 +94,4 @@ def rendered(
                 lint.result(),
             ]
         )
-    return Rendered(texts, list(CHECKED))
+    return Rendered(texts, bad, list(CHECKED))

@@ -114,6 +114,12 @@ def _compiled(
             *("--no-print", "compile", "--no-introspect", "--no-populate-cache"),
             *common,
             *("--exclude", "resource_type:operation", "resource_type:seed"),
+            # Nothing else has a second branch.
+            *(
+                ("--select", "config.materialized:incremental")
+                if branch != BRANCHES[0]
+                else ()
+            ),
             *("--vars", json.dumps({"rendered_branch": branch})),
         ]
     )
