@@ -21,7 +21,7 @@ JAVA_FIX := Millrace needs a JDK 17 or 21: install one and put its `java` on PAT
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo live test test-fast render lint format docs bench lock clean java moved
+.PHONY: help install demo live test test-fast render parity lint format docs bench lock clean java moved
 
 help: ## Show this help
 	@echo 'Usage: make TARGET [VARIABLE=value]'
@@ -46,6 +46,10 @@ test-fast: .venv/.installed ## Run the unit tests: no JVM, under a minute
 render: java .venv/.installed ## Render all SQL for both engines, with no server, and check it
 	@$(WITH_VENV) sandbox parts
 	@$(WITH_VENV) pytest -q -m render tests/python/render
+
+parity: java .venv/.installed ## Build all models on Spark and on the Redshift stand-in, and compare every cell
+	@$(WITH_VENV) sandbox parts
+	@$(WITH_VENV) python -m tests.python.parity
 
 lint: .venv/.installed ## Check Python, SQL, YAML and the rules of the dbt project
 	$(BIN)/ruff check .

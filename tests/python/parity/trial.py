@@ -144,7 +144,7 @@ def run_trial(home: Home, project: Path = PROJECT) -> Trial:
                         str(_results(home, name, who)),
                     ]
                 }
-                for who, made in _targets(home).items()
+                for who, made in targets(home).items()
             ]
             bronze.steps.append(
                 {
@@ -181,7 +181,7 @@ def standin_dbt(home: Home, *words: str, project: Path = PROJECT) -> Step:
             *("--target", "redshift-standin"),
             *("--project-dir", str(project)),
             *("--profiles-dir", str(project / "profiles")),
-            *("--target-path", str(_targets(home)[ENGINES[1]])),
+            *("--target-path", str(targets(home)[ENGINES[1]])),
         ]
     }
 
@@ -212,7 +212,7 @@ def keys(manifest: Mapping[str, Any], node_id: str) -> list[str]:
     return min(found, key=lambda columns: (len(columns), columns), default=[])
 
 
-def _targets(home: Home) -> dict[str, Path]:
+def targets(home: Home) -> dict[str, Path]:
     """Where dbt writes for each engine."""
     folders = (home.path / "out/target", home.path / "out/standin")
     return dict(zip(ENGINES, folders, strict=True))
@@ -223,7 +223,7 @@ def _results(home: Home, round_name: str, engine: str) -> Path:
 
 
 def _judged(home: Home, names: list[str], results: list[Any], ends: list[int]) -> Trial:
-    manifest = json.loads((_targets(home)[ENGINES[1]] / "manifest.json").read_text())
+    manifest = json.loads((targets(home)[ENGINES[1]] / "manifest.json").read_text())
     compared, built = {}, {}
     for name, end in zip(ROUNDS, ends, strict=True):
         _check_built(results, end, name)

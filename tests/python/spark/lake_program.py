@@ -9,11 +9,13 @@ steps as JSON and writes what each gave, in order:
 - ``{"dbt": [arguments], "meanwhile": [steps]}`` gives ``{"success", "said"}``; the other
   steps are done beside it; ``"project"`` names another one than that of all;
 - ``{"run": [command]}`` runs a program of this environment, and gives the same;
-- ``{"together": [steps]}`` does the first here and the others beside it, and gives what
-  each gave;
+- ``{"in order": [steps]}`` gives what each gave;
+- ``{"together": [steps]}`` does the first here and the others beside it, and gives the
+  same;
 - ``{"export": [tables]}`` gives the rows of each by its name, in order;
-- ``{"read": [tables]}`` gives of each ``{"columns": [[name, type]], "rows", "identity"}``, a
-  null being null; the last stays the same until the table is made anew;
+- ``{"read": [tables]}`` gives of each that is there
+  ``{"columns": [[name, type]], "rows", "identity"}``, a null being null; the last stays
+  the same until the table is made anew;
 - ``{"copy": [file, to]}`` copies a file, if there is one;
 - ``{"append": {"file", "text"}}`` adds to a file of the project.
 """
@@ -30,6 +32,7 @@ from pathlib import Path
 from typing import Any
 
 from dbt.cli.main import dbtRunner
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from sandbox.programs import path_of
@@ -46,6 +49,8 @@ def do(spark: SparkSession, project: Path, out: Path, step: Step) -> Any:
         return add(spark, step["add"], step["rows"])
     if "run" in step:
         return run(step["run"])
+    if "in order" in step:
+        return [do(spark, project, out, other) for other in step["in order"]]
     if "together" in step:
         return together(spark, project, out, step["together"])
     if "sql" in step:
@@ -56,7 +61,8 @@ def do(spark: SparkSession, project: Path, out: Path, step: Step) -> Any:
             for table in step["export"]
         }
     if "read" in step:
-        return {table: typed(spark, table) for table in step["read"]}
+        read = {table: typed(spark, table) for table in step["read"]}
+        return {table: found for table, found in read.items() if found is not None}
     if "copy" in step:
         is_there = Path(step["copy"][0]).exists()
         return is_there and shutil.copyfile(*step["copy"])
@@ -99,9 +105,12 @@ def run(command: list[str]) -> dict[str, Any]:
     return {"success": done.returncode == 0, "said": done.stdout}
 
 
-def typed(spark: SparkSession, table: str) -> dict[str, Any]:
-    """The columns of a table with their types, and its rows as texts."""
-    found = spark.table(table)
+def typed(spark: SparkSession, table: str) -> dict[str, Any] | None:
+    """The columns of a table with their types, and its rows as texts; none: no such table."""
+    try:
+        found = spark.table(table)
+    except AnalysisException:
+        return None
     rows = found.selectExpr(
         *(f"cast({column} as string) as {column}" for column in found.columns)
     )
@@ -114,12 +123,14 @@ def typed(spark: SparkSession, table: str) -> dict[str, Any]:
 
 def first_snapshot(spark: SparkSession, table: str) -> str:
     """The oldest snapshot from which a table's present one comes; of a view, nothing."""
-    if spark.catalog.getTable(table).tableType == "VIEW":
+    try:
+        history = spark.sql(
+            f"select snapshot_id from {table}.history where is_current_ancestor"
+            " order by made_current_at limit 1"
+        )
+    except AnalysisException:
         return ""
-    first = spark.sql(
-        f"select snapshot_id from {table}.history where is_current_ancestor"
-        " order by made_current_at limit 1"
-    ).first()
+    first = history.first()
     return str(first and first[0])
 
 

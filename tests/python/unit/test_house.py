@@ -19,7 +19,8 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[3]
 TARGETS = {
-    "install", "demo", "live", "test", "test-fast", "render", "lint", "format", "docs", "clean",
+    "install", "demo", "live", "test", "test-fast", "render", "parity", "lint",
+    "format", "docs", "clean",
 }  # fmt: skip
 ROOMS = [
     ".ci",
