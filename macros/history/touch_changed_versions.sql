@@ -8,6 +8,7 @@
         increment, stream, until=recorded_read_point(table, stream)
     ) -%}
     {%- if not increment.is_everything and read.after < read.to -%}
+        {%- set records = queryable(records) -%}
         {%- set keys = (
             "(select " ~ key ~ " from " ~ records
             ~ " where " ~ new_rows(increment, stream) ~ ")"

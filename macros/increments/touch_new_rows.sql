@@ -1,6 +1,7 @@
 {% macro touch_new_rows(increment, rows, stream, time_column, key=none) -%}
     {%- set read = read_of_stream(increment, stream) -%}
     {%- if not increment.is_everything and read.after < read.to -%}
+        {%- set rows = queryable(rows) -%}
         {%- set condition = new_rows(increment, stream) -%}
         {%- set fresh = lake_rows(
             "select " ~ day_text(time_column)
