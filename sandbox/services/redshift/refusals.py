@@ -94,6 +94,7 @@ SELECT_LIST = Page("SELECT list", "r_SELECT_list.html")
 FROM = Page("FROM clause", "r_FROM_clause30.html")
 UNION = Page("UNION, INTERSECT, and EXCEPT", "r_UNION.html")
 INSERT = Page("INSERT", "r_INSERT_30.html")
+TABLE = Page("CREATE TABLE", "r_CREATE_TABLE_NEW.html")
 VIEW = Page("CREATE VIEW", "r_CREATE_VIEW.html")
 PATTERNS = Page("Pattern-matching conditions", "pattern-matching-conditions.html")
 NESTED = Page("Querying semi-structured data", "query-super.html")
@@ -187,6 +188,22 @@ def _names_bare_relation(create: exp.Expr) -> bool:
     )
 
 
+def _keys_no_column(create: exp.Expr) -> bool:
+    if not isinstance(create.this, exp.Schema):
+        return False
+    columns = {
+        column.name.lower()
+        for column in create.this.expressions
+        if isinstance(column, exp.ColumnDef)
+    }
+    keys = {
+        name.name.lower()
+        for key in create.find_all(exp.DistKeyProperty, exp.SortKeyProperty)
+        for name in key.find_all(exp.Identifier)
+    }
+    return not keys <= columns
+
+
 _RULES = (
     Rule(
         "DISTINCT ON does not exist: number the rows and keep the first",
@@ -246,6 +263,12 @@ _RULES = (
         VIEW,
         (exp.Create,),
         _names_bare_relation,
+    ),
+    Rule(
+        "a table is spread and sorted by columns of its own: name others",
+        TABLE,
+        (exp.Create,),
+        _keys_no_column,
     ),
     Rule(
         "a window's frame is of ROWS: RANGE and GROUPS do not exist",
@@ -335,6 +358,7 @@ _WORDS = {
     "rlike": ("the operator is ~, and no part of models: use like", PATTERNS),
     ":": ("a path into JSON is not written like this: flatten it in staging", NESTED),
     "bytea": ("the type does not exist: bytes belong in no model", TYPES),
+    "double": ("the type is called double precision: write decimal(p, s)", NUMBERS),
     "string": ("the type does not exist: write varchar(n)", TYPES),
     "tinyint": ("the type does not exist: write integer", TYPES),
 }

@@ -152,9 +152,22 @@ def _declared(manifest: Any, engine: Engine) -> Iterator[Text]:
             continue
         columns = ",\n".join(f"    {name} {type_}" for name, type_ in types.items())
         sql = f"create table {node.relation_name} (\n{columns}\n)"
-        if engine == "spark":
-            sql += "\nusing iceberg"
+        sql += "\nusing iceberg" if engine == "spark" else _layout(node.config)
         yield Text(node.name, node.original_file_path, "table", BRANCHES[0], sql)
+
+
+def _layout(config: Any) -> str:
+    """How a model is spread and sorted on Redshift, as the adapter writes it."""
+    dist, sort = config.get("dist"), config.get("sort")
+    words = ""
+    if dist in {"all", "even"}:
+        words += f"\ndiststyle {dist}"
+    elif dist not in {None, "auto"}:
+        words += f"\ndiststyle key distkey ({dist})"
+    if sort:
+        columns = [sort] if isinstance(sort, str) else sort
+        words += f"\ncompound sortkey ({', '.join(columns)})"
+    return words
 
 
 def _result(done: Any, engine: Engine, step: str) -> Any:
