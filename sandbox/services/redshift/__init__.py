@@ -5,8 +5,8 @@ refuses what Redshift refuses and says the rest in PostgreSQL's words. It is mad
 statements of this project and of its adapter, and is not Redshift: `docs/redshift.md`
 tells what only a real one can show.
 
-``refusals`` what is not Redshift SQL, by ``rules`` and ``functions.yml``: the functions that
-are, found by ``calls`` ·
+``refusals`` what is not Redshift SQL: in its shape by ``rules``, and by the functions that
+it calls (``calls``), which ``functions.yml`` lists ·
 ``dialect`` Redshift SQL → PostgreSQL SQL · ``*.sql`` what PostgreSQL lacks ·
 ``lake`` bronze as external tables · ``wire`` the connection between driver and server ·
 ``postgres`` the database itself · ``server`` the process that runs them all.
