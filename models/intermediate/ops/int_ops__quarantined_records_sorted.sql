@@ -10,11 +10,13 @@ sorted_records as (
 
     select
         *,
-        case
-            when replayed_at is not null then 'replayed'
-            when discarded_at is not null then 'discarded'
-            else 'open'
-        end as quarantine_state
+        cast(
+            case
+                when replayed_at is not null then 'replayed'
+                when discarded_at is not null then 'discarded'
+                else 'open'
+            end as varchar(16)
+        ) as quarantine_state
     from records
 
 ),

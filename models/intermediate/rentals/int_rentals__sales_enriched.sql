@@ -24,8 +24,9 @@ assigned as (
 
     select
         sales.*,
-        coalesce(sales.country, 'Unassigned') as country_of_sale,
-        coalesce(regions.sales_region, 'Unassigned') as region_of_sale
+        cast(coalesce(sales.country, 'Unassigned') as varchar(256)) as country_of_sale,
+        cast(coalesce(regions.sales_region, 'Unassigned') as varchar(32))
+            as region_of_sale
     from sales
     left join regions
         on sales.country = regions.country

@@ -20,7 +20,6 @@ from tests.python.spark.increments_records import (
     LONELY_DAY,
     LONELY_PURCHASE,
     LONELY_SALE,
-    Kafka,
     Records,
     Row,
     catalogue,
@@ -125,9 +124,8 @@ class Bronze:
         if aside:
             self.steps.append({"add": "bronze.quarantine", "rows": aside})
 
-    def quarantined(self, kafka: Kafka, message: str, **other: Any) -> Row:
-        """A record that bronze could not take, at the next place of partition 0."""
-        record = kafka.record(0, None)
+    def quarantined(self, record: Row, message: str, **other: Any) -> Row:
+        """A row of quarantine for a record that bronze could not take."""
         return {
             **{name: record[name] for name in _PLACE},
             "_kafka_timestamp": "2026-01-04T00:00:00.000001Z",
@@ -192,21 +190,19 @@ def first(bronze: Bronze) -> None:
     records.sales.record(0, None)
     ended = [records.sale(181, "2026-01-01 00:00:00")]
     aside = [
-        bronze.quarantined(records.sales, "the bytes end early: 'é' 🏝️ "),
+        bronze.quarantined(_unreadable(records), "the bytes end early: 'é' 🏝️ "),
         bronze.quarantined(
-            records.sales,
+            _unreadable(records),
             "x" * 1500,
             discarded_at="2026-01-05T10:00:00Z",
             discard_reason="a test of ours  ",
         ),
     ]
     bronze.commit(SALES, [*begun, *ended], aside)
+    replayed = records.sale(182, "2026-01-02 08:00:00")
     again = bronze.quarantined(
-        records.sales, "replayed", replayed_at="2026-01-06T10:00:00.5Z"
+        replayed, "replayed", replayed_at="2026-01-06T10:00:00.5Z"
     )
-    replayed = records.sale(182, "2026-01-02 08:00:00") | {
-        name: again[name] for name in _PLACE
-    }
     bronze.commit(SALES, [replayed])
     bronze.steps.append({"add": "bronze.quarantine", "rows": [again]})
 
@@ -243,7 +239,7 @@ def increment(bronze: Bronze) -> None:
         [records.sale(100, "2026-01-02 13:30:00", city="Lyon"), _tombstone(records)],
         [
             bronze.quarantined(
-                records.sales,
+                _unreadable(records),
                 "no such schema",
                 stage="schema",
                 error_class="unknown_id",
@@ -298,6 +294,10 @@ def odd(bronze: Bronze) -> None:
     bronze.steps[-2]["rows"].append(kept)
     bronze.unlogged(SALES, [records.sale(80, "2026-01-04 10:00:00", partition=7)])
     bronze.commit(SALES, [records.sale(81, "2026-01-04 10:00:00")])
+
+
+def _unreadable(records: Records) -> Row:
+    return records.sales.record(0, None)
 
 
 def _tombstone(records: Records) -> Row:
