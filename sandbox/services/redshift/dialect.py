@@ -42,6 +42,8 @@ def to_postgres(sql: str, listing: Callable[[], str]) -> str:
         return _external_schema(words, listing())
     if first[:1] in (["set"], ["show"], ["reset"]):
         return _setting(words)
+    if first[:1] in (["grant"], ["revoke"]):
+        return _granting(words)
     check(text)
     if first[:1] == ["create"] and "table" in first:
         return _create_table(words)
@@ -243,6 +245,14 @@ def _setting(words: _Words) -> str:
             "statement_timeout",
         }:
             words.replace(at, at, f"rs.{word}")
+    return words.edited()
+
+
+def _granting(words: _Words) -> str:
+    """PostgreSQL has one kind of grantee, and no word for its kind (r_GRANT)."""
+    for at, word in enumerate(words.low):
+        if word in {"role", "group"} and words.low[at - 1] in {"to", "from", ","}:
+            words.replace(at, at, "")
     return words.edited()
 
 

@@ -86,6 +86,10 @@ create aggregate rs.avg(numeric) (
     sfunc = rs.add_decimal, stype = numeric[], finalfunc = rs.average_decimal, initcond = '{0,0}'
 );
 
+-- CONCAT (r_CONCAT): of two texts, nothing when one is missing.
+create function rs.concat(first text, second text) returns text
+    language sql immutable parallel safe as $$ select first || second $$;
+
 -- JSON_PARSE (JSON_PARSE).
 create function rs.json_parse(value text) returns rs.super
     language sql immutable parallel safe as $$ select value::jsonb $$;

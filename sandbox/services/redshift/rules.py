@@ -312,6 +312,24 @@ RULES = (
         _ends_in_blank,
     ),
     Rule(
+        "CONCAT takes two texts: write a || b || c",
+        Page("CONCAT function", "r_CONCAT.html"),
+        (exp.Concat,),
+        lambda node: len(node.expressions) != 2,
+    ),
+    Rule(
+        "IS asks nothing of a boolean in a SELECT list: write coalesce(x, false)",
+        Page("Boolean type", "r_Boolean_type.html"),
+        (exp.Is,),
+        lambda node: (
+            isinstance(node.expression, exp.Boolean)
+            and isinstance(
+                node.find_ancestor(exp.Where, exp.Join, exp.Having, exp.Select),
+                exp.Select,
+            )
+        ),
+    ),
+    Rule(
         "WHERE names what this SELECT gives that name: say whose column is meant",
         SELECT_LIST,
         (exp.Select,),

@@ -114,6 +114,8 @@ def test_the_driver_meets_a_server_it_knows(lake: Home) -> None:
             "date_trunc('month', cast('2026-02-03' as date))",
             datetime.fromisoformat("2026-02-01"),
         ),
+        # r_CONCAT: nothing when one is missing.
+        ("concat('a', cast(null as varchar(3)))", None),
         # r_EXTRACT_function: Sunday is 0.
         ("extract(dow from cast('2026-01-04' as date))", 0),
         # r_CAST_function, r_Character_types: VARCHAR(n) is cut at n bytes.

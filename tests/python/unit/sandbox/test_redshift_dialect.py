@@ -58,6 +58,8 @@ def test_what_both_say_alike_stays_as_it_is(sql: str) -> None:
         ),
         ("set query_group to 'millrace'", "set rs.query_group to 'millrace'"),
         ("show timezone", "show timezone"),
+        ("grant select on s.t to role a, group b", "grant select on s.t to a, b"),
+        ("revoke select on s.t from role a", "revoke select on s.t from a"),
     ],
 )
 def test_what_redshift_says_otherwise_is_put_in_postgresqls_words(
