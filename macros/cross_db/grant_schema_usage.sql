@@ -1,0 +1,20 @@
+{% macro grant_schema_usage() -%}
+    {%- if execute and flags.WHICH in ["run", "build"] -%}
+        {{ adapter.dispatch("grant_schema_usage")() }}
+    {%- endif -%}
+{%- endmacro %}
+
+{% macro default__grant_schema_usage() -%}
+{%- endmacro %}
+
+{#- Who may read a table there and may not use its schema finds no table. -#}
+{% macro redshift__grant_schema_usage() -%}
+    {%- set readers = {} -%}
+    {%- for node in graph.nodes.values() if node.config.get("grants", {}).get("select") -%}
+        {%- do readers.update({node.schema: node.config.grants.select}) -%}
+    {%- endfor -%}
+    {%- for schema, grantees in readers.items() -%}
+        grant usage on schema {{ schema }}
+        to {{ redshift__format_grantees(grantees) | join(", ") }};
+    {%- endfor -%}
+{%- endmacro %}
