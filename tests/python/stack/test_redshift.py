@@ -355,7 +355,6 @@ def built(
     for command in (
         ["run-operation", "create_external_schema"],
         ["build", "--warn-error"],
-        ["build", "--warn-error", "--exclude-resource-type", "unit_test"],
         ["docs", "generate"],
     ):
         stack.run(
@@ -387,14 +386,6 @@ def test_dbt_builds_tests_and_documents_every_model(built: Path) -> None:
         if told["config"]["materialized"] != "view":
             stats = catalog["nodes"][name]["stats"]
             assert stats["diststyle"]["value"] != "AUTO", name
-
-
-def test_a_second_build_adds_no_row(built: Path, ask: Ask) -> None:
-    [[sales, payments]] = ask(
-        "select count(*), count(distinct payment_id) from marts.fct_rental_sales"
-    )
-
-    assert sales == payments > 0
 
 
 def bronze_tables() -> list[str]:
