@@ -24,8 +24,9 @@ Engine = Literal["spark", "redshift"]
 ENGINES: tuple[Engine, ...] = ("spark", "redshift")
 BRANCHES = ("everything", "increment")
 TARGETS: dict[Engine, str] = {"spark": "sandbox", "redshift": "redshift"}
-# The target asks for them, and nobody is called.
+# The project asks for them, and nobody is called.
 _ACCOUNT = {
+    "DBT_READERS": "reader role:analysts",
     "REDSHIFT_HOST": "redshift.invalid",
     "REDSHIFT_DATABASE": "dev",
     "REDSHIFT_USER": "nobody",
@@ -85,7 +86,7 @@ def render(project: Path, engine: Engine, into: Path) -> list[Text]:
     common = [
         *("--project-dir", str(project), "--profiles-dir", str(project / "profiles")),
         *("--target", TARGETS[engine], "--target-path", str(folder / "target")),
-        *("--log-path", str(folder / "logs"), "--quiet"),
+        *("--log-path", str(folder / "logs"), "--quiet", "--no-write-json"),
     ]
     parsed = dbtRunner().invoke(["parse", "--no-partial-parse", *common])
     manifest = _result(parsed, engine, "parse")

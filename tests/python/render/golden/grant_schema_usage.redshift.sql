@@ -1,0 +1,2 @@
+grant usage on schema dev_marts
+        to reader, ROLE analysts;
