@@ -88,7 +88,7 @@ class Lake:
         return json.dumps(tables)
 
     def rows(self, database: str, name: str, columns: Sequence[str]) -> Iterator[bytes]:
-        """The rows of a table as pieces of CSV; a missing value is unquoted nothing.
+        """The rows of a table as pieces of CSV, none empty; a missing value is unquoted.
 
         Raises:
             KeyError: There is no such table.
@@ -97,6 +97,8 @@ class Lake:
             selected_fields=tuple(columns), case_sensitive=False
         )
         for batch in scan.to_arrow_batch_reader():
+            if batch.num_rows == 0:
+                continue
             by_name = {
                 field.lower(): batch.column(field) for field in batch.schema.names
             }

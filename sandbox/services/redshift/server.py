@@ -48,16 +48,21 @@ async def answer_scan(lake: Lake, reader: StreamReader, writer: StreamWriter) ->
         table, *columns = request.split("\t")
         database, name = table.rsplit(".", 1)
         rows = lake.rows(database, name, columns)
-        while (piece := await asyncio.to_thread(next, rows, None)) is not None:
-            if piece:
-                writer.write(_PIECE.pack(len(piece)) + piece)
-                await writer.drain()
-        writer.write(_PIECE.pack(0))
+        while True:
+            # Whatever goes wrong, the query must say it.
+            [piece] = await asyncio.gather(
+                asyncio.to_thread(next, rows, b""), return_exceptions=True
+            )
+            if isinstance(piece, BaseException):
+                words = f"{type(piece).__name__}: {piece}".encode()
+                writer.write(_PIECE.pack(-len(words)) + words)
+                return
+            writer.write(_PIECE.pack(len(piece)) + piece)
+            if not piece:
+                return
+            await writer.drain()
     except ConnectionError:
         pass  # PostgreSQL has the rows that it wanted
-    except Exception as error:  # noqa: BLE001 - whatever it is, the query must say it
-        words = f"{type(error).__name__}: {error}".encode()
-        writer.write(_PIECE.pack(-len(words)) + words)
     finally:
         writer.close()
 
