@@ -1,0 +1,140 @@
+"""`make parity` fails when it should, and says what it found."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.python.parity import __main__ as command
+from tests.python.parity import mutation, page
+from tests.python.parity.compare import Difference
+from tests.python.parity.mutation import CELLS, RENDER, STANDIN, Caught, Mutation
+from tests.python.parity.relations import Column, Relation
+from tests.python.parity.trial import ENGINES, ROUNDS, Built, Compared, Trial
+
+SALES = Relation((Column("sale_id", "integer"),), (("1",), ("2",)))
+
+
+def trial(*differences: Difference, failures: dict[str, str] | None = None) -> Trial:
+    equal = Compared("marts.fct_sales", SALES, [], {})
+    other = replace(equal, differences=list(differences))
+    return Trial(
+        {
+            name: {"marts.fct_sales": other if name == "odd" else equal}
+            for name in ROUNDS
+        },
+        {
+            name: Built({}, {engine: failures or {} for engine in ENGINES})
+            for name in ROUNDS
+        },
+        {},
+    )
+
+
+def caught(
+    layer: str | None = CELLS, spark: str | None = "1 (integer)", **others: Caught
+) -> Mutation:
+    good = {
+        name: Caught(CELLS, "1 (integer)", "2 (integer)")
+        for name in (mutant.name for mutant in mutation.mutants())
+    }
+    good["integer_division"] = Caught(layer, spark, "0 (integer)")
+    return Mutation(good, {"control_1": Caught(None, "1", "1"), **others})
+
+
+def outcome(
+    monkeypatch: pytest.MonkeyPatch, found: Trial, mutated: Mutation | None = None
+) -> int:
+    monkeypatch.setattr(command, "run_trial", lambda _home: found)
+    monkeypatch.setattr(command, "run_mutants", lambda _home: mutated or caught())
+    return command.main([])
+
+
+def test_all_equal_is_good(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert outcome(monkeypatch, trial()) == 0
+
+    line = next(
+        line for line in capsys.readouterr().out.splitlines() if "fct_sales" in line
+    )
+    assert line.split() == ["marts.fct_sales", "1", "2", "2", "2", "equal"]
+
+
+def test_a_cell_that_differs_fails_and_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wrong = Difference("'1'", "sale_id", "'1'", "null")
+
+    assert outcome(monkeypatch, trial(wrong)) == 1
+
+    said = capsys.readouterr().out
+    assert "differs: 1 after 'odd'" in said
+    assert "odd: marts.fct_sales: '1', sale_id: '1' on Spark, null on the stand-in" in (
+        said
+    )
+
+
+def test_a_failure_of_dbt_fails_and_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert outcome(monkeypatch, trial(failures={"test.unique": "Got 1 result"})) == 1
+    assert "dbt: test.unique of the round 'first'" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("found", "sentence"),
+    [
+        (caught(layer=None), "integer_division slips through"),
+        (caught(spark=None), "integer_division does not build on Spark"),
+        (
+            caught(control_2=Caught(STANDIN, "1", "no such function")),
+            "control_2 is portable, and refused by the stand-in: no such function",
+        ),
+    ],
+)
+def test_what_slips_through_fails_and_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    found: Mutation,
+    sentence: str,
+) -> None:
+    assert outcome(monkeypatch, trial(), found) == 1
+    assert sentence in capsys.readouterr().out
+
+
+def test_the_first_layer_that_catches_is_told() -> None:
+    columns = (Column("row_key", "integer"), Column("found", "integer"))
+    one, two = Relation(columns, (("1", "1"),)), Relation(columns, (("1", "2"),))
+    good, bad = "select 1 as found", "select now() as found"
+
+    assert mutation._caught(bad, one, None, "no").layer == RENDER
+    assert mutation._caught(good, one, None, "no") == Caught(
+        STANDIN, "1 (integer)", "no"
+    )
+    assert mutation._caught(good, one, two, "").layer == CELLS
+    assert mutation._caught(good, one, one, "").layer is None
+    assert mutation._caught(good, None, one, "").spark is None
+
+
+def test_the_page_is_written_of_the_mutants_alone(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(command, "run_mutants", lambda _home: caught())
+    monkeypatch.setattr(page, "FILE", tmp_path / "page.md")
+
+    assert command.main(["--page"]) == 0
+
+    text = (tmp_path / "page.md").read_text()
+    assert "| `payment_id / 2` | `1` (integer) |" in text
+    assert r"\|\| '-' \|\|" in text
+
+
+def test_values_of_the_driver_are_told_as_spark_tells_them() -> None:
+    from tests.python.parity.relations import _spark_time
+
+    assert _spark_time("2026-01-01 10:00:00.5") == "2026-01-01 10:00:00.5"
+    assert _spark_time("10000-01-01 00:05:00") == "+10000-01-01 00:05:00"
+    assert _spark_time("0001-12-31 23:55:00 BC") == "0000-12-31 23:55:00"
