@@ -6,6 +6,9 @@ raw_counts as (
         count(*) as record_count,
         count(payment_id) as payment_id_count,
         count(customer_id) as customer_id_count,
+        count(city) as city_count,
+        count(district) as district_count,
+        count(country) as country_count,
         count(amount) as amount_count,
         count(payment_date) as payment_date_count
     from {{ source("pagila", "sales") }}
@@ -18,6 +21,9 @@ staged_counts as (
         count(record_key) as record_count,
         count(payment_id) as payment_id_count,
         count(customer_id) as customer_id_count,
+        count(city) as city_count,
+        count(district) as district_count,
+        count(country) as country_count,
         count(sale_amount) as amount_count,
         count(paid_at) as payment_date_count
     from {{ ref("stg_pagila__sales") }}
@@ -34,5 +40,8 @@ where
     raw_counts.record_count <> staged_counts.record_count
     or raw_counts.payment_id_count <> staged_counts.payment_id_count
     or raw_counts.customer_id_count <> staged_counts.customer_id_count
+    or raw_counts.city_count <> staged_counts.city_count
+    or raw_counts.district_count <> staged_counts.district_count
+    or raw_counts.country_count <> staged_counts.country_count
     or raw_counts.amount_count <> staged_counts.amount_count
     or raw_counts.payment_date_count <> staged_counts.payment_date_count
