@@ -40,8 +40,8 @@
     {%- set zone = run_query("show timezone").rows[0][0] -%}
     {%- if zone not in ["UTC", "Etc/UTC", "Z"] -%}
         {{ exceptions.raise_compiler_error(
-            "the time zone of user " ~ target.user ~ " is " ~ zone
-            ~ ": run `alter user " ~ target.user ~ " set timezone to 'UTC'`"
+            "the time zone of the session is " ~ zone
+            ~ ": run `alter user " ~ (target.user or "NAME") ~ " set timezone to 'UTC'`"
         ) }}
     {%- endif -%}
 {%- endmacro %}
