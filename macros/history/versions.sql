@@ -48,7 +48,8 @@
                         order by
                             records._kafka_topic_id desc,
                             records._kafka_partition desc,
-                            records._kafka_offset desc
+                            records._kafka_offset desc,
+                            records._commit_id desc
                     ) as recency
                 from {{ relation }} as records
             ) as moments

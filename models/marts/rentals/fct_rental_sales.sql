@@ -64,14 +64,15 @@ records as (
 
 ),
 
--- Within one partition Kafka's own order decides, whatever the clocks of the producers.
+-- Within one partition Kafka's own order decides, whatever the clocks of the producers;
+-- the later commit, where an ingest wrote one record twice.
 ranked_in_partition as (
 
     select
         *,
         row_number() over (
             partition by payment_id, _kafka_topic_id, _kafka_partition
-            order by _kafka_offset desc
+            order by _kafka_offset desc, _commit_id desc
         ) as recency_in_partition
     from records
 

@@ -48,7 +48,8 @@ running as (
                 purchased_at asc nulls first,
                 _kafka_topic_id asc,
                 _kafka_partition asc,
-                _kafka_offset asc
+                _kafka_offset asc,
+                _commit_id asc
             rows between unbounded preceding and current row
         ) as purchases_so_far,
         sum(quantity) over (
@@ -57,7 +58,8 @@ running as (
                 purchased_at asc nulls first,
                 _kafka_topic_id asc,
                 _kafka_partition asc,
-                _kafka_offset asc
+                _kafka_offset asc,
+                _commit_id asc
             rows between unbounded preceding and current row
         ) as quantity_so_far,
         sum(total_purchase_amount) over (
@@ -66,7 +68,8 @@ running as (
                 purchased_at asc nulls first,
                 _kafka_topic_id asc,
                 _kafka_partition asc,
-                _kafka_offset asc
+                _kafka_offset asc,
+                _commit_id asc
             rows between unbounded preceding and current row
         ) as sales_so_far
     from purchases

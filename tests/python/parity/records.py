@@ -284,7 +284,7 @@ def odd(bronze: Bronze) -> None:
         INVENTORIES,
         [records.movement("CS01", "2026-01-04 00:00:00") | {"event_time": None}],
     )
-    # The ingest at its worst: one record lost, one twice, one that no commit tells of.
+    # The ingest at its worst: a record lost, some twice, one that no commit tells of.
     kept = records.sale(76, "2026-01-04 10:00:00")
     lost = records.sale(77, "2026-01-04 10:00:00")
     bronze.commit(SALES, [kept, lost, records.sale(78, "2026-01-04 10:00:00")])
@@ -292,6 +292,11 @@ def odd(bronze: Bronze) -> None:
     rows[:] = [row for row in rows if row["payment_id"] != 77]
     bronze.commit(SALES, [records.sale(79, "2026-01-04 10:00:00")])
     bronze.steps[-2]["rows"].append(kept)
+    bought = records.purchase("CS01", "2026-01-02 15:00:00")
+    listed = records.product("IS01", "2026-01-03 00:00:00", price="5.99")
+    for _ in range(2):
+        bronze.commit(PURCHASES, [bought])
+        bronze.commit(PRODUCTS, [listed])
     bronze.unlogged(SALES, [records.sale(80, "2026-01-04 10:00:00", partition=7)])
     bronze.commit(SALES, [records.sale(81, "2026-01-04 10:00:00")])
 
