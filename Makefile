@@ -48,7 +48,6 @@ render: java .venv/.installed ## Render all SQL for both engines, with no server
 	@$(WITH_VENV) pytest -q -m render tests/python/render
 
 parity: java .venv/.installed ## Build all models on Spark and on the Redshift stand-in, and compare every cell
-	@$(WITH_VENV) sandbox parts
 	@$(WITH_VENV) python -m tests.python.parity
 
 lint: .venv/.installed ## Check Python, SQL, YAML and the rules of the dbt project

@@ -124,10 +124,12 @@ def run_trial(home: Home, project: Path = PROJECT) -> Trial:
     names = [*relations(project), *STATE]
     with standin(home):
         bronze = Bronze(seed=7)
-        bronze.steps.append(external_schema(home, project))
-        ends = []
+        ends: list[int] = []
         for name, fill in ROUNDS.items():
             fill(bronze)
+            if not ends:
+                filling: Step = {"in order": bronze.steps}
+                bronze.steps = [{"together": [filling, external_schema(home, project)]}]
             bronze.steps.append(
                 {
                     "together": [
@@ -223,6 +225,8 @@ def _results(home: Home, round_name: str, engine: str) -> Path:
 
 
 def _judged(home: Home, names: list[str], results: list[Any], ends: list[int]) -> Trial:
+    if not (made := results[0][1])["success"]:
+        raise BuildFailed(f"the stand-in has no external schema:\n{made['said']}")
     manifest = json.loads((targets(home)[ENGINES[1]] / "manifest.json").read_text())
     compared, built = {}, {}
     for name, end in zip(ROUNDS, ends, strict=True):
