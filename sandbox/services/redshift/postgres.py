@@ -74,8 +74,8 @@ def initialise(home: Home, folder: Path) -> None:
     data.mkdir(parents=True, mode=0o700)
     if os.geteuid() == 0:
         shutil.chown(data, NOBODY)
-    with programs() as folder_of:
-        _fill(folder_of, data, script)
+    with programs(folder) as programs_folder:
+        _fill(programs_folder, data, script)
     mark.write_text(version)
 
 
@@ -94,28 +94,36 @@ def _fill(programs_folder: Path, data: Path, script: str) -> None:
 
 
 @contextmanager
-def programs() -> Iterator[Path]:
+def programs(folder: Path) -> Iterator[Path]:
     """The folder of PostgreSQL's programs, where whoever runs them may look.
 
     Root does not run them: `nobody` does, who must be let into all folders above. So
-    root's are a copy, as long as they are needed.
+    root's are a copy, as long as they are needed; one that a killed server has left is
+    removed.
+
+    Args:
+        folder: The service's folder.
 
     Raises:
         ConfigurationError: They have not been fetched.
     """
-    folder = component_folder("postgres")
-    if not (folder / "bin" / "postgres").is_file():
+    fetched = component_folder("postgres")
+    if not (fetched / "bin" / "postgres").is_file():
         raise ConfigurationError(
             "the part postgres is not complete: `sandbox parts --check`"
         )
     if os.geteuid() != 0:
-        yield folder / "bin"
+        yield fetched / "bin"
         return
+    noted = folder / "programs"
+    if noted.exists():
+        shutil.rmtree(noted.read_text(), ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix="millrace-postgres-") as copy:
-        Path(copy).chmod(0o755)
-        shutil.copytree(folder, copy, dirs_exist_ok=True, symlinks=True)
+        noted.write_text(copy)
+        shutil.copytree(fetched, copy, dirs_exist_ok=True, symlinks=True)
         Path(copy).chmod(0o755)
         yield Path(copy) / "bin"
+    noted.unlink(missing_ok=True)
 
 
 def start(home: Home, folder: Path, programs_folder: Path) -> subprocess.Popen[bytes]:

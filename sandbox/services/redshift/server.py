@@ -69,8 +69,9 @@ async def answer_scan(lake: Lake, reader: StreamReader, writer: StreamWriter) ->
 
 def main(home: Home) -> None:
     """Run PostgreSQL and serve it."""
-    with postgres.programs() as folder:
-        database = postgres.start(home, home.services / "redshift", folder)
+    folder = home.services / "redshift"
+    with postgres.programs(folder) as programs:
+        database = postgres.start(home, folder, programs)
         try:
             asyncio.run(serve(home, Lake(home.lake)))
         finally:
