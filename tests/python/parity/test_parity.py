@@ -61,6 +61,26 @@ def test_all_tests_ran_on_the_stand_in(trial: Trial) -> None:
     assert {ran[node_id] for node_id in known} == {"pass"}
 
 
+def test_the_docs_of_the_stand_in_have_every_model_with_its_layout(
+    trial: Trial,
+) -> None:
+    wanted = {
+        name: node
+        for name, node in trial.manifest["nodes"].items()
+        if node["resource_type"] in {"model", "seed"}
+    }
+
+    assert set(trial.catalog["nodes"]) == set(wanted)
+    assert not trial.catalog["errors"]
+    for name, node in wanted.items():
+        found = trial.catalog["nodes"][name]
+        assert set(found["columns"]) >= set(node["columns"]), name
+        if node["config"].get("dist"):
+            style = found["stats"]["diststyle"]["value"]
+            assert node["config"]["dist"].lower() in style.lower(), name
+            assert found["stats"]["sortkey1"]["value"], name
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("round_name", ["increment", "odd"])
 @pytest.mark.parametrize("fact", INCREMENTAL)

@@ -76,11 +76,13 @@ class Trial:
         compared: By round, each relation by its name.
         built: By round.
         manifest: dbt's, of the Redshift side.
+        catalog: What `dbt docs generate` found there.
     """
 
     compared: dict[str, dict[str, Compared]]
     built: dict[str, Built]
     manifest: dict[str, Any]
+    catalog: dict[str, Any]
 
     @property
     def failures(self) -> list[str]:
@@ -157,6 +159,7 @@ def run_trial(home: Home, project: Path = PROJECT) -> Trial:
                 }
             )
             ends.append(len(bronze.steps))
+        bronze.steps.append(standin_dbt(home, "docs", "generate", project=project))
         results = run_steps(home, bronze.steps, project)
     return _judged(home, names, results, ends)
 
@@ -227,7 +230,11 @@ def _results(home: Home, round_name: str, engine: str) -> Path:
 def _judged(home: Home, names: list[str], results: list[Any], ends: list[int]) -> Trial:
     if not (made := results[0][1])["success"]:
         raise BuildFailed(f"the stand-in has no external schema:\n{made['said']}")
-    manifest = json.loads((targets(home)[ENGINES[1]] / "manifest.json").read_text())
+    made = targets(home)[ENGINES[1]]
+    manifest = json.loads((made / "manifest.json").read_text())
+    catalog = made / "catalog.json"
+    if not catalog.exists():
+        raise BuildFailed(f"dbt wrote no docs:\n{results[-1]['said'][-6000:]}")
     compared, built = {}, {}
     for name, end in zip(ROUNDS, ends, strict=True):
         _check_built(results, end, name)
@@ -239,7 +246,7 @@ def _judged(home: Home, names: list[str], results: list[Any], ends: list[int]) -
             for table in names
         }
         built[name] = _built(home, name)
-    return Trial(compared, built, manifest)
+    return Trial(compared, built, manifest, json.loads(catalog.read_text()))
 
 
 def _check_built(results: list[Any], end: int, name: str) -> None:

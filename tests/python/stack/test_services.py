@@ -221,7 +221,9 @@ def test_a_taken_port_is_told_with_its_holder_and_another_port_works(
         squatter.listen()
 
         refused = own.run("sandbox", "up", "kafka", check=False)
-        moved = own.run("sandbox", "up", "kafka", "--port", f"kafka={make_port()}")
+        moved = own.run(
+            "sandbox", "up", "kafka", "--port", f"kafka={make_port(own.home)}"
+        )
 
     assert refused.returncode == 2
     assert f"taken by pid {os.getpid()}" in refused.stderr
@@ -233,15 +235,19 @@ def test_a_taken_port_is_told_with_its_holder_and_another_port_works(
     save_settings(own.home)
 
 
-def make_port() -> int:
-    return free_ports(1)[0]
+def make_port(home: Home) -> int:
+    """A free port that is none of the sandbox's."""
+    used = home.ports.values()
+    return next(port for port in free_ports(len(used) + 1) if port not in used)
 
 
 def test_other_ports_are_refused_while_the_service_runs(own: Stack) -> None:
     own.run("sandbox", "up")
 
     with pytest.raises(ConfigurationError, match="sandbox down"):
-        services.up(with_ports(own.home, {**own.home.ports, "kafka": make_port()}))
+        services.up(
+            with_ports(own.home, {**own.home.ports, "kafka": make_port(own.home)})
+        )
 
 
 def test_logs_and_doctor_know_the_services(own: Stack) -> None:

@@ -30,6 +30,7 @@ def trial(*differences: Difference, failures: dict[str, str] | None = None) -> T
             for name in ROUNDS
         },
         {},
+        {},
     )
 
 
