@@ -381,3 +381,13 @@ def test_hooks_are_local_and_use_the_pinned_tools() -> None:
     assert {repository["repo"] for repository in hooks["repos"]} == {"local"}
     languages = {hook["language"] for repo in hooks["repos"] for hook in repo["hooks"]}
     assert languages == {"system"}
+
+
+def test_no_time_ends_a_query_of_redshift() -> None:
+    # The driver holds each answer against the time that it has to connect.
+    outputs = yaml.safe_load((ROOT / "profiles/profiles.yml").read_text())
+    targets = outputs["millrace"]["outputs"].values()
+    redshift = [target for target in targets if target["type"] == "redshift"]
+
+    assert len(redshift) == 2
+    assert not [target for target in redshift if "connect_timeout" in target]
