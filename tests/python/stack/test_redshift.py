@@ -37,13 +37,15 @@ Rows = list[list[Any]]
 Ask = Callable[..., Rows]
 
 
-def connect(home: Home) -> Connection:
+def connect(
+    home: Home, user: str = "millrace", password: str = "millrace"
+) -> Connection:
     connection = redshift_connector.connect(
         host="127.0.0.1",
         port=home.ports["redshift"],
         database="dev",
-        user="millrace",
-        password="millrace",
+        user=user,
+        password=password,
         ssl=False,
     )
     connection.autocommit = True
@@ -309,14 +311,7 @@ def test_external_tables_hold_what_spark_wrote(lake: Home, spark: SparkSession) 
 
 def test_nobody_connects_as_its_owner(lake: Home) -> None:
     with pytest.raises(Error):
-        redshift_connector.connect(
-            host="127.0.0.1",
-            port=lake.ports["redshift"],
-            database="dev",
-            user="stand_in",
-            password="",
-            ssl=False,
-        )
+        connect(lake, user="stand_in", password="")
 
 
 def test_it_ends_whole_when_its_server_is_killed(
