@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from enum import StrEnum
 from typing import Any
 
 import psutil
@@ -33,6 +34,24 @@ _COMMIT_ID = "millrace.commit-id"
 _ATTEMPTS = 5
 
 
+class CommitKind(StrEnum):
+    """Who makes a commit, and what for.
+
+    Attributes:
+        STREAM: The stream, of the offsets that come next.
+        BACKFILL: Of offsets before the stream's first ones.
+        REPLAY: Of quarantined records, at their own positions: takes no offsets.
+        GAP: Of nothing: offsets whose records are given up.
+        NEW_TOPIC: Of nothing: the stream goes on with another topic of the same name.
+    """
+
+    STREAM = "stream"
+    BACKFILL = "backfill"
+    REPLAY = "replay"
+    GAP = "gap"
+    NEW_TOPIC = "new_topic"
+
+
 @dataclass(frozen=True)
 class Commit:
     """One own commit of a bronze table, as its snapshot's summary tells it.
@@ -42,20 +61,35 @@ class Commit:
         topic_id: Kafka's UUID of the topic.
         starts: First offset of the commit, by partition.
         ends: Offset behind the last one of the commit, by partition.
+        kind: Who made it and what for.
+        resume: Where the stream goes on, by partition, for a commit that took other offsets
+            than the stream's next ones; None where it goes on at ``ends``.
     """
 
     id: int
     topic_id: str
     starts: Mapping[int, int]
     ends: Mapping[int, int]
+    kind: CommitKind = CommitKind.STREAM
+    resume: Mapping[int, int] | None = None
+
+    @property
+    def position(self) -> dict[int, int]:
+        """By partition, the offset that the stream reads next."""
+        return dict(self.ends if self.resume is None else self.resume)
 
     def summary(self) -> dict[str, str]:
-        return {
+        """What the commit's snapshot says of it."""
+        told = {
             _COMMIT_ID: str(self.id),
+            "millrace.kind": self.kind,
             "millrace.topic-id": self.topic_id,
             "millrace.start-offsets": json.dumps(dict(self.starts)),
             "millrace.end-offsets": json.dumps(dict(self.ends)),
         }
+        if self.resume is not None:
+            told["millrace.resume-offsets"] = json.dumps(dict(self.resume))
+        return told
 
 
 @dataclass(frozen=True)
@@ -81,11 +115,14 @@ def own_snapshots(jvm: Jvm, table: str, after: int = 0) -> list[OwnSnapshot]:
     while snapshot is not None:
         summary = snapshot.summary()
         if summary.get(_COMMIT_ID) is not None:
+            resume = summary.get("millrace.resume-offsets")
             commit = Commit(
                 id=int(summary.get(_COMMIT_ID)),
                 topic_id=summary.get("millrace.topic-id"),
                 starts=_offsets(summary.get("millrace.start-offsets")),
                 ends=_offsets(summary.get("millrace.end-offsets")),
+                kind=CommitKind(summary.get("millrace.kind") or CommitKind.STREAM),
+                resume=_offsets(resume) if resume is not None else None,
             )
             if commit.id <= after:
                 break
@@ -164,11 +201,7 @@ class Lease:
             rows: Columns of the table, by name.
             commit: What publishing it will mean.
         """
-        target = f"{CATALOG}.{self._table}.branch_{self._holder.branch}"
-        writer = rows.writeTo(target)
-        for key, value in commit.summary().items():
-            writer = writer.option(f"snapshot-property.{key}", value)
-        writer.append()
+        stage(rows, self._table, self._holder.branch, commit)
 
     def unstage(self) -> None:
         """Forget what is staged and not published."""
@@ -260,6 +293,21 @@ class Lease:
             self.release()
             return False
         return True
+
+
+def stage(rows: DataFrame, table: str, branch: str, commit: Commit) -> None:
+    """Write rows to a branch of a table, where no reader sees them.
+
+    Args:
+        rows: Columns of the table, by name.
+        table: ``schema.name``.
+        branch: Of that table.
+        commit: What publishing the branch will mean.
+    """
+    writer = rows.writeTo(f"{CATALOG}.{table}.branch_{branch}")
+    for key, value in commit.summary().items():
+        writer = writer.option(f"snapshot-property.{key}", value)
+    writer.append()
 
 
 def first_snapshot(jvm: Jvm, table: str) -> None:

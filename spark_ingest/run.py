@@ -11,19 +11,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pyspark.errors import StreamingQueryException
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_ingest import bronze, ledger, quarantine
+from spark_ingest.checkpoint import Position, made_again, position
 from spark_ingest.commit import BatchWriter, Schemas, planned_columns
-from spark_ingest.config import Connections
 from spark_ingest.errors import CommitRefused, MillraceError, ServiceUnavailable
-from spark_ingest.kafka import Broker, Topic, batch_ends, reader_options
-from spark_ingest.lease import Lease, first_snapshot, own_snapshots
+from spark_ingest.kafka import batch_ends, reader_options
+from spark_ingest.lease import Lease, first_snapshot
 from spark_ingest.progress import BatchReport, Progress
-from spark_ingest.registry import SchemaRegistry
-from spark_ingest.session import CATALOG, JAVA_ERRORS, Jvm, java_reason
+from spark_ingest.services import Services
+from spark_ingest.session import JAVA_ERRORS, Jvm, java_reason
 from spark_ingest.sources import Stream
 
 _RETRY_SECONDS = 5.0
@@ -49,32 +48,6 @@ class RunSettings:
 
 class Stopping(Exception):
     """The run is being stopped while a batch waits."""
-
-
-@dataclass(frozen=True)
-class Services:
-    """What every stream of a run shares."""
-
-    spark: SparkSession
-    connections: Connections
-    broker: Broker
-    registry: SchemaRegistry
-    progress: Progress
-
-
-@dataclass(frozen=True)
-class Position:
-    """Where a stream's table stands.
-
-    Attributes:
-        commit_id: The newest commit; 0 for a new table.
-        offsets: By partition, the offset to read next.
-        topic_id: Kafka's UUID of the topic that it was filled from; None for a new table.
-    """
-
-    commit_id: int
-    offsets: dict[int, int]
-    topic_id: str | None
 
 
 def create_tables(services: Services, streams: Sequence[Stream]) -> list[str]:
@@ -105,76 +78,6 @@ def create_tables(services: Services, streams: Sequence[Stream]) -> list[str]:
             made.append(stream.table)
         first_snapshot(Jvm(spark), stream.table)
     return made
-
-
-def _made_again(stream: Stream, then: str, now: str) -> MillraceError:
-    return MillraceError(
-        f"topic {stream.topic} was deleted and made again since {stream.table} was filled "
-        f"(topic id {then} then, {now} now), so offsets mean other records: "
-        "bring the old topic back, or give the new one a source and table of its own"
-    )
-
-
-def position(services: Services, stream: Stream, topic: Topic) -> Position:
-    """Where a stream goes on, from its table alone.
-
-    Raises:
-        MillraceError: The topic is another one than the table was filled from, or records
-            expired before they were read.
-    """
-    snapshots = own_snapshots(Jvm(services.spark), stream.table)
-    if snapshots:
-        newest = snapshots[0].commit
-        found = Position(newest.id, dict(newest.ends), newest.topic_id)
-    else:
-        found = _position_of_data(services.spark, stream)
-    if found.topic_id not in (None, topic.id):
-        raise _made_again(stream, str(found.topic_id), topic.id)
-    oldest, newest_offsets = (
-        services.broker.first_offsets(topic),
-        services.broker.end_offsets(topic),
-    )
-    for partition in topic.partitions:
-        if partition not in found.offsets:
-            # Never read: begins with what the broker still has.
-            found.offsets[partition] = oldest[partition]
-        here = found.offsets[partition]
-        if here < oldest[partition]:
-            raise MillraceError(
-                f"{topic.name}-{partition}: records {here} to {oldest[partition] - 1} expired "
-                f"before they were read; {stream.table} would have a gap: lengthen the topic's "
-                "retention.ms and run more often"
-            )
-        if here > newest_offsets[partition]:
-            raise MillraceError(
-                f"{topic.name}-{partition} ends at {newest_offsets[partition]}, before offset "
-                f"{here} that {stream.table} has: the broker lost data or is another one"
-            )
-    return found
-
-
-def _position_of_data(spark: SparkSession, stream: Stream) -> Position:
-    """The position by rows and log, for a table whose own snapshots maintenance has expired.
-
-    The rows alone know nothing of a batch that was wholly bad; the log is never ahead of
-    the table.
-    """
-    rows = (
-        spark.table(f"{CATALOG}.{stream.table}")
-        .groupBy("_kafka_topic_id", "_kafka_partition")
-        .agg(F.max("_kafka_offset") + 1, F.max("_commit_id"))
-        .collect()
-    )
-    places = [tuple(row) for row in rows] + ledger.logged_ends(spark, stream)
-    last = max((commit_id for *_, commit_id in places), default=0)
-    current = next(
-        (topic for topic, *_, commit_id in places if commit_id == last), None
-    )
-    offsets: dict[int, int] = {}
-    for topic, partition, end, _ in places:
-        if topic == current:
-            offsets[partition] = max(end, offsets.get(partition, 0))
-    return Position(last, offsets, current)
 
 
 @dataclass(frozen=True)
@@ -409,7 +312,7 @@ class StreamRun:
     def _check_topic(self) -> None:
         now = self._services.broker.existing_topic(self.stream.topic, self.stream.name)
         if now.id != self._topic.id:
-            raise _made_again(self.stream, self._topic.id, now.id)
+            raise made_again(self.stream, self._topic.id, now.id)
 
     def _wait(self, seconds: float) -> None:
         until = time.monotonic() + seconds

@@ -25,6 +25,7 @@ from spark_ingest.config import load_connections
 from spark_ingest.kafka import Broker
 from spark_ingest.progress import BatchReport, Progress
 from spark_ingest.registry import SchemaRegistry
+from spark_ingest.services import Services
 from spark_ingest.sources import IngestMeta, Stream
 from spark_ingest.wire_format import header
 from tests.python.conftest import Stack
@@ -89,7 +90,7 @@ class Feed:
 
     stack: Stack
     stream: Stream
-    services: run.Services
+    services: Services
     reports: Reports
     manifest: Path
 
@@ -219,7 +220,7 @@ def new_feed(
             ingest=IngestMeta(topic=topic),
         )
         reports = Reports()
-        services = run.Services(
+        services = Services(
             spark,
             connections,
             Broker(connections),

@@ -16,14 +16,15 @@ from spark_ingest.errors import (
     ServiceUnavailable,
 )
 from spark_ingest.kafka import Broker, Topic
-from spark_ingest.lease import Lease, own_snapshots
+from spark_ingest.lease import Commit, CommitKind, Lease, own_snapshots
 from spark_ingest.session import Jvm
+from spark_ingest.side_commit import commit_beside
 from tests.python.stack.conftest import ORDER, Feed, framed, orders, proofs, wait_for
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from spark_ingest.lease import Commit
+    from spark_ingest.checkpoint import Position
     from spark_ingest.registry import WriterSchema
 
 
@@ -290,3 +291,34 @@ def test_records_that_expired_unread_stop_the_stream(feed: Feed) -> None:
         MillraceError, match="records 2 to 3 expired before they were read"
     ):
         feed.ingest()
+
+
+def test_a_commit_beside_the_stream_is_numbered_behind_it(feed: Feed) -> None:
+    number = feed.register(ORDER)
+    feed.send(*orders(number, 0, 2))
+    feed.ingest()
+    spark, seen = feed.services.spark, list[int]()
+
+    def nothing(here: Position) -> tuple[DataFrame, Commit]:
+        if not seen:
+            # The stream is faster once.
+            feed.send(*orders(number, 2, 1))
+            feed.ingest()
+        seen.append(here.commit_id)
+        commit = Commit(
+            here.commit_id + 1, str(here.topic_id), {0: 3}, {0: 3}, CommitKind.REPLAY,
+            resume=here.offsets,
+        )  # fmt: skip
+        return spark.table(feed.table).limit(0), commit
+
+    commit = commit_beside(spark, feed.stream, nothing)
+    assert seen == [1, 2]
+    assert commit is not None
+    newest = own_snapshots(Jvm(spark), feed.stream.table)[0].commit
+    assert newest == commit
+    refs = Jvm(spark).iceberg_table(feed.stream.table).refs()
+    assert sorted(refs) == ["main"]
+    feed.send(*orders(number, 3, 1))
+    (batch,) = feed.ingest()
+    assert (batch.commit_id, batch.rows) == (4, 1)
+    assert feed.offsets() == [(0, 0), (0, 1), (0, 2), (0, 3)]

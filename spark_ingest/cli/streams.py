@@ -1,4 +1,4 @@
-"""`spark-ingest`: land Kafka topics in bronze Iceberg tables, and prove that nothing is lost."""
+"""The commands that land streams and prove it: plan, create, run, verify."""
 
 from __future__ import annotations
 
@@ -6,91 +6,25 @@ import re
 import signal
 import sys
 import threading
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
-from spark_ingest.config import load_connections
+from spark_ingest.cli.app import Select, app, console, open_services
 from spark_ingest.errors import ConfigurationError, MillraceError
-from spark_ingest.sources import Stream, fresh_manifest, read_streams, select_streams
 
 if TYPE_CHECKING:
     from spark_ingest.ledger import PartitionProof
-    from spark_ingest.progress import Progress
-    from spark_ingest.run import Services
-
-app = typer.Typer(
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode="rich",
-    pretty_exceptions_enable=False,
-    help="""
-    Land Kafka topics in bronze Iceberg tables, each record exactly once.
-
-    The streams are the dbt sources that have [bold]config.meta.ingest[/bold]. SELECT is
-    [bold]source[/bold], [bold]source.table[/bold] or [bold]tag:x[/bold]; none selects all.
-
-    spark-ingest plan                    what would be made and read\n
-    spark-ingest run --once              take what is there, then end\n
-    spark-ingest run pagila --every 10s  go on until Ctrl-C\n
-    spark-ingest verify                  prove that nothing is lost or doubled
-    """,
-)
-
-Select = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="[SELECT]...", help="source, source.table or tag:x; all when absent."
-    ),
-]
 
 _EVERY = re.compile(r"^(\d+(?:\.\d+)?)\s*(ms|s|m|h)$")
 _UNITS = {"ms": "milliseconds", "s": "seconds", "m": "minutes", "h": "hours"}
 
 
-@dataclass(frozen=True)
-class _Options:
-    """What every command takes, before its name."""
-
-    project: Path
-    manifest: Path | None
-    profile: Path
-    target: str | None
-
-
-@app.callback()
-def options(
-    context: typer.Context,
-    project_dir: Annotated[
-        Path, typer.Option(help="Folder with dbt_project.yml.", file_okay=False)
-    ] = Path(),
-    manifest: Annotated[
-        Path | None,
-        typer.Option(help="A dbt manifest to read instead of parsing the project."),
-    ] = None,
-    profile: Annotated[
-        Path | None,
-        typer.Option(help="Connections; profiles/ingest.yml of the project."),
-    ] = None,
-    target: Annotated[
-        str | None, typer.Option(help="Target of the connections file.")
-    ] = None,
-) -> None:
-    """Common options."""
-    project = _project(project_dir)
-    context.obj = _Options(
-        project, manifest, profile or project / "profiles" / "ingest.yml", target
-    )
-
-
 @app.command()
 def plan(context: typer.Context, select: Select = None) -> None:
     """Show each stream: its topic, its table, what is new. Changes nothing."""
-    streams, services = _open(context, select, topics_needed=True)
+    streams, services = open_services(context, select, topics_needed=True)
     from spark_ingest import run
 
     table = Table(
@@ -107,13 +41,13 @@ def plan(context: typer.Context, select: Select = None) -> None:
             f"{planned.to_read:,}",
             planned.would,
         )
-    _console().print(table)
+    console().print(table)
 
 
 @app.command()
 def create(context: typer.Context, select: Select = None) -> None:
     """Make the bronze tables, quarantine and the commit log where they are missing."""
-    streams, services = _open(context, select)
+    streams, services = open_services(context, select)
     from spark_ingest import run
 
     made = run.create_tables(services, streams)
@@ -158,7 +92,7 @@ def run_command(
             "give either --once or --every, for example --every 10s"
         )
     interval = None if every is None else _interval(every)
-    streams, services = _open(context, select, topics_needed=True)
+    streams, services = open_services(context, select, topics_needed=True)
     from spark_ingest import run
     from spark_ingest.progress import open_progress
 
@@ -180,7 +114,7 @@ def verify(context: typer.Context, select: Select = None) -> None:
     is in bronze or in quarantine once, or holds no record on the broker. Exits 1 and names
     the offsets where that does not hold. A stream that never ran is reported, not failed.
     """
-    streams, services = _open(context, select)
+    streams, services = open_services(context, select)
     from spark_ingest import bronze, ledger
     from spark_ingest.lease import own_snapshots
     from spark_ingest.session import Jvm
@@ -217,64 +151,6 @@ def verify(context: typer.Context, select: Select = None) -> None:
         print(f"every one of {total:,} records is in exactly one table, exactly once")
 
 
-def main() -> None:
-    """Run the command; a mistake that a person can mend is one line on standard error."""
-    try:
-        app()
-    except MillraceError as error:
-        print(f"spark-ingest: {error}", file=sys.stderr)
-        sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        sys.exit(130)
-    except Exception as error:
-        from spark_ingest.session import JAVA_ERRORS, java_reason
-
-        if not isinstance(error, (*JAVA_ERRORS, OSError)):
-            raise
-        print(f"spark-ingest: {java_reason(error)}", file=sys.stderr)
-        sys.exit(1)
-
-
-def _project(folder: Path) -> Path:
-    """The project: the folder, or the nearest one above that has a dbt_project.yml."""
-    here = folder.resolve()
-    return next(
-        (
-            place
-            for place in (here, *here.parents)
-            if (place / "dbt_project.yml").exists()
-        ),
-        here,
-    )
-
-
-def _open(
-    context: typer.Context, select: list[str] | None, topics_needed: bool = False
-) -> tuple[list[Stream], Services]:
-    """Read the configuration, ask the services, then start Spark: what is cheap comes first."""
-    from spark_ingest.kafka import Broker
-    from spark_ingest.preflight import check_spark
-    from spark_ingest.progress import LineProgress
-    from spark_ingest.registry import SchemaRegistry
-    from spark_ingest.run import Services
-    from spark_ingest.session import open_session
-
-    chosen: _Options = context.obj
-    connections = load_connections(chosen.profile, chosen.target)
-    manifest = chosen.manifest or fresh_manifest(chosen.project)
-    streams = select_streams(read_streams(manifest), select or [])
-    check_spark()
-    broker, registry = Broker(connections), SchemaRegistry(connections)
-    for stream in streams:
-        if topics_needed:
-            broker.existing_topic(stream.topic, stream.name)
-        else:
-            broker.topic(stream.topic)
-        registry.subject_schemas(f"{stream.topic}-value")
-    progress: Progress = LineProgress()
-    return streams, Services(open_session(), connections, broker, registry, progress)
-
-
 def _interval(text: str) -> str:
     match = _EVERY.match(text.strip())
     if match is None:
@@ -282,11 +158,6 @@ def _interval(text: str) -> str:
             f"--every {text}: a number and ms, s, m or h, for example 10s"
         )
     return f"{match[1]} {_UNITS[match[2]]}"
-
-
-def _console() -> Console:
-    """Standard output, wide enough for a table where it is not a terminal."""
-    return Console() if sys.stdout.isatty() else Console(width=140)
 
 
 def _print_proofs(proofs: list[PartitionProof]) -> None:
@@ -304,7 +175,7 @@ def _print_proofs(proofs: list[PartitionProof]) -> None:
     for column in table.columns[1:]:
         column.justify = "right"
     if proofs:
-        _console().print(table)
+        console().print(table)
 
 
 def _print_broken(proof: PartitionProof) -> None:
@@ -322,7 +193,3 @@ def _print_broken(proof: PartitionProof) -> None:
         print(
             f"{place}: {proof.uncommitted} rows that no commit covers", file=sys.stderr
         )
-
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,106 @@
+"""The table is the checkpoint: where a stream goes on, from its table alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from spark_ingest import ledger
+from spark_ingest.errors import MillraceError
+from spark_ingest.kafka import Topic
+from spark_ingest.lease import own_snapshots
+from spark_ingest.services import Services
+from spark_ingest.session import CATALOG, Jvm
+from spark_ingest.sources import Stream
+
+
+@dataclass(frozen=True)
+class Position:
+    """Where a stream's table stands.
+
+    Attributes:
+        commit_id: The newest commit; 0 for a new table.
+        offsets: By partition, the offset to read next.
+        topic_id: Kafka's UUID of the topic that it was filled from; None for a new table.
+    """
+
+    commit_id: int
+    offsets: dict[int, int]
+    topic_id: str | None
+
+
+def made_again(stream: Stream, then: str, now: str) -> MillraceError:
+    """What to raise for a topic that is not the one the table was filled from."""
+    return MillraceError(
+        f"topic {stream.topic} was deleted and made again since {stream.table} was filled "
+        f"(topic id {then} then, {now} now), so offsets mean other records: "
+        "bring the old topic back, or give the new one a source and table of its own"
+    )
+
+
+def position(services: Services, stream: Stream, topic: Topic) -> Position:
+    """Where a stream goes on, from its table alone.
+
+    Raises:
+        MillraceError: The topic is another one than the table was filled from, or records
+            expired before they were read.
+    """
+    found = standing(services.spark, stream)
+    if found.topic_id not in (None, topic.id):
+        raise made_again(stream, str(found.topic_id), topic.id)
+    oldest, newest_offsets = (
+        services.broker.first_offsets(topic),
+        services.broker.end_offsets(topic),
+    )
+    for partition in topic.partitions:
+        if partition not in found.offsets:
+            # Never read: begins with what the broker still has.
+            found.offsets[partition] = oldest[partition]
+        here = found.offsets[partition]
+        if here < oldest[partition]:
+            raise MillraceError(
+                f"{topic.name}-{partition}: records {here} to {oldest[partition] - 1} expired "
+                f"before they were read; {stream.table} would have a gap: lengthen the topic's "
+                "retention.ms and run more often"
+            )
+        if here > newest_offsets[partition]:
+            raise MillraceError(
+                f"{topic.name}-{partition} ends at {newest_offsets[partition]}, before offset "
+                f"{here} that {stream.table} has: the broker lost data or is another one"
+            )
+    return found
+
+
+def standing(spark: SparkSession, stream: Stream) -> Position:
+    """Where a stream's table stands, whatever its topic has become."""
+    snapshots = own_snapshots(Jvm(spark), stream.table)
+    if not snapshots:
+        return _position_of_data(spark, stream)
+    newest = snapshots[0].commit
+    return Position(newest.id, newest.position, newest.topic_id)
+
+
+def _position_of_data(spark: SparkSession, stream: Stream) -> Position:
+    """The position by rows and log, for a table whose own snapshots maintenance has expired.
+
+    The rows alone know nothing of a batch that was wholly bad; the log is never ahead of
+    the table.
+    """
+    rows = (
+        spark.table(f"{CATALOG}.{stream.table}")
+        .groupBy("_kafka_topic_id", "_kafka_partition")
+        .agg(F.max("_kafka_offset") + 1, F.max("_commit_id"))
+        .collect()
+    )
+    places = [tuple(row) for row in rows] + ledger.logged_ends(spark, stream)
+    last = max((commit_id for *_, commit_id in places), default=0)
+    current = next(
+        (topic for topic, *_, commit_id in places if commit_id == last), None
+    )
+    offsets: dict[int, int] = {}
+    for topic, partition, end, _ in places:
+        if topic == current:
+            offsets[partition] = max(end, offsets.get(partition, 0))
+    return Position(last, offsets, current)

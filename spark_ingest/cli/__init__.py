@@ -1,0 +1,29 @@
+"""`spark-ingest`: land Kafka topics in bronze Iceberg tables, and prove that nothing is lost."""
+
+from __future__ import annotations
+
+import sys
+
+from spark_ingest.cli import streams
+from spark_ingest.cli.app import app
+from spark_ingest.errors import MillraceError
+
+__all__ = ["app", "main", "streams"]
+
+
+def main() -> None:
+    """Run the command; a mistake that a person can mend is one line on standard error."""
+    try:
+        app()
+    except MillraceError as error:
+        print(f"spark-ingest: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except Exception as error:
+        from spark_ingest.session import JAVA_ERRORS, java_reason
+
+        if not isinstance(error, (*JAVA_ERRORS, OSError)):
+            raise
+        print(f"spark-ingest: {java_reason(error)}", file=sys.stderr)
+        sys.exit(1)

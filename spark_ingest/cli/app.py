@@ -1,0 +1,123 @@
+"""The command's frame: its common options, and what every command opens first."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from spark_ingest.config import load_connections
+from spark_ingest.sources import Stream, fresh_manifest, read_streams, select_streams
+
+if TYPE_CHECKING:
+    from spark_ingest.progress import Progress
+    from spark_ingest.services import Services
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    help="""
+    Land Kafka topics in bronze Iceberg tables, each record exactly once.
+
+    The streams are the dbt sources that have [bold]config.meta.ingest[/bold]. SELECT is
+    [bold]source[/bold], [bold]source.table[/bold] or [bold]tag:x[/bold]; none selects all.
+
+    spark-ingest plan                    what would be made and read\n
+    spark-ingest run --once              take what is there, then end\n
+    spark-ingest run pagila --every 10s  go on until Ctrl-C\n
+    spark-ingest verify                  prove that nothing is lost or doubled
+    """,
+)
+
+Select = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[SELECT]...", help="source, source.table or tag:x; all when absent."
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What every command takes, before its name."""
+
+    project: Path
+    manifest: Path | None
+    profile: Path
+    target: str | None
+
+
+@app.callback()
+def options(
+    context: typer.Context,
+    project_dir: Annotated[
+        Path, typer.Option(help="Folder with dbt_project.yml.", file_okay=False)
+    ] = Path(),
+    manifest: Annotated[
+        Path | None,
+        typer.Option(help="A dbt manifest to read instead of parsing the project."),
+    ] = None,
+    profile: Annotated[
+        Path | None,
+        typer.Option(help="Connections; profiles/ingest.yml of the project."),
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(help="Target of the connections file.")
+    ] = None,
+) -> None:
+    """Common options."""
+    project = _project(project_dir)
+    context.obj = Options(
+        project, manifest, profile or project / "profiles" / "ingest.yml", target
+    )
+
+
+def _project(folder: Path) -> Path:
+    """The project: the folder, or the nearest one above that has a dbt_project.yml."""
+    here = folder.resolve()
+    return next(
+        (
+            place
+            for place in (here, *here.parents)
+            if (place / "dbt_project.yml").exists()
+        ),
+        here,
+    )
+
+
+def open_services(
+    context: typer.Context, select: list[str] | None, topics_needed: bool = False
+) -> tuple[list[Stream], Services]:
+    """Read the configuration, ask the services, then start Spark: what is cheap comes first."""
+    from spark_ingest.kafka import Broker
+    from spark_ingest.preflight import check_spark
+    from spark_ingest.progress import LineProgress
+    from spark_ingest.registry import SchemaRegistry
+    from spark_ingest.services import Services
+    from spark_ingest.session import open_session
+
+    chosen: Options = context.obj
+    connections = load_connections(chosen.profile, chosen.target)
+    manifest = chosen.manifest or fresh_manifest(chosen.project)
+    streams = select_streams(read_streams(manifest), select or [])
+    check_spark()
+    broker, registry = Broker(connections), SchemaRegistry(connections)
+    for stream in streams:
+        if topics_needed:
+            broker.existing_topic(stream.topic, stream.name)
+        else:
+            broker.topic(stream.topic)
+        registry.subject_schemas(f"{stream.topic}-value")
+    progress: Progress = LineProgress()
+    return streams, Services(open_session(), connections, broker, registry, progress)
+
+
+def console() -> Console:
+    """Standard output, wide enough for a table where it is not a terminal."""
+    return Console() if sys.stdout.isatty() else Console(width=140)

@@ -1,0 +1,23 @@
+"""What every stream of a command shares: the lake and the services around it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+
+from spark_ingest.config import Connections
+from spark_ingest.kafka import Broker
+from spark_ingest.progress import Progress
+from spark_ingest.registry import SchemaRegistry
+
+
+@dataclass(frozen=True)
+class Services:
+    """A session on the lake, and who answers for Kafka, schemas and progress."""
+
+    spark: SparkSession
+    connections: Connections
+    broker: Broker
+    registry: SchemaRegistry
+    progress: Progress
