@@ -21,7 +21,7 @@ JAVA_FIX := Millrace needs a JDK 17 or 21: install one and put its `java` on PAT
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo live test test-fast render parity lint format docs bench lock clean java moved
+.PHONY: help install demo live test test-long test-fast render parity lint format docs bench lock clean java moved
 
 help: ## Show this help
 	@echo 'Usage: make TARGET [VARIABLE=value]'
@@ -36,9 +36,13 @@ demo: java .venv/.installed ## Run the whole way once, Kafka to docs (COUNT=n ev
 live: java .venv/.installed ## Keep the marts up to date while events come, until Ctrl-C (RATE=n/s, MINUTES=n)
 	@$(WITH_VENV) sandbox live $(if $(RATE),--rate '$(RATE)') $(if $(MINUTES),--minutes '$(MINUTES)')
 
-test: java .venv/.installed ## Run all tests: unit, Spark, and real services
+test: java .venv/.installed ## Run the tests: unit, Spark, and real services
 	@$(WITH_VENV) sandbox parts
-	@$(WITH_VENV) pytest
+	@$(WITH_VENV) pytest -m 'not long'
+
+test-long: java .venv/.installed ## Run the tests that take minutes each: many kills, long loads
+	@$(WITH_VENV) sandbox parts
+	@$(WITH_VENV) pytest -m long
 
 test-fast: .venv/.installed ## Run the unit tests: no JVM, under a minute
 	@$(WITH_VENV) pytest -m unit tests/python/unit
