@@ -4,49 +4,27 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import (
-    BinaryType,
-    IntegerType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampType,
-)
 
-from spark_ingest import bronze, decode, quarantine, wire_format
-from spark_ingest.errors import ConfigurationError, LeaseLost, ServiceUnavailable
+from spark_ingest import bronze, quarantine
+from spark_ingest.errors import LeaseLost, ServiceUnavailable
+from spark_ingest.judge import Judged, judge
 from spark_ingest.kafka import Topic
 from spark_ingest.lease import Commit, Lease
-from spark_ingest.registry import SchemaRegistry
-from spark_ingest.schema import TopicSchema, combine
 from spark_ingest.session import CATALOG, Jvm
 from spark_ingest.sources import Stream
+from spark_ingest.topic_schemas import Schemas
 
 # Bad records come back with the counters, so that Kafka is read once; what could take
 # more of the driver's memory than this is read again instead. Each costs its bytes and
 # about this much besides, were all of the batch bad.
 _CARRIED_BYTES = 512 * 1024 * 1024
 _CARRIED_OVERHEAD = 1500
-_ID_RETRY_SECONDS = 1.0
-_ASK_AGAIN_SECONDS = 60.0
-_KAFKA_ROWS = StructType(
-    [
-        StructField("key", BinaryType()),
-        StructField("value", BinaryType()),
-        StructField("topic", StringType()),
-        StructField("partition", IntegerType()),
-        StructField("offset", LongType()),
-        StructField("timestamp", TimestampType()),
-        StructField("headers", bronze.HEADERS),
-    ]
-)
 
 
 @dataclass(frozen=True)
@@ -80,95 +58,6 @@ class _Counts:
     unknown_ids: dict[str, list[int]]
     carried: DataFrame
     carried_count: int
-
-
-@dataclass(frozen=True)
-class Judged:
-    """A batch's records, decoded, with what bronze and quarantine need of them.
-
-    Attributes:
-        records: Kafka's columns under their bronze names, ``_kafka_value``, and
-            ``_verdict``: why bronze cannot take the record, null where it can.
-        columns: The table's columns for the good ones, without the metadata.
-    """
-
-    records: DataFrame
-    columns: dict[str, Column]
-
-    def schema(self) -> StructType:
-        """Names and types of ``columns``."""
-        return self.records.select(
-            *(column.alias(name) for name, column in self.columns.items())
-        ).schema
-
-
-@dataclass
-class Schemas:
-    """The schemas of one topic as the registry has them, and ids that it does not know.
-
-    Attributes:
-        registry: Where they come from.
-        stream: Whose.
-        unknown_wait: Seconds to keep asking for an id before its records are quarantined.
-        wait: Sleeps some seconds; raises when the stream is being stopped.
-    """
-
-    registry: SchemaRegistry
-    stream: Stream
-    unknown_wait: float
-    wait: Callable[[float], None]
-    _others: dict[str, list[int]] = field(
-        default_factory=lambda: {"value": [], "key": []}
-    )
-    _unknown: dict[int, float] = field(default_factory=dict)
-
-    def value(self) -> TopicSchema:
-        """The value schemas, asked for anew: a batch's ids were registered before it began."""
-        return self._of("value")
-
-    def key(self) -> TopicSchema | None:
-        """The key schemas where the source declares a key."""
-        return self._of("key") if self.stream.ingest.key else None
-
-    def learn(self, ids: list[int], part: str) -> bool:
-        """Ask for ids that no version of the subject has, for a while.
-
-        Args:
-            ids: Schema ids met in records. One that stayed unknown is asked for again after
-                a minute, without waiting for it.
-            part: ``value`` or ``key``.
-
-        Returns:
-            Whether one of them turned out to exist (under another subject): the batch is
-            then decoded again.
-        """
-        now = time.monotonic()
-        missing = [
-            n
-            for n in ids
-            if n <= quarantine.MAX_INT
-            and now - self._unknown.get(n, -_ASK_AGAIN_SECONDS) >= _ASK_AGAIN_SECONDS
-        ]
-        patient = any(n not in self._unknown for n in missing)
-        deadline = now + self.unknown_wait if patient else now
-        found = False
-        while missing:
-            for number in list(missing):
-                if self.registry.schema(number) is not None:
-                    self._others[part].append(number)
-                    missing.remove(number)
-                    found = True
-            if not missing or time.monotonic() >= deadline:
-                break
-            self.wait(_ID_RETRY_SECONDS)
-        self._unknown.update(dict.fromkeys(missing, time.monotonic()))
-        return found
-
-    def _of(self, part: str) -> TopicSchema:
-        writers = self.registry.subject_schemas(f"{self.stream.topic}-{part}")
-        have = {writer.id for writer in writers}
-        others = [self.registry.schema(n) for n in self._others[part] if n not in have]
-        return combine([*writers, *(writer for writer in others if writer is not None)])
 
 
 class BatchWriter:
@@ -341,68 +230,6 @@ class BatchWriter:
                 for f in table
             )
         )
-
-
-def judge(
-    records: DataFrame, topic_id: str, value: TopicSchema, key: TopicSchema | None
-) -> Judged:
-    """Decode every record and say of each whether bronze can take it.
-
-    Args:
-        records: Rows of Spark's Kafka source, with headers.
-        topic_id: Kafka's UUID of their topic.
-        value: Schemas of the values.
-        key: Schemas of the keys where they are decoded.
-    """
-    taken = records.select(
-        F.col("key").alias("_kafka_key"),
-        F.col("value").alias("_kafka_value"),
-        F.col("topic").alias("_kafka_topic"),
-        F.lit(topic_id).alias("_kafka_topic_id"),
-        F.col("partition").alias("_kafka_partition"),
-        F.col("offset").alias("_kafka_offset"),
-        F.col("timestamp").alias("_kafka_timestamp"),
-        F.col("headers").alias("_kafka_headers"),
-    )
-    taken, verdict = _decode(taken, "value", value)
-    columns = decode.fields("_value", value) if value.reader is not None else {}
-    bronze.refuse_reserved(columns)
-    if key is not None:
-        taken, of_key = _decode(taken, "key", key)
-        verdict = F.coalesce(verdict, of_key)
-        if key.reader is not None:
-            columns[bronze.KEY] = decode.whole("_key", key)
-    return Judged(taken.withColumn("_verdict", verdict), columns)
-
-
-def planned_columns(spark: SparkSession, schemas: Schemas) -> StructType:
-    """The columns that a stream's table needs for the schemas registered now.
-
-    Raises:
-        ConfigurationError: No usable value schema is registered.
-        ServiceUnavailable: The registry does not answer.
-    """
-    stream, value = schemas.stream, schemas.value()
-    if value.reader is None:
-        reasons = "; ".join(value.misfits.values()) or "none is registered"
-        raise ConfigurationError(
-            f"source {stream.name}: no usable schema under subject {stream.topic}-value "
-            f"({reasons}): let the producer register one first (`sandbox up` does for the sandbox)"
-        )
-    nothing = spark.createDataFrame([], _KAFKA_ROWS)
-    return bronze.table_columns(judge(nothing, "", value, schemas.key()).schema())
-
-
-def _decode(
-    taken: DataFrame, part: str, schema: TopicSchema
-) -> tuple[DataFrame, Column]:
-    """Decode ``_kafka_<part>`` into ``_<part>``; also the verdict on it."""
-    framed = f"_kafka_{part}"
-    number = wire_format.schema_id(framed, schema.writers)
-    taken = taken.withColumn(f"_{part}_schema_id", number)
-    if schema.reader is not None:
-        taken = taken.withColumn(f"_{part}", decode.decoded(framed, schema))
-    return taken, quarantine.verdict(part, schema)
 
 
 def _headers_length() -> Column:

@@ -16,14 +16,16 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_ingest import bronze, ledger, quarantine
 from spark_ingest.checkpoint import Position, made_again, position
-from spark_ingest.commit import BatchWriter, Schemas, planned_columns
+from spark_ingest.commit import BatchWriter
 from spark_ingest.errors import CommitRefused, MillraceError, ServiceUnavailable
+from spark_ingest.judge import planned_columns
 from spark_ingest.kafka import batch_ends, reader_options
 from spark_ingest.lease import Lease, first_snapshot
 from spark_ingest.progress import BatchReport, Progress
 from spark_ingest.services import Services
 from spark_ingest.session import JAVA_ERRORS, Jvm, java_reason
 from spark_ingest.sources import Stream
+from spark_ingest.topic_schemas import Schemas
 
 _RETRY_SECONDS = 5.0
 _POLL_SECONDS = 0.2

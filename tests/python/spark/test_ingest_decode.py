@@ -14,8 +14,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from spark_ingest import bronze, quarantine
-from spark_ingest.commit import judge
 from spark_ingest.errors import ConfigurationError
+from spark_ingest.judge import judge
 from spark_ingest.registry import WriterSchema
 from spark_ingest.schema import TopicSchema, combine
 from spark_ingest.wire_format import header
