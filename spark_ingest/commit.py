@@ -11,12 +11,13 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
-from spark_ingest import bronze, quarantine
-from spark_ingest.errors import LeaseLost, ServiceUnavailable
-from spark_ingest.judge import Judged, judge
+from spark_ingest import quarantine
+from spark_ingest.errors import LeaseLost
+from spark_ingest.judge import Judged
 from spark_ingest.kafka import Topic
+from spark_ingest.landing import grow_table, judge_with_registry, table_rows
 from spark_ingest.lease import Commit, Lease
-from spark_ingest.session import CATALOG, Jvm
+from spark_ingest.session import Jvm
 from spark_ingest.sources import Stream
 from spark_ingest.topic_schemas import Schemas
 
@@ -147,17 +148,8 @@ class BatchWriter:
         )
 
     def _judge(self, records: DataFrame) -> Judged:
-        value = self._schemas.value()
-        if not value.writers and not value.misfits:
-            # The table was made from a schema: that there is none now is no record's fault.
-            raise ServiceUnavailable(
-                f"{self._schemas.registry.url} has no schema under {self._stream.topic}-value "
-                "any more: bring the subject back, or mend registry.url in profiles/ingest.yml"
-            )
-        judged = judge(records, self._topic.id, value, self._schemas.key())
-        wanted = bronze.table_columns(judged.schema())
-        if bronze.missing_columns(self._spark, self._stream.table, wanted):
-            bronze.evolve(self._jvm, self._stream.table, wanted)
+        judged = judge_with_registry(records, self._topic.id, self._schemas)
+        grow_table(self._spark, self._stream.table, judged)
         return judged
 
     def _stage(
@@ -181,7 +173,13 @@ class BatchWriter:
             *(F.collect_set(quarantine.unknown_id(part)) for part in parts),
         )
         self._lease.stage(
-            self._table_rows(observed.where(~bad), judged.columns, commit, began),
+            table_rows(
+                observed.where(~bad),
+                judged.columns,
+                self._stream.table,
+                commit.id,
+                began,
+            ),
             commit,
         )
         # The JVM's own row: the bad records need not pass through Python.
@@ -197,38 +195,6 @@ class BatchWriter:
             },
             carried=self._jvm.dataframe(rows, quarantine.COLUMNS),
             carried_count=rows.size(),
-        )
-
-    def _table_rows(
-        self,
-        good: DataFrame,
-        columns: dict[str, Column],
-        commit: Commit,
-        began: datetime,
-    ) -> DataFrame:
-        """The good records as the table's columns; those that no writer has are null."""
-        have = {
-            name: F.col(name) for name in bronze.METADATA.names if name in good.columns
-        }
-        have |= columns
-        types = {
-            f.name: f.dataType
-            for f in good.select(
-                *(c.alias(n) for n, c in columns.items())
-            ).schema.fields
-        }
-        have["_schema_id"] = F.col("_value_schema_id")
-        have["_is_tombstone"] = F.col("_kafka_value").isNull()
-        have["_ingested_at"] = F.lit(began)
-        have["_commit_id"] = F.lit(commit.id)
-        table = self._spark.table(f"{CATALOG}.{self._stream.table}").schema.fields
-        return good.select(
-            *(
-                bronze.conform(
-                    have.get(f.name, F.lit(None)), types.get(f.name), f.dataType
-                ).alias(f.name)
-                for f in table
-            )
         )
 
 
