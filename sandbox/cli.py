@@ -64,6 +64,13 @@ def up(
             " redshift-postgres=N, redshift-lake=N. Remembered.",
         ),
     ] = None,
+    secure: Annotated[
+        bool,
+        typer.Option(
+            "--secure",
+            help="TLS, users and permissions, for as long as this sandbox has data.",
+        ),
+    ] = False,
 ) -> None:
     """Start the services, create the topics, register the schemas.
 
@@ -75,9 +82,13 @@ def up(
                                              dbt build --target redshift-standin
       sandbox up --port kafka=29092          on another port, from now on
       SANDBOX_PORT_OFFSET=1000 sandbox up    a second checkout beside the first
+      sandbox up --secure                    a sandbox without data: certificates,
+                                             passwords, permissions; see
+                                             docs/ingest.md, Security
     """
     home = _with_port_options(load_home(), port or [])
-    started = stack.up(home, service or [])
+    started = stack.up(home, service or [], secure=secure)
+    _tell_security(home)
     for status in stack.status(home):
         if status.service.name in started:
             tell(f"started  {_line(status)}")
@@ -96,6 +107,7 @@ def down(service: Services = None) -> None:
 def status() -> None:
     """Show each service: stopped, starting, ready or died. Exit 1 when one died."""
     home = load_home()
+    _tell_security(home)
     dead = False
     for found in stack.status(home):
         tell(f"{found.state:<9}{_line(found)}", style=_STYLES[found.state])
@@ -144,7 +156,7 @@ def reset(
     stack.down(home)
     if home.path.exists():
         with stack.work_lock(home):
-            for folder in (home.services, home.lake, home.logs):
+            for folder in (home.services, home.lake, home.logs, home.security):
                 shutil.rmtree(folder, ignore_errors=True)
             # Spark opens the catalogue's file, but makes no folder for it.
             home.lake.mkdir()
@@ -292,6 +304,11 @@ _STYLES = {
     State.READY: "",
     State.DIED: "bold red",
 }
+
+
+def _tell_security(home: Home) -> None:
+    if home.secure:
+        tell(f"secure   certificates and passwords in {home.security}")
 
 
 def _line(found: Status) -> str:

@@ -133,7 +133,7 @@ def _services(home: Home) -> Iterator[Finding]:
             text = f"runs (pid {found.record.pid}) and does not answer: see {found.record.log}"
             yield Finding(name, False, text)
         else:
-            yield from _stopped(home, name, found.service.ports)
+            yield from _stopped(home, name, found.service.listeners(home))
     if "kafka" in ready:
         yield _check("topics", lambda: _nothing_missing("topic", missing_topics(home)))
     if "registry" in ready:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from http import HTTPStatus
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Any
 from urllib.parse import urlsplit
 
+from sandbox.security import PRODUCER, password, trust
 from sandbox.settings import Home
 from sandbox.streams import Stream
 from spark_ingest.errors import ConfigurationError, ServiceUnavailable
@@ -72,11 +74,20 @@ def _schema_id(home: Home, subject: str, schema: dict[str, Any]) -> int:
 def _ask(home: Home, method: str, path: str, body: dict[str, str]) -> dict[str, Any]:
     address = urlsplit(home.registry_url)
     # Not urllib: no proxy of the environment may stand between us and 127.0.0.1.
-    connection = HTTPConnection(
-        address.hostname or "", address.port, timeout=_ANSWER_SECONDS
-    )
+    host, port = address.hostname or "", address.port
+    headers = dict(_CONTENT)
+    connection: HTTPConnection
+    if home.secure:
+        # Who sends must also be allowed to register what he writes with.
+        login = f"{PRODUCER}:{password(home, PRODUCER)}"
+        headers["Authorization"] = f"Basic {b64encode(login.encode()).decode()}"
+        connection = HTTPSConnection(
+            host, port, timeout=_ANSWER_SECONDS, context=trust(home)
+        )
+    else:
+        connection = HTTPConnection(host, port, timeout=_ANSWER_SECONDS)
     try:
-        connection.request(method, address.path + path, json.dumps(body), _CONTENT)
+        connection.request(method, address.path + path, json.dumps(body), headers)
         answer = connection.getresponse()
         text = answer.read()
     finally:

@@ -20,6 +20,7 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient
 
 from sandbox.schema_ids import schema_ids
+from sandbox.security import PRODUCER, kafka_properties
 from sandbox.settings import Home
 from sandbox.streams import Stream
 from sandbox.streams.timeline import Record
@@ -115,17 +116,16 @@ class Outlet:
     def __init__(self, home: Home, stream: Stream, *beside: Stream) -> None:
         self.stream = stream
         self._broker = home.bootstrap_servers
+        self._client = kafka_properties(home, PRODUCER)
         streams = (stream, *beside)
         partitions = _partitions(home, [one.topic for one in streams])
         self._partitions = partitions[stream.topic]
         self.schema_ids = {one.name: schema_ids(home, one) for one in streams}
-        self._producer = Producer({"bootstrap.servers": self._broker, **_PRODUCER})
+        self._producer = Producer({**self._client, **_PRODUCER})
 
     def records_so_far(self) -> int:
         """How many records the events' topic has ever taken: the sum of its end offsets."""
-        client = Consumer(
-            {"bootstrap.servers": self._broker, "group.id": "sandbox", "log_level": 0}
-        )
+        client = Consumer({**self._client, "group.id": "sandbox", "log_level": 0})
         end = 0
         try:
             for number in self._partitions:
@@ -283,9 +283,7 @@ def _partitions(home: Home, wanted: list[str]) -> dict[str, list[int]]:
     # Knocking first: librdkafka would try a closed port until its time is up.
     try:
         socket.create_connection(("127.0.0.1", home.ports["kafka"]), 2).close()
-        admin = AdminClient(
-            {"bootstrap.servers": home.bootstrap_servers, "log_level": 0}
-        )
+        admin = AdminClient({**kafka_properties(home, PRODUCER), "log_level": 0})
         # All topics: asking for one by name could create it.
         topics = admin.list_topics(timeout=_ANSWER_SECONDS).topics
     except (OSError, KafkaException) as error:

@@ -17,6 +17,7 @@ PROJECT = Path(__file__).resolve().parents[1]
 DEFAULT_PORTS = {
     "kafka": 19092,
     "kafka-controller": 19093,
+    "kafka-certificates": 19094,
     "registry": 18081,
     "redshift": 15439,
     "redshift-postgres": 15432,
@@ -72,13 +73,24 @@ class Home:
         return self.path / "spark-conf"
 
     @property
+    def security(self) -> Path:
+        """Certificates and passwords of a secure sandbox; only its owner may read them."""
+        return self.path / "security"
+
+    @property
+    def secure(self) -> bool:
+        """Whether its servers speak TLS and ask who is there; never changes while it has data."""
+        return self.security.exists()
+
+    @property
     def bootstrap_servers(self) -> str:
         return f"127.0.0.1:{self.ports['kafka']}"
 
     @property
     def registry_url(self) -> str:
         """Base of the Confluent-compatible API of the registry."""
-        return f"http://127.0.0.1:{self.ports['registry']}/apis/ccompat/v7"
+        scheme = "https" if self.secure else "http"
+        return f"{scheme}://127.0.0.1:{self.ports['registry']}/apis/ccompat/v7"
 
     def environment(self) -> dict[str, str]:
         """What a shell needs to use this sandbox from any program."""
@@ -86,6 +98,8 @@ class Home:
             "SANDBOX_HOME": str(self.path),
             "KAFKA_BOOTSTRAP_SERVERS": self.bootstrap_servers,
             "SCHEMA_REGISTRY_URL": self.registry_url,
+            # Secrets are not among these: the target names the files that hold them.
+            "SPARK_INGEST_TARGET": "secure" if self.secure else "sandbox",
             "REDSHIFT_STANDIN_PORT": str(self.ports["redshift"]),
             "SPARK_CONF_DIR": str(self.spark_conf),
         }

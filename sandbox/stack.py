@@ -11,6 +11,7 @@ from enum import StrEnum
 from sandbox import parts, process, spark_conf
 from sandbox.locks import locked
 from sandbox.process import ProcessRecord, is_alive, read_record
+from sandbox.security import make_secure
 from sandbox.services import SERVICES
 from sandbox.services.service import Service
 from sandbox.settings import Home, save_settings
@@ -84,7 +85,7 @@ def work_lock(home: Home) -> AbstractContextManager[int]:
     return locked(home.path / "lock", "another `sandbox` command is at work here")
 
 
-def up(home: Home, names: Collection[str] = ()) -> list[str]:
+def up(home: Home, names: Collection[str] = (), *, secure: bool = False) -> list[str]:
     """Start what does not run yet, wait until it works, make topics and schemas.
 
     When it fails or is interrupted, what it started is stopped again.
@@ -92,11 +93,13 @@ def up(home: Home, names: Collection[str] = ()) -> list[str]:
     Args:
         home: The sandbox.
         names: Services; when empty, all but those that must be asked for.
+        secure: Make a sandbox secure that has no data yet; one that is secure stays so.
 
     Returns:
         The names of the services that were started now.
 
     Raises:
+        ConfigurationError: It shall be secure, and has data from before.
         MillraceError: Something is missing, a port is taken, or a service died.
     """
     services = [s for s in chosen(names) if names or not s.is_asked_for]
@@ -104,6 +107,8 @@ def up(home: Home, names: Collection[str] = ()) -> list[str]:
     check_disk(home.path)
     home.path.mkdir(parents=True, exist_ok=True)
     with work_lock(home):
+        if secure:
+            make_secure(home)
         _refuse_moved_ports(home, services)
         save_settings(home)
         parts.fetch(part for service in services for part in service.parts)
@@ -161,7 +166,7 @@ def _refuse_moved_ports(home: Home, services: list[Service]) -> None:
         record = read_record(service.folder(home))
         if record is None or not is_alive(record):
             continue
-        for name in service.ports:
+        for name in service.listeners(home):
             if record.ports.get(name, home.ports[name]) != home.ports[name]:
                 raise ConfigurationError(
                     f"{service.name} runs with port {name} {record.ports[name]}, not"
@@ -180,7 +185,7 @@ def _start(home: Home, service: Service) -> None:
     if record is not None:
         say(f"{died(record)}", style="yellow")
         say(f"  starting {service.name} again, with its data", style="yellow")
-    for name in service.ports:
+    for name in service.listeners(home):
         port = home.ports[name]
         if not process.port_is_free(port):
             raise ConfigurationError(
@@ -193,7 +198,7 @@ def _start(home: Home, service: Service) -> None:
         service.command(home),
         service.folder(home),
         service.log(home),
-        {name: home.ports[name] for name in service.ports},
+        {name: home.ports[name] for name in service.listeners(home)},
         f"{service.name} {home.path}",
     )
 

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 from sandbox.parts import component_folder
 from sandbox.process import accepts
+from sandbox.security import ADMIN, kafka_properties, write_secret
+from sandbox.services.kafka_listeners import listeners, permissions, user_credentials
 from sandbox.services.service import Service
 from sandbox.settings import Home
 from spark_ingest.errors import ConfigurationError, MillraceError, ServiceUnavailable
@@ -44,7 +46,7 @@ def admin(home: Home) -> AdminClient:
     quiet.addHandler(logging.NullHandler())
     quiet.propagate = False
     return AdminClient(
-        {"bootstrap.servers": home.bootstrap_servers, "socket.timeout.ms": 5000},
+        {**kafka_properties(home, ADMIN), "socket.timeout.ms": 5000},
         logger=quiet,
     )
 
@@ -54,18 +56,10 @@ def _folder(home: Home) -> Path:
 
 
 def _properties(home: Home, data: Path) -> str:
-    broker, controller = home.ports["kafka"], home.ports["kafka-controller"]
     settings = {
         "process.roles": "broker,controller",
         "node.id": "1",
-        "controller.quorum.bootstrap.servers": f"127.0.0.1:{controller}",
-        "listeners": f"PLAINTEXT://127.0.0.1:{broker},CONTROLLER://127.0.0.1:{controller}",
-        "advertised.listeners": (
-            f"PLAINTEXT://127.0.0.1:{broker},CONTROLLER://127.0.0.1:{controller}"
-        ),
-        "controller.listener.names": "CONTROLLER",
-        "inter.broker.listener.name": "PLAINTEXT",
-        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        **listeners(home),
         "log.dirs": str(data),
         "num.partitions": "4",
         "auto.create.topics.enable": "false",
@@ -77,7 +71,9 @@ def _properties(home: Home, data: Path) -> str:
         if topic != "offsets.topic":
             settings[f"{topic}.min.isr"] = "1"
     lines = [f"{key}={value}" for key, value in settings.items()]
-    return "\n".join(["# Written by `sandbox up`.", *lines]) + "\n"
+    # A property file takes a backslash for the beginning of a special character.
+    text = "\n".join(lines).replace("\\", "\\\\")
+    return f"# Written by `sandbox up`.\n{text}\n"
 
 
 def _java(main: str, *arguments: str, heap: str) -> list[str]:
@@ -102,7 +98,7 @@ def _prepare(home: Home) -> None:
         )
     folder.mkdir(parents=True, exist_ok=True)
     data = folder / "data"
-    (folder / "server.properties").write_text(_properties(home, data))
+    write_secret(folder / "server.properties", _properties(home, data))
     if not (data / "meta.properties").exists():
         _format(home, data)
 
@@ -113,19 +109,30 @@ def _format(home: Home, data: Path) -> None:
     shutil.rmtree(new, ignore_errors=True)
     shutil.rmtree(data, ignore_errors=True)
     file = data.with_name("format.properties")
-    file.write_text(_properties(home, new))
+    write_secret(file, _properties(home, new))
     arguments = ["format", "--standalone", "-t", _cluster_id(), "-c", str(file)]
+    if home.secure:
+        for credential in user_credentials(home):
+            arguments += ["--add-scram", credential]
+    java, *options = _java("kafka.tools.StorageTool", *arguments, heap="128m")
+    # Everybody may read a command line: Java takes its own from a file as well.
+    command_line = data.with_name("format.arguments")
+    write_secret(command_line, "\n".join(map(_java_quoted, options)) + "\n")
     done = subprocess.run(
-        _java("kafka.tools.StorageTool", *arguments, heap="128m"),
-        capture_output=True,
-        text=True,
-        check=False,
+        [java, f"@{command_line}"], capture_output=True, text=True, check=False
     )
+    command_line.unlink()
     if done.returncode != 0:
         lines = (done.stdout + done.stderr).strip().splitlines() or ["it says nothing"]
         raise MillraceError(f"Kafka cannot format {data}: {lines[-1]}")
     file.unlink()
     new.rename(data)
+
+
+def _java_quoted(argument: str) -> str:
+    """An argument as Java's argument files write it."""
+    escaped = argument.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
 
 
 def _cluster_id() -> str:
@@ -190,7 +197,7 @@ def end_offsets(home: Home, topic: str) -> dict[int, int]:
 
     client = Consumer(
         {
-            "bootstrap.servers": home.bootstrap_servers,
+            **kafka_properties(home, ADMIN),
             "group.id": "sandbox",
             "log_level": 0,
         }
@@ -221,6 +228,7 @@ def _settle(home: Home) -> list[str]:
 
     absent = set(missing_topics(home))
     if not absent:
+        _permit(home)
         return []
     # Replayed events may be years old: with the default retention they would be gone in minutes.
     config = {"retention.ms": "-1", "cleanup.policy": "delete"}
@@ -239,7 +247,28 @@ def _settle(home: Home) -> list[str]:
                 raise MillraceError(
                     f"Kafka cannot create {topic}: {reason.str()}"
                 ) from error
+    _permit(home)
     return [f"topic {topic}" for topic in sorted(absent)]
+
+
+def _permit(home: Home) -> None:
+    """Let the users of a secure sandbox at the streams' topics."""
+    if not home.secure:
+        return
+    from confluent_kafka import KafkaException
+
+    from sandbox.streams import STREAMS
+
+    client = admin(home)  # must outlive its futures
+    wanted = permissions([stream.topic for stream in STREAMS.values()])
+    for binding, future in client.create_acls(wanted).items():
+        try:
+            future.result()
+        except KafkaException as error:
+            raise MillraceError(
+                f"Kafka cannot permit {binding.principal} {binding.name}:"
+                f" {error.args[0].str()}"
+            ) from error
 
 
 KAFKA = Service(
@@ -247,6 +276,7 @@ KAFKA = Service(
     title="Kafka broker and controller",
     parts=("kafka",),
     ports=("kafka", "kafka-controller"),
+    secure_ports=("kafka-certificates",),
     prepare=_prepare,
     command=_command,
     is_ready=_is_ready,

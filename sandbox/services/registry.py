@@ -8,6 +8,15 @@ import urllib.request
 from typing import TYPE_CHECKING
 
 from sandbox.parts import component_folder
+from sandbox.security import (
+    ADMIN,
+    INGEST,
+    USERS,
+    password,
+    registry_properties,
+    trust,
+    write_secret,
+)
 from sandbox.services.service import Service
 from sandbox.settings import Home
 from spark_ingest.errors import ConfigurationError, MillraceError, ServiceUnavailable
@@ -16,12 +25,15 @@ from spark_ingest.preflight import java_program
 if TYPE_CHECKING:
     from confluent_kafka.schema_registry import SchemaRegistryClient
 
+_SECURE_FILE = "secure.properties"
+_WRITER = "writer"
+
 
 def client(home: Home) -> SchemaRegistryClient:
     """A client for the sandbox's registry."""
     from confluent_kafka.schema_registry import SchemaRegistryClient
 
-    return SchemaRegistryClient({"url": home.registry_url})
+    return SchemaRegistryClient(registry_properties(home, ADMIN))
 
 
 def _prepare(home: Home) -> None:
@@ -32,6 +44,34 @@ def _prepare(home: Home) -> None:
             f"SANDBOX_HOME is {home.path}: the registry takes no semicolon in the path of its data"
         )
     (folder / "data").mkdir(parents=True, exist_ok=True)
+    if home.secure:
+        write_secret(folder / _SECURE_FILE, _secure_settings(home))
+
+
+def _secure_settings(home: Home) -> str:
+    """TLS, users, and who may write: a file, since everybody may read a command line."""
+    settings = {
+        "quarkus.http.insecure-requests": "disabled",
+        "quarkus.http.ssl-port": str(home.ports["registry"]),
+        "quarkus.http.ssl.certificate.files": str(home.security / "server.pem"),
+        "quarkus.http.ssl.certificate.key-files": str(home.security / "server.key"),
+        "quarkus.http.auth.basic": "true",
+        "quarkus.security.users.embedded.enabled": "true",
+        "quarkus.security.users.embedded.plain-text": "true",
+        "quarkus.http.auth.policy.writers.roles-allowed": _WRITER,
+        "quarkus.http.auth.permission.read.paths": "/apis/*",
+        "quarkus.http.auth.permission.read.methods": "GET,HEAD",
+        "quarkus.http.auth.permission.read.policy": "authenticated",
+        "quarkus.http.auth.permission.write.paths": "/apis/*",
+        "quarkus.http.auth.permission.write.methods": "POST,PUT,DELETE,PATCH",
+        "quarkus.http.auth.permission.write.policy": "writers",
+    }
+    for user in USERS:
+        role = "reader" if user == INGEST else _WRITER
+        settings[f"quarkus.security.users.embedded.users.{user}"] = password(home, user)
+        settings[f"quarkus.security.users.embedded.roles.{user}"] = role
+    lines = [f"{key}={value}" for key, value in settings.items()]
+    return "\n".join(lines).replace("\\", "\\\\") + "\n"
 
 
 def _command(home: Home) -> list[str]:
@@ -45,7 +85,6 @@ def _command(home: Home) -> list[str]:
     data = REGISTRY.folder(home) / "data" / "registry"
     options = {
         "quarkus.http.host": "127.0.0.1",
-        "quarkus.http.port": str(home.ports["registry"]),
         "quarkus.banner.enabled": "false",
         "quarkus.http.access-log.enabled": "false",
         "quarkus.log.console.format": "%d{yyyy-MM-dd'T'HH:mm:ss.SSSXXX} %p %c{2.} %s%e%n",
@@ -54,6 +93,11 @@ def _command(home: Home) -> list[str]:
         "apicurio.datasource.jdbc.min-size": "2",
         "apicurio.datasource.jdbc.max-size": "10",
     }
+    if home.secure:
+        file = REGISTRY.folder(home) / _SECURE_FILE
+        options["quarkus.config.locations"] = file.as_uri()
+    else:
+        options["quarkus.http.port"] = str(home.ports["registry"])
     return [
         str(java_program()),
         "-Xmx256m",
@@ -68,9 +112,13 @@ def _command(home: Home) -> list[str]:
 
 def _is_ready(home: Home) -> bool:
     try:
-        url = f"http://{REGISTRY.address(home)}/health/ready"
+        scheme = "https" if home.secure else "http"
+        url = f"{scheme}://{REGISTRY.address(home)}/health/ready"
         # No proxy of the environment stands between us and 127.0.0.1.
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        opener = urllib.request.build_opener(
+            urllib.request.ProxyHandler({}),
+            urllib.request.HTTPSHandler(context=trust(home)),
+        )
         with opener.open(url, timeout=5) as answer:
             return bool(json.load(answer).get("status") == "UP")
     except (urllib.error.URLError, OSError, ValueError):

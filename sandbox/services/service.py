@@ -25,6 +25,7 @@ class Service:
         settle: Brings the ready service to the state that the sandbox promises
             (topics, schemas); changes nothing when it is in that state. Returns a line
             for each thing that it made.
+        secure_ports: Names of the listeners that it has besides in a secure sandbox.
         timeout: Seconds until it must be ready.
         is_asked_for: Only started when it is named.
     """
@@ -37,12 +38,17 @@ class Service:
     command: Callable[[Home], list[str]]
     is_ready: Callable[[Home], bool]
     settle: Callable[[Home], list[str]]
+    secure_ports: tuple[str, ...] = ()
     timeout: float = 90.0
     is_asked_for: bool = False
 
     def folder(self, home: Home) -> Path:
         """Its data, configuration and process record."""
         return home.services / self.name
+
+    def listeners(self, home: Home) -> tuple[str, ...]:
+        """Names of the ports that it listens on in this sandbox."""
+        return (*self.ports, *(self.secure_ports if home.secure else ()))
 
     def log(self, home: Home) -> Path:
         return home.logs / f"{self.name}.log"

@@ -95,6 +95,7 @@ def test_programs_get_absolute_paths_and_addresses(tmp_path: Path) -> None:
         "SANDBOX_HOME": str(tmp_path),
         "KAFKA_BOOTSTRAP_SERVERS": "127.0.0.1:29092",
         "SCHEMA_REGISTRY_URL": "http://127.0.0.1:28081/apis/ccompat/v7",
+        "SPARK_INGEST_TARGET": "sandbox",
         "REDSHIFT_STANDIN_PORT": "15439",
         "SPARK_CONF_DIR": str(tmp_path / "spark-conf"),
     }

@@ -1,0 +1,128 @@
+"""The broker's listeners: open to this machine, or behind TLS, users and permissions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sandbox.security import ADMIN, CONTROLLER, INGEST, PRODUCER, USERS, password
+from sandbox.settings import Home
+
+if TYPE_CHECKING:
+    from confluent_kafka.admin import AclBinding
+
+_LOGIN = "org.apache.kafka.common.security"
+
+
+def listeners(home: Home) -> dict[str, str]:
+    """The settings of the broker that say where it listens, and to whom."""
+    return _secure(home) if home.secure else _open(home)
+
+
+def user_credentials(home: Home) -> list[str]:
+    """What makes the users while the data folder is formatted; secret."""
+    return [
+        f"SCRAM-SHA-512=[name={user},password={password(home, user)}]" for user in USERS
+    ]
+
+
+def permissions(topics: list[str]) -> list[AclBinding]:
+    """What the users may do; whatever is not among these is refused.
+
+    Reading needs no permission on a consumer group: nobody here reads as a group.
+    """
+    from confluent_kafka.admin import (
+        AclBinding,
+        AclOperation,
+        AclPermissionType,
+        ResourcePatternType,
+        ResourceType,
+    )
+
+    granted = {
+        PRODUCER: (AclOperation.WRITE, AclOperation.DESCRIBE),
+        INGEST: (AclOperation.READ, AclOperation.DESCRIBE),
+    }
+    return [
+        AclBinding(
+            ResourceType.TOPIC,
+            topic,
+            ResourcePatternType.LITERAL,
+            f"User:{user}",
+            "*",
+            operation,
+            AclPermissionType.ALLOW,
+        )
+        for topic in topics
+        for user, operations in granted.items()
+        for operation in operations
+    ]
+
+
+def _places(home: Home, names: dict[str, str]) -> dict[str, str]:
+    """Listener names to ports: where to listen, and what to tell clients."""
+    where = ",".join(
+        f"{name}://127.0.0.1:{home.ports[port]}" for name, port in names.items()
+    )
+    return {
+        "controller.quorum.bootstrap.servers": (
+            f"127.0.0.1:{home.ports['kafka-controller']}"
+        ),
+        "listeners": where,
+        "advertised.listeners": where,
+        "controller.listener.names": "CONTROLLER",
+    }
+
+
+def _open(home: Home) -> dict[str, str]:
+    return {
+        **_places(home, {"PLAINTEXT": "kafka", "CONTROLLER": "kafka-controller"}),
+        "inter.broker.listener.name": "PLAINTEXT",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+    }
+
+
+def _secure(home: Home) -> dict[str, str]:
+    def plain(own: str, users: tuple[str, ...]) -> str:
+        known = " ".join(f'user_{user}="{password(home, user)}"' for user in users)
+        return (
+            f'{_LOGIN}.plain.PlainLoginModule required username="{own}"'
+            f' password="{password(home, own)}" {known};'
+        )
+
+    names = {
+        "USERS": "kafka",
+        "CERTIFICATES": "kafka-certificates",
+        "CONTROLLER": "kafka-controller",
+    }
+    return {
+        **_places(home, names),
+        "inter.broker.listener.name": "USERS",
+        "listener.security.protocol.map": (
+            "USERS:SASL_SSL,CERTIFICATES:SSL,CONTROLLER:SASL_SSL"
+        ),
+        "sasl.enabled.mechanisms": "SCRAM-SHA-512,PLAIN",
+        "sasl.mechanism.inter.broker.protocol": "SCRAM-SHA-512",
+        "listener.name.users.scram-sha-512.sasl.jaas.config": (
+            f'{_LOGIN}.scram.ScramLoginModule required username="{ADMIN}"'
+            f' password="{password(home, ADMIN)}";'
+        ),
+        "listener.name.users.plain.sasl.jaas.config": plain(ADMIN, USERS),
+        # The controller knows one user, whom no client is told of.
+        "sasl.mechanism.controller.protocol": "PLAIN",
+        "listener.name.controller.sasl.enabled.mechanisms": "PLAIN",
+        "listener.name.controller.plain.sasl.jaas.config": plain(
+            CONTROLLER, (CONTROLLER,)
+        ),
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": str(home.security / "server.keystore"),
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": str(home.security / "ca.pem"),
+        "listener.name.certificates.ssl.client.auth": "required",
+        # A certificate of CN=ingest is the user `ingest`.
+        "ssl.principal.mapping.rules": "RULE:^CN=([^,]+).*$/$1/,DEFAULT",
+        "authorizer.class.name": (
+            "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+        ),
+        "allow.everyone.if.no.acl.found": "false",
+        "super.users": f"User:{ADMIN};User:{CONTROLLER}",
+    }
