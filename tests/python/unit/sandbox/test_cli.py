@@ -152,6 +152,7 @@ def test_a_port_option_keeps_the_other_choices(home: Home) -> None:
     assert second.ports == {
         "kafka": 29092,
         "kafka-controller": 19093,
+        "kafka-certificates": 19094,
         "registry": 28081,
         "redshift": 15439,
         "redshift-postgres": 15432,
