@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
@@ -47,6 +47,11 @@ class BatchResult:
     value_bytes: int
     started_at: datetime
     seconds: float
+
+    @property
+    def committed_at(self) -> datetime:
+        """When it was visible."""
+        return self.started_at + timedelta(seconds=self.seconds)
 
 
 @dataclass(frozen=True)
@@ -131,7 +136,7 @@ class BatchWriter:
                     *quarantine.rows("_verdict", F.lit(began))
                 )
             self._lease.check()
-            quarantine.append(bad)
+            quarantine.append(quarantine.tell_left_over(bad, judged.value, judged.key))
         try:
             self._lease.publish()
         except LeaseLost:

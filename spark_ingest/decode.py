@@ -21,6 +21,7 @@ from spark_ingest.schema import TopicSchema
 
 _SENTINEL = 1518256350
 _SENTINEL_FIELD = {"name": "tail__", "type": "int"}
+_HEAD_FIELD = {"name": "head__", "type": "int"}
 _WRAPPED = "value"
 
 
@@ -54,6 +55,31 @@ def is_good(struct: str) -> Column:
     return F.coalesce(F.col(struct)["tail__"] == F.lit(_SENTINEL), F.lit(False))
 
 
+def begins_with_payload(framed: str, schema: TopicSchema) -> Column:
+    """Whether bytes that :func:`decoded` refused begin with a whole payload all the same.
+
+    So it tells bytes that are left over from bytes that do not decode: the number goes
+    before the payload, and comes back wherever the payload ends.
+
+    Args:
+        framed: Name of the column.
+        schema: The topic's schemas, with a reader.
+    """
+    column = F.lit(None).cast("int")
+    for number, writer in schema.writers.items():
+        value = from_avro(
+            F.concat(F.lit(_zigzag(_SENTINEL)), wire_format.payload(framed)),
+            json.dumps(_with_head(writer, schema.reader)),
+            {
+                "avroSchema": json.dumps(_with_head(schema.reader, schema.reader)),
+                "mode": "PERMISSIVE",
+            },
+        )
+        found = value["head__"]
+        column = F.when(wire_format.has_schema(framed, number), found).otherwise(column)
+    return F.coalesce(column == F.lit(_SENTINEL), F.lit(False))
+
+
 def fields(struct: str, schema: TopicSchema) -> dict[str, Column]:
     """The fields of a column made by :func:`decoded`, by name, in order."""
     return {name: F.col(struct)[name] for name in _field_names(schema.reader)}
@@ -78,9 +104,20 @@ def _is_record(schema: AvroSchema) -> bool:
 
 
 def _with_sentinel(schema: AvroSchema, reader: AvroSchema) -> dict[str, Any]:
+    record = _as_record(schema, reader)
+    return {**record, "fields": [*record["fields"], _SENTINEL_FIELD]}
+
+
+def _with_head(schema: AvroSchema, reader: AvroSchema) -> dict[str, Any]:
+    record = _as_record(schema, reader)
+    return {**record, "fields": [_HEAD_FIELD, *record["fields"]]}
+
+
+def _as_record(schema: AvroSchema, reader: AvroSchema) -> dict[str, Any]:
+    """The schema itself, or a record of one field where a topic's values are no records."""
     if _is_record(reader):
-        return {**schema, "fields": [*schema["fields"], _SENTINEL_FIELD]}
-    fields = [{"name": _WRAPPED, "type": schema}, _SENTINEL_FIELD]
+        return dict(schema)
+    fields = [{"name": _WRAPPED, "type": schema}]
     return {"type": "record", "name": "Wrapped", "fields": fields}
 
 

@@ -42,10 +42,14 @@ class Judged:
         records: Kafka's columns under their bronze names, ``_kafka_value``, and
             ``_verdict``: why bronze cannot take the record, null where it can.
         columns: The table's columns for the good ones, without the metadata.
+        value: The schemas that the values were decoded with.
+        key: Those of the keys where they are decoded.
     """
 
     records: DataFrame
     columns: dict[str, Column]
+    value: TopicSchema
+    key: TopicSchema | None
 
     def schema(self) -> StructType:
         """Names and types of ``columns``."""
@@ -83,7 +87,7 @@ def judge(
         verdict = F.coalesce(verdict, of_key)
         if key.reader is not None:
             columns[bronze.KEY] = decode.whole("_key", key)
-    return Judged(taken.withColumn("_verdict", verdict), columns)
+    return Judged(taken.withColumn("_verdict", verdict), columns, value, key)
 
 
 def planned_columns(spark: SparkSession, schemas: Schemas) -> StructType:

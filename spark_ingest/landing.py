@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_ingest import bronze
+from spark_ingest import bronze, quarantine
 from spark_ingest.errors import ServiceUnavailable
 from spark_ingest.judge import Judged, judge
 from spark_ingest.session import CATALOG, Jvm
@@ -32,7 +33,12 @@ def judge_with_registry(records: DataFrame, topic_id: str, schemas: Schemas) -> 
             f"{schemas.registry.url} has no schema under {schemas.stream.topic}-value "
             "any more: bring the subject back, or mend registry.url in profiles/ingest.yml"
         )
-    return judge(records, topic_id, value, schemas.key())
+    judged = judge(records, topic_id, value, schemas.key())
+    too_long = quarantine.size_verdict(schemas.stream.ingest.max_value_bytes)
+    return replace(
+        judged,
+        records=judged.records.withColumn("_verdict", F.coalesce(too_long, "_verdict")),
+    )
 
 
 def grow_table(spark: SparkSession, table: str, judged: Judged) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -20,7 +21,7 @@ from pyspark.sql.types import (
 from spark_ingest import bronze, decode
 from spark_ingest.kafka import Topic
 from spark_ingest.schema import TopicSchema
-from spark_ingest.session import CATALOG
+from spark_ingest.session import CATALOG, JAVA_ERRORS, Jvm
 
 TABLE = f"{bronze.SCHEMA}.quarantine"
 COLUMNS = StructType(
@@ -46,18 +47,35 @@ COLUMNS = StructType(
 # Schema ids are signed 32-bit numbers in the registry's interface.
 MAX_INT = 2**31 - 1
 _UNKNOWN = "unknown_id"
+_UNDECODABLE = "undecodable"
+_LEFT_OVER = "left_over_bytes"
+# An update rewrites files; streams go on adding others meanwhile, which is no conflict.
+_PROPERTIES = {
+    f"write.{verb}.isolation-level": "snapshot"
+    for verb in ("delete", "update", "merge")
+}
+_ATTEMPTS = 20
+_PAUSE_SECONDS = 0.3
+# What Iceberg calls it when two rewrites of the same files meet.
+_CONFLICTS = ("ValidationException", "CommitFailedException", "conflicting")
 
 
 def create(spark: SparkSession) -> bool:
     """Make the quarantine table where it is missing; whether it was made."""
     # By topic, so that streams appending and cleaning up at once do not meet in one file.
-    return bronze.create_table(
+    made = bronze.create_table(
         spark,
         TABLE,
         COLUMNS,
         "_kafka_topic",
         description="Kafka records that bronze could not take, with their bytes and the reason.",
     )
+    have = Jvm(spark).iceberg_table(TABLE).properties()
+    missing = {k: v for k, v in _PROPERTIES.items() if have.get(k) != v}
+    if missing:
+        listed = ", ".join(f"'{key}' = '{value}'" for key, value in missing.items())
+        spark.sql(f"alter table {CATALOG}.{TABLE} set tblproperties ({listed})")
+    return made
 
 
 def verdict(part: str, schema: TopicSchema) -> Column:
@@ -109,7 +127,7 @@ def verdict(part: str, schema: TopicSchema) -> Column:
         undecodable,
         reason(
             "decode",
-            "undecodable",
+            _UNDECODABLE,
             f"{part} schema ",
             number,
             " does not decode exactly the ",
@@ -117,6 +135,62 @@ def verdict(part: str, schema: TopicSchema) -> Column:
             " bytes",
         ),
     )
+
+
+def size_verdict(limit: int) -> Column:
+    """Why a record is too long to be taken, like :func:`verdict`; null where it is not.
+
+    Args:
+        limit: Most bytes of a value, and of a key.
+    """
+    judged = F.lit(None)
+    for part in ("key", "value"):
+        size = F.length(f"_kafka_{part}")
+        text = F.concat(
+            F.lit(f"{part} of "),
+            size.cast("string"),
+            F.lit(f" bytes: max_value_bytes is {limit}"),
+        )
+        why = F.struct(
+            F.lit("size").alias("stage"),
+            F.lit(_error_class(part, "oversized")).alias("error_class"),
+            text.alias("error_message"),
+        )
+        judged = F.when(size > limit, why).otherwise(judged)
+    return judged
+
+
+def tell_left_over(
+    bad: DataFrame, value: TopicSchema, key: TopicSchema | None
+) -> DataFrame:
+    """Among undecodable records tell those apart that only have bytes left over.
+
+    This decodes a second time, so it is asked of bad records only.
+
+    Args:
+        bad: Rows of the quarantine's columns.
+        value: The schemas that they were judged by.
+        key: Those of the keys where they are decoded.
+    """
+    for part, schema in (("value", value), ("key", key)):
+        if schema is None or schema.reader is None:
+            continue
+        has_more = (
+            F.col("error_class") == _error_class(part, _UNDECODABLE)
+        ) & decode.begins_with_payload(f"_kafka_{part}", schema)
+        said = F.concat(
+            F.lit(f"{part} of "),
+            F.length(f"_kafka_{part}").cast("string"),
+            F.lit(" bytes: its schema reads fewer, the others are left over"),
+        )
+        now = F.lit(_error_class(part, _LEFT_OVER))
+        # The message first: what it goes by is not overwritten yet.
+        bad = bad.withColumn(
+            "error_message", F.when(has_more, said).otherwise(F.col("error_message"))
+        ).withColumn(
+            "error_class", F.when(has_more, now).otherwise(F.col("error_class"))
+        )
+    return bad
 
 
 def unknown_id(part: str) -> Column:
@@ -169,7 +243,10 @@ def remove_uncommitted(
         f"(_kafka_partition = {p} and _kafka_offset >= {committed.get(p, 0)})"
         for p in topic.partitions
     )
-    where = f"{_of(topic)} and replayed_at is null and ({beyond})"
+    where = (
+        f"_kafka_topic = '{topic.name}' and _kafka_topic_id = '{topic.id}' "
+        f"and replayed_at is null and ({beyond})"
+    )
     # A delete commits even when it removes nothing.
     if spark.table(f"{CATALOG}.{TABLE}").where(where).limit(1).count():
         spark.sql(f"delete from {CATALOG}.{TABLE} where {where}")
@@ -184,13 +261,35 @@ def remove_batch(spark: SparkSession, topic: Topic, ingested_at: datetime) -> No
         ingested_at: When the batch began: its rows' ``_ingested_at``.
     """
     began = f"timestamp '{ingested_at.astimezone(UTC):%Y-%m-%d %H:%M:%S.%f}'"
-    spark.sql(
-        f"delete from {CATALOG}.{TABLE} where {_of(topic)} and _ingested_at = {began}"
+    statement = (
+        f"delete from {CATALOG}.{TABLE} where _kafka_topic = '{topic.name}' "
+        f"and _kafka_topic_id = '{topic.id}' and _ingested_at = {began}"
+    )
+    rewrite(lambda: spark.sql(statement))
+
+
+def of_topic(spark: SparkSession, name: str, topic_id: str | None = None) -> DataFrame:
+    """The rows of one topic, or of all topics that ever had its name."""
+    rows = spark.table(f"{CATALOG}.{TABLE}").where(F.col("_kafka_topic") == name)
+    return (
+        rows if topic_id is None else rows.where(F.col("_kafka_topic_id") == topic_id)
     )
 
 
-def _of(topic: Topic) -> str:
-    return f"_kafka_topic = '{topic.name}' and _kafka_topic_id = '{topic.id}'"
+def rewrite(change: Callable[[], object]) -> None:
+    """Delete or update rows, again where others rewrote the same files meanwhile.
+
+    Args:
+        change: Does it; plans anew each time.
+    """
+    for left in range(_ATTEMPTS - 1, -1, -1):
+        try:
+            change()
+            return
+        except JAVA_ERRORS as error:
+            if not left or not any(word in str(error) for word in _CONFLICTS):
+                raise
+        time.sleep(_PAUSE_SECONDS)
 
 
 def _error_class(part: str, error_class: str) -> str:

@@ -11,10 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from spark_ingest.config import first_problem
 from spark_ingest.errors import ConfigurationError
+
+# As much as profiles/spark-defaults.conf lets an Avro string or bytes have.
+MAX_VALUE_BYTES = 16 * 1024 * 1024
 
 
 class IngestMeta(BaseModel):
@@ -27,6 +30,7 @@ class IngestMeta(BaseModel):
         key: The framing of the key where it is decoded into ``_key``; None leaves only
             the raw ``_kafka_key``.
         partitioned_by: Iceberg partition transform of the bronze table.
+        max_value_bytes: A record whose value or key is longer goes to quarantine.
         event_time: The column, a timestamp, that says when the event happened; for reports
             of how old events are, not for ingest.
     """
@@ -37,6 +41,7 @@ class IngestMeta(BaseModel):
     framing: Literal["confluent"] = "confluent"
     key: Literal["confluent"] | None = None
     partitioned_by: str = "days(_ingested_at)"
+    max_value_bytes: int = Field(MAX_VALUE_BYTES, gt=0)
     event_time: str | None = None
 
 

@@ -1,0 +1,109 @@
+"""Quarantine rows of batches that were never published: found and removed at each start.
+
+Two kinds. A batch that broke off leaves rows at or beyond the committed offsets. A writer
+that was overtaken, and then died before it noticed, leaves rows at offsets that its
+successor committed: these are known by the start of their batch, which no commit has, and
+go only where the record is held elsewhere as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from spark_ingest import ledger, quarantine
+from spark_ingest.kafka import Topic
+from spark_ingest.session import CATALOG
+from spark_ingest.sources import Stream
+
+_PLACE = ["_kafka_partition", "_kafka_offset"]
+
+
+def remove(
+    spark: SparkSession, stream: Stream, topic: Topic, committed: Mapping[int, int]
+) -> None:
+    """Remove what no commit of a stream accounts for.
+
+    The commit log must have caught up with the table.
+
+    Args:
+        spark: A session on the lake.
+        stream: Whose rows.
+        topic: Its topic as it is now; rows of an earlier one of the same name stay.
+        committed: By partition, the first offset that is not committed; 0 where missing.
+    """
+    rows = quarantine.of_topic(spark, topic.name, topic.id).where("replayed_at is null")
+    beyond = _beyond(committed)
+    counted = rows.agg(F.count_if(beyond), F.count_if(~beyond)).first()
+    uncommitted, older = (0, 0) if counted is None else (counted[0], counted[1])
+    if uncommitted:
+        _delete(topic, rows.where(beyond))
+    if older:
+        _remove_overtaken(spark, stream, topic, rows.where(~beyond))
+
+
+def _beyond(committed: Mapping[int, int]) -> Column:
+    end = F.lit(0)
+    for partition, offset in committed.items():
+        end = F.when(F.col("_kafka_partition") == partition, F.lit(offset)).otherwise(
+            end
+        )
+    return F.col("_kafka_offset") >= end
+
+
+def _remove_overtaken(
+    spark: SparkSession, stream: Stream, topic: Topic, rows: DataFrame
+) -> None:
+    starts = (
+        spark.table(f"{CATALOG}.{ledger.TABLE}")
+        .where((F.col("table_name") == stream.table) & F.col("started_at").isNotNull())
+        .select(F.col("started_at").alias("_ingested_at"))
+    )
+    batches = rows.select("_ingested_at").distinct()
+    strange = batches.join(starts, "_ingested_at", "left_anti").cache()
+    try:
+        if strange.isEmpty():
+            return
+        places = rows.select(*_PLACE, "_ingested_at")
+        suspects = places.join(strange, "_ingested_at", "left_semi")
+        sound = places.join(strange, "_ingested_at", "left_anti").select(*_PLACE)
+        table = spark.table(f"{CATALOG}.{stream.table}")
+        in_bronze = table.where(F.col("_kafka_topic_id") == topic.id).select(*_PLACE)
+        # A commit that was written down late has no start either: of rows that are all
+        # suspect the last one stays.
+        later = suspects.groupBy(*_PLACE).agg(F.max("_ingested_at").alias("last"))
+        repeated = suspects.join(later, _PLACE).where("_ingested_at < last")
+        held = suspects.join(sound.unionAll(in_bronze).distinct(), _PLACE, "left_semi")
+        doomed = held.unionByName(repeated.drop("last")).distinct()
+        _delete(topic, doomed)
+    finally:
+        strange.unpersist()
+
+
+def _delete(topic: Topic, doomed: DataFrame) -> None:
+    """Delete the rows at these places that these batches set aside."""
+    keys = [*_PLACE, "_ingested_at"]
+    # Once, and for good: the table that they are found in is the one that changes.
+    found = doomed.select(*(F.col(key).alias(f"doomed{key}") for key in keys)).cache()
+    same = [f"quarantine.{key} = doomed{key}" for key in keys]
+    same += [
+        f"quarantine._kafka_topic = '{topic.name}'",
+        f"quarantine._kafka_topic_id = '{topic.id}'",
+        "quarantine.replayed_at is null",
+    ]
+    try:
+        if not found.isEmpty():
+            quarantine.rewrite(
+                lambda: (
+                    found.mergeInto(
+                        f"{CATALOG}.{quarantine.TABLE}", F.expr(" and ".join(same))
+                    )
+                    .whenMatched()
+                    .delete()
+                    .merge()
+                )
+            )
+    finally:
+        found.unpersist()
