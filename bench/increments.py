@@ -9,30 +9,27 @@
 
 from __future__ import annotations
 
-import platform
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
-import psutil
 import typer
 
 from bench import records
 from bench.lake import Lake, Size
-from bench.measured import History, Machine, Results, is_flat, read_results
+from bench.machine import this_machine
+from bench.measured import History, Results, is_flat, read_results
 from bench.page import RESULTS, table, write_page
 from sandbox import parts
 from sandbox.settings import PROJECT
 from sandbox.ui import err, say, tell
 from spark_ingest.errors import ConfigurationError, MillraceError
-from spark_ingest.preflight import check_disk, check_spark, java_program
+from spark_ingest.preflight import check_disk, check_spark
 
 SIZES = "100000,1000000,5000000,10000000"
 QUICK_SIZES = "20000,100000"
@@ -137,7 +134,7 @@ def measure(sizes: list[Size], rounds: int, warm_ups: int, folder: Path) -> Resu
     return Results(
         measured_on=datetime.now(UTC).date().isoformat(),
         minutes=round((time.monotonic() - begun) / 60, 1),
-        machine=_machine(),
+        machine=this_machine(),
         increment_rows=sizes[0].increment,
         day_rows=records.DAY_ROWS,
         warm_ups=warm_ups,
@@ -182,39 +179,6 @@ def _sizes(text: str, rows: int) -> list[Size]:
             f" {records.DAY_ROWS // 10}"
         )
     return [Size(history=size, increment=rows) for size in sizes]
-
-
-def _machine() -> Machine:
-    said = subprocess.run(
-        [str(java_program()), "-version"], capture_output=True, text=True, check=True
-    ).stderr
-    return Machine(
-        processor=_processor(),
-        cores=psutil.cpu_count() or 1,
-        memory_gib=round(psutil.virtual_memory().total / 2**30, 1),
-        system=f"{platform.system()} {platform.release()}",
-        versions={
-            "Python": platform.python_version(),
-            "Java": said.partition('"')[2].partition('"')[0],
-            "Spark": version("pyspark"),
-            "Iceberg": _iceberg_version(),
-            "dbt": version("dbt-core"),
-        },
-    )
-
-
-def _processor() -> str:
-    listed = Path("/proc/cpuinfo")
-    if listed.exists():
-        for line in listed.read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
-
-
-def _iceberg_version() -> str:
-    (jar,) = parts.component_folder("spark").glob("iceberg-spark-runtime-*.jar")
-    return jar.stem.rpartition("-")[2]
 
 
 def main() -> None:

@@ -1,0 +1,58 @@
+"""The usual job: one fixed schema for all values, plain Parquet files. It loses what is bad or new.
+
+usage: python -m bench.ingest.jobs.careless SERVERS TOPIC SCHEMA FOLDER
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from pyspark.sql import functions as F
+from pyspark.sql.avro.functions import from_avro
+
+from bench.ingest.jobs import marks
+from bench.ingest.jobs.kafka_reader import options
+from spark_ingest.session import open_session
+
+# Enough for few batches, and what a driver of 2 GB can hold.
+_BATCH_RECORDS = 1_000_000
+
+
+def main(servers: str, topic: str, schema: str, folder: str) -> None:
+    """Read the whole topic once.
+
+    Args:
+        servers: The broker.
+        topic: What to read.
+        schema: The file of the schema that is taken to be everybody's.
+        folder: For the files, and for the checkpoint beside them.
+    """
+    spark = open_session()
+    fixed = Path(schema).read_text()
+    marks.begin()
+    records = (
+        spark.readStream.format("kafka")
+        .options(**options(servers, topic))
+        .option("maxOffsetsPerTrigger", _BATCH_RECORDS)
+        .load()
+    )
+    # Not FAILFAST: the first bad record would end the job, at every start.
+    payload = F.expr("substring(value, 6)")
+    rows = records.select(
+        from_avro(payload, fixed, {"mode": "PERMISSIVE"}).alias("value")
+    ).select("value.*")
+    query = (
+        rows.writeStream.format("parquet")
+        .option("path", f"file:{folder}/files")
+        .option("checkpointLocation", f"file:{folder}/checkpoint")
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    marks.end()
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

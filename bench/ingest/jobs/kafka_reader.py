@@ -1,0 +1,15 @@
+"""How the Spark contestants that are not ours read Kafka: fetching as well as we do."""
+
+from __future__ import annotations
+
+
+def options(servers: str, topic: str) -> dict[str, str]:
+    """Options of Spark's Kafka source for a whole topic."""
+    return {
+        "kafka.bootstrap.servers": servers,
+        "subscribe": topic,
+        "startingOffsets": "earliest",
+        "kafka.max.poll.records": "5000",
+        "kafka.max.partition.fetch.bytes": str(8 * 2**20),
+        "kafka.fetch.max.bytes": str(64 * 2**20),
+    }

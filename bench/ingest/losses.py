@@ -1,0 +1,67 @@
+"""What a contestant did not keep, by counting what it has against what was sent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bench.ingest.load import Sent
+
+KEPT = "nothing"
+METADATA = ("key", "headers", "position", "time in Kafka", "schema id")
+
+
+@dataclass(frozen=True)
+class Landed:
+    """What a contestant has after its run.
+
+    Attributes:
+        rows: Of its table or files.
+        empty: Those of them in which every field of the value is null, tombstones that it
+            marks as such not counted.
+        set_aside: Records that it keeps elsewhere, with their bytes.
+        fields: Fields of the value that it has columns for.
+        metadata: Those of ``METADATA`` that it has columns for.
+        tells_tombstones: Whether it marks tombstones as such.
+        is_table: Whether readers have a table with commits, not just a folder of files.
+    """
+
+    rows: int
+    empty: int
+    set_aside: int
+    fields: frozenset[str]
+    metadata: frozenset[str]
+    tells_tombstones: bool = False
+    is_table: bool = True
+
+
+def losses(landed: Landed, sent: Sent, fields: list[str]) -> str:
+    """What was lost, in a few words; ``nothing`` where all was kept.
+
+    Args:
+        landed: What is there.
+        sent: What was sent.
+        fields: The newer schema's fields.
+    """
+    lost = []
+    absent = sent.records - landed.rows - landed.set_aside
+    if absent > 0:
+        lost.append(f"{absent:,} records")
+    if absent < 0:
+        lost.append(f"{-absent:,} records are there twice")
+    if landed.empty:
+        lost.append(f"{landed.empty:,} records became rows of nulls")
+    # A tombstone is a row of its own kind, a row of nulls, or no row: never a whole one.
+    tombstones = sent.kinds["tombstone"]
+    whole = landed.rows - landed.empty - tombstones * landed.tells_tombstones
+    wrong = whole - (sent.landing - tombstones)
+    if absent >= 0 and wrong > 0:
+        lost.append(f"{wrong:,} bad records pass as good")
+    dropped = [name for name in fields if name not in landed.fields]
+    if dropped:
+        lost.append(f"field {', '.join(dropped)}")
+    without = [name for name in METADATA if name not in landed.metadata]
+    if without:
+        lost.append(", ".join(without))
+    if not landed.is_table:
+        lost.append("no table")
+    return "; ".join(lost) or KEPT
