@@ -4,7 +4,8 @@ A writer's lease is an Iceberg branch of its own: it stages each batch there and
 fast-forwarding ``main`` to it, which Iceberg refuses when ``main`` has moved. Taking over
 from a writer that is gone removes its branch and names the new one in a table property, in
 one commit. Publishing asks for both: a write that was under way makes a removed branch anew,
-but the property then names somebody else.
+but the property then names somebody else. Where nothing but maintenance moved ``main``, the
+staged files are put behind it and published all the same.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ _PROPERTY = "millrace.writer"
 _BRANCH_PREFIX = "writer_"
 # How long a writer on another machine may be silent before it counts as gone.
 _SILENCE_SECONDS = 600
-_COMMIT_ID = "millrace.commit-id"
+_SUMMARY_PREFIX = "millrace."
+COMMIT_ID = f"{_SUMMARY_PREFIX}commit-id"
 _ATTEMPTS = 5
 
 
@@ -81,7 +83,7 @@ class Commit:
     def summary(self) -> dict[str, str]:
         """What the commit's snapshot says of it."""
         told = {
-            _COMMIT_ID: str(self.id),
+            COMMIT_ID: str(self.id),
             "millrace.kind": self.kind,
             "millrace.topic-id": self.topic_id,
             "millrace.start-offsets": json.dumps(dict(self.starts)),
@@ -114,10 +116,10 @@ def own_snapshots(jvm: Jvm, table: str, after: int = 0) -> list[OwnSnapshot]:
     snapshot = iceberg.currentSnapshot()
     while snapshot is not None:
         summary = snapshot.summary()
-        if summary.get(_COMMIT_ID) is not None:
+        if summary.get(COMMIT_ID) is not None:
             resume = summary.get("millrace.resume-offsets")
             commit = Commit(
-                id=int(summary.get(_COMMIT_ID)),
+                id=int(summary.get(COMMIT_ID)),
                 topic_id=summary.get("millrace.topic-id"),
                 starts=_offsets(summary.get("millrace.start-offsets")),
                 ends=_offsets(summary.get("millrace.end-offsets")),
@@ -218,11 +220,53 @@ class Lease:
             LeaseLost: Another writer took the table over.
             CommitRefused: The table moved since the batch was staged.
         """
-        iceberg = self._load()
+        refusal: CommitRefused | None = None
+        for _ in range(_ATTEMPTS):
+            iceberg = self._load()
+            try:
+                self._fast_forward(iceberg)
+                return
+            except CommitRefused as error:
+                refusal = error
+            if not self._restage():
+                break
+        raise refusal or CommitRefused(f"{self._table} moved meanwhile")
+
+    def _fast_forward(self, iceberg: Any) -> None:
         branch = self._holder.branch
         self._commit(
             lambda: iceberg.manageSnapshots().fastForwardBranch("main", branch)
         )
+
+    def _restage(self) -> bool:
+        """Put what is staged behind ``main``, where only maintenance has moved that.
+
+        The files stay as they are. The branch is set to ``main`` and they are added to it in
+        one commit, so that there is no moment in which nothing names them.
+
+        Returns:
+            Whether it was done: not where ``main`` has got rows since, which may be the same
+            ones, or where nothing is staged.
+        """
+        iceberg = self._load()
+        branch = self._holder.branch
+        staged, main = iceberg.snapshot(branch), iceberg.currentSnapshot()
+        if staged.summary().get(COMMIT_ID) is None or not _only_maintained(
+            iceberg, main, staged.parentId()
+        ):
+            return False
+        transaction = iceberg.newTransaction()
+        references = transaction.manageSnapshots()
+        references.replaceBranch(branch, main.snapshotId()).commit()
+        append = transaction.newAppend().toBranch(branch)
+        for file in staged.addedDataFiles(iceberg.io()):
+            append = append.appendFile(file)
+        for key in staged.summary():
+            if key.startswith(_SUMMARY_PREFIX):
+                append = append.set(key, staged.summary().get(key))
+        append.commit()
+        self._commit_transaction(transaction)
+        return True
 
     def renew(self) -> None:
         """Tell writers elsewhere that this one is alive, though it has nothing to commit."""
@@ -262,6 +306,14 @@ class Lease:
     def _commit(self, update: Callable[[], Any]) -> None:
         try:
             update().commit()
+        except JAVA_ERRORS as error:
+            raise CommitRefused(
+                f"{self._table} moved meanwhile: {java_reason(error)}"
+            ) from error
+
+    def _commit_transaction(self, transaction: Any) -> None:
+        try:
+            transaction.commitTransaction()
         except JAVA_ERRORS as error:
             raise CommitRefused(
                 f"{self._table} moved meanwhile: {java_reason(error)}"
@@ -331,6 +383,16 @@ def _holder(iceberg: Any) -> _Holder | None:
 
 def _json(holder: _Holder) -> str:
     return json.dumps(asdict(holder))
+
+
+def _only_maintained(iceberg: Any, head: Any, base: int | None) -> bool:
+    """Whether nothing but rewritten files lies between a snapshot and an older one."""
+    while head is not None and head.snapshotId() != base:
+        if head.operation() != "replace" or head.summary().get(COMMIT_ID) is not None:
+            return False
+        parent = head.parentId()
+        head = iceberg.snapshot(parent) if parent is not None else None
+    return head is not None
 
 
 def _last_write(iceberg: Any, branch: str) -> float:

@@ -68,6 +68,19 @@ class Jvm:
         spark3 = self._jvm.org.apache.iceberg.spark.Spark3Util
         return spark3.loadIcebergTable(self._session, f"{CATALOG}.{table}")
 
+    def metadata_bytes(self, table: str) -> int | None:
+        """Bytes in a table's metadata folder; None where Hadoop does not know the store."""
+        operations = self.iceberg_table(table).operations()
+        path = self._jvm.org.apache.hadoop.fs.Path(
+            operations.current().metadataFileLocation()
+        )
+        settings = self._session.sessionState().newHadoopConf()
+        try:
+            files = path.getFileSystem(settings)
+            return int(files.getContentSummary(path.getParent()).getLength())
+        except JAVA_ERRORS:
+            return None
+
     def iceberg_schema(self, struct: StructType) -> Any:
         """A Spark struct as an ``org.apache.iceberg.Schema``."""
         java = self._session.parseDataType(struct.json())

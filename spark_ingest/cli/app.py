@@ -14,6 +14,8 @@ from spark_ingest.config import load_connections
 from spark_ingest.sources import Stream, fresh_manifest, read_streams, select_streams
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from spark_ingest.progress import Progress
     from spark_ingest.services import Services
 
@@ -116,6 +118,20 @@ def open_services(
         registry.subject_schemas(f"{stream.topic}-value")
     progress: Progress = LineProgress()
     return streams, Services(open_session(), connections, broker, registry, progress)
+
+
+def open_lake(
+    context: typer.Context, select: list[str] | None
+) -> tuple[list[Stream], SparkSession]:
+    """Read which streams there are and start Spark, for work that needs no other service."""
+    from spark_ingest.preflight import check_spark
+    from spark_ingest.session import open_session
+
+    chosen: Options = context.obj
+    manifest = chosen.manifest or fresh_manifest(chosen.project)
+    streams = select_streams(read_streams(manifest), select or [])
+    check_spark()
+    return streams, open_session()
 
 
 def console() -> Console:

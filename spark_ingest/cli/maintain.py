@@ -1,0 +1,182 @@
+"""The command that keeps tables small: maintain."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import threading
+import time
+from dataclasses import asdict, replace
+from datetime import timedelta
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from spark_ingest.cli.app import Select, app, console, open_lake
+from spark_ingest.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from spark_ingest.maintain import Maintained, Policy
+    from spark_ingest.sources import Stream
+
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h|d)")
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_SIZE = re.compile(r"(\d+)\s*(KB|MB|GB)", re.IGNORECASE)
+_BYTES = {"KB": 2**10, "MB": 2**20, "GB": 2**30}
+# Finding them lists every file of a table.
+_ORPHANS_EVERY_SECONDS = 86400.0
+
+
+class Format(StrEnum):
+    """How the result is printed."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+@app.command("maintain")
+def maintain_command(
+    context: typer.Context,
+    select: Select = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be done; change nothing.")
+    ] = False,
+    keep: Annotated[
+        str,
+        typer.Option(
+            help="Snapshots younger than this stay: at least as long as the longest query."
+        ),
+    ] = "1h",
+    target_size: Annotated[
+        str, typer.Option(help="Size of a compacted file: KB, MB, GB.")
+    ] = "128MB",
+    orphans: Annotated[
+        str,
+        typer.Option(help="Remove files that no snapshot names and older than this."),
+    ] = "3d",
+    every: Annotated[
+        str | None, typer.Option(help="Go on until Ctrl-C, a round this often: 10m.")
+    ] = None,
+    whole_lake: Annotated[
+        bool, typer.Option("--all", help="Every table of the lake, those of dbt too.")
+    ] = False,
+    form: Annotated[Format, typer.Option("--format", help="How to print.")] = (
+        Format.TABLE
+    ),
+) -> None:
+    """Compact small files, expire snapshots, remove what no snapshot needs.
+
+    Of the streams' tables and, without SELECT, of quarantine and the commit log. Streams may
+    run beside it. Stopped anywhere it leaves good tables; the next round goes on.
+    """
+    if whole_lake and select:
+        raise ConfigurationError("give either SELECT or --all")
+    if dry_run and every:
+        raise ConfigurationError("give either --dry-run or --every")
+    pause = duration("--every", every).total_seconds() if every else None
+    keep_for, file_size = duration("--keep", keep), _size("--target-size", target_size)
+    orphans_after = duration("--orphans", orphans)
+    from spark_ingest.maintain import Policy
+
+    policy = Policy(keep_for, file_size, orphans_after)
+    streams, spark = open_lake(context, select)
+    stopping = threading.Event()
+    if pause is not None:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: stopping.set())
+    listed: float | None = None
+    while True:
+        began = time.monotonic()
+        with_orphans = listed is None or began - listed >= _ORPHANS_EVERY_SECONDS
+        now = policy if with_orphans else replace(policy, orphans=None)
+        if with_orphans:
+            listed = began
+        tables = _tables(spark, streams, everything=not select, whole_lake=whole_lake)
+        _round(spark, tables, now, dry_run, form, stopping)
+        if pause is None or stopping.wait(max(pause - (time.monotonic() - began), 0)):
+            return
+
+
+def duration(option: str, text: str) -> timedelta:
+    """A length of time as people write it: ``30s``, ``10m``, ``6h``, ``7d``.
+
+    Raises:
+        ConfigurationError: It is none; the text names the option.
+    """
+    match = _DURATION.fullmatch(text.strip())
+    if match is None:
+        raise ConfigurationError(
+            f"{option} {text}: a number and s, m, h or d, for example 10m"
+        )
+    return timedelta(seconds=float(match[1]) * _SECONDS[match[2]])
+
+
+def _size(option: str, text: str) -> int:
+    match = _SIZE.fullmatch(text.strip())
+    if match is None or int(match[1]) == 0:
+        raise ConfigurationError(
+            f"{option} {text}: a whole number and KB, MB or GB, for example 128MB"
+        )
+    return int(match[1]) * _BYTES[match[2].upper()]
+
+
+def _tables(
+    spark: SparkSession, streams: list[Stream], *, everything: bool, whole_lake: bool
+) -> list[str]:
+    from spark_ingest import bronze, ledger, maintain, quarantine
+
+    if whole_lake:
+        return maintain.lake_tables(spark)
+    names = [stream.table for stream in streams]
+    if everything:
+        names += [quarantine.TABLE, ledger.TABLE]
+    return [name for name in names if bronze.exists(spark, name)]
+
+
+def _round(
+    spark: SparkSession,
+    tables: list[str],
+    policy: Policy,
+    dry_run: bool,
+    form: Format,
+    stopping: threading.Event,
+) -> None:
+    from spark_ingest.maintain import maintain
+
+    done: list[Maintained] = []
+    for table in tables:
+        if stopping.is_set():
+            break
+        done.append(maintain(spark, table, policy, dry_run))
+    if form is Format.JSON:
+        print(json.dumps([asdict(one) for one in done]), flush=True)
+    else:
+        console().print(_shown(done, dry_run))
+
+
+def _shown(done: list[Maintained], dry_run: bool) -> Table:
+    numbers = ("files", "MB", "snapshots", "manifests", "metadata MB")
+    shown = Table("table", *numbers, "would" if dry_run else "did")
+    for column in shown.columns[1:-1]:
+        column.justify = "right"
+    for one in done:
+        old, new = one.before, one.after
+        pairs = (
+            (str(old.files), str(new.files)),
+            (_megabytes(old.bytes), _megabytes(new.bytes)),
+            (str(old.snapshots), str(new.snapshots)),
+            (str(old.manifests), str(new.manifests)),
+            (_megabytes(old.metadata_bytes), _megabytes(new.metadata_bytes)),
+        )
+        changes = (a if a == b else f"{a} → {b}" for a, b in pairs)
+        shown.add_row(one.table, *changes, ", ".join(one.steps) or "nothing to do")
+    return shown
+
+
+def _megabytes(size: int | None) -> str:
+    return "?" if size is None else f"{size / 2**20:,.2f}"
