@@ -118,6 +118,15 @@ def test_bad_records_of_every_kind_are_told_apart(spark: SparkSession) -> None:
         *["not_framed"] * 3,
         "undecodable",
     ]
+    bad = judged.records.where("_verdict is not null").select(
+        *quarantine.rows("_verdict", F.lit(datetime.now(UTC)))
+    )
+    told = quarantine.tell_left_over(bad, judged.value, judged.key)
+    over = told.where("error_class = 'left_over_bytes'").orderBy("_kafka_offset")
+    assert [
+        (row["_kafka_offset"], row["error_message"].partition(":")[0])
+        for row in over.collect()
+    ] == [(3, f"value of {len(good) + 1} bytes"), (7, f"value of {len(of_v2)} bytes")]
 
 
 def zigzag(number: int) -> bytes:
