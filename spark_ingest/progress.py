@@ -58,6 +58,14 @@ class Progress(AbstractContextManager["Progress"]):
     def note(self, text: str) -> None:
         """Something that a person should know: waiting, stopping."""
 
+    def waiting(self, stream: str, text: str) -> None:
+        """A stream waits for a service that does not answer."""
+        self.note(f"{stream}: {text}")
+
+    def restarted(self, stream: str, text: str) -> None:
+        """A stream reads its offsets again: its table moved under a batch."""
+        self.note(f"{stream}: {text}")
+
 
 class LineProgress(Progress):
     """One line of JSON for each batch on standard output; notes on standard error."""

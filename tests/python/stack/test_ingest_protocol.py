@@ -152,7 +152,8 @@ def test_a_registry_that_goes_away_in_a_batch_is_waited_for(
     monkeypatch.setattr("spark_ingest.run._RETRY_SECONDS", 0.1)
     feed.ingest()
     assert refusals == [10**6]
-    assert feed.reports.notes == ["the registry is away; waiting"]
+    (note,) = feed.reports.notes
+    assert note == f"{feed.stream.name}: the registry is away; waiting"
     assert feed.offsets() == [(0, 0), (0, 1)]
     assert feed.quarantined() == [(2, "unknown_id")]
 

@@ -1,0 +1,145 @@
+"""What a running ingest tells Prometheus, beside what it shows to people."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from types import TracebackType
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    start_http_server,
+)
+
+from spark_ingest.errors import ConfigurationError
+from spark_ingest.progress import BatchReport, Progress
+
+# From a caught-up stream's small batch to the largest that a driver takes.
+_BATCH_SECONDS = (0.1, 0.2, 0.3, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10, 20, 30, 60, 120)
+
+
+class MetricsProgress(Progress):
+    """Counts what another progress shows, and serves the counts while it is entered."""
+
+    def __init__(
+        self, shown: Progress, streams: Iterable[str], host: str, port: int
+    ) -> None:
+        """Prepare the metrics of some streams.
+
+        Args:
+            shown: Gets every report too.
+            streams: Names of the streams: each has its metrics from the beginning, at zero.
+            host: Address to serve them on.
+            port: Port to serve them on; 0 for any free one.
+        """
+        self._shown = shown
+        self._host = host
+        self._port = port
+        self._stop: Callable[[], None] | None = None
+        self.registry = CollectorRegistry()
+
+        def counter(name: str, help_text: str) -> Counter:
+            return Counter(name, help_text, ["stream"], registry=self.registry)
+
+        def gauge(name: str, help_text: str) -> Gauge:
+            return Gauge(name, help_text, ["stream"], registry=self.registry)
+
+        self._records = counter("millrace_records", "Records landed in bronze.")
+        self._quarantined = counter("millrace_quarantined", "Records set aside.")
+        self._bytes = counter("millrace_value_bytes", "Bytes of the values read.")
+        self._commits = counter("millrace_commits", "Commits to the stream's table.")
+        self._waits = counter(
+            "millrace_waits", "Times a batch waited for a service that was away."
+        )
+        self._restarts = counter(
+            "millrace_restarts", "Times the offsets were read again: the table moved."
+        )
+        self._seconds = Histogram(
+            "millrace_batch_seconds",
+            "Wall time from a batch's beginning to its commit.",
+            ["stream"],
+            buckets=_BATCH_SECONDS,
+            registry=self.registry,
+        )
+        self._lag = gauge(
+            "millrace_lag_records", "Records on the broker behind the newest commit."
+        )
+        self._commit_id = gauge("millrace_commit_id", "The newest commit's id.")
+        self._committed_at = gauge(
+            "millrace_last_commit_timestamp_seconds", "When the newest commit was made."
+        )
+        counts = (
+            self._records, self._quarantined, self._bytes, self._commits, self._waits,
+            self._restarts, self._seconds,
+        )  # fmt: skip
+        for stream in streams:
+            for metric in counts:
+                metric.labels(stream)
+
+    @property
+    def port(self) -> int:
+        """The port that is served on."""
+        return self._port
+
+    def __enter__(self) -> MetricsProgress:
+        """Begin to serve.
+
+        Raises:
+            ConfigurationError: The port is taken, or the address is not this machine's.
+        """
+        try:
+            server, thread = start_http_server(
+                self._port, addr=self._host, registry=self.registry
+            )
+        except OSError as error:
+            raise ConfigurationError(
+                f"--metrics-port {self._port} on {self._host}: {error.strerror}: "
+                "give another port"
+            ) from error
+        self._port = server.server_port
+
+        def stop() -> None:
+            server.shutdown()
+            server.server_close()
+            thread.join()
+
+        self._stop = stop
+        self._shown.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._stop is not None:
+            self._stop()
+            self._stop = None
+        self._shown.__exit__(kind, error, trace)
+
+    def batch(self, report: BatchReport) -> None:
+        stream = report.stream
+        self._records.labels(stream).inc(report.rows)
+        self._quarantined.labels(stream).inc(report.quarantined)
+        self._bytes.labels(stream).inc(report.value_bytes)
+        self._commits.labels(stream).inc()
+        self._seconds.labels(stream).observe(report.seconds)
+        self._commit_id.labels(stream).set(report.commit_id)
+        self._committed_at.labels(stream).set_to_current_time()
+        if report.lag is not None:
+            self._lag.labels(stream).set(report.lag)
+        self._shown.batch(report)
+
+    def note(self, text: str) -> None:
+        self._shown.note(text)
+
+    def waiting(self, stream: str, text: str) -> None:
+        self._waits.labels(stream).inc()
+        self._shown.waiting(stream, text)
+
+    def restarted(self, stream: str, text: str) -> None:
+        self._restarts.labels(stream).inc()
+        self._shown.restarted(stream, text)
