@@ -9,8 +9,8 @@ from pyspark.sql import functions as F
 
 from spark_ingest import ledger
 from spark_ingest.errors import MillraceError
-from spark_ingest.kafka import Topic
-from spark_ingest.lease import own_snapshots
+from spark_ingest.kafka import Begin, Topic
+from spark_ingest.lease import CommitKind, own_snapshots
 from spark_ingest.services import Services
 from spark_ingest.session import CATALOG, Jvm
 from spark_ingest.sources import Stream
@@ -35,13 +35,22 @@ def made_again(stream: Stream, then: str, now: str) -> MillraceError:
     """What to raise for a topic that is not the one the table was filled from."""
     return MillraceError(
         f"topic {stream.topic} was deleted and made again since {stream.table} was filled "
-        f"(topic id {then} then, {now} now), so offsets mean other records: "
-        "bring the old topic back, or give the new one a source and table of its own"
+        f"(topic id {then} then, {now} now), so offsets mean other records: give the new one a "
+        "source and table of its own, or let this table go on with it: "
+        f"`spark-ingest recover {stream.name} --new-topic`"
     )
 
 
-def position(services: Services, stream: Stream, topic: Topic) -> Position:
+def position(
+    services: Services, stream: Stream, topic: Topic, begin: Begin = "earliest"
+) -> Position:
     """Where a stream goes on, from its table alone.
+
+    Args:
+        services: The lake and the broker.
+        stream: Which.
+        topic: Its topic, as it is now.
+        begin: Where to begin when the table has taken nothing yet.
 
     Raises:
         MillraceError: The topic is another one than the table was filled from, or records
@@ -54,16 +63,18 @@ def position(services: Services, stream: Stream, topic: Topic) -> Position:
         services.broker.first_offsets(topic),
         services.broker.end_offsets(topic),
     )
+    first = oldest if found.commit_id else services.broker.begin_offsets(topic, begin)
     for partition in topic.partitions:
         if partition not in found.offsets:
-            # Never read: begins with what the broker still has.
-            found.offsets[partition] = oldest[partition]
+            # Never read: a partition that was added begins with what the broker still has.
+            found.offsets[partition] = first[partition]
         here = found.offsets[partition]
         if here < oldest[partition]:
             raise MillraceError(
                 f"{topic.name}-{partition}: records {here} to {oldest[partition] - 1} expired "
                 f"before they were read; {stream.table} would have a gap: lengthen the topic's "
-                "retention.ms and run more often"
+                "retention.ms and run more often; to go on without them: "
+                f"`spark-ingest recover {stream.name} --accept-gap`"
             )
         if here > newest_offsets[partition]:
             raise MillraceError(
@@ -86,21 +97,24 @@ def _position_of_data(spark: SparkSession, stream: Stream) -> Position:
     """The position by rows and log, for a table whose own snapshots maintenance has expired.
 
     The rows alone know nothing of a batch that was wholly bad; the log is never ahead of
-    the table.
+    the table. Rows of a commit beside the stream say nothing of where the stream stands.
     """
+    table = spark.table(f"{CATALOG}.{stream.table}")
+    beside = ledger.commit_ids(spark, stream, CommitKind.REPLAY, CommitKind.BACKFILL)
+    own = ~F.coalesce("_commit_id", F.lit(0)).isin(beside)
     rows = (
-        spark.table(f"{CATALOG}.{stream.table}")
+        table.where(own)
         .groupBy("_kafka_topic_id", "_kafka_partition")
         .agg(F.max("_kafka_offset") + 1, F.max("_commit_id"))
         .collect()
     )
     places = [tuple(row) for row in rows] + ledger.logged_ends(spark, stream)
-    last = max((commit_id for *_, commit_id in places), default=0)
+    newest = max((commit_id for *_, commit_id in places), default=0)
     current = next(
-        (topic for topic, *_, commit_id in places if commit_id == last), None
+        (topic for topic, *_, commit_id in places if commit_id == newest), None
     )
     offsets: dict[int, int] = {}
     for topic, partition, end, _ in places:
         if topic == current:
             offsets[partition] = max(end, offsets.get(partition, 0))
-    return Position(last, offsets, current)
+    return Position(max([newest, *beside]), offsets, current)

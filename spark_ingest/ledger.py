@@ -1,8 +1,8 @@
-"""The proof: what was committed, and that every record of it is in exactly one table.
+"""The commit log: what each commit of each stream took, for people, for dbt and for the proof.
 
-``bronze.ingest_commits`` has a row for each commit of each stream, for people and for dbt.
-It follows the tables: the snapshots' summaries are the truth, and a row that a crash kept
-from being written is added at the next start.
+``bronze.ingest_commits`` has a row for each commit. It follows the tables: the snapshots'
+summaries are the truth, and a row that a crash kept from being written is added at the next
+start.
 """
 
 from __future__ import annotations
@@ -25,14 +25,21 @@ from pyspark.sql.types import (
 )
 
 from spark_ingest import bronze, quarantine
+from spark_ingest.branch import publish_on
 from spark_ingest.commit import BatchResult
-from spark_ingest.errors import MillraceError
-from spark_ingest.kafka import Broker, Topic
-from spark_ingest.lease import Commit, own_snapshots
+from spark_ingest.kafka import Topic
+from spark_ingest.lease import (
+    Commit,
+    CommitKind,
+    OwnSnapshot,
+    first_snapshot,
+    own_snapshots,
+)
 from spark_ingest.session import CATALOG, Jvm
 from spark_ingest.sources import Stream
 
 TABLE = f"{bronze.SCHEMA}.ingest_commits"
+_BRANCH_PREFIX = "log_"
 _OFFSETS = ArrayType(
     StructType(
         [
@@ -54,9 +61,14 @@ COLUMNS = StructType(
         StructField("value_bytes", LongType()),
         StructField("started_at", TimestampType()),
         StructField("committed_at", TimestampType()),
+        # Null is a stream's: rows of a log that is older than the column.
+        StructField("kind", StringType()),
     ]
 )
-_GAPS_SHOWN = 20
+# Kinds that move the stream forward; the others take offsets elsewhere, or none.
+_FORWARD = (CommitKind.STREAM, CommitKind.GAP, CommitKind.NEW_TOPIC)
+
+Span = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -64,64 +76,71 @@ class Committed:
     """All that was committed of a topic.
 
     Attributes:
-        ranges: By partition, the first offset ever committed and the one behind the last.
-        last: The newest commit id; 0 when there is none.
+        ranges: By partition, the first offset that the stream ever committed and the one
+            behind its last, gaps that were accepted included.
+        last: The newest commit id of the table; 0 when there is none.
+        backfilled: By partition, the ranges ``(first, end)`` that were committed beside it.
+        given_up: By partition, the ranges within ``ranges`` whose records were given up.
     """
 
-    ranges: Mapping[int, tuple[int, int]]
+    ranges: Mapping[int, Span]
     last: int
+    backfilled: Mapping[int, tuple[Span, ...]]
+    given_up: Mapping[int, tuple[Span, ...]]
+
+    def spans(self) -> dict[int, tuple[Span, ...]]:
+        """By partition, all that was committed, in order and without overlaps."""
+        parts = self.ranges.keys() | self.backfilled.keys()
+        found: dict[int, tuple[Span, ...]] = {}
+        for p in sorted(parts):
+            own = [self.ranges[p]] if p in self.ranges else []
+            found[p] = merged([*own, *self.backfilled.get(p, ())])
+        return found
 
 
 @dataclass(frozen=True)
-class PartitionProof:
-    """What the tables and the broker say of one partition of one stream.
+class Taken:
+    """What one commit took and what it found there.
 
     Attributes:
-        stream: The stream's name.
-        partition: The partition.
-        first: First offset that was ever committed.
-        end: Offset behind the last committed one.
-        bronze: Rows in the bronze table with such an offset.
-        quarantined: Rows in quarantine with such an offset.
-        doubled: Offsets that are in the tables more than once.
-        empty: Offsets that hold no record on the broker (transaction markers and the like).
-        missing: Ranges ``(first, end)`` of offsets that no table holds and the broker has, or
-            cannot be asked for any more.
-        uncommitted: Rows of bronze at offsets that no commit covers.
-        lag: Records on the broker behind the last committed one.
+        commit_id: The commit.
+        kind: Who made it and what for.
+        offsets: Its ranges, by partition.
+        empty: Offsets of it that held no record when Kafka delivered it.
     """
 
-    stream: str
-    partition: int
-    first: int
-    end: int
-    bronze: int
-    quarantined: int
-    doubled: int
+    commit_id: int
+    kind: CommitKind
+    offsets: Mapping[int, Span]
     empty: int
-    missing: tuple[tuple[int, int], ...]
-    uncommitted: int
-    lag: int
-
-    @property
-    def holds(self) -> bool:
-        """Whether every record is in exactly one table exactly once."""
-        return not (self.missing or self.doubled or self.uncommitted)
 
 
 def create(spark: SparkSession) -> bool:
-    """Make the commit log where it is missing; whether it was made."""
-    return bronze.create_table(
+    """Make the commit log where it is missing; whether it was made.
+
+    One that an earlier version made gets the columns that it lacks.
+    """
+    made = bronze.create_table(
         spark,
         TABLE,
         COLUMNS,
         "days(committed_at)",
         description="One row per commit of each stream: what it took and when.",
     )
+    if not made and bronze.missing_columns(spark, TABLE, COLUMNS):
+        bronze.evolve(Jvm(spark), TABLE, COLUMNS)
+    return made
 
 
 def log_commit(spark: SparkSession, stream: Stream, result: BatchResult) -> None:
-    """Write down a commit that was just published."""
+    """Write down a commit that was just published.
+
+    Args:
+        spark: A session on the lake.
+        stream: Whose.
+        result: What it did. A replay's counts are what it moved: ``rows`` more in bronze, and
+            as many less, with a minus, in quarantine.
+    """
     row = _row(
         stream,
         result.commit,
@@ -131,7 +150,30 @@ def log_commit(spark: SparkSession, stream: Stream, result: BatchResult) -> None
         started_at=result.started_at,
         committed_at=datetime.now(UTC),
     )
-    _append(spark, [row])
+    if result.commit.kind is CommitKind.STREAM:
+        _append(spark, [row])
+    else:
+        # The stream, which this commit made start anew, may be writing it down too.
+        _append_missing(spark, stream, [row])
+
+
+def log_commits(
+    spark: SparkSession, commits: Sequence[tuple[Stream, BatchResult]]
+) -> None:
+    """Write down commits of streams that were just published, in one append."""
+    rows = [
+        _row(
+            stream,
+            result.commit,
+            rows=result.rows,
+            quarantined=result.quarantined,
+            value_bytes=result.value_bytes,
+            started_at=result.started_at,
+            committed_at=result.committed_at,
+        )
+        for stream, result in commits
+    ]
+    _append(spark, rows)
 
 
 def catch_up(spark: SparkSession, stream: Stream) -> None:
@@ -139,33 +181,13 @@ def catch_up(spark: SparkSession, stream: Stream) -> None:
 
     Their bytes and their start are not known any more and stay null.
     """
-    logged = (
-        spark.table(f"{CATALOG}.{TABLE}")
-        .where(F.col("table_name") == stream.table)
-        .agg(F.max("commit_id"))
-        .first()
-    )
-    last = logged[0] if logged is not None and logged[0] is not None else 0
-    rows = []
-    for snapshot in own_snapshots(Jvm(spark), stream.table, after=last):
-        set_aside = _quarantined(spark, stream, snapshot.commit)
-        rows.append(
-            _row(
-                stream,
-                snapshot.commit,
-                rows=snapshot.rows,
-                quarantined=set_aside,
-                value_bytes=None,
-                started_at=None,
-                committed_at=snapshot.committed_at,
-            )
-        )
+    rows = _unlogged(spark, stream)
     if rows:
-        _append(spark, rows)
+        _append_missing(spark, stream, rows)
 
 
 def logged_ends(spark: SparkSession, stream: Stream) -> list[tuple[str, int, int, int]]:
-    """By topic id and partition: the highest end offset in the log, and its commit id.
+    """By topic id and partition: where the log says that the stream stands.
 
     Returns:
         Tuples (topic id, partition, end offset, commit id).
@@ -173,8 +195,8 @@ def logged_ends(spark: SparkSession, stream: Stream) -> list[tuple[str, int, int
     if not bronze.exists(spark, TABLE):
         return []
     rows = (
-        spark.table(f"{CATALOG}.{TABLE}")
-        .where(F.col("table_name") == stream.table)
+        _logged(spark, stream)
+        .where(F.col("kind").isin(*_FORWARD))
         .select("kafka_topic_id", "commit_id", F.explode("offsets").alias("o"))
         .groupBy("kafka_topic_id", "o.partition")
         .agg(F.max("o.end_offset"), F.max("commit_id"))
@@ -183,204 +205,156 @@ def logged_ends(spark: SparkSession, stream: Stream) -> list[tuple[str, int, int
     return [(row[0], row[1], row[2], row[3]) for row in rows]
 
 
+def commit_ids(spark: SparkSession, stream: Stream, *kinds: CommitKind) -> list[int]:
+    """The logged commits of some kinds."""
+    if not bronze.exists(spark, TABLE):
+        return []
+    rows = _logged(spark, stream).where(F.col("kind").isin(*kinds))
+    return [row[0] for row in rows.select("commit_id").collect()]
+
+
+def topic_ids(spark: SparkSession, stream: Stream) -> list[str]:
+    """Kafka's UUIDs of all topics that a table was filled from, the newest first."""
+    rows = (
+        _commits(spark, stream)
+        .groupBy("kafka_topic_id")
+        .agg(F.max("commit_id").alias("last"))
+        .orderBy(F.desc("last"))
+        .collect()
+    )
+    return [row[0] for row in rows]
+
+
 def committed_ranges(spark: SparkSession, stream: Stream, topic: Topic) -> Committed:
     """All that was committed of a topic: the log's commits, and newer ones by snapshot."""
-    each = F.explode("offsets").alias("o")
-    logged = (
-        spark.table(f"{CATALOG}.{TABLE}")
-        .where(
-            (F.col("table_name") == stream.table)
-            & (F.col("kafka_topic_id") == topic.id)
-        )
-        .select("commit_id", each)
-        .groupBy("o.partition")
-        .agg(F.min("o.first_offset"), F.max("o.end_offset"), F.max("commit_id"))
+    commits = _commits(spark, stream)
+    newest = commits.agg(F.max("commit_id")).first()
+    each = (
+        commits.where(F.col("kafka_topic_id") == topic.id)
+        .select("kind", F.explode("offsets").alias("o"))
+        .select("kind", "o.*")
+    )
+    forward = (
+        each.where(F.col("kind").isin(*_FORWARD))
+        .groupBy("partition")
+        .agg(F.min("first_offset"), F.max("end_offset"))
         .collect()
     )
-    ranges = {row[0]: (row[1], row[2]) for row in logged}
-    last = max((row[3] for row in logged), default=0)
-    for snapshot in own_snapshots(Jvm(spark), stream.table, after=last):
-        if snapshot.commit.topic_id != topic.id:
-            continue
-        last = max(last, snapshot.commit.id)
-        for partition, end in snapshot.commit.ends.items():
-            first = snapshot.commit.starts.get(partition, 0)
-            old_first, old_end = ranges.get(partition, (first, end))
-            ranges[partition] = (min(first, old_first), max(end, old_end))
-    return Committed(ranges, last)
-
-
-def prove(
-    spark: SparkSession, broker: Broker, stream: Stream, topic: Topic
-) -> list[PartitionProof]:
-    """Hold the tables of one stream against its commits and the broker.
-
-    Args:
-        spark: A session on the lake.
-        broker: The cluster that the stream comes from.
-        stream: A stream whose table exists.
-        topic: Its topic.
-
-    Returns:
-        A proof for each partition that was ever committed; empty for a stream that never ran.
-
-    Raises:
-        MillraceError: The table was filled from another topic of the same name, so that the
-            broker cannot be asked about its records.
-    """
-    committed = committed_ranges(spark, stream, topic)
-    if not committed.ranges:
-        others = own_snapshots(Jvm(spark), stream.table)
-        if others:
-            raise MillraceError(
-                f"{stream.table} was filled from a topic {topic.name} with the id "
-                f"{others[0].commit.topic_id}, and the one there now is {topic.id}: nothing can "
-                "be proved; is kafka.bootstrap.servers in profiles/ingest.yml the right cluster?"
-            )
-    held = _held(spark, stream, topic, committed.last).cache()
-    try:
-        counts = _counts(held, committed.ranges)
-        gaps = _gaps(held, committed.ranges, counts)
-    finally:
-        held.unpersist()
-    oldest, newest = broker.first_offsets(topic), broker.end_offsets(topic)
-    proofs = []
-    for partition in sorted(committed.ranges.keys() | counts.keys()):
-        first, end = committed.ranges.get(partition, (0, 0))
-        count, absent = counts.get(partition, {}), gaps.get(partition, [])
-        gone = [gap for gap in absent if gap[0] < oldest.get(partition, 0)]
-        asked = [gap for gap in absent if gap not in gone]
-        missing = sorted(gone + broker.records_in(topic.name, partition, asked))
-        empty = sum(
-            gap_end - gap_first for gap_first, gap_end in set(absent) - set(missing)
-        )
-        proofs.append(
-            PartitionProof(
-                stream=stream.name,
-                partition=partition,
-                first=first,
-                end=end,
-                bronze=count.get("bronze", 0),
-                quarantined=count.get("quarantined", 0),
-                doubled=count.get("doubled", 0),
-                empty=empty,
-                missing=tuple(missing),
-                uncommitted=count.get("outside", 0),
-                lag=max(newest.get(partition, end) - end, 0),
-            )
-        )
-    return proofs
-
-
-def gaps_text(missing: Sequence[tuple[int, int]]) -> str:
-    """Offset ranges for people: ``5-9, 12``."""
-    shown = [
-        str(first) if end == first + 1 else f"{first}-{end - 1}"
-        for first, end in missing[:_GAPS_SHOWN]
-    ]
-    more = len(missing) - len(shown)
-    return ", ".join(shown) + (f" and {more} more ranges" if more else "")
-
-
-def _held(spark: SparkSession, stream: Stream, topic: Topic, last: int) -> DataFrame:
-    """Every (partition, offset) that a table holds of a topic, and whether it is set aside.
-
-    Commits after ``last`` are left out: a stream may be running.
-    """
-    place = ["_kafka_partition", "_kafka_offset"]
-    mine = F.col("_kafka_topic_id") == topic.id
-    in_bronze = spark.table(f"{CATALOG}.{stream.table}").where(mine)
-    aside = spark.table(f"{CATALOG}.{quarantine.TABLE}").where(
-        mine & (F.col("_kafka_topic") == topic.name) & F.col("replayed_at").isNull()
-    )
-    in_bronze = in_bronze.where(F.coalesce("_commit_id", F.lit(0)) <= last)
-    return in_bronze.select(*place, F.lit(False).alias("aside")).unionAll(
-        aside.select(*place, F.lit(True).alias("aside"))
-    )
-
-
-def _counts(
-    held: DataFrame, ranges: Mapping[int, tuple[int, int]]
-) -> dict[int, dict[str, int]]:
-    rows = (
-        held.withColumn("inside", _inside(ranges))
-        .groupBy("_kafka_partition")
-        .agg(
-            F.count_if(F.col("inside") & ~F.col("aside")).alias("bronze"),
-            F.count_if(F.col("inside") & F.col("aside")).alias("quarantined"),
-            # In quarantine they are a running or broken batch's, removed at the next start.
-            F.count_if(~F.col("inside") & ~F.col("aside")).alias("outside"),
-            F.countDistinct(F.when(F.col("inside"), F.col("_kafka_offset"))).alias(
-                "distinct"
-            ),
-        )
-        .collect()
-    )
-    counts: dict[int, dict[str, int]] = {}
-    for row in rows:
-        values: dict[str, Any] = row.asDict()
-        values["doubled"] = (
-            values["bronze"] + values["quarantined"] - values["distinct"]
-        )
-        counts[values.pop("_kafka_partition")] = values
-    return counts
-
-
-def _gaps(
-    held: DataFrame,
-    ranges: Mapping[int, tuple[int, int]],
-    counts: Mapping[int, Mapping[str, int]],
-) -> dict[int, list[tuple[int, int]]]:
-    """By partition, the offset ranges inside the committed one that no table holds."""
-    short = {
-        partition: (first, end)
-        for partition, (first, end) in ranges.items()
-        if counts.get(partition, {}).get("distinct", 0) < end - first
+    other = each.where(F.col("kind").isin(CommitKind.GAP, CommitKind.BACKFILL))
+    spans: dict[str, dict[int, list[Span]]] = {
+        CommitKind.GAP: {},
+        CommitKind.BACKFILL: {},
     }
-    gaps: dict[int, list[tuple[int, int]]] = {p: [] for p in short}
-    if not short:
-        return gaps
-    # The committed range's two ends stand in for rows, so that gaps at the ends show too.
-    ends = [
-        (p, offset) for p, (first, end) in short.items() for offset in (first - 1, end)
-    ]
-    place = ["_kafka_partition", "_kafka_offset"]
-    spark = held.sparkSession
-    bounds = spark.createDataFrame(ends, "_kafka_partition int, _kafka_offset bigint")
-    in_order = Window.partitionBy("_kafka_partition").orderBy("_kafka_offset")
-    found = (
-        held.where(_inside(short))
-        .select(*place)
-        .unionAll(bounds)
-        .distinct()
-        .withColumn("next", F.lead("_kafka_offset").over(in_order))
-        .where(F.col("next") > F.col("_kafka_offset") + 1)
-        .orderBy(*place)
+    for kind, partition, first, end in other.collect():
+        if end > first:
+            spans[kind].setdefault(partition, []).append((first, end))
+    return Committed(
+        ranges={row[0]: (row[1], row[2]) for row in forward},
+        last=newest[0] if newest is not None and newest[0] is not None else 0,
+        backfilled={p: merged(s) for p, s in spans[CommitKind.BACKFILL].items()},
+        given_up={p: merged(s) for p, s in spans[CommitKind.GAP].items()},
     )
-    for partition, offset, following in found.toLocalIterator():
-        gaps[partition].append((offset + 1, following))
-    return gaps
 
 
-def _inside(ranges: Mapping[int, tuple[int, int]]) -> Any:
-    inside = F.lit(False)
-    for partition, (first, end) in ranges.items():
-        offset = F.col("_kafka_offset")
-        inside = inside | (
-            (F.col("_kafka_partition") == partition)
-            & (offset >= first)
-            & (offset < end)
+def taken(spark: SparkSession, stream: Stream, topic: Topic) -> list[Taken]:
+    """What each commit of a topic took, and how many of its offsets held no record."""
+    rows = _commits(spark, stream).where(F.col("kafka_topic_id") == topic.id)
+    found = []
+    columns = ("commit_id", "kind", "offsets", "row_count", "quarantined_count")
+    for commit_id, kind, offsets, count, set_aside in rows.select(*columns).collect():
+        ranges = {o["partition"]: (o["first_offset"], o["end_offset"]) for o in offsets}
+        size = sum(end - first for first, end in ranges.values())
+        found.append(
+            Taken(commit_id, CommitKind(kind), ranges, size - count - set_aside)
         )
-    return inside
+    return found
+
+
+def merged(spans: Sequence[Span]) -> tuple[Span, ...]:
+    """Ranges ``(first, end)`` in order; those that touch or overlap are one."""
+    found: list[Span] = []
+    for first, end in sorted(spans):
+        if found and first <= found[-1][1]:
+            found[-1] = (found[-1][0], max(found[-1][1], end))
+        else:
+            found.append((first, end))
+    return tuple(found)
+
+
+def _logged(spark: SparkSession, stream: Stream) -> DataFrame:
+    """The log's rows of one table, each with its kind."""
+    log = spark.table(f"{CATALOG}.{TABLE}").where(F.col("table_name") == stream.table)
+    kind = F.col("kind") if "kind" in log.columns else F.lit(None)
+    return log.withColumn("kind", F.coalesce(kind, F.lit(str(CommitKind.STREAM))))
+
+
+def _commits(spark: SparkSession, stream: Stream) -> DataFrame:
+    """The log's rows of one table, and those that it lacks yet, from the snapshots."""
+    lacking = spark.createDataFrame(_unlogged(spark, stream), COLUMNS)
+    return _logged(spark, stream).unionByName(lacking)
+
+
+def _unlogged(spark: SparkSession, stream: Stream) -> list[tuple[Any, ...]]:
+    """Rows of the log for the own snapshots that it lacks.
+
+    They need not be the newest: a commit beside the stream may be written down first.
+    """
+    ids = _logged(spark, stream).select("table_name", "commit_id").distinct()
+    in_order = Window.partitionBy("table_name").orderBy("commit_id")
+    following = F.lead("commit_id").over(in_order)
+    row = (
+        ids.withColumn("following", following)
+        .where(F.coalesce(F.col("following") > F.col("commit_id") + 1, F.lit(True)))
+        .agg(F.min("commit_id"), F.max("commit_id"))
+        .first()
+    )
+    # All are logged up to the first hole; where there is none, that is the newest.
+    known, newest = (row[0] or 0, row[1] or 0) if row is not None else (0, 0)
+    beyond: set[int] = set()
+    if newest > known:
+        beyond = {r[0] for r in ids.where(F.col("commit_id") > known).toLocalIterator()}
+    return [
+        _row_of_snapshot(spark, stream, snapshot)
+        for snapshot in own_snapshots(Jvm(spark), stream.table, after=known)
+        if snapshot.commit.id not in beyond
+    ]
+
+
+def _row_of_snapshot(
+    spark: SparkSession, stream: Stream, snapshot: OwnSnapshot
+) -> tuple[Any, ...]:
+    commit = snapshot.commit
+    if commit.kind is CommitKind.REPLAY:
+        quarantined = -snapshot.rows
+    elif commit.kind in (CommitKind.STREAM, CommitKind.BACKFILL):
+        quarantined = _quarantined(spark, stream, commit)
+    else:
+        quarantined = 0
+    return _row(
+        stream,
+        commit,
+        rows=snapshot.rows,
+        quarantined=quarantined,
+        value_bytes=None,
+        started_at=None,
+        committed_at=snapshot.committed_at,
+    )
 
 
 def _quarantined(spark: SparkSession, stream: Stream, commit: Commit) -> int:
-    ranges = {p: (commit.starts.get(p, 0), end) for p, end in commit.ends.items()}
+    inside = F.lit(False)
+    for p, end in commit.ends.items():
+        offset = F.col("_kafka_offset")
+        inside = inside | (
+            (F.col("_kafka_partition") == p)
+            & (offset >= commit.starts.get(p, 0))
+            & (offset < end)
+        )
     rows = spark.table(f"{CATALOG}.{quarantine.TABLE}").where(
         (F.col("_kafka_topic") == stream.topic)
         & (F.col("_kafka_topic_id") == commit.topic_id)
     )
-    return rows.where(_inside(ranges)).count()
+    return rows.where(inside).count()
 
 
 def _row(
@@ -393,8 +367,11 @@ def _row(
     started_at: datetime | None,
     committed_at: datetime,
 ) -> tuple[Any, ...]:
+    # A replay takes no offsets: its records have theirs since the commit that set them aside.
     offsets = [
-        (p, commit.starts.get(p, 0), end) for p, end in sorted(commit.ends.items())
+        (p, commit.starts.get(p, 0), end)
+        for p, end in sorted(commit.ends.items())
+        if commit.kind is not CommitKind.REPLAY
     ]
     return (
         stream.table,
@@ -407,7 +384,28 @@ def _row(
         value_bytes,
         started_at,
         committed_at,
+        str(commit.kind),
     )
+
+
+def _append_missing(
+    spark: SparkSession, stream: Stream, rows: list[tuple[Any, ...]]
+) -> None:
+    """Append the rows whose commits the log lacks, whoever else is appending them."""
+    wanted = [row[1] for row in rows]
+
+    def write(branch: str) -> bool:
+        have = _logged(spark, stream).where(F.col("commit_id").isin(wanted))
+        known = {row[0] for row in have.select("commit_id").collect()}
+        lacking = [row for row in rows if row[1] not in known]
+        if lacking:
+            data = spark.createDataFrame(lacking, COLUMNS).coalesce(1)
+            data.writeTo(f"{CATALOG}.{TABLE}.branch_{branch}").append()
+        return bool(lacking)
+
+    jvm = Jvm(spark)
+    first_snapshot(jvm, TABLE)
+    publish_on(jvm, TABLE, _BRANCH_PREFIX, write, "others keep writing to it")
 
 
 def _append(spark: SparkSession, rows: list[tuple[Any, ...]]) -> None:

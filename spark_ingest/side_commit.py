@@ -8,21 +8,17 @@ by such a commit reads its offsets again and goes on behind it.
 
 from __future__ import annotations
 
-import secrets
-import time
 from collections.abc import Callable
 
 from pyspark.sql import DataFrame, SparkSession
 
+from spark_ingest.branch import publish_on
 from spark_ingest.checkpoint import Position, standing
-from spark_ingest.errors import CommitRefused
 from spark_ingest.lease import Commit, stage
-from spark_ingest.session import JAVA_ERRORS, Jvm
+from spark_ingest.session import Jvm
 from spark_ingest.sources import Stream
 
 BRANCH_PREFIX = "side_"
-_ATTEMPTS = 50
-_PAUSE_SECONDS = 0.2
 
 
 def commit_beside(
@@ -45,36 +41,19 @@ def commit_beside(
     Raises:
         CommitRefused: The stream was faster each time.
     """
-    jvm = Jvm(spark)
-    for _ in range(_ATTEMPTS):
-        branch = f"{BRANCH_PREFIX}{secrets.token_hex(6)}"
-        iceberg = jvm.iceberg_table(stream.table)
-        head = iceberg.currentSnapshot().snapshotId()
-        iceberg.manageSnapshots().createBranch(branch, head).commit()
-        try:
-            # Asked behind the branch: a commit that came between is refused below.
-            made = make(standing(spark, stream))
-            if made is None:
-                return None
-            rows, commit = made
-            stage(rows, stream.table, branch, commit)
-            if _published(jvm, stream.table, branch):
-                return commit
-        finally:
-            iceberg = jvm.iceberg_table(stream.table)
-            iceberg.manageSnapshots().removeBranch(branch).commit()
-        time.sleep(_PAUSE_SECONDS)
-    raise CommitRefused(
-        f"{stream.table}: its stream committed first, {_ATTEMPTS} times in a row: "
-        "give the stream a longer --every, or stop it meanwhile"
-    )
+    commits: list[Commit] = []
 
+    def write(branch: str) -> bool:
+        made = make(standing(spark, stream))
+        if made is None:
+            return False
+        rows, commit = made
+        stage(rows, stream.table, branch, commit)
+        commits.append(commit)
+        return True
 
-def _published(jvm: Jvm, table: str, branch: str) -> bool:
-    """Fast-forward ``main``; False where it has moved."""
-    references = jvm.iceberg_table(table).manageSnapshots()
-    try:
-        references.fastForwardBranch("main", branch).commit()
-    except JAVA_ERRORS:
-        return False
-    return True
+    published = publish_on(
+        Jvm(spark), stream.table, BRANCH_PREFIX, write,
+        "its stream committed first: give it a longer --every, or stop it meanwhile",
+    )  # fmt: skip
+    return commits[-1] if published else None

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 
-from spark_ingest.cli import streams
+from spark_ingest.cli import maintain, recover, streams, verify
 from spark_ingest.cli.app import app
 from spark_ingest.errors import MillraceError
 
-__all__ = ["app", "main", "streams"]
+__all__ = ["app", "main", "maintain", "recover", "streams", "verify"]
 
 
 def main() -> None:

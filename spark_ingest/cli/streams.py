@@ -1,24 +1,24 @@
-"""The commands that land streams and prove it: plan, create, run, verify."""
+"""The commands that land streams: plan, create, run."""
 
 from __future__ import annotations
 
 import re
 import signal
-import sys
 import threading
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
 
 from spark_ingest.cli.app import Select, app, console, open_services
-from spark_ingest.errors import ConfigurationError, MillraceError
+from spark_ingest.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from spark_ingest.ledger import PartitionProof
+    from spark_ingest.kafka import Begin
 
 _EVERY = re.compile(r"^(\d+(?:\.\d+)?)\s*(ms|s|m|h)$")
-_UNITS = {"ms": "milliseconds", "s": "seconds", "m": "minutes", "h": "hours"}
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 @app.command()
@@ -67,12 +67,26 @@ def run_command(
     every: Annotated[
         str | None,
         typer.Option(
-            help="Go on until Ctrl-C, a batch at most this often: 10s, 500ms, 1m."
+            help="Go on until Ctrl-C; records are visible within about this long: 10s, 500ms, 1m."
         ),
     ] = None,
     max_batch: Annotated[
         int, typer.Option(help="Most records in a batch.", min=1)
     ] = 250_000,
+    max_rate: Annotated[
+        int | None,
+        typer.Option(
+            help="Most records a second of each stream, to spare the cluster.", min=1
+        ),
+    ] = None,
+    begin: Annotated[
+        str,
+        typer.Option(
+            "--from",
+            help="Where a table that has taken nothing yet begins: earliest, latest, or a time "
+            "(ISO 8601, UTC unless it says otherwise). `backfill` lands what was before.",
+        ),
+    ] = "earliest",
     unknown_wait: Annotated[
         float,
         typer.Option(
@@ -81,6 +95,13 @@ def run_command(
             min=0,
         ),
     ] = 5.0,
+    metrics_port: Annotated[
+        int | None,
+        typer.Option(help="Show numbers for Prometheus on this port.", min=1),
+    ] = None,
+    metrics_host: Annotated[
+        str, typer.Option(help="The address to show them on.")
+    ] = "127.0.0.1",
 ) -> None:
     """Land the streams' records in bronze.
 
@@ -91,7 +112,8 @@ def run_command(
         raise ConfigurationError(
             "give either --once or --every, for example --every 10s"
         )
-    interval = None if every is None else _interval(every)
+    interval = None if every is None else _seconds(every)
+    first = _begin(begin)
     streams, services = open_services(context, select, topics_needed=True)
     from spark_ingest import run
     from spark_ingest.progress import open_progress
@@ -99,97 +121,35 @@ def run_command(
     stopping = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stopping.set())
-    settings = run.RunSettings(interval, max_batch, unknown_wait)
-    with open_progress() as progress:
+    settings = run.RunSettings(interval, max_batch, unknown_wait, max_rate, first)
+    shown = open_progress()
+    if metrics_port is not None:
+        from spark_ingest.metrics import MetricsProgress
+
+        names = [stream.name for stream in streams]
+        shown = MetricsProgress(shown, names, metrics_host, metrics_port)
+    with shown as progress:
         services = run.with_progress(services, progress)
         run.create_tables(services, streams)
         run.run_streams(services, streams, settings, stopping)
 
 
-@app.command()
-def verify(context: typer.Context, select: Select = None) -> None:
-    """Prove from the tables and the broker that every record is there exactly once.
-
-    For each topic and partition: every offset between the first and the last committed one
-    is in bronze or in quarantine once, or holds no record on the broker. Exits 1 and names
-    the offsets where that does not hold. A stream that never ran is reported, not failed.
-    """
-    streams, services = open_services(context, select)
-    from spark_ingest import bronze, ledger
-    from spark_ingest.lease import own_snapshots
-    from spark_ingest.session import Jvm
-
-    proofs: list[PartitionProof] = []
-    idle: list[str] = []
-    for stream in streams:
-        if not bronze.exists(services.spark, stream.table):
-            idle.append(stream.name)
-            continue
-        topic = services.broker.topic(stream.topic)
-        if topic is None:
-            if own_snapshots(Jvm(services.spark), stream.table):
-                raise MillraceError(
-                    f"topic {stream.topic} is gone and {stream.table} was filled from it: "
-                    "nothing can be proved; is it the right cluster in profiles/ingest.yml?"
-                )
-            idle.append(stream.name)
-            continue
-        found = ledger.prove(services.spark, services.broker, stream, topic)
-        proofs += found
-        if not found:
-            idle.append(stream.name)
-    _print_proofs(proofs)
-    for name in idle:
-        print(f"{name}: never started, nothing to verify")
-    broken = [proof for proof in proofs if not proof.holds]
-    for proof in broken:
-        _print_broken(proof)
-    if broken:
-        raise typer.Exit(1)
-    total = sum(proof.bronze + proof.quarantined for proof in proofs)
-    if proofs:
-        print(f"every one of {total:,} records is in exactly one table, exactly once")
-
-
-def _interval(text: str) -> str:
+def _seconds(text: str) -> float:
     match = _EVERY.match(text.strip())
     if match is None:
         raise ConfigurationError(
             f"--every {text}: a number and ms, s, m or h, for example 10s"
         )
-    return f"{match[1]} {_UNITS[match[2]]}"
+    return float(match[1]) * _UNITS[match[2]]
 
 
-def _print_proofs(proofs: list[PartitionProof]) -> None:
-    table = Table(
-        "stream", "partition", "first", "end", "bronze", "quarantine", "empty", "missing",
-        "doubled", "lag",
-    )  # fmt: skip
-    for proof in proofs:
-        missing = sum(end - first for first, end in proof.missing)
-        numbers = (
-            proof.partition, proof.first, proof.end, proof.bronze, proof.quarantined, proof.empty,
-            missing, proof.doubled, proof.lag,
-        )  # fmt: skip
-        table.add_row(proof.stream, *(f"{number:,}" for number in numbers))
-    for column in table.columns[1:]:
-        column.justify = "right"
-    if proofs:
-        console().print(table)
-
-
-def _print_broken(proof: PartitionProof) -> None:
-    from spark_ingest.ledger import gaps_text
-
-    place = f"{proof.stream} partition {proof.partition}"
-    if proof.missing:
-        print(f"{place}: missing offsets {gaps_text(proof.missing)}", file=sys.stderr)
-    if proof.doubled:
-        print(
-            f"{place}: {proof.doubled} offsets are there more than once",
-            file=sys.stderr,
-        )
-    if proof.uncommitted:
-        print(
-            f"{place}: {proof.uncommitted} rows that no commit covers", file=sys.stderr
-        )
+def _begin(text: str) -> Begin:
+    if text in ("earliest", "latest"):
+        return "earliest" if text == "earliest" else "latest"
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise ConfigurationError(
+            f"--from {text}: earliest, latest, or a time like 2026-01-31T09:00:00"
+        ) from error
+    return at if at.tzinfo else at.replace(tzinfo=UTC)

@@ -20,7 +20,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 
 from sandbox.settings import PROJECT
-from spark_ingest import ledger, run
+from spark_ingest import proof, run
 from spark_ingest.config import load_connections
 from spark_ingest.kafka import Broker
 from spark_ingest.progress import BatchReport, Progress
@@ -33,7 +33,7 @@ from tests.python.conftest import Stack
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from spark_ingest.ledger import PartitionProof
+    from spark_ingest.proof import PartitionProof
 
 SITE = ("index.html", "manifest.json", "catalog.json")
 
@@ -168,7 +168,7 @@ def proofs(feed: Feed) -> list[PartitionProof]:
     """What `spark-ingest verify` finds, by partition."""
     services = feed.services
     topic = services.broker.existing_topic(feed.topic, feed.stream.name)
-    return ledger.prove(services.spark, services.broker, feed.stream, topic)
+    return proof.prove(services.spark, services.broker, feed.stream, topic)
 
 
 def wait_for(what: Callable[[], Any], seconds: float = 90) -> Any:

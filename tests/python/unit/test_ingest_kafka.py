@@ -7,7 +7,7 @@ from pathlib import Path
 
 from spark_ingest.config import Connections, Registry
 from spark_ingest.kafka import Topic, batch_ends, reader_options
-from spark_ingest.ledger import gaps_text
+from spark_ingest.proof import gaps_text
 
 CONNECTIONS = Connections(
     name="x",

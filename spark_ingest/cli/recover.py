@@ -1,0 +1,75 @@
+"""The command for what a person has to decide: recover."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from spark_ingest.cli.app import Select, app, open_services
+from spark_ingest.errors import ConfigurationError
+
+
+@app.command()
+def recover(
+    context: typer.Context,
+    select: Select = None,
+    accept_gap: Annotated[
+        bool,
+        typer.Option(
+            "--accept-gap", help="Give up records that expired before they were read."
+        ),
+    ] = False,
+    new_topic: Annotated[
+        bool,
+        typer.Option(
+            "--new-topic", help="Go on with a topic that was deleted and made again."
+        ),
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be given up; do nothing.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do it without asking.")] = False,
+) -> None:
+    """Let a stream go on that stopped because records are gone.
+
+    Says what is given up and asks. The decision is a commit of the stream's table and a row
+    of the commit log, where `verify` and dbt's ledger find it.
+    """
+    if accept_gap == new_topic:
+        raise ConfigurationError("give either --accept-gap or --new-topic")
+    streams, services = open_services(context, select, topics_needed=True)
+    from spark_ingest import recover as recovery
+    from spark_ingest.ledger import create
+
+    find = recovery.find_gap if accept_gap else recovery.find_new_topic
+    found = []
+    for stream in streams:
+        one = find(services, stream)
+        if one is None:
+            what = "no gap" if accept_gap else "no new topic"
+            print(f"{stream.name}: {what}, nothing to recover")
+            continue
+        found.append(one)
+        print(f"{stream.name} gives up")
+        for line in one.gives_up:
+            print(f"  {line}")
+        if one.earlier is not None:
+            print(f"and goes on with the topic that has the id {one.topic.id} now")
+    if dry_run or not found:
+        return
+    if not yes:
+        if not sys.stdin.isatty():
+            raise ConfigurationError(
+                "nobody is there to ask: add --yes if all of this shall be given up"
+            )
+        typer.confirm("Give this up, for good?", abort=True)
+    create(services.spark)
+    for one in found:
+        commit = recovery.accept(services, one)
+        if commit is None:
+            print(f"{one.stream.name}: not needed any more")
+            continue
+        places = ", ".join(f"{p}: {o}" for p, o in sorted(commit.position.items()))
+        print(f"{one.stream.name}: commit {commit.id}; goes on at {places}")

@@ -1,0 +1,213 @@
+"""Records that expired unread and topics made again: a person decides, and it is written down."""
+
+from __future__ import annotations
+
+import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+from typer.testing import CliRunner, Result
+
+from spark_ingest import ledger
+from spark_ingest.checkpoint import standing
+from spark_ingest.cli import app
+from spark_ingest.errors import ConfigurationError, MillraceError
+from spark_ingest.lease import CommitKind, own_snapshots
+from spark_ingest.session import Jvm
+from tests.python.stack.conftest import ORDER, Feed, framed, orders, proofs, wait_for
+
+
+@pytest.fixture(autouse=True)
+def connected(feed: Feed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command, run in this process, finds the test's services."""
+    for name, value in feed.stack.env.items():
+        monkeypatch.setenv(name, value)
+
+
+def command(feed: Feed, *words: str) -> Result:
+    return CliRunner().invoke(app, ["--manifest", str(feed.manifest), *words])
+
+
+def expire(feed: Feed, partition: int, before: int) -> None:
+    """Let the broker remove the records of a partition before an offset."""
+    place = TopicPartition(feed.topic, partition, before)
+    admin(feed).delete_records([place])[place].result()
+
+
+def admin(feed: Feed) -> AdminClient:
+    return AdminClient({"bootstrap.servers": feed.stack.home.bootstrap_servers})
+
+
+def make_again(feed: Feed) -> None:
+    """Delete the topic and make another of its name."""
+    admin(feed).delete_topics([feed.topic])[feed.topic].result()
+    wait_for(lambda: feed.services.broker.topic(feed.topic) is None)
+    admin(feed).create_topics([NewTopic(feed.topic, 2, 1)])[feed.topic].result()
+    wait_for(lambda: feed.services.broker.topic(feed.topic))
+
+
+def forget_own_snapshots(feed: Feed) -> None:
+    """Maintenance: a snapshot that is nobody's commit, and all others expired."""
+    spark = feed.services.spark
+    spark.sql(f"insert into {feed.table} select * from {feed.table} limit 0")
+    spark.sql(
+        f"call lake.system.expire_snapshots(table => '{feed.stream.table}', "
+        "older_than => timestamp '2100-01-01 00:00:00', retain_last => 1)"
+    )
+    assert own_snapshots(Jvm(spark), feed.stream.table) == []
+
+
+def log(feed: Feed) -> list[tuple[int, str, int]]:
+    """Commit id, kind and offsets taken of each of the feed's rows in the commit log."""
+    rows = feed.services.spark.table(f"lake.{ledger.TABLE}")
+    mine = rows.where(rows["table_name"] == feed.stream.table).orderBy("commit_id")
+    return [
+        (
+            row["commit_id"],
+            row["kind"],
+            sum(o["end_offset"] - o["first_offset"] for o in row["offsets"]),
+        )
+        for row in mine.collect()
+    ]
+
+
+def test_a_gap_is_accepted_by_a_person_and_told_ever_after(feed: Feed) -> None:
+    number = feed.register(ORDER)
+    feed.send(*orders(number, 0, 2))
+    feed.ingest()
+    nothing = command(feed, "recover", "--accept-gap")
+    assert nothing.exit_code == 0
+    assert "no gap, nothing to recover" in nothing.stdout
+    feed.send(*orders(number, 2, 4))
+    expire(feed, 0, 5)
+    with pytest.raises(MillraceError, match=r"recover test\.feed\d+ --accept-gap"):
+        feed.ingest()
+
+    tried = command(feed, "recover", "--accept-gap", "--dry-run")
+    unasked = command(feed, "recover", "--accept-gap")
+    assert [c for c, *_ in log(feed)] == [1]
+    done = command(feed, "recover", "--accept-gap", "--yes")
+
+    assert tried.exit_code == 0
+    assert f"{feed.topic}-0: offsets 2 to 4, 3 of them" in tried.stdout
+    assert isinstance(unasked.exception, ConfigurationError)
+    assert "--yes" in str(unasked.exception)
+    assert done.exit_code == 0
+    assert "commit 2; goes on at 0: 5, 1: 0" in done.stdout
+    assert log(feed) == [(1, "stream", 2), (2, "gap", 3)]
+    (batch,) = feed.ingest()
+    assert (batch.commit_id, batch.rows) == (3, 1)
+    proof = proofs(feed)[0]
+    assert proof.holds
+    assert (proof.bronze, proof.given_up, proof.empty, proof.missing) == (3, 3, 0, ())
+    verified = command(feed, "verify")
+    assert verified.exit_code == 0
+    assert "; 3 offsets were given up" in verified.stdout
+    # What the log says of the gap is true without its snapshot, too.
+    forget_own_snapshots(feed)
+    assert standing(feed.services.spark, feed.stream).offsets == {0: 6, 1: 0}
+    assert proofs(feed)[0].holds
+
+
+def test_an_accepted_gap_that_a_crash_kept_out_of_the_log_is_no_loss(
+    feed: Feed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number = feed.register(ORDER)
+    feed.send(*orders(number, 0, 2))
+    feed.ingest()
+    feed.send(*orders(number, 2, 4))
+    expire(feed, 0, 5)
+
+    def cut_off(*arguments: object) -> None:
+        raise MillraceError("cut off here")
+
+    monkeypatch.setattr("spark_ingest.recover.ledger.log_commit", cut_off)
+    assert command(feed, "recover", "--accept-gap", "--yes").exit_code == 1
+    assert [c for c, *_ in log(feed)] == [1]
+    assert [(proof.given_up, proof.missing) for proof in proofs(feed)] == [
+        (3, ()), (0, ())
+    ]  # fmt: skip
+    feed.ingest()
+    assert log(feed) == [(1, "stream", 2), (2, "gap", 3), (3, "stream", 1)]
+
+
+def test_a_stream_goes_on_with_a_topic_made_again_and_the_old_one_stays_proved(
+    feed: Feed,
+) -> None:
+    number = feed.register(ORDER)
+    junk = framed(10**6, ORDER, {"id": 1, "note": ""})
+    feed.send(*orders(number, 0, 2), junk)
+    feed.send(*orders(number, 2, 1), partition=1)
+    feed.ingest()
+    assert "no new topic" in command(feed, "recover", "--new-topic").stdout
+    make_again(feed)
+    with pytest.raises(MillraceError, match=r"recover test\.feed\d+ --new-topic"):
+        feed.ingest()
+
+    done = command(feed, "recover", "--new-topic", "--yes")
+
+    assert done.exit_code == 0
+    assert f"{feed.topic}-0: whatever the topic with the id" in done.stdout
+    assert "from offset 3 on" in done.stdout
+    feed.send(*orders(number, 0, 1))
+    (batch,) = feed.ingest()
+    assert (batch.commit_id, batch.rows) == (3, 1)
+    told = [
+        (p.is_earlier, p.partition, p.bronze, p.quarantined, p.holds)
+        for p in proofs(feed)
+    ]
+    assert told == [
+        (False, 0, 1, 0, True),
+        (False, 1, 0, 0, True),
+        (True, 0, 2, 1, True),
+        (True, 1, 1, 0, True),
+    ]
+    spark = feed.services.spark
+    forget_own_snapshots(feed)
+    here = standing(spark, feed.stream)
+    assert (here.commit_id, here.offsets) == (3, {0: 1, 1: 0})
+    # A loss of the old topic's still shows, though no broker can be asked.
+    spark.sql(
+        f"delete from {feed.table} where _kafka_partition = 0 and _kafka_offset = 1"
+    )
+    assert [p.missing for p in proofs(feed)] == [(), (), ((1, 2),), ()]
+
+
+def test_offsets_that_held_no_record_are_explained_when_the_broker_has_removed_them(
+    feed: Feed,
+) -> None:
+    number = feed.register(ORDER)
+    producer = feed.producer(**{"transactional.id": feed.topic})
+    producer.init_transactions(30)
+    for end in (producer.commit_transaction, producer.abort_transaction):
+        producer.begin_transaction()
+        for value in orders(number, 0, 3):
+            producer.produce(feed.topic, value, b"k", 0)
+        producer.flush(30)
+        end(30)
+    feed.ingest()
+    # Offsets 0 to 2; 3 and 7 are markers, 4 to 6 were aborted.
+    assert (proofs(feed)[0].empty, proofs(feed)[0].missing) == (5, ())
+    feed.send(*orders(number, 3, 2))
+    feed.ingest()
+    expire(feed, 0, 9)
+    proof = proofs(feed)[0]
+    assert (proof.bronze, proof.empty, proof.missing) == (5, 5, ())
+    spark = feed.services.spark
+    spark.sql(f"delete from {feed.table} where _kafka_offset = 1")
+    # The commit cannot tell its lost offset from those that were empty: all are named.
+    assert proofs(feed)[0].missing == ((1, 2), (3, 8))
+
+
+def test_the_log_gets_each_commit_once_whoever_writes_it_down(feed: Feed) -> None:
+    number = feed.register(ORDER)
+    for first in range(3):
+        feed.send(*orders(number, first, 1))
+        feed.ingest()
+    spark = feed.services.spark
+    mine = f"table_name = '{feed.stream.table}'"
+    # The middle one was kept out: a later commit, beside the stream, was faster.
+    spark.sql(f"delete from lake.{ledger.TABLE} where {mine} and commit_id = 2")
+    assert all(proof.holds for proof in proofs(feed))
+    ledger.catch_up(spark, feed.stream)
+    ledger.catch_up(spark, feed.stream)
+    assert log(feed) == [(n, CommitKind.STREAM, 1) for n in (1, 2, 3)]
