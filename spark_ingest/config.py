@@ -7,14 +7,26 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from spark_ingest import clients
 from spark_ingest.errors import ConfigurationError
 
 # ${NAME} or ${NAME:-default}
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+# ${file:PATH}, where the path may hold variables; or a variable.
+_REFERENCE = re.compile(
+    rf"\$\{{file:((?:[^{{}}]|{_VARIABLE.pattern})+)\}}|{_VARIABLE.pattern}"
+)
+_REGISTRY_TLS = (
+    "ssl.ca.location",
+    "ssl.certificate.location",
+    "ssl.key.location",
+    "ssl.key.password",
+)
 
 
 class _Strict(BaseModel):
@@ -22,9 +34,18 @@ class _Strict(BaseModel):
 
 
 class Registry(_Strict):
-    """A schema registry with the Confluent API."""
+    """A schema registry with the Confluent API.
+
+    Attributes:
+        url: Base of the API, without a user in it.
+        username: Who asks, by basic authentication; with ``password``.
+        tls: Certificates by the names that Kafka properties have (``ssl.ca.location``…).
+    """
 
     url: str
+    username: str | None = None
+    password: str | None = Field(default=None, repr=False)
+    tls: dict[str, str] = {}
 
 
 class Connections(_Strict):
@@ -32,8 +53,8 @@ class Connections(_Strict):
 
     Attributes:
         name: The target's name.
-        kafka: Kafka client properties by their Kafka names; values may be secret and
-            therefore do not appear in the representation.
+        kafka: Kafka client properties as the profile has them (see ``clients``); values may
+            be secret and therefore do not appear in the representation.
         registry: The schema registry.
     """
 
@@ -85,7 +106,7 @@ def load_connections(
         ) from error
     except ValidationError as error:
         raise ConfigurationError(f"{file}: {first_problem(error)}") from error
-    name = target or profile.target
+    name = target or _fill(profile.target, env, f"{file}: target")
     if name not in profile.targets:
         raise ConfigurationError(
             f"{file}: no target {name!r}; there are: {', '.join(profile.targets)}"
@@ -100,21 +121,19 @@ def load_connections(
         values = _env_file(path) | values
     filled = {
         section: {
-            key: _fill(text, values, f"{where}.{section}.{key}")
+            key: value
             for key, text in keys.items()
+            # Empty as the default of a variable: as if the line were not there.
+            if (value := _fill(text, values, f"{where}.{section}.{key}"))
         }
         for section, keys in (("kafka", chosen.kafka), ("registry", chosen.registry))
     }
-    if "bootstrap.servers" not in filled["kafka"]:
-        raise ConfigurationError(f"{where}.kafka has no bootstrap.servers")
-    try:
-        return Connections(
-            name=name,
-            kafka=filled["kafka"],
-            registry=Registry.model_validate(filled["registry"]),
-        )
-    except ValidationError as error:
-        raise ConfigurationError(f"{where}.registry: {first_problem(error)}") from error
+    clients.check(filled["kafka"], f"{where}.kafka")
+    return Connections(
+        name=name,
+        kafka=filled["kafka"],
+        registry=_registry(filled["registry"], f"{where}.registry"),
+    )
 
 
 def first_problem(error: ValidationError) -> str:
@@ -124,9 +143,44 @@ def first_problem(error: ValidationError) -> str:
     return f"{key}: {problem['msg']}"
 
 
+def _registry(settings: dict[str, str], where: str) -> Registry:
+    tls = {key: value for key, value in settings.items() if key in _REGISTRY_TLS}
+    rest = {key: value for key, value in settings.items() if key not in tls}
+    if "tls" in rest:
+        raise ConfigurationError(f"{where}: tls: unknown key")
+    try:
+        registry = Registry.model_validate({**rest, "tls": tls})
+    except ValidationError as error:
+        raise ConfigurationError(f"{where}: {first_problem(error)}") from error
+    address = urlsplit(registry.url)
+    if address.scheme not in ("http", "https") or not address.hostname:
+        raise ConfigurationError(
+            f"{where}.url must begin with http:// or https:// and name a host"
+        )
+    if address.username or address.password:
+        raise ConfigurationError(
+            f"{where}.url holds a user: write username and password beside it"
+        )
+    if (registry.username is None) != (registry.password is None):
+        there, absent = "username", "password"
+        if registry.username is None:
+            there, absent = absent, there
+        raise ConfigurationError(f"{where}.{there} needs {where}.{absent}")
+    if tls and address.scheme != "https":
+        raise ConfigurationError(
+            f"{where}.{min(tls)} has no effect with an http:// url"
+        )
+    clients.check_tls(tls, where)
+    return registry
+
+
 def _fill(text: str, values: Mapping[str, str], key: str) -> str:
+    """The text with its references replaced; what they give is not looked at again."""
+
     def value(match: re.Match[str]) -> str:
-        name, default = match.groups()
+        path, _, _, name, default = match.groups()
+        if path is not None:
+            return _secret_file(_fill(path, values, key), key)
         found: str | None = values.get(name) or default
         if found is None:
             raise ConfigurationError(
@@ -135,7 +189,19 @@ def _fill(text: str, values: Mapping[str, str], key: str) -> str:
             )
         return found
 
-    return _VARIABLE.sub(value, text)
+    return _REFERENCE.sub(value, text)
+
+
+def _secret_file(path: str, key: str) -> str:
+    """What a file says, without the line break at its end."""
+    try:
+        text = Path(path).expanduser().read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise ConfigurationError(f"{key}: cannot read {path} ({reason})") from error
+    if not text.strip():
+        raise ConfigurationError(f"{key}: {path} is empty")
+    return text.rstrip("\r\n")
 
 
 def _env_file(path: Path) -> dict[str, str]:

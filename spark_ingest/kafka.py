@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeVar
 
 from confluent_kafka import (
     Consumer,
@@ -16,13 +18,16 @@ from confluent_kafka import (
     TopicCollection,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka.admin import AclOperation, AdminClient, OffsetSpec
 
+from spark_ingest.clients import java
 from spark_ingest.config import Connections
+from spark_ingest.connecting import Cluster
 from spark_ingest.errors import ConfigurationError, ServiceUnavailable
 
 _TIMEOUT = 10.0
 _EARLIEST = -2
+_T = TypeVar("_T")
 
 # Fetch in large pieces: with the defaults a local read waits more than it works.
 _FETCH = {
@@ -32,6 +37,10 @@ _FETCH = {
     # Records of aborted transactions were never sent.
     "kafka.isolation.level": "read_committed",
 }
+
+
+# Where a table that has taken nothing yet begins: a point in time, or an end of the topic.
+Begin = Literal["earliest", "latest"] | datetime
 
 
 @dataclass(frozen=True)
@@ -53,14 +62,9 @@ class Broker:
     """Asks a Kafka cluster about topics; reads no data for the tables."""
 
     def __init__(self, connections: Connections) -> None:
-        self._servers = connections.bootstrap_servers
-        # The client library's own log goes nowhere: errors say in one line what is wrong.
-        self._client: dict[str, str | int | float | bool] = {
-            **connections.kafka,
-            "log_level": 0,
-        }
+        self._cluster = Cluster(connections)
         try:
-            self._admin = AdminClient(self._client)
+            self._admin = AdminClient(self._cluster.settings)
         except KafkaException as error:
             raise ConfigurationError(
                 f"kafka in profiles/ingest.yml is not understood: {error.args[0].str()}"
@@ -70,17 +74,24 @@ class Broker:
         """The topic with this name, or None when there is none.
 
         Raises:
+            ConfigurationError: The cluster does not let us in, or not at this topic.
             ServiceUnavailable: No broker answers.
         """
         future = self._admin.describe_topics(
-            TopicCollection([name]), request_timeout=_TIMEOUT
+            TopicCollection([name]),
+            include_authorized_operations=True,
+            request_timeout=_TIMEOUT,
         )[name]
         try:
-            described = future.result()
+            described = self._answer(future)
         except KafkaException as error:
             if error.args[0].name() == "UNKNOWN_TOPIC_OR_PART":
                 return None
-            raise self._unavailable(error) from error
+            raise self._cluster.failure(error, name) from error
+        # Reading is found out to be forbidden only while Spark reads: too late for one line.
+        allowed = described.authorized_operations
+        if allowed and AclOperation.READ not in allowed:
+            raise self._cluster.no_right(name, "topic", "READ")
         partitions = tuple(sorted(partition.id for partition in described.partitions))
         return Topic(name, str(described.topic_id), partitions)
 
@@ -94,8 +105,9 @@ class Broker:
         topic = self.topic(name)
         if topic is None:
             raise ConfigurationError(
-                f"topic {name} (source {needed_by}) does not exist on {self._servers}: create "
-                "it (`sandbox up` does for the sandbox) or mend config.meta.ingest.topic"
+                f"topic {name} (source {needed_by}) does not exist on "
+                f"{self._cluster.servers}: create it (`sandbox up` does for the sandbox) "
+                "or mend config.meta.ingest.topic"
             )
         return topic
 
@@ -106,6 +118,23 @@ class Broker:
     def end_offsets(self, topic: Topic) -> dict[int, int]:
         """By partition, the offset behind the last committed record."""
         return self._offsets(topic, OffsetSpec.latest())
+
+    def begin_offsets(self, topic: Topic, begin: Begin) -> dict[int, int]:
+        """By partition, the offset of the first record from some time on.
+
+        Args:
+            topic: Which.
+            begin: ``earliest``, ``latest``, or the earliest ``_kafka_timestamp`` to take; where
+                no record is as late, the end.
+        """
+        if begin == "earliest":
+            return self.first_offsets(topic)
+        ends = self.end_offsets(topic)
+        if not isinstance(begin, datetime):
+            return ends
+        since = OffsetSpec.for_timestamp(round(begin.timestamp() * 1000))
+        found = self._offsets(topic, since)
+        return {p: ends[p] if offset < 0 else offset for p, offset in found.items()}
 
     def records_in(
         self, topic: str, partition: int, ranges: Sequence[tuple[int, int]]
@@ -119,7 +148,7 @@ class Broker:
             ServiceUnavailable: The broker does not deliver.
         """
         settings: dict[str, Any] = {
-            **self._client,
+            **self._cluster.settings,
             "group.id": "spark-ingest-verify",
             "enable.auto.commit": False,
             "enable.partition.eof": True,
@@ -131,13 +160,13 @@ class Broker:
         try:
             for first, end in ranges:
                 consumer.assign([TopicPartition(topic, partition, first)])
-                if self._has_record(consumer, first, end):
+                if self._has_record(consumer, topic, first, end):
                     found.append((first, end))
         finally:
             consumer.close()
         return found
 
-    def _has_record(self, consumer: Consumer, first: int, end: int) -> bool:
+    def _has_record(self, consumer: Consumer, topic: str, first: int, end: int) -> bool:
         deadline = time.monotonic() + _TIMEOUT
         while time.monotonic() < deadline:
             message = consumer.poll(1.0)
@@ -147,13 +176,13 @@ class Broker:
             if error is not None:
                 if error.name() == "_PARTITION_EOF":
                     return False
-                raise self._unavailable(KafkaException(error))
+                raise self._cluster.failure(KafkaException(error), topic)
             offset = message.offset()
             # What an earlier assignment fetched may still arrive.
             if offset is not None and offset >= first:
                 return offset < end
         raise ServiceUnavailable(
-            f"{self._servers} did not deliver records from offset {first}"
+            f"{self._cluster.servers} did not deliver records from offset {first}"
         )
 
     def _offsets(self, topic: Topic, which: Any) -> dict[int, int]:
@@ -167,17 +196,14 @@ class Broker:
         )
         try:
             return {
-                place.partition: future.result().offset
+                place.partition: self._answer(future).offset
                 for place, future in futures.items()
             }
         except KafkaException as error:
-            raise self._unavailable(error) from error
+            raise self._cluster.failure(error, topic.name) from error
 
-    def _unavailable(self, error: KafkaException) -> ServiceUnavailable:
-        return ServiceUnavailable(
-            f"Kafka at {self._servers} does not answer ({error.args[0].str()}): start it "
-            "(`sandbox up kafka`) or mend kafka.bootstrap.servers in profiles/ingest.yml"
-        )
+    def _answer(self, future: Future[_T]) -> _T:
+        return self._cluster.answer(future, self._admin.poll, _TIMEOUT + 1)
 
 
 def reader_options(
@@ -193,7 +219,7 @@ def reader_options(
     """
     starting = {str(p): start.get(p, _EARLIEST) for p in topic.partitions}
     return {
-        **{f"kafka.{key}": value for key, value in connections.kafka.items()},
+        **{f"kafka.{key}": value for key, value in java(connections.kafka).items()},
         **_FETCH,
         "subscribe": topic.name,
         "startingOffsets": json.dumps({topic.name: starting}),

@@ -16,8 +16,10 @@ targets:
     env_file: ${HOME_FOLDER:-state}/env
     kafka:
       bootstrap.servers: ${SERVERS}
-      security.protocol: SASL_SSL
-      sasl.jaas.config: password=${SECRET:-hunter2}
+      security.protocol: SASL_PLAINTEXT
+      sasl.mechanism: PLAIN
+      sasl.username: me
+      sasl.password: ${SECRET:-hunter2}
     registry:
       url: ${REGISTRY}
 """
@@ -37,14 +39,14 @@ def test_the_environment_wins_over_the_env_file(tmp_path: Path) -> None:
     found = load_connections(file, None, {"SERVERS": "environment:1"})
     assert found.bootstrap_servers == "environment:1"
     assert found.registry.url == "http://file"
-    assert found.kafka["security.protocol"] == "SASL_SSL"
+    assert found.kafka["security.protocol"] == "SASL_PLAINTEXT"
 
 
 def test_a_secret_is_not_in_the_representation(tmp_path: Path) -> None:
     found = load_connections(
         profile(tmp_path), None, {"SERVERS": "a:1", "REGISTRY": "http://r"}
     )
-    assert "hunter2" in found.kafka["sasl.jaas.config"]
+    assert found.kafka["sasl.password"] == "hunter2"
     assert "hunter2" not in repr(found)
 
 

@@ -1,0 +1,325 @@
+"""One set of connection properties, and how each client wants to be told.
+
+A profile writes Kafka's properties once, by the names of librdkafka, which reads
+certificates from files. Spark's Java client gets the same as JAAS text and PEM text, so
+that nothing has to lie on the machines of executors.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from cryptography import x509
+from cryptography.hazmat.primitives import serialization
+
+from spark_ingest.errors import ConfigurationError
+
+_TLS = ("SSL", "SASL_SSL")
+_SASL = ("SASL_PLAINTEXT", "SASL_SSL")
+_PROTOCOLS = ("PLAINTEXT", *_TLS, "SASL_PLAINTEXT")
+_LOGIN = "org.apache.kafka.common.security"
+_MODULES = {
+    "PLAIN": f"{_LOGIN}.plain.PlainLoginModule",
+    "SCRAM-SHA-256": f"{_LOGIN}.scram.ScramLoginModule",
+    "SCRAM-SHA-512": f"{_LOGIN}.scram.ScramLoginModule",
+}
+_OAUTH = "OAUTHBEARER"
+_MSK = "AWS_MSK_IAM"
+_MECHANISMS = (*_MODULES, _OAUTH, _MSK)
+_OAUTH_KEYS = (
+    "sasl.oauthbearer.token.endpoint.url",
+    "sasl.oauthbearer.client.id",
+    "sasl.oauthbearer.client.secret",
+)
+_NEEDED_BY = {
+    **dict.fromkeys(_MODULES, ("sasl.username", "sasl.password")),
+    _OAUTH: _OAUTH_KEYS,
+    _MSK: ("aws.region",),
+}
+_SASL_KEYS = {
+    "sasl.mechanism",
+    "sasl.username",
+    "sasl.password",
+    *_OAUTH_KEYS,
+    "sasl.oauthbearer.scope",
+    "aws.region",
+}
+_TLS_KEYS = {
+    "ssl.ca.location",
+    "ssl.certificate.location",
+    "ssl.key.location",
+    "ssl.key.password",
+    "ssl.endpoint.identification.algorithm",
+}
+# Said in one way by both clients.
+_COMMON = {
+    "bootstrap.servers",
+    "client.id",
+    "client.rack",
+    "client.dns.lookup",
+    "connections.max.idle.ms",
+    "metadata.max.age.ms",
+    "reconnect.backoff.ms",
+    "reconnect.backoff.max.ms",
+    "security.protocol",
+    "socket.connection.setup.timeout.ms",
+}
+_KNOWN = _COMMON | _SASL_KEYS | _TLS_KEYS
+_INSTEAD = {
+    "sasl.jaas.config": "sasl.username and sasl.password",
+    "sasl.mechanisms": "sasl.mechanism",
+    "ssl.truststore.": "ssl.ca.location, a file of PEM",
+    "ssl.keystore.": "ssl.certificate.location and ssl.key.location, files of PEM",
+}
+
+
+def check(properties: Mapping[str, str], where: str) -> None:
+    """Refuse properties that would not do what they say.
+
+    Args:
+        properties: Kafka properties, filled in.
+        where: What to call the section they stand in.
+
+    Raises:
+        ConfigurationError: A key is unknown, missing or of no effect, or a file cannot be
+            read; never tells a value that could be secret.
+    """
+    for key in properties:
+        _check_known(key, where)
+    if "bootstrap.servers" not in properties:
+        raise ConfigurationError(f"{where} has no bootstrap.servers")
+    protocol = properties.get("security.protocol", "PLAINTEXT")
+    if protocol not in _PROTOCOLS:
+        raise ConfigurationError(
+            f"{where}.security.protocol is {protocol!r}: one of {', '.join(_PROTOCOLS)}"
+        )
+    for keys, protocols in ((_SASL_KEYS, _SASL), (_TLS_KEYS, _TLS)):
+        idle = sorted(keys & set(properties))
+        if idle and protocol not in protocols:
+            raise ConfigurationError(
+                f"{where}.{idle[0]} has no effect with security.protocol {protocol}: set "
+                f"security.protocol to {' or '.join(protocols)}, or leave {idle[0]} out"
+            )
+    if protocol in _SASL:
+        _check_login(properties, where, protocol)
+    if protocol in _TLS:
+        check_tls(properties, where)
+    for name, value in properties.items():
+        if name != "ssl.key.password" and any(
+            ord(letter) < ord(" ") for letter in value
+        ):
+            raise ConfigurationError(
+                f"{where}.{name} holds a line break or another control character: a secret "
+                "is one line"
+            )
+
+
+def check_tls(properties: Mapping[str, str], where: str) -> None:
+    """Refuse certificates and keys that cannot be read or do not belong together.
+
+    Raises:
+        ConfigurationError: Names the key and the file.
+    """
+    algorithm = properties.get("ssl.endpoint.identification.algorithm", "https")
+    if algorithm not in ("https", "none"):
+        raise ConfigurationError(
+            f"{where}.ssl.endpoint.identification.algorithm is {algorithm!r}: https, the "
+            "default, checks the server's name; none does not"
+        )
+    if ca := properties.get("ssl.ca.location"):
+        _certificates(ca, f"{where}.ssl.ca.location")
+    certificate = properties.get("ssl.certificate.location")
+    key = properties.get("ssl.key.location")
+    if (certificate is None) != (key is None):
+        there, absent = "certificate", "key"
+        if certificate is None:
+            there, absent = absent, there
+        raise ConfigurationError(
+            f"{where}.ssl.{there}.location needs ssl.{absent}.location beside it"
+        )
+    if certificate is not None and key is not None:
+        own = _certificates(certificate, f"{where}.ssl.certificate.location")[0]
+        private = _private_key(
+            key, properties.get("ssl.key.password"), f"{where}.ssl.key.location"
+        )
+        if private.public_key() != own.public_key():
+            raise ConfigurationError(
+                f"{where}.ssl.key.location is not the key of ssl.certificate.location"
+            )
+
+
+def librdkafka(properties: Mapping[str, str]) -> dict[str, Any]:
+    """The properties for clients of confluent-kafka; errors and logs stay with the caller."""
+    told: dict[str, Any] = {
+        key: value for key, value in properties.items() if not key.startswith("aws.")
+    }
+    mechanism = properties.get("sasl.mechanism")
+    if mechanism == _OAUTH:
+        told["sasl.oauthbearer.method"] = "oidc"
+        if ca := properties.get("ssl.ca.location"):
+            told["https.ca.location"] = ca
+    elif mechanism == _MSK:
+        told["sasl.mechanism"] = _OAUTH
+        told["oauth_cb"] = _msk_tokens(properties["aws.region"])
+    return told
+
+
+def java(properties: Mapping[str, str]) -> dict[str, str]:
+    """The properties for Java's Kafka client; two of them are secret.
+
+    These are ``sasl.jaas.config`` and ``ssl.keystore.key``: see ``session.hide_secrets``.
+    """
+    told = {key: value for key, value in properties.items() if key in _COMMON}
+    mechanism = properties.get("sasl.mechanism")
+    if mechanism is not None:
+        told["sasl.mechanism"] = mechanism
+        told |= _java_login(mechanism, properties)
+    if ca := properties.get("ssl.ca.location"):
+        told["ssl.truststore.type"] = "PEM"
+        told["ssl.truststore.certificates"] = Path(ca).read_text()
+    certificate = properties.get("ssl.certificate.location")
+    key = properties.get("ssl.key.location")
+    if certificate and key:
+        private = _private_key(
+            key, properties.get("ssl.key.password"), "kafka.ssl.key.location"
+        )
+        told["ssl.keystore.type"] = "PEM"
+        told["ssl.keystore.certificate.chain"] = Path(certificate).read_text()
+        # Java takes a key in this form alone.
+        told["ssl.keystore.key"] = private.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        ).decode()
+    if properties.get("ssl.endpoint.identification.algorithm") == "none":
+        told["ssl.endpoint.identification.algorithm"] = ""
+    return told
+
+
+def _check_known(key: str, where: str) -> None:
+    if key in _KNOWN:
+        return
+    for start, instead in _INSTEAD.items():
+        if key.startswith(start):
+            raise ConfigurationError(
+                f"{where}.{key}: write {instead}; both of spark-ingest's clients are told "
+                "from it"
+            )
+    near = difflib.get_close_matches(key, _KNOWN, 1)
+    hint = f"; is it {near[0]}?" if near else ""
+    raise ConfigurationError(
+        f"{where}.{key} is not a property that spark-ingest knows{hint} "
+        "(docs/ingest.md, Security, lists them)"
+    )
+
+
+def _check_login(properties: Mapping[str, str], where: str, protocol: str) -> None:
+    mechanism = properties.get("sasl.mechanism")
+    if mechanism not in _MECHANISMS:
+        said = "is missing" if mechanism is None else f"is {mechanism!r}"
+        raise ConfigurationError(
+            f"{where}.sasl.mechanism {said}: one of {', '.join(_MECHANISMS)}"
+        )
+    for key in _NEEDED_BY[mechanism]:
+        if key not in properties:
+            raise ConfigurationError(
+                f"{where}.{key} is missing: sasl.mechanism {mechanism} needs it"
+            )
+    if mechanism == _MSK and protocol != "SASL_SSL":
+        raise ConfigurationError(
+            f"{where}.security.protocol is {protocol}: {_MSK} needs SASL_SSL"
+        )
+
+
+def _java_login(mechanism: str, properties: Mapping[str, str]) -> dict[str, str]:
+    if mechanism == _MSK:
+        package = "software.amazon.msk.auth.iam"
+        return {
+            "sasl.jaas.config": f"{package}.IAMLoginModule required;",
+            "sasl.client.callback.handler.class": f"{package}.IAMClientCallbackHandler",
+        }
+    if mechanism == _OAUTH:
+        place, name, secret = (properties[key] for key in _OAUTH_KEYS)
+        options = {"clientId": name, "clientSecret": secret}
+        if scope := properties.get("sasl.oauthbearer.scope"):
+            options["scope"] = scope
+        package = f"{_LOGIN}.oauthbearer"
+        return {
+            "sasl.jaas.config": _jaas(f"{package}.OAuthBearerLoginModule", options),
+            "sasl.oauthbearer.token.endpoint.url": place,
+            "sasl.login.callback.handler.class": (
+                f"{package}.OAuthBearerLoginCallbackHandler"
+            ),
+        }
+    options = {
+        "username": properties["sasl.username"],
+        "password": properties["sasl.password"],
+    }
+    return {"sasl.jaas.config": _jaas(_MODULES[mechanism], options)}
+
+
+def _jaas(module: str, options: Mapping[str, str]) -> str:
+    def quoted(text: str) -> str:
+        escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+        return f'"{escaped}"'
+
+    told = " ".join(f"{name}={quoted(value)}" for name, value in options.items())
+    return f"{module} required {told};"
+
+
+def _msk_tokens(region: str) -> Callable[[str], tuple[str, float]]:
+    """What signs a token with this machine's AWS identity whenever librdkafka wants one."""
+    try:
+        signer = import_module("aws_msk_iam_sasl_signer")
+    except ImportError as error:
+        raise ConfigurationError(
+            f"kafka.sasl.mechanism {_MSK} needs aws-msk-iam-sasl-signer-python: "
+            "pip install 'millrace[msk]'"
+        ) from error
+
+    def token(_: str) -> tuple[str, float]:
+        signed, expires_ms = signer.MSKAuthTokenProvider.generate_auth_token(region)
+        return signed, expires_ms / 1000
+
+    return token
+
+
+def _read(file: str, key: str) -> bytes:
+    try:
+        return Path(file).read_bytes()
+    except OSError as error:
+        raise ConfigurationError(
+            f"{key}: cannot read {file} ({error.strerror})"
+        ) from error
+
+
+def _certificates(file: str, key: str) -> list[x509.Certificate]:
+    try:
+        return x509.load_pem_x509_certificates(_read(file, key))
+    except ValueError as error:
+        raise ConfigurationError(
+            f"{key}: {file} holds no certificate in PEM form"
+        ) from error
+
+
+def _private_key(file: str, password: str | None, key: str) -> Any:
+    content = _read(file, key)
+    secret = password.encode() if password else None
+    try:
+        return serialization.load_pem_private_key(content, secret)
+    # An encrypted key without a password, a password without an encrypted key.
+    except TypeError as error:
+        said = "is encrypted" if secret is None else "is not encrypted"
+        fix = "give" if secret is None else "leave out"
+        raise ConfigurationError(
+            f"{key}: {file} {said}: {fix} ssl.key.password"
+        ) from error
+    except ValueError as error:
+        fix = "" if secret is None else ", or ssl.key.password is wrong"
+        raise ConfigurationError(
+            f"{key}: {file} holds no private key in PEM form{fix}"
+        ) from error
