@@ -24,6 +24,7 @@ import typer
 from bench.ingest.contest import Contestant, run
 from bench.ingest.contestants import CarelessJob, Millrace, SparkDecode
 from bench.ingest.ground import open_sandbox, prepare
+from bench.ingest.peers_contest import Connect, PythonConsumer, RawConsumer
 from bench.ingest.results import (
     About,
     Contest,
@@ -134,7 +135,14 @@ def chosen(only: list[str], options: list[str]) -> list[Contestant]:
     Raises:
         ConfigurationError: A word is in no name.
     """
-    every: list[Contestant] = [SparkDecode(), Millrace(options), CarelessJob()]
+    every: list[Contestant] = [
+        RawConsumer(),
+        SparkDecode(),
+        Millrace(options),
+        CarelessJob(),
+        Connect(),
+        PythonConsumer(),
+    ]
     for word in only:
         if not any(word in each.name for each in every):
             names = ", ".join(each.name for each in every)

@@ -62,6 +62,16 @@ class Ground:
         """The newer schema's fields."""
         return [field["name"] for field in schemas(self.shape)[1]["fields"]]
 
+    @property
+    def times(self) -> list[str]:
+        """Those of them that are times."""
+        return [
+            field["name"]
+            for field in schemas(self.shape)[1]["fields"]
+            if isinstance(field["type"], dict)
+            and str(field["type"].get("logicalType")).startswith("timestamp")
+        ]
+
     def schema_file(self, which: int) -> Path:
         """The file of the older (0) or the newer (1) schema, named by its id."""
         return self.home.path / "schemas" / f"{self.ids[which]}.avsc"

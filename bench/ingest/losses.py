@@ -23,6 +23,7 @@ class Landed:
         metadata: Those of ``METADATA`` that it has columns for.
         tells_tombstones: Whether it marks tombstones as such.
         is_table: Whether readers have a table with commits, not just a folder of files.
+        numbers: Fields that are times and that it has as numbers.
     """
 
     rows: int
@@ -32,6 +33,7 @@ class Landed:
     metadata: frozenset[str]
     tells_tombstones: bool = False
     is_table: bool = True
+    numbers: frozenset[str] = frozenset()
 
 
 def losses(landed: Landed, sent: Sent, fields: list[str]) -> str:
@@ -59,6 +61,8 @@ def losses(landed: Landed, sent: Sent, fields: list[str]) -> str:
     dropped = [name for name in fields if name not in landed.fields]
     if dropped:
         lost.append(f"field {', '.join(dropped)}")
+    if landed.numbers:
+        lost.append(f"{', '.join(sorted(landed.numbers))} no time any more")
     without = [name for name in METADATA if name not in landed.metadata]
     if without:
         lost.append(", ".join(without))

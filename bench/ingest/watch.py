@@ -51,11 +51,21 @@ def record_count(found: dict[str, Any] | None) -> int:
 
 def columns(found: dict[str, Any] | None) -> set[str]:
     """Names of a table's columns, those inside structs as ``outer.inner``."""
-    if found is None:
-        return set()
-    current = found["current-schema-id"]
-    schema = next(s for s in found["schemas"] if s["schema-id"] == current)
-    return set(_names(schema["fields"], ""))
+    return set(_names(_fields(found), ""))
+
+
+def numbered_times(found: dict[str, Any] | None, times: list[str]) -> frozenset[str]:
+    """Which of some columns, that should be times, are numbers in a table.
+
+    Args:
+        found: Its metadata.
+        times: Their names.
+    """
+    return frozenset(
+        field["name"]
+        for field in _fields(found)
+        if field["name"] in times and field["type"] in ("int", "long")
+    )
 
 
 class Watch:
@@ -141,6 +151,15 @@ def _seen(found: dict[str, Any] | None, at: float) -> Seen:
         return Seen(at, None, 0)
     snapshot = next(s for s in found["snapshots"] if s["snapshot-id"] == current)
     return Seen(at, current, int(snapshot["summary"].get("total-records", 0)))
+
+
+def _fields(found: dict[str, Any] | None) -> list[dict[str, Any]]:
+    if found is None:
+        return []
+    current = found["current-schema-id"]
+    schema = next(s for s in found["schemas"] if s["schema-id"] == current)
+    fields: list[dict[str, Any]] = schema["fields"]
+    return fields
 
 
 def _names(fields: list[dict[str, Any]], outer: str) -> list[str]:

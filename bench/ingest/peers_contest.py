@@ -1,0 +1,232 @@
+"""The contestants that others made: Kafka's own consumer, Kafka Connect, a loop in Python."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from bench.ingest import peers
+from bench.ingest.contest import Contestant, Said
+from bench.ingest.contestants import TABLE, job
+from bench.ingest.fill import make_topic
+from bench.ingest.ground import SCHEMA, Ground
+from bench.ingest.losses import Landed
+from bench.ingest.watch import Seen, columns, metadata, numbered_times, record_count
+from sandbox import process
+from sandbox.parts import component_folder
+from spark_ingest.preflight import java_program, pyspark_folder
+
+_CONSUMER_VALUES = 8
+_HEAP = "2g"
+_TASKS = 2
+_COMMIT_MS = 5_000
+# Nothing new for as long as three commits take: what is missing by then never comes.
+_DONE_SECONDS = 3 * _COMMIT_MS / 1000
+_GIVE_UP_SECONDS = 90.0
+_FETCH = {
+    "max.poll.records": "5000",
+    "fetch.max.bytes": str(64 * 2**20),
+    "max.partition.fetch.bytes": str(8 * 2**20),
+}
+
+
+class RawConsumer(Contestant):
+    """Reads bytes and forgets them: nothing that reads Kafka from Java is faster."""
+
+    name = "limit raw consumer"
+
+    def command(self, ground: Ground) -> list[str]:
+        settings = ground.folder / "consumer.properties"
+        write_properties(settings, {**_FETCH, "isolation.level": "read_committed"})
+        jars = [peers.jars("tools"), component_folder("kafka")]
+        return [
+            str(java_program()),
+            f"-Xmx{_HEAP}",
+            "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
+            "-cp",
+            ":".join(f"{folder}/*" for folder in jars),
+            "org.apache.kafka.tools.ConsumerPerformance",
+            "--bootstrap-server",
+            ground.home.bootstrap_servers,
+            "--topic",
+            ground.topic,
+            "--messages",
+            str(ground.sent.records),
+            "--group",
+            f"raw-{time.time_ns()}",
+            "--consumer.config",
+            str(settings),
+            "--timeout",
+            "60000",
+        ]
+
+    def span(self, said: Said, seen: list[Seen]) -> tuple[float, float] | None:
+        del seen
+        return consumer_span([line for _, line in said.lines])
+
+
+class Connect(Contestant):
+    """Iceberg's own sink on Kafka Connect, as fast as it was found to go."""
+
+    name = "iceberg kafka connect"
+    table = f"{SCHEMA}.{TABLE}"
+
+    def prepare(self, ground: Ground) -> None:
+        folder = ground.folder
+        peers.converter(folder / "classes", peers.jars("connect"))
+        number = time.time_ns()
+        control = f"bench.control-{number}"
+        make_topic(ground.home.bootstrap_servers, control, 1)
+        write_properties(folder / "worker.properties", self._worker(ground))
+        write_properties(
+            folder / "sink.properties", self._sink(ground, control, number)
+        )
+
+    def command(self, ground: Ground) -> list[str]:
+        folder = ground.folder
+        hadoop = sorted((pyspark_folder() / "jars").glob("hadoop-client-*.jar"))
+        hadoop += sorted((pyspark_folder() / "jars").glob("commons-logging-*.jar"))
+        path = [f"{folder}/classes", f"{peers.jars('connect')}/*", *map(str, hadoop)]
+        return [
+            str(java_program()),
+            f"-Xmx{_HEAP}",
+            "-XX:+UseParallelGC",
+            "-Duser.timezone=UTC",
+            "-Dorg.slf4j.simpleLogger.logFile=System.out",
+            "-cp",
+            ":".join(path),
+            "org.apache.kafka.connect.cli.ConnectStandalone",
+            str(folder / "worker.properties"),
+            str(folder / "sink.properties"),
+        ]
+
+    def is_done(self, ground: Ground, said: Said, seen: list[Seen]) -> bool:
+        del ground
+        begun = said.moment("Resetting offset for partition")
+        if begun is None:
+            return False
+        # What comes later than this is lost to whoever waits for it.
+        last = seen[-1].at + _DONE_SECONDS if seen else begun + _GIVE_UP_SECONDS
+        return time.time() > last
+
+    def span(self, said: Said, seen: list[Seen]) -> tuple[float, float] | None:
+        begin = said.moment("Resetting offset for partition")
+        return None if begin is None or not seen else (begin, seen[-1].at)
+
+    def landed(self, ground: Ground) -> Landed:
+        found = metadata(ground.catalog, self.table)
+        names = columns(found)
+        has = {
+            "position": "_kafka_metadata.offset",
+            "time in Kafka": "_kafka_metadata.timestamp",
+        }
+        return Landed(
+            rows=record_count(found),
+            empty=0,
+            set_aside=0,
+            fields=frozenset(names),
+            metadata=frozenset(what for what, name in has.items() if name in names),
+            numbers=numbered_times(found, ground.times),
+        )
+
+    def _worker(self, ground: Ground) -> dict[str, str]:
+        (port,) = free_ports(1)
+        return {
+            "bootstrap.servers": ground.home.bootstrap_servers,
+            "key.converter": "org.apache.kafka.connect.converters.ByteArrayConverter",
+            "value.converter": "bench.FramedAvro",
+            "value.converter.schemas": str(ground.schema_file(0).parent),
+            "offset.storage.file.filename": str(ground.folder / "offsets"),
+            "listeners": f"http://127.0.0.1:{port}",
+            "plugin.discovery": "only_scan",
+            # With the usual minute the end of a topic waits for it.
+            "offset.flush.interval.ms": "2000",
+            "consumer.auto.offset.reset": "earliest",
+            **{f"consumer.{key}": value for key, value in _FETCH.items()},
+        }
+
+    def _sink(self, ground: Ground, control: str, number: int) -> dict[str, str]:
+        lake = ground.home.lake
+        return {
+            "name": f"bench-{number}",
+            "connector.class": "org.apache.iceberg.connect.IcebergSinkConnector",
+            "tasks.max": str(_TASKS),
+            "topics": ground.topic,
+            "iceberg.catalog": "lake",
+            "iceberg.catalog.type": "jdbc",
+            "iceberg.catalog.uri": (
+                f"jdbc:sqlite:{ground.catalog}?busy_timeout=30000&journal_mode=WAL"
+            ),
+            "iceberg.catalog.jdbc.schema-version": "V1",
+            "iceberg.catalog.warehouse": f"{lake}/warehouse",
+            "iceberg.tables": self.table,
+            "iceberg.tables.auto-create-enabled": "true",
+            "iceberg.tables.evolve-schema-enabled": "true",
+            "iceberg.control.topic": control,
+            "iceberg.control.commit.interval-ms": str(_COMMIT_MS),
+            # Else the first bad record ends the task.
+            "errors.tolerance": "all",
+            "transforms": "place",
+            "transforms.place.type": (
+                "org.apache.iceberg.connect.transforms.KafkaMetadataTransform"
+            ),
+        }
+
+
+class PythonConsumer(Contestant):
+    """One process, one thread, one record at a time."""
+
+    name = "python consumer"
+    table = f"{SCHEMA}.{TABLE}"
+
+    def command(self, ground: Ground) -> list[str]:
+        return job(
+            "python_consumer",
+            ground,
+            str(ground.schema_file(0).parent),
+            str(ground.catalog),
+            f"{ground.home.lake}/warehouse",
+            self.table,
+        )
+
+    def landed(self, ground: Ground) -> Landed:
+        found = metadata(ground.catalog, self.table)
+        names = columns(found)
+        has = {"position": "_offset", "time in Kafka": "_written_at"}
+        return Landed(
+            rows=record_count(found),
+            empty=0,
+            set_aside=0,
+            fields=frozenset(names),
+            metadata=frozenset(what for what, name in has.items() if name in names),
+        )
+
+
+def consumer_span(lines: list[str]) -> tuple[float, float] | None:
+    """From the first fetch to the last, by what Kafka's measuring consumer prints.
+
+    It prints a line of names and one of values: begin and end (local times), then numbers,
+    of which the seventh is the milliseconds until it had its partitions.
+    """
+    for line in lines:
+        values = [value.strip() for value in line.split(",")]
+        if len(values) < _CONSUMER_VALUES or not values[0][:4].isdigit():
+            continue
+        begin, end = (
+            time.mktime(time.strptime(value[:19], "%Y-%m-%d %H:%M:%S"))
+            + int(value[20:]) / 1000
+            for value in values[:2]
+        )
+        return begin + int(values[6]) / 1000, end
+    return None
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports on 127.0.0.1 that nobody listens on now."""
+    free = [port for port in range(21_000, 32_000, 7) if process.port_is_free(port)]
+    return free[:count]
+
+
+def write_properties(file: Path, settings: dict[str, str]) -> None:
+    """Write a Java properties file."""
+    file.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
