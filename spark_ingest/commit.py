@@ -15,7 +15,12 @@ from spark_ingest import quarantine
 from spark_ingest.errors import LeaseLost
 from spark_ingest.judge import Judged
 from spark_ingest.kafka import Topic
-from spark_ingest.landing import grow_table, judge_with_registry, table_rows
+from spark_ingest.landing import (
+    grow_table,
+    judge_with_registry,
+    of_batch,
+    table_rows,
+)
 from spark_ingest.lease import Commit, Lease
 from spark_ingest.session import Jvm
 from spark_ingest.sources import Stream
@@ -161,12 +166,13 @@ class BatchWriter:
         self, judged: Judged, commit: Commit, size: int, began: datetime
     ) -> _Counts:
         bad = F.col("_verdict").isNotNull()
-        each = _CARRIED_BYTES // max(size, 1) - _CARRIED_OVERHEAD
+        # Of the next power of two: another number is another plan to compile.
+        each = (_CARRIED_BYTES >> size.bit_length()) - _CARRIED_OVERHEAD
         length = F.coalesce(F.length("_kafka_value"), F.lit(0))
         whole = (
             length + F.coalesce(F.length("_kafka_key"), F.lit(0)) + _headers_length()
         )
-        carried = F.struct(*quarantine.rows("_verdict", F.lit(began)))
+        carried = F.struct(*quarantine.rows("_verdict", of_batch(began)))
         parts = ["value", "key"] if self._stream.ingest.key else ["value"]
         observation = Observation()
         observed = judged.records.observe(

@@ -23,7 +23,11 @@ from confluent_kafka.admin import AclOperation, AdminClient, OffsetSpec
 from spark_ingest.clients import java
 from spark_ingest.config import Connections
 from spark_ingest.connecting import Cluster
-from spark_ingest.errors import ConfigurationError, ServiceUnavailable
+from spark_ingest.errors import (
+    ConfigurationError,
+    MillraceError,
+    ServiceUnavailable,
+)
 
 _TIMEOUT = 10.0
 _EARLIEST = -2
@@ -201,6 +205,10 @@ class Broker:
             }
         except KafkaException as error:
             raise self._cluster.failure(error, topic.name) from error
+
+    def reader_failure(self, text: str, topic: str) -> MillraceError | None:
+        """What an error of Spark's reader means, where the cluster does not let it in."""
+        return self._cluster.reader_failure(text, topic)
 
     def _answer(self, future: Future[_T]) -> _T:
         return self._cluster.answer(future, self._admin.poll, _TIMEOUT + 1)

@@ -26,8 +26,9 @@ def judge_with_registry(records: DataFrame, topic_id: str, schemas: Schemas) -> 
     Raises:
         ServiceUnavailable: The registry does not answer, or has lost the subject.
     """
+    schemas.hold(records.sparkSession)
     value = schemas.value()
-    if not value.writers and not value.misfits:
+    if not value.usable and not value.misfits:
         # The table was made from a schema: that there is none now is no record's fault.
         raise ServiceUnavailable(
             f"{schemas.registry.url} has no schema under {schemas.stream.topic}-value "
@@ -76,8 +77,8 @@ def table_rows(
     }
     have["_schema_id"] = F.col("_value_schema_id")
     have["_is_tombstone"] = F.col("_kafka_value").isNull()
-    have["_ingested_at"] = F.lit(began)
-    have["_commit_id"] = F.lit(commit_id)
+    have["_ingested_at"] = of_batch(began)
+    have["_commit_id"] = of_batch(commit_id)
     fields = good.sparkSession.table(f"{CATALOG}.{table}").schema.fields
     return good.select(
         *(
@@ -86,4 +87,16 @@ def table_rows(
             ).alias(f.name)
             for f in fields
         )
+    )
+
+
+def of_batch(value: object) -> Column:
+    """A value that differs from batch to batch, among columns of Kafka's records.
+
+    As a literal it would stand in the code that Spark generates for the plan, and every batch
+    would be compiled anew and begin cold: half a second of a core. Spark refers to an array,
+    and the topic, which is never null, keeps it from taking out the element beforehand.
+    """
+    return F.get(
+        F.array(F.lit(value), F.lit(value)), F.isnull("_kafka_topic").cast("int")
     )

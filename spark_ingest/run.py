@@ -8,18 +8,20 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from math import ceil
 from pathlib import Path
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from spark_ingest import bronze, ledger, quarantine
+from spark_ingest import bronze, ledger, leftovers, quarantine
 from spark_ingest.checkpoint import Position, made_again, position
 from spark_ingest.commit import BatchWriter
+from spark_ingest.commit_log import CommitLog
 from spark_ingest.errors import CommitRefused, MillraceError, ServiceUnavailable
 from spark_ingest.judge import planned_columns
-from spark_ingest.kafka import batch_ends, reader_options
+from spark_ingest.kafka import Begin, batch_ends, reader_options
 from spark_ingest.lease import Lease, first_snapshot
 from spark_ingest.progress import BatchReport, Progress
 from spark_ingest.services import Services
@@ -30,6 +32,8 @@ from spark_ingest.topic_schemas import Schemas
 _RETRY_SECONDS = 5.0
 _POLL_SECONDS = 0.2
 _RENEW_SECONDS = 120.0
+# What a small batch takes on a laptop.
+_BATCH_SECONDS = 0.4
 
 
 @dataclass(frozen=True)
@@ -37,15 +41,33 @@ class RunSettings:
     """How streams run.
 
     Attributes:
-        every: Spark's interval between batches (``10 seconds``); None takes what is there
-            now and ends.
+        every: Seconds within which a record shall be visible; None takes what is there now
+            and ends.
         max_records: Most records in a batch.
         unknown_wait: Seconds to ask the registry for an id before it counts as unknown.
+        max_rate: Most records a second of each stream; None for no limit.
+        begin: Where a table that has taken nothing yet begins.
     """
 
-    every: str | None
+    every: float | None
     max_records: int
     unknown_wait: float
+    max_rate: int | None = None
+    begin: Begin = "earliest"
+
+    @property
+    def batch_records(self) -> int:
+        """Most records in a batch, so that no batch is far above the rate."""
+        if self.max_rate is None:
+            return self.max_records
+        return min(self.max_records, ceil(self.max_rate * max(self.every or 1.0, 1.0)))
+
+    @property
+    def interval(self) -> float | None:
+        """Seconds between two batches: less than ``every``, since a batch takes time too."""
+        if self.every is None:
+            return None
+        return max(self.every - _BATCH_SECONDS, self.every / 2)
 
 
 class Stopping(Exception):
@@ -133,9 +155,11 @@ class StreamRun:
         services: Services,
         stream: Stream,
         settings: RunSettings,
+        log: CommitLog,
         stopping: threading.Event,
     ) -> None:
         self.stream = stream
+        self._log = log
         self._failure: MillraceError | Stopping | None = None
         self._services = services
         self._settings = settings
@@ -145,6 +169,8 @@ class StreamRun:
         self._in_batch = threading.Lock()
         self._closing = False
         self._last_write = time.monotonic()
+        # When the rate allows the next batch.
+        self._free_at = 0.0
         self._schemas = Schemas(
             services.registry, stream, settings.unknown_wait, self._wait
         )
@@ -162,11 +188,13 @@ class StreamRun:
         # Asked anew: it may have got partitions since.
         topic = services.broker.existing_topic(self.stream.topic, self.stream.name)
         self._topic = topic
-        self._position = position(services, self.stream, topic)
+        self._position = position(services, self.stream, topic, self._settings.begin)
         # What an earlier start staged or set aside and did not publish is read again.
         self._lease.unstage()
-        quarantine.remove_uncommitted(services.spark, topic, self._position.offsets)
+        # What this run committed is written down first, or it would be twice.
+        self._log.flush()
         ledger.catch_up(services.spark, self.stream)
+        leftovers.remove(services.spark, self.stream, topic, self._position.offsets)
         self._failure = None
         # The table is the checkpoint; Spark's own serves this start alone.
         self._checkpoint = tempfile.TemporaryDirectory(prefix="spark-ingest-")
@@ -182,7 +210,7 @@ class StreamRun:
             services.connections,
             topic,
             self._position.offsets,
-            self._settings.max_records,
+            self._settings.batch_records,
         )
         writer = (
             services.spark.readStream.format("kafka")
@@ -193,10 +221,12 @@ class StreamRun:
             # Hadoop takes a path with a blank as it is, and an encoded one too literally.
             .option("checkpointLocation", f"file:{self._checkpoint.name}")
         )
-        if self._settings.every is None:
+        interval = self._settings.interval
+        if interval is None:
             writer = writer.trigger(availableNow=True)
         else:
-            writer = writer.trigger(processingTime=self._settings.every)
+            milliseconds = round(interval * 1000)
+            writer = writer.trigger(processingTime=f"{milliseconds} milliseconds")
         self._query = writer.start()
 
     def running(self) -> bool:
@@ -213,7 +243,9 @@ class StreamRun:
         error = None if active else self._query.exception()
         self._end_query()
         if isinstance(self._failure, CommitRefused):
-            self._services.progress.note(f"{self._failure}; reading its offsets again")
+            self._services.progress.restarted(
+                self.stream.name, f"{self._failure}; reading its offsets again"
+            )
             self.start()
             return True
         if isinstance(self._failure, MillraceError):
@@ -240,7 +272,11 @@ class StreamRun:
         self._closing = True
         with self._in_batch:
             self._end_query()
-        self._lease.release()
+        try:
+            # Another writer would find the commits missing and write them down as well.
+            self._log.flush()
+        finally:
+            self._lease.release()
 
     def _end_query(self) -> None:
         if self._query is not None:
@@ -276,20 +312,20 @@ class StreamRun:
         if all(end == starts.get(partition) for partition, end in ends.items()):
             # A query's first batch may hold nothing.
             return
-        number = self._position.commit_id + 1
+        number, began = self._position.commit_id + 1, time.monotonic()
         while True:
             try:
                 result = self._writer.write(records, number, starts, ends)
                 break
             except ServiceUnavailable as error:
-                self._services.progress.note(f"{error}; waiting")
+                self._services.progress.waiting(self.stream.name, f"{error}; waiting")
                 self._wait(_RETRY_SECONDS)
                 self._keep_lease()
                 # It may have failed with the batch staged already.
                 self._lease.unstage()
         self._position = Position(number, ends, self._topic.id)
         self._last_write = time.monotonic()
-        ledger.log_commit(self._services.spark, self.stream, result)
+        self._log.add(self._lease, self.stream, result)
         self._services.progress.batch(
             BatchReport(
                 stream=self.stream.name,
@@ -302,6 +338,10 @@ class StreamRun:
                 lag=self._lag(ends),
             )
         )
+        if self._settings.max_rate is not None:
+            taken = sum(end - starts.get(p, 0) for p, end in ends.items())
+            self._free_at = max(self._free_at, began) + taken / self._settings.max_rate
+            self._wait(self._free_at - time.monotonic())
 
     def _lag(self, ends: Mapping[int, int]) -> int | None:
         """Records behind the offsets; None where the broker is away: the batch is in."""
@@ -341,10 +381,11 @@ def run_streams(
         MillraceError: A stream cannot start or go on; the others are stopped.
     """
     runs: list[StreamRun] = []
+    log = CommitLog(services.spark)
     try:
         for stream in streams:
             # One by one: those that got their lease give it back when a later one fails.
-            run = StreamRun(services, stream, settings, stopping)
+            run = StreamRun(services, stream, settings, log, stopping)
             runs.append(run)
         for run in runs:
             run.start()
@@ -359,6 +400,7 @@ def run_streams(
                 run.renew()
     finally:
         with ExitStack() as ends:
+            ends.callback(log.close)
             for run in runs:
                 ends.callback(run.stop)
 

@@ -113,7 +113,7 @@ def run_command(
             "give either --once or --every, for example --every 10s"
         )
     interval = None if every is None else _seconds(every)
-    first = _begin(begin)
+    first = begin_of(begin)
     streams, services = open_services(context, select, topics_needed=True)
     from spark_ingest import run
     from spark_ingest.progress import open_progress
@@ -143,7 +143,12 @@ def _seconds(text: str) -> float:
     return float(match[1]) * _UNITS[match[2]]
 
 
-def _begin(text: str) -> Begin:
+def begin_of(text: str) -> Begin:
+    """Where a stream begins, as people write it: ``earliest``, ``latest`` or a time.
+
+    Raises:
+        ConfigurationError: It is none of these.
+    """
     if text in ("earliest", "latest"):
         return "earliest" if text == "earliest" else "latest"
     try:

@@ -152,7 +152,7 @@ def test_a_new_field_adds_a_column_while_the_stream_runs(feed: Feed) -> None:
     stopping, failures = threading.Event(), []
 
     def work() -> None:
-        settings = run.RunSettings("200 milliseconds", 1000, unknown_wait=5)
+        settings = run.RunSettings(0.2, 1000, unknown_wait=5)
         try:
             run.run_streams(feed.services, [feed.stream], settings, stopping)
         except MillraceError as error:
