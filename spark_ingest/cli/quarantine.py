@@ -1,0 +1,322 @@
+"""The commands for records that bronze could not take: list, show, replay, discard."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from dataclasses import asdict, fields
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from spark_ingest.cli.app import Select, app, console, open_lake, open_services
+from spark_ingest.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from spark_ingest.quarantine_view import Group
+    from spark_ingest.replay import Replayed
+    from spark_ingest.services import Services
+    from spark_ingest.sources import Stream
+
+_SAMPLE_SHOWN = 90
+
+commands = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    help="""
+    Look at records that bronze could not take, and decide what becomes of them.
+
+    Each is in bronze.quarantine with its bytes, its position in Kafka and the reason. It
+    stays open until a replay lands it in its table or somebody discards it.
+
+    list                                        how many, and why\n
+    show pagila.sales.avro 0 17                 one record with its bytes\n
+    replay pagila --dry-run                     what would be good now\n
+    replay pagila                               land that, beside the running stream\n
+    discard pagila --class not_framed --reason "load test of 3 May"
+    """,
+)
+app.add_typer(commands, name="quarantine")
+
+
+class Format(StrEnum):
+    """How a list is printed."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+
+
+Classes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--class", help="Only this error class, as `list` shows it; may be repeated."
+    ),
+]
+Where = Annotated[
+    str | None,
+    typer.Option(
+        help="Only where this SQL condition over bronze.quarantine holds, for example "
+        '"_kafka_partition = 0 and _kafka_offset < 100".',
+        show_default=False,
+    ),
+]
+
+
+@commands.command("list")
+def list_command(
+    context: typer.Context,
+    select: Select = None,
+    classes: Classes = None,
+    where: Where = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Discarded and replayed records as well.")
+    ] = False,
+    output: Annotated[
+        Format, typer.Option("--format", help="table, json or csv.")
+    ] = Format.TABLE,
+) -> None:
+    """Count the quarantined records by stream and reason.
+
+    Positions are partition:offset of the record set aside first and last. Without SELECT
+    the records of topics that no source declares any more are counted too.
+    """
+    streams, spark = open_lake(context, select)
+    found = list_groups(
+        spark, streams, classes, where, everything=everything, everywhere=not select
+    )
+    print_groups(found, output)
+
+
+@commands.command()
+def show(
+    context: typer.Context,
+    topic: Annotated[str | None, typer.Argument(help="The Kafka topic.")] = None,
+    partition: Annotated[int | None, typer.Argument(help="Its partition.")] = None,
+    offset: Annotated[int | None, typer.Argument(help="The record's offset.")] = None,
+    where: Where = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Write the value's bytes to this file, as Kafka had them."),
+    ] = None,
+) -> None:
+    """Show one quarantined record: position, reason, headers, bytes as hex and text.
+
+    By its position, or the newest where --where holds.
+    """
+    from spark_ingest.quarantined import Choice
+
+    at = (topic, partition, offset)
+    if (where is None) == (None in at) or (where is not None and at != (None,) * 3):
+        raise ConfigurationError(
+            "give TOPIC PARTITION OFFSET, as `spark-ingest quarantine list` shows them, "
+            "or --where"
+        )
+    streams, spark = open_lake(context, None)
+    from spark_ingest import quarantine_view as view
+
+    if topic is not None and partition is not None and offset is not None:
+        row, count = view.record(spark, topic, partition, offset)
+    else:
+        choice = Choice((), where, discarded=True)
+        row, count = view.newest_record(spark, streams, choice, everywhere=True)
+    if out is not None:
+        write_value(row["_kafka_value"], out)
+        return
+    print("\n".join(view.screen(row, count)))
+
+
+@commands.command()
+def replay(
+    context: typer.Context,
+    select: Select = None,
+    classes: Classes = None,
+    where: Where = None,
+    discarded: Annotated[
+        bool, typer.Option("--discarded", help="Records that were discarded as well.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Judge them; change nothing.")
+    ] = False,
+) -> None:
+    """Judge quarantined records anew with today's schemas; land those that are good now.
+
+    They keep their position, time, key and headers. The stream may run meanwhile. A replay
+    may be killed and repeated: what bronze holds is only marked. Records that are still bad
+    stay, with the reason of today.
+    """
+    streams, services = open_services(context, select)
+    for done in replay_streams(services, streams, classes, where, discarded, dry_run):
+        for line in replayed_lines(done, dry_run):
+            print(line)
+
+
+@commands.command()
+def discard(
+    context: typer.Context,
+    reason: Annotated[str, typer.Option(help="Why nobody wants them; kept with them.")],
+    select: Select = None,
+    classes: Classes = None,
+    where: Where = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do it without asking.")] = False,
+) -> None:
+    """Mark quarantined records as wanted by nobody.
+
+    Their bytes stay and they stay accounted for; `replay --discarded` still finds them.
+    """
+    if not reason.strip():
+        raise ConfigurationError("--reason is empty: say why nobody wants the records")
+    streams, spark = open_lake(context, select)
+    found = list_groups(
+        spark, streams, classes, where, everything=False, everywhere=not select
+    )
+    if not found:
+        print("no open record in quarantine: nothing to discard")
+        return
+    print_groups(found, Format.TABLE)
+    if not yes:
+        if not sys.stdin.isatty():
+            raise ConfigurationError(
+                "nobody is there to ask: add --yes if all of these shall be discarded"
+            )
+        typer.confirm("Discard all of these?", abort=True)
+    count = discard_records(spark, streams, classes, where, reason, not select)
+    print(f"{count:,} records discarded: {reason}")
+
+
+def list_groups(
+    spark: SparkSession,
+    streams: list[Stream],
+    classes: list[str] | None,
+    where: str | None,
+    *,
+    everything: bool,
+    everywhere: bool,
+) -> list[Group]:
+    """What quarantine holds of streams; only what is open unless ``everything``."""
+    from spark_ingest import quarantine_view as view
+    from spark_ingest.quarantined import Choice
+
+    choice = Choice(tuple(classes or ()), where, discarded=everything)
+    return view.groups(spark, streams, choice, everywhere, replayed=everything)
+
+
+def replay_streams(
+    services: Services,
+    streams: list[Stream],
+    classes: list[str] | None,
+    where: str | None,
+    discarded: bool,
+    dry_run: bool,
+) -> list[Replayed]:
+    """Replay streams one after the other; those that have no table yet have nothing."""
+    from spark_ingest import bronze
+    from spark_ingest.quarantined import Choice
+    from spark_ingest.replay import replay
+
+    choice = Choice(tuple(classes or ()), where, discarded)
+    return [
+        replay(services, stream, choice, dry_run=dry_run)
+        for stream in streams
+        if bronze.exists(services.spark, stream.table)
+    ]
+
+
+def discard_records(
+    spark: SparkSession,
+    streams: list[Stream],
+    classes: list[str] | None,
+    where: str | None,
+    reason: str,
+    everywhere: bool,
+) -> int:
+    """Discard the open records that are chosen; how many these were."""
+    from spark_ingest import quarantined
+
+    topics = [stream.topic for stream in streams]
+    rows = quarantined.rows_of(spark, topics, everywhere)
+    chosen = quarantined.Choice(tuple(classes or ()), where).of(rows)
+    return quarantined.discard(chosen, reason)
+
+
+def replayed_lines(done: Replayed, dry_run: bool) -> list[str]:
+    """What a replay of a stream did, for people."""
+    would = "would be " if dry_run else ""
+    if not (done.taken or done.held or done.left):
+        return [f"{done.stream}: nothing to replay"]
+    commits = ""
+    if done.commits:
+        first, last = done.commits[0], done.commits[-1]
+        commits = (
+            f" in commit {first}" if first == last else f" in commits {first} to {last}"
+        )
+    lines = [f"{done.stream}: {done.taken:,} {would}replayed{commits}"]
+    if done.held:
+        lines.append(
+            f"  {done.held:,} are in bronze already: {would}marked as replayed"
+        )
+    for error_class, count in sorted(done.left.items()):
+        lines.append(f"  {count:,} stay in quarantine: {error_class}")
+    return lines
+
+
+def print_groups(found: list[Group], output: Format) -> None:
+    """Print what quarantine holds."""
+    from spark_ingest.quarantine_view import Group
+
+    if output is Format.JSON:
+        print(json.dumps([asdict(group) for group in found], indent=2))
+        return
+    if output is Format.CSV:
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(field.name for field in fields(Group))
+        writer.writerows(asdict(group).values() for group in found)
+        return
+    if not found:
+        print("no open record in quarantine")
+        return
+    table = Table(
+        "stream", "stage", "class", "open", "replayed", "discarded", "first", "last",
+        "oldest, UTC", "newest message",
+    )  # fmt: skip
+    for group in found:
+        counts = (group.open, group.replayed, group.discarded)
+        sample = group.sample
+        if len(sample) > _SAMPLE_SHOWN:
+            sample = f"{sample[: _SAMPLE_SHOWN - 1]}…"
+        table.add_row(
+            group.stream or f"({group.topic})",
+            group.stage,
+            group.error_class,
+            *(f"{count:,}" for count in counts),
+            group.first,
+            group.last,
+            group.oldest[:19],
+            sample,
+        )
+    for column in table.columns[3:8]:
+        column.justify = "right"
+    console().print(table)
+
+
+def write_value(value: bytes | None, out: Path) -> None:
+    """Write a record's raw value to a file.
+
+    Raises:
+        ConfigurationError: It has none, or the file cannot be written.
+    """
+    if value is None:
+        raise ConfigurationError(
+            "the record's value is null: there are no bytes to write"
+        )
+    try:
+        out.write_bytes(bytes(value))
+    except OSError as error:
+        raise ConfigurationError(f"--out {out}: {error.strerror}") from error
+    print(f"{len(value):,} bytes written to {out}")

@@ -1,0 +1,329 @@
+"""Quarantined records judged anew: those that bronze can take now are taken, where they were.
+
+A record keeps its position, time, key and headers. It is published beside the running
+stream, then marked in quarantine, so a replay that was killed has at worst published what
+is not marked yet: the next one finds it in bronze by its position and marks it. Two replays
+at once cannot double a row either: what the other published is looked for again before
+this one publishes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from spark_ingest import ledger, quarantine
+from spark_ingest.checkpoint import Position, standing
+from spark_ingest.commit import BatchResult
+from spark_ingest.errors import MillraceError
+from spark_ingest.judge import Judged
+from spark_ingest.landing import grow_table, judge_with_registry, table_rows
+from spark_ingest.lease import Commit, CommitKind, own_snapshots
+from spark_ingest.quarantined import Choice
+from spark_ingest.services import Services
+from spark_ingest.session import CATALOG, Jvm
+from spark_ingest.side_commit import commit_beside
+from spark_ingest.sources import Stream
+from spark_ingest.topic_schemas import Schemas
+
+# What is decoded and published at once: held in the session's memory meanwhile.
+_CHUNK_ROWS = 20_000
+_CHUNK_BYTES = 64 * 1024 * 1024
+_PLACE = ["_kafka_partition", "_kafka_offset"]
+_REASON = ["stage", "error_class", "error_message"]
+
+
+@dataclass
+class Replayed:
+    """What a replay did to one stream, or would do.
+
+    Attributes:
+        stream: The stream's name.
+        taken: Records that bronze took.
+        held: Records that were in bronze already, and are marked now.
+        left: Records that bronze still cannot take, by their error class of today.
+        commits: The commits that took them.
+    """
+
+    stream: str
+    taken: int = 0
+    held: int = 0
+    left: Counter[str] = field(default_factory=Counter)
+    commits: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Chunk:
+    """Quarantined records of one partition of one topic that are replayed at once."""
+
+    topic_id: str
+    partition: int
+    first: int
+    last: int
+
+    def holds(self) -> Column:
+        """Whether a row of bronze or quarantine is at one of its offsets."""
+        return (
+            (F.col("_kafka_topic_id") == self.topic_id)
+            & (F.col("_kafka_partition") == self.partition)
+            & F.col("_kafka_offset").between(self.first, self.last)
+        )
+
+
+def replay(
+    services: Services, stream: Stream, choice: Choice, *, dry_run: bool = False
+) -> Replayed:
+    """Judge a stream's quarantined records anew and land those that are good now.
+
+    Those that are not stay, with the reason of today.
+
+    Args:
+        services: A session on the lake and the registry.
+        stream: Whose records; its table must exist.
+        choice: Which of them.
+        dry_run: Only tell what would be done.
+
+    Raises:
+        MillraceError: Nothing was ever committed to the table.
+        ServiceUnavailable: The registry does not answer.
+        ConfigurationError: The table cannot take the topic's schema.
+        CommitRefused: The running stream was faster each time.
+    """
+    return _Replay(services, stream, choice, dry_run).run()
+
+
+class _Replay:
+    def __init__(
+        self, services: Services, stream: Stream, choice: Choice, dry_run: bool
+    ) -> None:
+        self._services = services
+        self._spark = services.spark
+        self._stream = stream
+        self._choice = choice
+        self._dry_run = dry_run
+        self._schemas = Schemas(services.registry, stream, 0, time.sleep)
+        self._done = Replayed(stream.name)
+
+    def run(self) -> Replayed:
+        for chunk in self._chunks():
+            self._replay(chunk)
+        return self._done
+
+    def _candidates(self) -> DataFrame:
+        rows = quarantine.of_topic(self._spark, self._stream.topic)
+        return self._choice.of(rows.where("replayed_at is null"))
+
+    def _chunks(self) -> list[_Chunk]:
+        """The chosen records that were committed, in pieces of bounded size."""
+        size = F.coalesce(F.length("_kafka_value"), F.lit(0)) + F.coalesce(
+            F.length("_kafka_key"), F.lit(0)
+        )
+        place = ["_kafka_topic_id", "_kafka_partition"]
+        in_order = Window.partitionBy(*place).orderBy("_kafka_offset")
+        so_far = in_order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+        found = (
+            self._candidates()
+            .where(self._is_committed())
+            .select(*place, "_kafka_offset", size.alias("size"))
+            .withColumn("rows_before", F.row_number().over(in_order) - 1)
+            .withColumn("bytes_until", F.sum("size").over(so_far))
+            .groupBy(
+                *place,
+                F.floor(F.col("rows_before") / _CHUNK_ROWS).alias("by_rows"),
+                F.floor(F.col("bytes_until") / _CHUNK_BYTES).alias("by_bytes"),
+            )
+            .agg(F.min("_kafka_offset").alias("first"), F.max("_kafka_offset"))
+            .orderBy(*place, "first")
+            .collect()
+        )
+        return [_Chunk(row[0], row[1], row[4], row[5]) for row in found]
+
+    def _is_committed(self) -> Column:
+        """Whether a record's batch was published: one that is under way takes care of itself."""
+        here = standing(self._spark, self._stream)
+        if here.topic_id is None:
+            raise MillraceError(
+                f"{self._stream.table} has no commit yet, so nothing of {self._stream.topic} "
+                "can be replayed: let `spark-ingest run` take its records first"
+            )
+        ends = {(here.topic_id, p): end for p, end in here.offsets.items()}
+        for topic_id, partition, end, _ in ledger.logged_ends(
+            self._spark, self._stream
+        ):
+            # Of the topic that is there now the table knows more than the log.
+            if topic_id != here.topic_id:
+                ends[(topic_id, partition)] = end
+        end_of = F.lit(0)
+        for (topic_id, partition), end in ends.items():
+            mine = (F.col("_kafka_topic_id") == topic_id) & (
+                F.col("_kafka_partition") == partition
+            )
+            end_of = F.when(mine, F.lit(end)).otherwise(end_of)
+        return F.col("_kafka_offset") < end_of
+
+    def _replay(self, chunk: _Chunk) -> None:
+        checked = standing(self._spark, self._stream).commit_id
+        rows = self._candidates().where(chunk.holds()).dropDuplicates(_PLACE)
+        held = self._in_bronze(chunk).withColumn("is_held", F.lit(True))
+        with _cached(rows.join(held, _PLACE, "left")) as known:
+            waiting = known.where("is_held is null")
+            with self._judged(waiting, chunk) as judged:
+                self._land(chunk, checked, known, judged)
+
+    def _in_bronze(self, chunk: _Chunk) -> DataFrame:
+        """The chunk's positions that bronze holds now."""
+        table = self._spark.table(f"{CATALOG}.{self._stream.table}")
+        return table.where(chunk.holds()).select(*_PLACE).distinct()
+
+    @contextmanager
+    def _judged(self, waiting: DataFrame, chunk: _Chunk) -> Iterator[Judged]:
+        """The records with today's verdict, kept so that they are decoded once."""
+        records = waiting.select(
+            F.col("_kafka_key").alias("key"),
+            F.col("_kafka_value").alias("value"),
+            F.col("_kafka_topic").alias("topic"),
+            F.col("_kafka_partition").alias("partition"),
+            F.col("_kafka_offset").alias("offset"),
+            F.col("_kafka_timestamp").alias("timestamp"),
+            F.col("_kafka_headers").alias("headers"),
+        )
+        parts = ["value", "key"] if self._stream.ingest.key else ["value"]
+        while True:
+            judged = judge_with_registry(records, chunk.topic_id, self._schemas)
+            with _cached(judged.records) as kept:
+                unknown = [F.collect_set(quarantine.unknown_id(part)) for part in parts]
+                told = kept.agg(*unknown).first()
+                learned = [
+                    self._schemas.learn(list(told[i]) if told else [], part)
+                    for i, part in enumerate(parts)
+                ]
+                if not any(learned):
+                    yield Judged(kept, judged.columns, judged.value, judged.key)
+                    return
+
+    def _land(
+        self, chunk: _Chunk, checked: int, known: DataFrame, judged: Judged
+    ) -> None:
+        good = judged.records.where("_verdict is null")
+        bad = quarantine.tell_left_over(
+            judged.records.where("_verdict is not null").select(
+                *quarantine.rows("_verdict", F.current_timestamp())
+            ),
+            judged.value,
+            judged.key,
+        )
+        with _cached(bad.select(*_PLACE, *_REASON)) as still_bad:
+            classes = still_bad.groupBy("error_class").count().collect()
+            self._done.left.update({row[0]: row[1] for row in classes})
+            held, waiting = known.where("is_held").count(), good.count()
+            if self._dry_run:
+                self._done.held += held
+                self._done.taken += waiting
+                return
+            taken = 0
+            if waiting:
+                grow_table(self._spark, self._stream.table, judged)
+                taken = self._publish(chunk, checked, good, judged)
+            self._done.taken += taken
+            self._done.held += held + waiting - taken
+            self._mark(chunk, known, good, still_bad)
+
+    def _publish(
+        self, chunk: _Chunk, checked: int, good: DataFrame, judged: Judged
+    ) -> int:
+        """Land good records that bronze does not hold; how many these were."""
+        began, clock = datetime.now(UTC), time.monotonic()
+        jvm, counted = Jvm(self._spark), 0
+
+        def make(here: Position) -> tuple[DataFrame, Commit] | None:
+            nonlocal counted
+            fresh = good
+            # The stream's own commits are of later offsets; another replay's may be these.
+            others = own_snapshots(jvm, self._stream.table, after=checked)
+            if any(each.commit.kind is not CommitKind.STREAM for each in others):
+                fresh = good.join(self._in_bronze(chunk), _PLACE, "left_anti")
+            counted = fresh.count()
+            if not counted:
+                return None
+            commit = Commit(
+                here.commit_id + 1,
+                str(here.topic_id),
+                {},
+                {},
+                CommitKind.REPLAY,
+                resume=here.offsets,
+            )
+            table = self._stream.table
+            return table_rows(fresh, judged.columns, table, commit.id, began), commit
+
+        commit = commit_beside(self._spark, self._stream, make)
+        if commit is None:
+            return 0
+        self._done.commits.append(commit.id)
+        result = BatchResult(
+            commit, counted, -counted, 0, began, time.monotonic() - clock
+        )
+        ledger.log_commit(self._spark, self._stream, result)
+        return counted
+
+    def _mark(
+        self, chunk: _Chunk, known: DataFrame, good: DataFrame, still_bad: DataFrame
+    ) -> None:
+        """Mark what is in bronze now, and bring the reasons of the others up to date."""
+        in_bronze = (
+            known.where("is_held").select(*_PLACE).unionAll(good.select(*_PLACE))
+        )
+        old = known.select(
+            *_PLACE, *(F.col(name).alias(f"old_{name}") for name in _REASON)
+        )
+        changed = still_bad.join(old, _PLACE).where(
+            " or ".join(f"{name} is distinct from old_{name}" for name in _REASON)
+        )
+        marks = in_bronze.select(
+            *_PLACE, F.lit(True).alias("is_in_bronze"), *map(_no_text, _REASON)
+        ).unionAll(changed.select(*_PLACE, F.lit(False), *_REASON))
+        named = [f"new_{name}" for name in marks.columns]
+        with _cached(marks.toDF(*named)) as new:
+            if not new.isEmpty():
+                quarantine.rewrite(lambda: self._merge(chunk, new))
+
+    def _merge(self, chunk: _Chunk, new: DataFrame) -> None:
+        same = [f"quarantine.{name} = new_{name}" for name in _PLACE]
+        same += [
+            f"quarantine._kafka_topic = '{self._stream.topic}'",
+            f"quarantine._kafka_topic_id = '{chunk.topic_id}'",
+            f"quarantine._kafka_partition = {chunk.partition}",
+            f"quarantine._kafka_offset between {chunk.first} and {chunk.last}",
+            "quarantine.replayed_at is null",
+        ]
+        table = f"{CATALOG}.{quarantine.TABLE}"
+        reasons = {name: F.col(f"new_{name}") for name in _REASON}
+        (
+            new.mergeInto(table, F.expr(" and ".join(same)))
+            .whenMatched(F.col("new_is_in_bronze"))
+            .update({"replayed_at": F.lit(datetime.now(UTC))})
+            .whenMatched()
+            .update(reasons)
+            .merge()
+        )
+
+
+def _no_text(name: str) -> Column:
+    return F.lit(None).cast("string").alias(name)
+
+
+@contextmanager
+def _cached(frame: DataFrame) -> Iterator[DataFrame]:
+    """A frame whose rows are computed once, until the block ends."""
+    kept = frame.cache()
+    try:
+        yield kept
+    finally:
+        kept.unpersist()

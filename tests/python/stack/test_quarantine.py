@@ -1,0 +1,221 @@
+"""What becomes of quarantined records: listed, shown, replayed beside the stream, discarded."""
+
+from __future__ import annotations
+
+from dataclasses import replace as changed
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from spark_ingest import replay as replaying
+from spark_ingest.cli.quarantine import (
+    list_groups,
+    replayed_lines,
+)
+from spark_ingest.errors import ConfigurationError
+from spark_ingest.lease import CommitKind, own_snapshots
+from spark_ingest.quarantine_view import newest_record, record, screen
+from spark_ingest.quarantined import Choice
+from spark_ingest.replay import replay
+from spark_ingest.session import Jvm
+from tests.python.stack.conftest import ORDER, Feed, framed, orders, proofs
+
+if TYPE_CHECKING:
+    from pyspark.sql import Row
+
+    from spark_ingest.registry import WriterSchema
+
+UNKNOWN = 10**6
+TAGGED = {
+    **ORDER,
+    "fields": [
+        *ORDER["fields"],
+        {"name": "tag", "type": ["null", "string"], "default": None},
+    ],
+}
+
+
+def rows(feed: Feed) -> list[Row]:
+    """The topic's quarantine rows, in the order of their positions."""
+    table = feed.services.spark.table("lake.bronze.quarantine")
+    mine = table.where(table["_kafka_topic"] == feed.topic)
+    return mine.orderBy("_kafka_partition", "_kafka_offset").collect()
+
+
+def states(feed: Feed) -> list[tuple[int, str, str]]:
+    """(offset, error class, what became of it) of the topic's quarantine rows."""
+    return [
+        (
+            row["_kafka_offset"],
+            row["error_class"],
+            "replayed"
+            if row["replayed_at"]
+            else "discarded"
+            if row["discarded_at"]
+            else "open",
+        )
+        for row in rows(feed)
+    ]
+
+
+def ingest_without(feed: Feed, schema_id: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take what is there while the registry does not know a schema yet."""
+    registry = feed.services.registry
+    versions, schema = registry.subject_schemas, registry.schema
+
+    def known_versions(*subject: Any) -> list[WriterSchema]:
+        return [each for each in versions(*subject) if each.id != schema_id]
+
+    def known(number: int, *kind: Any) -> WriterSchema | None:
+        return None if number == schema_id else schema(number, *kind)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(registry, "subject_schemas", known_versions)
+        patch.setattr(registry, "schema", known)
+        feed.ingest()
+
+
+def tagged(schema_id: int, *numbers: int) -> list[bytes]:
+    """Framed orders of the schema that has a tag."""
+    return [
+        framed(schema_id, TAGGED, {"id": i, "note": "n", "tag": f"t{i}"})
+        for i in numbers
+    ]
+
+
+def test_every_reason_has_its_class_and_good_records_do_not_wait(feed: Feed) -> None:
+    number = feed.register(ORDER)
+    feed.register("int", f"{feed.topic}-key")
+    ingest = feed.stream.ingest.model_copy(
+        update={"max_value_bytes": 1000, "key": "confluent"}
+    )
+    feed.stream = changed(feed.stream, ingest=ingest)
+    good = framed(number, ORDER, {"id": 1, "note": "n"})
+    long = framed(number, ORDER, {"id": 1, "note": "n" * 1000})
+    key_id = feed.register("int", f"{feed.topic}-key")
+    key = framed(key_id, "int", 4)
+    feed.send(good, b"junk", good[:-1], good + b"\0", long, None, key=key)
+    feed.send(framed(UNKNOWN, ORDER, {"id": 1, "note": ""}), key=key)
+    feed.send(good, key=key + b"\0")
+    feed.send(good, key=b"k" * 1001)
+    (batch,) = feed.ingest()
+    assert (batch.rows, batch.quarantined) == (2, 7)
+    assert [(r["stage"], r["error_class"]) for r in rows(feed)] == [
+        ("framing", "not_framed"),
+        ("decode", "undecodable"),
+        ("decode", "left_over_bytes"),
+        ("size", "oversized"),
+        ("schema", "unknown_id"),
+        ("decode", "key_left_over_bytes"),
+        ("size", "key_oversized"),
+    ]
+    assert bytes(rows(feed)[3]["_kafka_value"]) == long
+    # A batch that is wholly bad moves on, and so does the stream behind it.
+    feed.send(b"junk", b"junk", key=key)
+    (batch,) = feed.ingest()
+    assert (batch.commit_id, batch.rows, batch.quarantined) == (2, 0, 2)
+    feed.send(good, key=key)
+    (batch,) = feed.ingest()
+    assert (batch.commit_id, batch.rows, batch.quarantined) == (3, 1, 0)
+    assert all(proof.holds for proof in proofs(feed))
+    lists_and_shows(feed, long)
+
+
+def lists_and_shows(feed: Feed, long: bytes) -> None:
+    """The same records, as `list` and `show` tell of them."""
+    spark = feed.services.spark
+    found = list_groups(
+        spark, [feed.stream], None, None, everything=False, everywhere=False
+    )
+    assert [(g.error_class, g.open, g.first, g.last) for g in found] == [
+        ("key_left_over_bytes", 1, "0:7", "0:7"),
+        ("left_over_bytes", 1, "0:3", "0:3"),
+        ("undecodable", 1, "0:2", "0:2"),
+        ("not_framed", 3, "0:1", "0:10"),
+        ("unknown_id", 1, "0:6", "0:6"),
+        ("key_oversized", 1, "0:8", "0:8"),
+        ("oversized", 1, "0:4", "0:4"),
+    ]  # fmt: skip
+    row, count = record(spark, feed.topic, 0, 4)
+    lines = screen(row, count)
+    assert len(lines) < 24
+    assert "oversized" in "\n".join(lines)
+    assert f"value      {len(long):,} bytes" in lines
+    with pytest.raises(ConfigurationError, match=r"holds no record for .* offset 0"):
+        record(spark, feed.topic, 0, 0)
+    choice = Choice((), "_kafka_offset between 1 and 2")
+    row, count = newest_record(spark, [feed.stream], choice, False)
+    assert (row["_kafka_offset"], count) == (2, 2)
+    with pytest.raises(ConfigurationError, match="is no condition over"):
+        newest_record(spark, [feed.stream], Choice((), "no such thing ="), False)
+
+
+def test_replay_lands_what_is_good_now_where_it_was(
+    feed: Feed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number = feed.register(ORDER)
+    services, spark = feed.services, feed.services.spark
+    coming = feed.register(TAGGED)
+    feed.send(*orders(number, 0, 1), b"junk", *tagged(coming, 7, 8))
+    ingest_without(feed, coming, monkeypatch)
+    assert "tag" not in spark.table(feed.table).columns
+    assert states(feed) == [
+        (1, "not_framed", "open"), (2, "unknown_id", "open"), (3, "unknown_id", "open"),
+    ]  # fmt: skip
+    before = {row["_kafka_offset"]: row for row in rows(feed)}
+
+    would = replay(services, feed.stream, Choice(), dry_run=True)
+    assert (would.taken, would.held, dict(would.left)) == (2, 0, {"not_framed": 1})
+    assert len(feed.offsets()) == 1
+
+    # Killed between publishing and marking; repeated, it only marks.
+    with monkeypatch.context() as patch:
+        patch.setattr(replaying._Replay, "_mark", killed)
+        with pytest.raises(KeyboardInterrupt):
+            replay(services, feed.stream, Choice())
+    assert feed.offsets() == [(0, 0), (0, 2), (0, 3)]
+    assert [state for *_, state in states(feed)] == ["open"] * 3
+    done = replay(services, feed.stream, Choice())
+    assert (done.taken, done.held, done.commits) == (0, 2, [])
+    assert feed.offsets() == [(0, 0), (0, 2), (0, 3)]
+    assert states(feed) == [
+        (1, "not_framed", "open"),
+        (2, "unknown_id", "replayed"),
+        (3, "unknown_id", "replayed"),
+    ]
+    newest = own_snapshots(Jvm(spark), feed.stream.table)[0].commit
+    assert (newest.id, newest.kind, newest.position) == (
+        2,
+        CommitKind.REPLAY,
+        {0: 4, 1: 0},
+    )
+    taken = spark.table(feed.table).where("_commit_id = 2").orderBy("_kafka_offset")
+    for row in taken.collect():
+        was = before[row["_kafka_offset"]]
+        assert row["tag"] == f"t{row['id']}"
+        assert row["_schema_id"] == coming
+        for name in (
+            "_kafka_timestamp",
+            "_kafka_key",
+            "_kafka_headers",
+            "_kafka_topic_id",
+        ):
+            assert row[name] == was[name]
+
+    # The stream goes on behind it, and everything is accounted for.
+    feed.send(*orders(number, 10, 1))
+    (batch,) = feed.ingest()
+    assert (batch.commit_id, batch.rows) == (3, 1)
+    assert all(proof.holds for proof in proofs(feed))
+    log = spark.table("lake.bronze.ingest_commits")
+    mine = log.where(log["table_name"] == feed.stream.table).orderBy("commit_id")
+    assert [
+        (r["commit_id"], r["row_count"], r["quarantined_count"]) for r in mine.collect()
+    ] == [(1, 1, 3), (2, 2, -2), (3, 1, 0)]
+    assert replayed_lines(replay(services, feed.stream, Choice()), False) == [
+        f"{feed.stream.name}: 0 replayed", "  1 stay in quarantine: not_framed",
+    ]  # fmt: skip
+
+
+def killed(*_: object) -> None:
+    raise KeyboardInterrupt
