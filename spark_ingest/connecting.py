@@ -132,6 +132,29 @@ class Cluster:
             f"(`sandbox up kafka`) or mend kafka.bootstrap.servers in {_FILE}"
         )
 
+    def reader_failure(self, text: str, topic: str) -> MillraceError | None:
+        """What an error of Spark's reader means, where the cluster does not let it in.
+
+        Args:
+            text: What Java said, stack trace and all.
+            topic: Which topic it read.
+        """
+        if "TopicAuthorizationException" in text:
+            return self.no_right(topic, "topic", "READ, DESCRIBE")
+        if "GroupAuthorizationException" in text:
+            return self.no_right("spark-kafka-source-*", "consumer group", "READ")
+        if "SaslAuthenticationException" in text:
+            return self._mistake(self._login_refusal("refused while Spark reads"))
+        if "SslAuthenticationException" in text:
+            return self._mistake(
+                Refusal(
+                    "ssl.ca.location",
+                    "Spark's TLS handshake fails: the certificates changed, or Java and"
+                    " OpenSSL trust different authorities; name the authority's file",
+                )
+            )
+        return None
+
     def no_right(self, of: str, kind: str, rights: str) -> ConfigurationError:
         """The error of a user who lacks a permission (ACL)."""
         user = self._properties.get("sasl.username")

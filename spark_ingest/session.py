@@ -15,6 +15,12 @@ from spark_ingest.errors import ConfigurationError
 from spark_ingest.preflight import check_disk
 
 CATALOG = "lake"
+# Spark hides options by name where it lists them, yet writes a streaming reader's in full.
+_REDACTION = "spark.sql.redaction.string.regex"
+_SECRETS = (
+    r'(?:password|clientSecret)="(?:\\.|[^"\\])*"'
+    "|-----BEGIN PRIVATE KEY-----[^-]*-----END PRIVATE KEY-----"
+)
 # An error of Java's arrives as one of Py4J, or as PySpark's own where that knows its class.
 JAVA_ERRORS = (Py4JJavaError, PySparkException)
 
@@ -34,6 +40,7 @@ def open_session() -> SparkSession:
             f"Spark does not start ({' '.join(str(error).split())}): run `sandbox doctor`"
         ) from error
     silence_statement_log()
+    hide_secrets(spark)
     warehouse = spark.conf.get(f"spark.sql.catalog.{CATALOG}.warehouse", None)
     if (
         spark.conf.get(f"spark.sql.catalog.{CATALOG}", None) is None
@@ -53,6 +60,13 @@ def silence_statement_log() -> None:
     """Keep PySpark from printing each failed statement as a page of JSON besides raising it."""
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         PySparkLogger.getLogger(name).disabled = True
+
+
+def hide_secrets(spark: SparkSession) -> None:
+    """Keep Kafka's passwords and private keys out of plans: of `explain`, UI and event log."""
+    hidden = spark.conf.get(_REDACTION, "") or ""
+    if _SECRETS not in hidden:
+        spark.conf.set(_REDACTION, f"{hidden}|{_SECRETS}" if hidden else _SECRETS)
 
 
 class Jvm:
