@@ -7,7 +7,6 @@ renamed; a new field is a new column at the end.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from pyspark.sql import Column, SparkSession
@@ -26,6 +25,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from spark_ingest.columns import covers
 from spark_ingest.errors import ConfigurationError
 from spark_ingest.session import CATALOG, JAVA_ERRORS, Jvm, java_reason
 
@@ -51,6 +51,9 @@ METADATA = StructType(
         StructField("_commit_id", LongType()),
     ]
 )
+
+# Names that no field of a value may have.
+RESERVED = frozenset({KEY, *METADATA.names, *_OF_ICEBERG})
 
 PROPERTIES = {
     "format-version": "2",
@@ -109,21 +112,6 @@ def create_table(
     return True
 
 
-def refuse_reserved(names: Iterable[str]) -> None:
-    """Refuse fields of a value that have the name of an ingest column or of one of Iceberg's.
-
-    Raises:
-        ConfigurationError: There is such a field.
-    """
-    taken = {name.lower() for name in (KEY, *METADATA.names, *_OF_ICEBERG)}
-    for name in names:
-        if name.lower() in taken:
-            raise ConfigurationError(
-                f"a value's field {name} has the name of an ingest column: let the producer "
-                "rename it"
-            )
-
-
 def conform(column: Column, have: DataType | None, want: DataType) -> Column:
     """A column as a table's type, nested fields by name: Spark's own cast goes by position.
 
@@ -165,11 +153,9 @@ def table_columns(decoded: StructType) -> StructType:
 
 
 def missing_columns(spark: SparkSession, table: str, wanted: StructType) -> list[str]:
-    """Columns of ``wanted`` that the table lacks, or has with another type."""
+    """Columns of ``wanted`` that the table lacks, or has with a type that cannot hold them."""
     have = {f.name: f.dataType for f in spark.table(f"{CATALOG}.{table}").schema.fields}
-    return [
-        f.name for f in wanted.fields if _plain(have.get(f.name)) != _plain(f.dataType)
-    ]
+    return [f.name for f in wanted.fields if not covers(have.get(f.name), f.dataType)]
 
 
 def evolve(jvm: Jvm, table: str, wanted: StructType) -> None:
@@ -200,8 +186,3 @@ def _with_comments(columns: StructType, comments: dict[str, str]) -> StructType:
             for field in columns.fields
         ]
     )
-
-
-def _plain(kind: DataType | None) -> str | None:
-    # simpleString leaves nullability out, which Iceberg may state differently.
-    return None if kind is None else kind.simpleString()

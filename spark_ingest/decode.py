@@ -1,9 +1,10 @@
-"""Avro payloads to columns, each record with the schema that wrote it.
+"""Payloads to columns, each record with the schema that wrote it.
 
 Spark's ``from_avro`` neither notices bytes that are left over nor fails on a wrong schema
 that happens to fit. So an Avro int is appended to every payload and a field for it to both
 schemas: the record is good only if that number comes back, which takes a decoder that has
-consumed exactly the payload's bytes.
+consumed exactly the payload's bytes. JSON gets the number in the same way, as a second
+value behind the record's own.
 """
 
 from __future__ import annotations
@@ -14,111 +15,193 @@ from typing import Any
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
+from pyspark.sql.types import (
+    ArrayType,
+    IntegerType,
+    StringType,
+    StructField,
+    StructType,
+)
 
-from spark_ingest import wire_format
-from spark_ingest.registry import AvroSchema
-from spark_ingest.schema import TopicSchema
+from spark_ingest import avro_text
+from spark_ingest.avro import AvroSchema
+from spark_ingest.readings import WRAPPED, Reading
+from spark_ingest.schema import JSON_TEXT, TopicSchema
+from spark_ingest.wire_format import Part
 
 _SENTINEL = 1518256350
-_SENTINEL_FIELD = {"name": "tail__", "type": "int"}
+_TAIL = "tail__"
+_SENTINEL_FIELD = {"name": _TAIL, "type": "int"}
 _HEAD_FIELD = {"name": "head__", "type": "int"}
-_WRAPPED = "value"
+_BROKEN = "broken__"
 
 
-def decoded(framed: str, schema: TopicSchema) -> Column:
-    """The struct that a framed binary column holds.
+def decoded(part: Part, schema: TopicSchema) -> Column:
+    """The struct that a value or key holds: for :func:`is_good`, :func:`fields`, :func:`whole`.
 
     Args:
-        framed: Name of the column.
-        schema: The topic's schemas, with a reader; records of other ids come out null.
-
-    Returns:
-        A struct of the reader schema's fields (one field ``value`` where the schema is not a
-        record) and the sentinel; null fields where the bytes cannot be decoded.
+        part: ``value`` or ``key``: reads ``_kafka_<part>``, and ``_kafka_headers`` where the
+            framing puts its ids there.
+        schema: The topic's schemas, usable; records of other ids come out null.
     """
+    if schema.framing.format == "json":
+        return _from_json(part, schema)
+    if schema.framing.format != "avro":
+        kind = "string" if schema.framing.format == "string" else "binary"
+        return F.struct(F.col(f"_kafka_{part}").cast(kind).alias(WRAPPED))
     column = F.lit(None)
-    for number, writer in schema.writers.items():
+    for reading in schema.readings:
         value = from_avro(
-            F.concat(wire_format.payload(framed), F.lit(_zigzag(_SENTINEL))),
-            json.dumps(_with_sentinel(writer, schema.reader)),
+            F.concat(schema.framing.payload(part), F.lit(_zigzag(_SENTINEL))),
+            json.dumps(_with_fields(reading.writer, [], [_SENTINEL_FIELD])),
             {
-                "avroSchema": json.dumps(_with_sentinel(schema.reader, schema.reader)),
+                "avroSchema": json.dumps(
+                    _with_fields(reading.reader, [], [_SENTINEL_FIELD])
+                ),
                 "mode": "PERMISSIVE",
+                "enableStableIdentifiersForUnionType": "true",
+                "stableIdentifierPrefixForUnionType": "",
             },
         )
-        column = F.when(wire_format.has_schema(framed, number), value).otherwise(column)
+        if reading.cast:
+            value = value.cast(_avro_struct(schema))
+        column = F.when(_is_of(part, schema, reading), value).otherwise(column)
     return column
 
 
-def is_good(struct: str) -> Column:
-    """Whether a column made by :func:`decoded` came from exactly its payload's bytes."""
-    return F.coalesce(F.col(struct)["tail__"] == F.lit(_SENTINEL), F.lit(False))
+def texts(part: Part, schema: TopicSchema) -> Column | None:
+    """The columns of JSON text that :func:`decoded` leaves out; None where there are none.
+
+    Returns:
+        A struct of them; null where the payload cannot be decoded.
+    """
+    if not schema.texts:
+        return None
+    payload = schema.framing.payload(part)
+    number = F.lit(None).cast("int")
+    for at, reading in enumerate(schema.readings):
+        number = F.when(_is_of(part, schema, reading), F.lit(at)).otherwise(number)
+    read = avro_text.udf([r.writer for r in schema.readings], schema.texts)
+    found: Column = read(number, payload)
+    return found
 
 
-def begins_with_payload(framed: str, schema: TopicSchema) -> Column:
+def is_good(part: Part, schema: TopicSchema) -> Column:
+    """Whether what :func:`decoded` made of ``_kafka_<part>``, as ``_<part>``, is all of it."""
+    struct = F.col(f"_{part}")
+    if schema.framing.format == "string":
+        return F.is_valid_utf8(F.col(f"_kafka_{part}").cast("string"))
+    if schema.framing.format == "bytes":
+        return F.lit(True)
+    if schema.framing.format == "json":
+        items = struct[WRAPPED]
+        came_back = (F.size(items) == 2) & (F.get(items, F.lit(1))[_TAIL] == _SENTINEL)
+        is_text = F.is_valid_utf8(F.col(f"_kafka_{part}").cast("string"))
+        is_object = F.get(items, F.lit(0)).isNotNull()
+        sound = came_back & struct[_BROKEN].isNull() & is_object & is_text
+    else:
+        sound = struct[_TAIL] == F.lit(_SENTINEL)
+        if schema.texts:
+            sound = sound & F.col(f"_{part}_texts").isNotNull()
+    return F.coalesce(sound, F.lit(False))
+
+
+def begins_with_payload(part: Part, schema: TopicSchema) -> Column:
     """Whether bytes that :func:`decoded` refused begin with a whole payload all the same.
 
     So it tells bytes that are left over from bytes that do not decode: the number goes
-    before the payload, and comes back wherever the payload ends.
+    before the payload, and comes back wherever the payload ends. Known of Avro alone.
 
     Args:
-        framed: Name of the column.
-        schema: The topic's schemas, with a reader.
+        part: Of ``_kafka_value`` or ``_kafka_key``.
+        schema: The topic's schemas, usable.
     """
     column = F.lit(None).cast("int")
-    for number, writer in schema.writers.items():
+    for reading in schema.readings:
         value = from_avro(
-            F.concat(F.lit(_zigzag(_SENTINEL)), wire_format.payload(framed)),
-            json.dumps(_with_head(writer, schema.reader)),
+            F.concat(F.lit(_zigzag(_SENTINEL)), schema.framing.payload(part)),
+            json.dumps(_with_fields(reading.writer, [_HEAD_FIELD], [])),
             {
-                "avroSchema": json.dumps(_with_head(schema.reader, schema.reader)),
+                "avroSchema": json.dumps(
+                    _with_fields(reading.reader, [_HEAD_FIELD], [])
+                ),
                 "mode": "PERMISSIVE",
+                "enableStableIdentifiersForUnionType": "true",
+                "stableIdentifierPrefixForUnionType": "",
             },
         )
         found = value["head__"]
-        column = F.when(wire_format.has_schema(framed, number), found).otherwise(column)
+        column = F.when(_is_of(part, schema, reading), found).otherwise(column)
     return F.coalesce(column == F.lit(_SENTINEL), F.lit(False))
 
 
-def fields(struct: str, schema: TopicSchema) -> dict[str, Column]:
-    """The fields of a column made by :func:`decoded`, by name, in order."""
-    return {name: F.col(struct)[name] for name in _field_names(schema.reader)}
+def fields(part: Part, schema: TopicSchema) -> dict[str, Column]:
+    """The fields of what :func:`decoded` made, as ``_<part>``, by name, in order."""
+    struct = F.col(f"_{part}")
+    if schema.framing.format == "json":
+        struct = F.get(struct[WRAPPED], F.lit(0))
+    elif schema.wrapped and schema.is_record:
+        struct = struct[WRAPPED]
+    found = {}
+    for name in schema.columns.names:
+        found[name] = struct[name]
+        if name in schema.texts:
+            found[name] = F.col(f"_{part}_texts")[name]
+        elif name == JSON_TEXT and schema.framing.format == "json":
+            found[name] = F.col(f"_kafka_{part}").cast("string")
+    return found
 
 
-def whole(struct: str, schema: TopicSchema) -> Column:
-    """What a column made by :func:`decoded` holds, as one value; null where it holds none."""
-    if not _is_record(schema.reader):
-        return F.col(struct)[_WRAPPED]
-    parts = (column.alias(name) for name, column in fields(struct, schema).items())
-    return F.when(F.col(struct).isNotNull(), F.struct(*parts))
+def whole(part: Part, schema: TopicSchema) -> Column:
+    """What :func:`decoded` made, as one value; null where ``_kafka_<part>`` is null."""
+    parts = fields(part, schema)
+    if not schema.is_record:
+        return parts[WRAPPED]
+    struct = F.col(f"_{part}")
+    present = struct[WRAPPED] if schema.wrapped else struct
+    named = [column.alias(name) for name, column in parts.items()]
+    return F.when(present.isNotNull(), F.struct(*named))
 
 
-def _field_names(reader: AvroSchema) -> list[str]:
-    if _is_record(reader):
-        return [field["name"] for field in reader["fields"]]
-    return [_WRAPPED]
+def _is_of(part: Part, schema: TopicSchema, reading: Reading) -> Column:
+    first, *others = reading.ids
+    found = schema.framing.has_schema(part, first)
+    for number in others:
+        found = found | schema.framing.has_schema(part, number)
+    return found
 
 
-def _is_record(schema: AvroSchema) -> bool:
-    return isinstance(schema, dict) and schema.get("type") == "record"
+def _from_json(part: Part, schema: TopicSchema) -> Column:
+    named = [field for field in schema.columns.fields if field.name != JSON_TEXT]
+    item = StructType([*named, StructField(_TAIL, IntegerType())])
+    shape = StructType(
+        [StructField(WRAPPED, ArrayType(item)), StructField(_BROKEN, StringType())]
+    )
+    text = F.concat(
+        F.lit(f'{{"{WRAPPED}":['),
+        F.col(f"_kafka_{part}").cast("string"),
+        F.lit(f',{{"{_TAIL}":{_SENTINEL}}}]}}'),
+    )
+    options = {
+        "mode": "PERMISSIVE",
+        "columnNameOfCorruptRecord": _BROKEN,
+        "allowSingleQuotes": "false",
+    }
+    return F.from_json(text, shape, options)
 
 
-def _with_sentinel(schema: AvroSchema, reader: AvroSchema) -> dict[str, Any]:
-    record = _as_record(schema, reader)
-    return {**record, "fields": [*record["fields"], _SENTINEL_FIELD]}
+def _avro_struct(schema: TopicSchema) -> StructType:
+    """The type that ``from_avro`` makes of a topic's readings."""
+    kept = [field for field in schema.columns.fields if field.name not in schema.texts]
+    if schema.wrapped and schema.is_record:
+        kept = [StructField(WRAPPED, StructType(kept))]
+    return StructType([*kept, StructField(_TAIL, IntegerType())])
 
 
-def _with_head(schema: AvroSchema, reader: AvroSchema) -> dict[str, Any]:
-    record = _as_record(schema, reader)
-    return {**record, "fields": [_HEAD_FIELD, *record["fields"]]}
-
-
-def _as_record(schema: AvroSchema, reader: AvroSchema) -> dict[str, Any]:
-    """The schema itself, or a record of one field where a topic's values are no records."""
-    if _is_record(reader):
-        return dict(schema)
-    fields = [{"name": _WRAPPED, "type": schema}]
-    return {"type": "record", "name": "Wrapped", "fields": fields}
+def _with_fields(
+    record: AvroSchema, before: list[dict[str, Any]], behind: list[dict[str, Any]]
+) -> dict[str, Any]:
+    return {**record, "fields": [*before, *record["fields"], *behind]}
 
 
 def _zigzag(number: int) -> bytes:

@@ -16,10 +16,11 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from spark_ingest import bronze, decode, quarantine, wire_format
+from spark_ingest import bronze, decode, quarantine
 from spark_ingest.errors import ConfigurationError
 from spark_ingest.schema import TopicSchema
 from spark_ingest.topic_schemas import Schemas
+from spark_ingest.wire_format import Part
 
 _KAFKA_ROWS = StructType(
     [
@@ -80,13 +81,12 @@ def judge(
         F.col("headers").alias("_kafka_headers"),
     )
     taken, verdict = _decode(taken, "value", value)
-    columns = decode.fields("_value", value) if value.reader is not None else {}
-    bronze.refuse_reserved(columns)
+    columns = decode.fields("value", value) if value.usable else {}
     if key is not None:
         taken, of_key = _decode(taken, "key", key)
         verdict = F.coalesce(verdict, of_key)
-        if key.reader is not None:
-            columns[bronze.KEY] = decode.whole("_key", key)
+        if key.usable and key.columns.fields:
+            columns[bronze.KEY] = decode.whole("key", key)
     return Judged(taken.withColumn("_verdict", verdict), columns, value, key)
 
 
@@ -97,8 +97,9 @@ def planned_columns(spark: SparkSession, schemas: Schemas) -> StructType:
         ConfigurationError: No usable value schema is registered.
         ServiceUnavailable: The registry does not answer.
     """
+    schemas.hold(spark)
     stream, value = schemas.stream, schemas.value()
-    if value.reader is None:
+    if not value.usable:
         reasons = "; ".join(value.misfits.values()) or "none is registered"
         raise ConfigurationError(
             f"source {stream.name}: no usable schema under subject {stream.topic}-value "
@@ -109,12 +110,14 @@ def planned_columns(spark: SparkSession, schemas: Schemas) -> StructType:
 
 
 def _decode(
-    taken: DataFrame, part: str, schema: TopicSchema
+    taken: DataFrame, part: Part, schema: TopicSchema
 ) -> tuple[DataFrame, Column]:
     """Decode ``_kafka_<part>`` into ``_<part>``; also the verdict on it."""
-    framed = f"_kafka_{part}"
-    number = wire_format.schema_id(framed, schema.writers)
+    number = schema.framing.schema_id(part, schema.writers)
     taken = taken.withColumn(f"_{part}_schema_id", number)
-    if schema.reader is not None:
-        taken = taken.withColumn(f"_{part}", decode.decoded(framed, schema))
+    if schema.usable:
+        taken = taken.withColumn(f"_{part}", decode.decoded(part, schema))
+        texts = decode.texts(part, schema)
+        if texts is not None:
+            taken = taken.withColumn(f"_{part}_texts", texts)
     return taken, quarantine.verdict(part, schema)

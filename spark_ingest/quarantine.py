@@ -22,6 +22,7 @@ from spark_ingest import bronze, decode
 from spark_ingest.kafka import Topic
 from spark_ingest.schema import TopicSchema
 from spark_ingest.session import CATALOG, JAVA_ERRORS, Jvm
+from spark_ingest.wire_format import Part
 
 TABLE = f"{bronze.SCHEMA}.quarantine"
 COLUMNS = StructType(
@@ -78,7 +79,7 @@ def create(spark: SparkSession) -> bool:
     return made
 
 
-def verdict(part: str, schema: TopicSchema) -> Column:
+def verdict(part: Part, schema: TopicSchema) -> Column:
     """Why a record's value or key cannot be taken; null where it can.
 
     Args:
@@ -92,7 +93,7 @@ def verdict(part: str, schema: TopicSchema) -> Column:
     framed, schema_id = f"_kafka_{part}", F.col(f"_{part}_schema_id")
     number, size = schema_id.cast("string"), F.length(framed).cast("string")
     ids = [*schema.writers, *schema.misfits]
-    undecodable = F.lit(True) if schema.reader is None else ~decode.is_good(f"_{part}")
+    undecodable = ~decode.is_good(part, schema) if schema.usable else F.lit(True)
 
     def reason(stage: str, error_class: str, *message: Column | str) -> Column:
         texts = [F.lit(text) if isinstance(text, str) else text for text in message]
@@ -102,39 +103,46 @@ def verdict(part: str, schema: TopicSchema) -> Column:
             F.concat(*texts).alias("error_message"),
         )
 
-    judged = F.when(F.col(framed).isNull(), F.lit(None)).when(
-        schema_id.isNull(),
-        reason(
-            "framing",
-            "not_framed",
-            f"{part} of ",
-            size,
-            " bytes has no Confluent framing",
-        ),
-    )
+    framing = schema.framing
+    said: list[Column | str]
+    judged = F.when(F.col(framed).isNull(), F.lit(None))
+    if framing.has_ids:
+        judged = judged.when(
+            schema_id.isNull(),
+            reason(
+                "framing",
+                "not_framed",
+                f"{part} of ",
+                size,
+                f" bytes has no {framing.title}",
+            ),
+        )
     for misfit, why in schema.misfits.items():
         text = f"{part} schema {misfit} does not fit the table: {why}"
         judged = judged.when(
-            schema_id == misfit, reason("schema", "incompatible", text)
+            framing.has_schema(part, misfit), reason("schema", "incompatible", text)
         )
-    judged = judged.when(
-        ~schema_id.isin(ids) if ids else F.lit(True),
-        reason(
-            "schema", _UNKNOWN, f"{part} schema ", number, " is not in the registry"
-        ),
-    )
-    return judged.when(
-        undecodable,
-        reason(
-            "decode",
-            _UNDECODABLE,
+    if framing.has_ids:
+        judged = judged.when(
+            ~schema_id.isin(ids) if ids else F.lit(True),
+            reason(
+                "schema", _UNKNOWN, f"{part} schema ", number, " is not in the registry"
+            ),
+        )
+        said = [
             f"{part} schema ",
             number,
             " does not decode exactly the ",
             size,
             " bytes",
-        ),
-    )
+        ]
+    else:
+        said = [
+            f"{part} of ",
+            size,
+            f" bytes is not what the source's {framing.name} says",
+        ]
+    return judged.when(undecodable, reason("decode", _UNDECODABLE, *said))
 
 
 def size_verdict(limit: int) -> Column:
@@ -172,12 +180,13 @@ def tell_left_over(
         value: The schemas that they were judged by.
         key: Those of the keys where they are decoded.
     """
-    for part, schema in (("value", value), ("key", key)):
-        if schema is None or schema.reader is None:
+    parts: list[tuple[Part, TopicSchema | None]] = [("value", value), ("key", key)]
+    for part, schema in parts:
+        if schema is None or not schema.readings:
             continue
         has_more = (
             F.col("error_class") == _error_class(part, _UNDECODABLE)
-        ) & decode.begins_with_payload(f"_kafka_{part}", schema)
+        ) & decode.begins_with_payload(part, schema)
         said = F.concat(
             F.lit(f"{part} of "),
             F.length(f"_kafka_{part}").cast("string"),

@@ -1,20 +1,26 @@
-"""Schemas by id, from a registry with the Confluent API."""
+"""Schemas by id, from a registry with the Confluent API, or by Apicurio's own ids."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
+from urllib.parse import urlsplit
 
 from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.error import SchemaRegistryError
 
+from spark_ingest.apicurio import Apicurio
+from spark_ingest.avro import AvroSchema
 from spark_ingest.config import Connections
-from spark_ingest.errors import ServiceUnavailable
-
-AvroSchema = Any
-"""A parsed Avro schema: the JSON of it (dict, list or str)."""
-
+from spark_ingest.errors import (
+    ConfigurationError,
+    MillraceError,
+    ServiceUnavailable,
+)
+from spark_ingest.refusals import Way, web_refusal
+from spark_ingest.wire_format import Ids
 
 # The registry's own words for an unknown subject, version and schema: any other 404 is a
 # wrong address or a proxy, and says nothing of schemas.
@@ -27,12 +33,15 @@ class WriterSchema:
 
     Attributes:
         id: What a record's framing carries.
-        schema: Its Avro schema as parsed JSON; None when it is not Avro, or leans on
-            other registered schemas.
+        schema: Its Avro schema as parsed JSON; None when it cannot be used.
+        references: Schemas that it leans on, each behind those that it leans on itself.
+        problem: Why it cannot be used.
     """
 
     id: int
     schema: AvroSchema | None
+    references: tuple[AvroSchema, ...] = ()
+    problem: str = ""
 
 
 class SchemaRegistry:
@@ -40,44 +49,98 @@ class SchemaRegistry:
 
     def __init__(self, connections: Connections) -> None:
         self.url = connections.registry.url
-        self._client = SchemaRegistryClient(
-            {"url": self.url, "max.retries": 1, "timeout": 10}
-        )
+        self._connection = connections.registry
+        self._target = connections.name
+        settings: dict[str, str | int] = {
+            "url": self.url,
+            "max.retries": 1,
+            "timeout": 10,
+            **self._connection.tls,
+        }
+        if self._connection.username is not None:
+            login = f"{self._connection.username}:{self._connection.password}"
+            settings["basic.auth.user.info"] = login
+        self._settings = settings
+        self._client = SchemaRegistryClient(settings)
+        self._own: Apicurio | None = None
         self._versions: dict[tuple[str, int], WriterSchema] = {}
+        self._by_own_id: dict[tuple[str, int], WriterSchema] = {}
 
-    def subject_schemas(self, subject: str) -> list[WriterSchema]:
+    def subject_schemas(
+        self, subject: str, ids: Ids = "registry"
+    ) -> list[WriterSchema]:
         """Every version of a subject, oldest first; empty when it does not exist.
 
+        Args:
+            subject: Its name; with Apicurio's ids, of an artifact of the group ``default``.
+            ids: Whose numbers the ids shall be.
+
         Raises:
-            ServiceUnavailable: The registry does not answer.
+            ConfigurationError: The registry does not let us in.
+            ServiceUnavailable: It does not answer.
         """
         try:
+            if ids != "registry":
+                return self._own_versions(subject, ids)
             return [
                 self._version(subject, n) for n in self._client.get_versions(subject)
             ]
         except SchemaRegistryError as error:
             if error.error_code in _NOT_THERE:
                 return []
-            raise self._unavailable(error) from error
+            raise self._failure(error) from error
+        except ConfigurationError:
+            raise
         # The client lets the errors of whichever HTTP library it found pass through.
         except Exception as error:
-            raise self._unavailable(error) from error
+            raise self._failure(error) from error
 
-    def schema(self, schema_id: int) -> WriterSchema | None:
+    def schema(self, schema_id: int, ids: Ids = "registry") -> WriterSchema | None:
         """The schema with this id, or None when the registry does not know it.
 
+        Args:
+            schema_id: Its number.
+            ids: Whose number that is.
+
         Raises:
-            ServiceUnavailable: The registry does not answer.
+            ConfigurationError: The registry does not let us in.
+            ServiceUnavailable: It does not answer.
         """
         try:
-            return _writer_schema(schema_id, self._client.get_schema(schema_id))
+            if ids != "registry":
+                return self._of_own_id(ids, schema_id)
+            return self._writer_schema(schema_id, self._client.get_schema(schema_id))
         except SchemaRegistryError as error:
             if error.error_code in _NOT_THERE:
                 return None
-            raise self._unavailable(error) from error
+            raise self._failure(error) from error
+        except ConfigurationError:
+            raise
         # The client lets the errors of whichever HTTP library it found pass through.
         except Exception as error:
-            raise self._unavailable(error) from error
+            raise self._failure(error) from error
+
+    def _apicurio(self) -> Apicurio:
+        if self._own is None:
+            self._own = Apicurio(self._settings)
+        return self._own
+
+    def _own_versions(self, subject: str, ids: Ids) -> list[WriterSchema]:
+        numbers = dict.fromkeys(
+            version[f"{ids}Id"] for version in self._apicurio().versions(subject)
+        )
+        found = (self._of_own_id(ids, number) for number in numbers)
+        return [writer for writer in found if writer is not None]
+
+    def _of_own_id(self, ids: Ids, number: int) -> WriterSchema | None:
+        key = (ids, number)
+        if key not in self._by_own_id:
+            schema = self._apicurio().content(ids, number)
+            if schema is None:
+                return None
+            references = self._apicurio().references(ids, number)
+            self._by_own_id[key] = WriterSchema(number, schema, references)
+        return self._by_own_id[key]
 
     def _version(self, subject: str, number: int) -> WriterSchema:
         key = (subject, number)
@@ -87,21 +150,62 @@ class SchemaRegistry:
                 raise ServiceUnavailable(
                     f"{self.url} answered without a schema for {subject}"
                 )
-            self._versions[key] = _writer_schema(
+            self._versions[key] = self._writer_schema(
                 registered.schema_id, registered.schema
             )
         return self._versions[key]
 
-    def _unavailable(self, error: Exception) -> ServiceUnavailable:
+    def _writer_schema(self, schema_id: int, registered: Any) -> WriterSchema:
+        if registered.schema_type not in (None, "AVRO"):
+            return WriterSchema(
+                schema_id, None, problem=f"a {registered.schema_type} schema, not Avro"
+            )
+        leans_on: list[AvroSchema] = []
+        for reference in registered.references or ():
+            try:
+                found = self._version(reference.subject, reference.version)
+            except SchemaRegistryError as error:
+                if error.error_code not in _NOT_THERE:
+                    raise
+                found = WriterSchema(0, None)
+            if found.schema is None:
+                return WriterSchema(
+                    schema_id,
+                    None,
+                    problem=f"it refers to {reference.subject} version {reference.version}, "
+                    "which the registry cannot give",
+                )
+            leans_on += [*found.references, found.schema]
+        return WriterSchema(
+            schema_id, json.loads(registered.schema_str), tuple(leans_on)
+        )
+
+    def _failure(self, error: Exception) -> MillraceError:
+        """What a failed question means for a person."""
+        if isinstance(error, SchemaRegistryError):
+            status = error.http_status_code
+            user = self._connection.username
+            who = f"user {user}" if user else "a client without a user"
+            if status == HTTPStatus.UNAUTHORIZED:
+                return self._mistake("username and password", f"it does not know {who}")
+            if status == HTTPStatus.FORBIDDEN:
+                return self._mistake("username", f"it does not let {who} read schemas")
+        else:
+            address = urlsplit(self.url)
+            secure = address.scheme == "https"
+            port = address.port or (443 if secure else 80)
+            tls = self._connection.tls if secure else None
+            refusal = web_refusal(Way(address.hostname or "", port, tls, "url"))
+            if refusal is not None:
+                return self._mistake(refusal.key, refusal.text)
         return ServiceUnavailable(
             f"the schema registry at {self.url} does not answer "
             f"({type(error).__name__}: {' '.join(str(error).split())}): "
             "start it (`sandbox up registry`) or mend registry.url in profiles/ingest.yml"
         )
 
-
-def _writer_schema(schema_id: int, registered: Any) -> WriterSchema:
-    usable = registered.schema_type in (None, "AVRO") and not registered.references
-    return WriterSchema(
-        schema_id, json.loads(registered.schema_str) if usable else None
-    )
+    def _mistake(self, key: str, text: str) -> ConfigurationError:
+        return ConfigurationError(
+            f"the schema registry at {self.url} refuses us: {text} ({key} under "
+            f"registry in target {self._target} of profiles/ingest.yml)"
+        )

@@ -1,71 +1,27 @@
-"""Avro schemas of one topic put together: the one reader schema that all its writers fit.
+"""Avro schemas of one topic put together: the columns that all its writers fit.
 
 Bronze invents nothing and drops nothing: every field of every version is a column, absent
-is null, and defaults, aliases and docs of the writers play no part. So the reader schema
-is the union of the fields, each nullable with default null; a type grows only where
-Iceberg can grow the column too (int to long, float to double, decimal precision).
+is null, and defaults, aliases and docs of the writers play no part. Two versions of a field
+fit where one column holds both; a column grows only as Iceberg lets it (int to long, float
+to double, decimal precision).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
-from spark_ingest.registry import AvroSchema, WriterSchema
+from pyspark.sql.types import DataType, StructField, StructType
 
-_PRIMITIVES = frozenset(
-    {"boolean", "int", "long", "float", "double", "bytes", "string"}
-)
-# Avro's promotions that an Iceberg column can follow.
-_PROMOTIONS = {
-    frozenset({"int", "long"}): "long",
-    frozenset({"float", "double"}): "double",
-}
-# Meanings that Spark reads; another logical type leaves the plain type, as Avro demands.
-_LOGICAL = frozenset(
-    {
-        "decimal",
-        "date",
-        "time-millis",
-        "time-micros",
-        "timestamp-millis",
-        "timestamp-micros",
-        "local-timestamp-millis",
-        "local-timestamp-micros",
-    }
-)
+from spark_ingest import columns
+from spark_ingest.avro import AvroType, SchemaMisfit, parse
+from spark_ingest.readings import WRAPPED, Reading, readings
+from spark_ingest.registry import WriterSchema
+from spark_ingest.wire_format import CONFLUENT, Framing
 
-
-# Spark's and Iceberg's limit.
-_MAX_PRECISION = 38
-
-
-class SchemaMisfit(Exception):
-    """A writer schema that bronze cannot hold; the text says where and why."""
-
-
-@dataclass(frozen=True)
-class _Type:
-    """A type without names to look up: what two versions are compared by.
-
-    Attributes:
-        kind: A primitive, or record, enum, fixed, array, map.
-        name: Full name of an enum or fixed, plain name of a record.
-        logical: Logical type with its parameters, as sorted pairs.
-        fields: Of a record.
-        item: Of an array or map.
-        symbols: Of an enum.
-        size: Of a fixed, in bytes.
-    """
-
-    kind: str
-    name: str = ""
-    logical: tuple[tuple[str, Any], ...] = ()
-    fields: dict[str, _Type] = field(default_factory=dict)
-    item: _Type | None = None
-    symbols: tuple[str, ...] = ()
-    size: int = 0
+# Beside the columns of JSON, for nothing proves that these hold all of it.
+JSON_TEXT = "_json"
+_NULL = AvroType("null")
 
 
 @dataclass(frozen=True)
@@ -73,157 +29,207 @@ class TopicSchema:
     """What a topic's writers have in common.
 
     Attributes:
-        reader: The reader schema, a nullable-field record (or any other type for a topic
-            whose values are not records); None when there is no usable writer.
-        writers: Writer schema by id, those that fit the reader.
-        misfits: Reason by id, those that do not.
+        framing: How a record tells its schema.
+        readings: How to read those that fit; none when there is no usable writer.
+        misfits: Reason by id, for those that do not fit.
+        columns: The columns of the value, one named ``value`` where it is no record.
+        texts: Names of those columns that hold JSON text: types that contain themselves.
+        is_record: Whether the values are records (or null).
+        wrapped: Whether the readings hold the value in a field ``value`` of their own.
+        docs: What the schemas say of the columns, the newest word.
     """
 
-    reader: AvroSchema | None
-    writers: dict[int, AvroSchema]
+    framing: Framing
+    readings: tuple[Reading, ...]
     misfits: dict[int, str]
+    columns: StructType
+    texts: tuple[str, ...]
+    is_record: bool
+    wrapped: bool
+    docs: dict[str, str]
+
+    @property
+    def writers(self) -> tuple[int, ...]:
+        """The ids of the schemas that fit."""
+        return tuple(number for reading in self.readings for number in reading.ids)
+
+    @property
+    def usable(self) -> bool:
+        """Whether there is a schema to decode anything with."""
+        return bool(self.readings) or self.framing.format != "avro"
+
+    @property
+    def whole(self) -> DataType:
+        """The type of the value as one column."""
+        return self.columns if self.is_record else self.columns[WRAPPED].dataType
 
 
-def combine(writers: Sequence[WriterSchema]) -> TopicSchema:
+def combine(
+    writers: Sequence[WriterSchema],
+    held: DataType | None = None,
+    reserved: Iterable[str] = (),
+    framing: Framing = CONFLUENT,
+) -> TopicSchema:
     """Put the versions of a topic together, in the order given.
 
-    A version that does not fit those before it is a misfit: its records go to quarantine
-    with the reason, and the others go on.
+    A version that does not fit those before it, or the table, is a misfit: its records go
+    to quarantine with the reason, and the others go on.
+
+    Args:
+        writers: The versions.
+        held: What the table holds already: a struct of the columns for a value that has
+            columns of its own, the type of one column for a key; None where nothing.
+        reserved: Names, in lower case, that no field at the top may have.
+        framing: How a record tells its version.
     """
-    merged: _Type | None = None
-    fitting: dict[int, AvroSchema] = {}
+    merged = _NULL
+    fitting: dict[int, AvroType] = {}
     misfits: dict[int, str] = {}
+    docs: dict[str, str] = {}
+    taken = set(reserved)
     for writer in writers:
         try:
             if writer.schema is None:
-                raise SchemaMisfit("not an Avro schema that stands by itself")
-            if isinstance(writer.schema, list):
-                raise SchemaMisfit("value: a union at the top")
-            mine = _resolve(writer.schema, {}, "", "")
-            merged = mine if merged is None else _merge(merged, mine, "")
-            fitting[writer.id] = writer.schema
+                raise SchemaMisfit(writer.problem or "not an Avro schema")
+            mine = parse(writer.schema, writer.references)
+            candidate = _merge(merged, _settled(mine, ""), "")
+            _refuse_reserved(candidate, taken)
+            _refuse_unlike(held, candidate)
+            merged = candidate
+            fitting[writer.id] = mine
+            docs |= _core(mine).docs
         except SchemaMisfit as misfit:
             misfits[writer.id] = str(misfit)
-    reader = None if merged is None else _emit(merged, "", {}, _symbols(merged, {}))
-    return TopicSchema(reader, fitting, misfits)
+    is_record = merged.kind == "record"
+    wrapped = not is_record or any(w.kind == "union" for w in fitting.values())
+    return TopicSchema(
+        framing=framing,
+        readings=readings(fitting, merged, wrapped),
+        misfits=misfits,
+        columns=_columns(merged) if fitting else StructType([]),
+        texts=_texts(merged),
+        is_record=is_record,
+        wrapped=wrapped,
+        docs=docs,
+    )
 
 
-def _resolve(
-    schema: AvroSchema, names: dict[str, _Type], namespace: str, path: str
-) -> _Type:
-    """Read a schema, its references followed; ``names`` collects the named types met."""
-    if isinstance(schema, list):
-        branches = [branch for branch in schema if branch != "null"]
-        if len(branches) != 1:
-            raise SchemaMisfit(f"{path or 'value'}: a union of several types")
-        return _resolve(branches[0], names, namespace, path)
-    if isinstance(schema, str):
-        if schema in _PRIMITIVES:
-            return _Type(schema)
-        full = schema if "." in schema or not namespace else f"{namespace}.{schema}"
-        found: _Type | None = names.get(full, names.get(schema))
-        if found is None:
+def declared(framing: Framing, shape: StructType) -> TopicSchema:
+    """What a topic holds by its source's word alone: JSON, text or bytes.
+
+    Args:
+        framing: One without Avro.
+        shape: The columns: of JSON objects, or one named ``value``.
+    """
+    is_record = framing.format == "json"
+    return TopicSchema(framing, (), {}, shape, (), is_record, not is_record, {})
+
+
+def _columns(merged: AvroType) -> StructType:
+    if merged.kind == "record":
+        return columns.record_fields(merged)
+    kind = columns.column_type(merged)
+    return StructType([] if kind is None else [StructField(WRAPPED, kind)])
+
+
+def _texts(merged: AvroType) -> tuple[str, ...]:
+    if merged.kind == "record":
+        return tuple(n for n, kind in merged.fields.items() if kind.kind == "text")
+    return (WRAPPED,) if merged.kind == "text" else ()
+
+
+def _refuse_reserved(merged: AvroType, reserved: set[str]) -> None:
+    for name in merged.fields:
+        if name.lower() in reserved:
             raise SchemaMisfit(
-                f"{path or 'value'}: type {schema} refers to itself or nothing"
+                f"field {name} has the name of an ingest column: let the producer rename it"
             )
-        return found
-    kind = schema["type"]
-    if isinstance(kind, dict | list):
-        return _resolve(kind, names, namespace, path)
-    logical = _logical(schema, path)
-    if kind in _PRIMITIVES:
-        return _Type(kind, logical=logical)
-    if kind == "array":
-        return _Type(
-            kind, item=_resolve(schema["items"], names, namespace, f"{path}[]")
-        )
-    if kind == "map":
-        return _Type(
-            kind, item=_resolve(schema["values"], names, namespace, f"{path}{{}}")
-        )
-    if kind not in ("record", "enum", "fixed"):
-        return _resolve(kind, names, namespace, path)
-    name, space = _full_name(schema, namespace)
-    full = f"{space}.{name}" if space else name
-    if kind == "enum":
-        resolved = _Type(kind, name=full, symbols=tuple(schema["symbols"]))
-    elif kind == "fixed":
-        resolved = _Type(kind, name=full, logical=logical, size=schema["size"])
-    else:
-        fields: dict[str, _Type] = {}
-        for member in schema["fields"]:
-            where = f"{path}.{member['name']}" if path else member["name"]
-            fields[member["name"]] = _resolve(member["type"], names, space, where)
+
+
+def _refuse_unlike(held: DataType | None, merged: AvroType) -> None:
+    if held is None:
+        return
+    want: DataType | None = _columns(merged)
+    if not isinstance(held, StructType):
+        want = columns.column_type(merged)
+    clash = None if want is None else columns.clash(held, want, "")
+    if clash is not None:
+        raise SchemaMisfit(clash)
+
+
+def _settled(kind: AvroType, path: str) -> AvroType:
+    """A type as a column sees it: unions without null, of one type that type itself."""
+    if kind.kind == "record":
+        fields = {
+            name: _settled(inner, f"{path}.{name}" if path else name)
+            for name, inner in kind.fields.items()
+        }
         _refuse_like_names(fields, path)
-        resolved = _Type(kind, name=name, fields=fields)
-    names[full] = resolved
-    return resolved
+        return replace(kind, fields=fields)
+    if kind.item is not None:
+        mark = "[]" if kind.kind == "array" else "{}"
+        item = _settled(kind.item, f"{path}{mark}")
+        if item.kind == "null":
+            raise SchemaMisfit(f"{path or 'value'}: {kind.kind} of nothing but null")
+        return replace(kind, item=item)
+    if kind.kind != "union":
+        return kind
+    several = [b for b in kind.branches if b.kind != "null"]
+    if len(several) < 2:
+        return _settled(several[0], path) if several else _NULL
+    united = AvroType("union")
+    for branch in several:
+        united = _with_branch(united, columns.widest(_settled(branch, path)), path)
+    return united.branches[0] if len(united.branches) == 1 else united
 
 
-def _full_name(schema: dict[str, Any], namespace: str) -> tuple[str, str]:
-    name: str = schema["name"]
-    if "." in name:
-        space, _, short = name.rpartition(".")
-        return short, space
-    return name, schema.get("namespace", namespace)
-
-
-def _logical(schema: dict[str, Any], path: str) -> tuple[tuple[str, Any], ...]:
-    logical = schema.get("logicalType")
-    if logical not in _LOGICAL:
-        return ()
-    if logical == "decimal":
-        precision, scale = schema.get("precision"), schema.get("scale", 0)
-        # Avro: a logical type with parameters that make no sense is ignored.
-        if not isinstance(precision, int) or not isinstance(scale, int):
-            return ()
-        if precision < 1 or not 0 <= scale <= precision:
-            return ()
-        if precision > _MAX_PRECISION:
-            raise SchemaMisfit(
-                f"{path or 'value'}: decimal({precision},{scale}), of more than "
-                f"{_MAX_PRECISION} digits"
-            )
-        return (("logicalType", logical), ("precision", precision), ("scale", scale))
-    return (("logicalType", logical),)
-
-
-def _merge(old: _Type, new: _Type, path: str) -> _Type:
-    where = path or "value"
-    if old.kind != new.kind:
-        grown = _PROMOTIONS.get(frozenset({old.kind, new.kind}))
-        if grown is None or old.logical or new.logical:
-            raise SchemaMisfit(
-                f"{where}: {_say(new)} where earlier versions have {_say(old)}"
-            )
-        return _Type(grown)
-    if old.kind == "record":
+def _merge(old: AvroType, new: AvroType, path: str) -> AvroType:
+    """One type for two settled ones."""
+    if old.kind == "text" or new.kind == "null":
+        return old
+    if old.kind == "null":
+        return new
+    if old.kind == "union":
+        branches = new.branches if new.kind == "union" else (columns.widest(new),)
+        for branch in branches:
+            old = _with_branch(old, branch, path)
+        return old
+    if old.kind == new.kind == "record":
         fields = dict(old.fields)
         for name, kind in new.fields.items():
             inner = f"{path}.{name}" if path else name
             fields[name] = _merge(fields[name], kind, inner) if name in fields else kind
         _refuse_like_names(fields, path)
         return replace(old, fields=fields)
-    if old.item is not None and new.item is not None:
-        return replace(old, item=_merge(old.item, new.item, f"{path}[]"))
-    # Avro's reader insists on the names of enums and fixed, and on a fixed's size.
-    if (old.name, old.size) != (new.name, new.size):
+    if old.kind == new.kind and old.item is not None and new.item is not None:
+        mark = "[]" if old.kind == "array" else "{}"
+        return replace(old, item=_merge(old.item, new.item, f"{path}{mark}"))
+    wider = columns.wider(old, new)
+    if wider is None:
         raise SchemaMisfit(
-            f"{where}: {_say(new)} where earlier versions have {_say(old)}"
+            f"{path or 'value'}: {new} where earlier versions have {old}"
         )
-    if old.kind == "enum":
-        more = tuple(symbol for symbol in new.symbols if symbol not in old.symbols)
-        return replace(old, symbols=old.symbols + more)
-    if old.logical != new.logical:
-        a, b = dict(old.logical), dict(new.logical)
-        if {a.get("logicalType"), b.get("logicalType")} != {"decimal"} or a[
-            "scale"
-        ] != b["scale"]:
-            raise SchemaMisfit(
-                f"{where}: {_say(new)} where earlier versions have {_say(old)}"
-            )
-        return old if a["precision"] >= b["precision"] else new
-    return old
+    return wider
+
+
+def _with_branch(union: AvroType, new: AvroType, path: str) -> AvroType:
+    branches = list(union.branches)
+    for at, old in enumerate(branches):
+        if columns.same_branch(old, new):
+            branches[at] = _merge(old, new, path)
+            break
+    else:
+        branches.append(new)
+    kinds = [branch.kind for branch in branches]
+    if "int" in kinds and "long" in kinds:
+        raise SchemaMisfit(
+            f"{path or 'value'}: a union of an int that is a date, and of plain numbers"
+        )
+    if "long" in kinds and "double" in kinds:
+        # Avro reads an int as the first type that takes one.
+        at, double = kinds.index("long"), kinds.index("double")
+        branches.insert(min(at, double), branches.pop(at))
+    return replace(union, branches=tuple(branches))
 
 
 def _refuse_like_names(fields: Iterable[str], path: str) -> None:
@@ -237,65 +243,7 @@ def _refuse_like_names(fields: Iterable[str], path: str) -> None:
             )
 
 
-def _say(kind: _Type) -> str:
-    logical = dict(kind.logical)
-    if not logical:
-        return f"{kind.kind} {kind.name}".strip()
-    detail = (
-        f"({logical['precision']},{logical['scale']})" if "scale" in logical else ""
-    )
-    return f"{logical['logicalType']}{detail} on {kind.kind}"
-
-
-def _symbols(
-    kind: _Type, found: dict[str, tuple[str, ...]]
-) -> dict[str, tuple[str, ...]]:
-    """All symbols of each enum, by its full name, wherever in the schema it stands."""
-    if kind.kind == "enum":
-        known = found.get(kind.name, ())
-        found[kind.name] = known + tuple(s for s in kind.symbols if s not in known)
-    for inner in (*kind.fields.values(), *([kind.item] if kind.item else [])):
-        _symbols(inner, found)
-    return found
-
-
-def _emit(
-    kind: _Type,
-    path: str,
-    written: dict[str, None],
-    symbols: dict[str, tuple[str, ...]],
-) -> AvroSchema:
-    """The Avro JSON of a merged type; ``written`` holds the enums and fixed defined so far."""
-    logical = dict(kind.logical)
-    if kind.kind in _PRIMITIVES:
-        return {"type": kind.kind, **logical} if logical else kind.kind
-    if kind.kind in ("array", "map") and kind.item is not None:
-        inner = _emit(kind.item, f"{path}_item", written, symbols)
-        return {
-            "type": kind.kind,
-            "items" if kind.kind == "array" else "values": ["null", inner],
-        }
-    if kind.kind in ("enum", "fixed"):
-        if kind.name in written:
-            return kind.name
-        written[kind.name] = None
-        space, _, name = kind.name.rpartition(".")
-        head = {"type": kind.kind, "name": name, "namespace": space}
-        if kind.kind == "enum":
-            return {**head, "symbols": list(symbols[kind.name])}
-        return {**head, "size": kind.size, **logical}
-    return {
-        "type": "record",
-        "name": kind.name,
-        # The same record may stand in two places and differ there after merging; Avro's
-        # reader finds a nullable record by its structure whatever its namespace.
-        "namespace": f"bronze{path}",
-        "fields": [
-            {
-                "name": name,
-                "type": ["null", _emit(inner, f"{path}.{name}", written, symbols)],
-                "default": None,
-            }
-            for name, inner in kind.fields.items()
-        ],
-    }
+def _core(kind: AvroType) -> AvroType:
+    """What a union with null holds, where that is one type."""
+    several = [b for b in kind.branches if b.kind != "null"]
+    return several[0] if kind.kind == "union" and len(several) == 1 else kind

@@ -7,12 +7,13 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from spark_ingest import avro
 from spark_ingest.config import first_problem
 from spark_ingest.errors import ConfigurationError
 
@@ -20,29 +21,51 @@ from spark_ingest.errors import ConfigurationError
 MAX_VALUE_BYTES = 16 * 1024 * 1024
 
 
+FramingName = Literal[
+    "confluent", "apicurio", "apicurio-headers", "avro", "json", "string", "bytes"
+]
+
+
 class IngestMeta(BaseModel):
     """``config.meta.ingest`` of a dbt source table.
 
     Attributes:
         topic: The Kafka topic.
-        framing: How a value tells its schema: ``confluent`` is one zero byte, a 4-byte
-            big-endian schema id, then the Avro binary.
-        key: The framing of the key where it is decoded into ``_key``; None leaves only
-            the raw ``_kafka_key``.
+        framing: How a value tells its schema, or what it is where it tells none.
+        key: The same of the key where it is decoded into ``_key``; None leaves only the raw
+            ``_kafka_key``.
+        ids: Whose numbers the ids of Apicurio's framings are.
+        value_schema: With framing ``avro`` the Avro schema of all values, parsed.
+        key_schema: With key ``avro`` that of all keys.
         partitioned_by: Iceberg partition transform of the bronze table.
         max_value_bytes: A record whose value or key is longer goes to quarantine.
         event_time: The column, a timestamp, that says when the event happened; for reports
             of how old events are, not for ingest.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
     topic: str
-    framing: Literal["confluent"] = "confluent"
-    key: Literal["confluent"] | None = None
+    framing: FramingName = "confluent"
+    key: FramingName | None = None
+    ids: Literal["global", "content"] | None = None
+    value_schema: Any = Field(None, alias="schema")
+    key_schema: Any = None
     partitioned_by: str = "days(_ingested_at)"
     max_value_bytes: int = Field(MAX_VALUE_BYTES, gt=0)
     event_time: str | None = None
+
+    @field_validator("value_schema", "key_schema", mode="before")
+    @classmethod
+    def _parsed(cls, schema: Any) -> Any:
+        if not isinstance(schema, str) or not schema.strip().startswith(
+            ("{", "[", '"')
+        ):
+            return schema
+        try:
+            return json.loads(schema)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"is not JSON: {error}") from error
 
 
 @dataclass(frozen=True)
@@ -54,6 +77,8 @@ class Stream:
         table: The bronze table, ``<schema>.<identifier>``, in the lake's catalog.
         description: What a row is, from the YAML.
         columns: Column descriptions by column name, from the YAML.
+        types: Data types by column name, where the YAML gives them.
+        file: The YAML, relative to the project.
         tags: dbt tags of the source table.
         ingest: How it is ingested.
     """
@@ -64,6 +89,8 @@ class Stream:
     columns: dict[str, str]
     tags: frozenset[str]
     ingest: IngestMeta
+    types: dict[str, str] = field(default_factory=dict)
+    file: str = ""
 
     @property
     def topic(self) -> str:
@@ -173,6 +200,7 @@ def _stream(node: dict[str, Any]) -> Stream:
             f"{ingest.event_time!r} is none of the source's columns: describe it there, or "
             "name another"
         )
+    _check_framings(node, name, ingest)
     return Stream(
         name=name,
         table=f"{node['schema']}.{node['identifier']}",
@@ -183,7 +211,61 @@ def _stream(node: dict[str, Any]) -> Stream:
         },
         tags=frozenset(node["tags"]),
         ingest=ingest,
+        types={
+            c["name"]: c["data_type"]
+            for c in node["columns"].values()
+            if c.get("data_type")
+        },
+        file=node["original_file_path"],
     )
+
+
+def _check_framings(node: dict[str, Any], name: str, ingest: IngestMeta) -> None:
+    """Refuse a framing without what it needs, and what a framing has no use for."""
+
+    def refuse(key: str, said: str) -> None:
+        raise ConfigurationError(
+            f"{node['original_file_path']}: source {name}: config.meta.ingest.{key}: {said}"
+        )
+
+    both = (("schema", "framing"), ("key_schema", "key"))
+    for (key, owner), schema, framing in zip(
+        both,
+        (ingest.value_schema, ingest.key_schema),
+        (ingest.framing, ingest.key),
+        strict=True,
+    ):
+        if framing == "avro" and schema is None:
+            refuse(
+                key,
+                f"is missing: {owner}: avro tells no schema, so give the one there is",
+            )
+        if framing != "avro" and schema is not None:
+            refuse(
+                key,
+                f"has no use with {owner}: {framing}: leave it out, or set avro there",
+            )
+        if schema is not None:
+            try:
+                avro.parse(schema)
+            except avro.SchemaMisfit as misfit:
+                refuse(key, str(misfit))
+    if ingest.ids and not {"apicurio", "apicurio-headers"} & {
+        ingest.framing,
+        ingest.key,
+    }:
+        refuse("ids", "has no use without an apicurio framing: leave it out")
+    if ingest.key == "bytes":
+        refuse("key", "bytes are in _kafka_key already: leave it out")
+    columns = {c["name"]: c.get("data_type") for c in node["columns"].values()}
+    of_value = {n: kind for n, kind in columns.items() if not n.startswith("_")}
+    if ingest.framing == "json" and not of_value:
+        refuse("framing", "json needs the source's columns, each with its data_type")
+    for column, kind in of_value.items():
+        if ingest.framing == "json" and not kind:
+            refuse("framing", f"json needs a data_type for the column {column}")
+    if ingest.key == "json" and not columns.get("_key"):
+        refuse("key", "json needs a column _key with a data_type, struct<…>")
 
 
 def _refuse_shared(streams: Sequence[Stream]) -> None:

@@ -6,13 +6,44 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from spark_ingest import quarantine
-from spark_ingest.registry import SchemaRegistry
-from spark_ingest.schema import TopicSchema, combine
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    MapType,
+    NullType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from spark_ingest import bronze, quarantine
+from spark_ingest.errors import ConfigurationError
+from spark_ingest.readings import WRAPPED
+from spark_ingest.registry import SchemaRegistry, WriterSchema
+from spark_ingest.schema import JSON_TEXT, TopicSchema, combine, declared
+from spark_ingest.session import CATALOG
 from spark_ingest.sources import Stream
+from spark_ingest.wire_format import Framing, Part, framing_named
 
 _ID_RETRY_SECONDS = 1.0
 _ASK_AGAIN_SECONDS = 60.0
+RESERVED = frozenset(name.lower() for name in bronze.RESERVED)
+_PLAIN = (
+    BooleanType, IntegerType, LongType, FloatType, DoubleType, DecimalType, StringType,
+    BinaryType, DateType, TimestampType, TimestampNTZType,
+)  # fmt: skip
 
 
 @dataclass
@@ -30,13 +61,25 @@ class Schemas:
     stream: Stream
     unknown_wait: float
     wait: Callable[[float], None]
-    _others: dict[str, list[int]] = field(
+    _others: dict[Part, list[int]] = field(
         default_factory=lambda: {"value": [], "key": []}
     )
+    _held: StructType | None = None
+    _made: dict[Part, tuple[tuple[int, ...], TopicSchema]] = field(default_factory=dict)
     _unknown: dict[int, float] = field(default_factory=dict)
 
+    def hold(self, spark: SparkSession) -> None:
+        """Heed what the stream's table, where there is one, holds already."""
+        if self._held is None and bronze.exists(spark, self.stream.table):
+            self._held = spark.table(f"{CATALOG}.{self.stream.table}").schema
+            self._made.clear()
+
     def value(self) -> TopicSchema:
-        """The value schemas, asked for anew: a batch's ids were registered before it began."""
+        """The value schemas, asked for anew: a batch's ids were registered before it began.
+
+        Returns:
+            The same object as before where no schema has come.
+        """
         return self._of("value")
 
     def key(self) -> TopicSchema | None:
@@ -55,6 +98,7 @@ class Schemas:
             Whether one of them turned out to exist (under another subject): the batch is
             then decoded again.
         """
+        of: Part = "key" if part == "key" else "value"
         now = time.monotonic()
         missing = [
             n
@@ -67,8 +111,8 @@ class Schemas:
         found = False
         while missing:
             for number in list(missing):
-                if self.registry.schema(number) is not None:
-                    self._others[part].append(number)
+                if self.registry.schema(number, self._framing(of).ids) is not None:
+                    self._others[of].append(number)
                     missing.remove(number)
                     found = True
             if not missing or time.monotonic() >= deadline:
@@ -77,8 +121,85 @@ class Schemas:
         self._unknown.update(dict.fromkeys(missing, time.monotonic()))
         return found
 
-    def _of(self, part: str) -> TopicSchema:
-        writers = self.registry.subject_schemas(f"{self.stream.topic}-{part}")
+    def _of(self, part: Part) -> TopicSchema:
+        framing = self._framing(part)
+        if framing.format != "avro":
+            return declared(framing, _declared_columns(self.stream, part, framing))
+        writers = self._writers(part, framing)
+        ids = tuple(writer.id for writer in writers)
+        before = self._made.get(part)
+        if before is None or before[0] != ids:
+            reserved = RESERVED if part == "value" else ()
+            made = combine(writers, self._held_part(part), reserved, framing)
+            self._made[part] = before = (ids, made)
+        return before[1]
+
+    def _writers(self, part: Part, framing: Framing) -> list[WriterSchema]:
+        ingest = self.stream.ingest
+        if not framing.has_ids:
+            own = ingest.value_schema if part == "value" else ingest.key_schema
+            return [WriterSchema(0, own)]
+        subject = f"{self.stream.topic}-{part}"
+        writers = self.registry.subject_schemas(subject, framing.ids)
         have = {writer.id for writer in writers}
-        others = [self.registry.schema(n) for n in self._others[part] if n not in have]
-        return combine([*writers, *(writer for writer in others if writer is not None)])
+        others = [
+            self.registry.schema(number, framing.ids)
+            for number in self._others[part]
+            if number not in have
+        ]
+        return [*writers, *(writer for writer in others if writer is not None)]
+
+    def _framing(self, part: Part) -> Framing:
+        ingest = self.stream.ingest
+        name = ingest.framing if part == "value" else ingest.key
+        return framing_named(name or "bytes", ingest.ids or "global")
+
+    def _held_part(self, part: Part) -> DataType | None:
+        if self._held is None:
+            return None
+        if part == "key":
+            return next((f.dataType for f in self._held if f.name == bronze.KEY), None)
+        return StructType([f for f in self._held if f.name.lower() not in RESERVED])
+
+
+def _declared_columns(stream: Stream, part: Part, framing: Framing) -> StructType:
+    """The columns that a source gives for JSON; the one column of text or bytes."""
+    if framing.format != "json":
+        kind = StringType() if framing.format == "string" else BinaryType()
+        return StructType([StructField(WRAPPED, kind)])
+    if part == "key":
+        key = _data_type(stream, bronze.KEY)
+        if not isinstance(key, StructType):
+            raise ConfigurationError(
+                f"{stream.file}: source {stream.name}: column _key: a JSON key is an object, "
+                "so its data_type is struct<…>; for other text set key: string"
+            )
+        return key
+    named = [name for name in stream.types if not name.startswith("_")]
+    fields = [StructField(name, _data_type(stream, name)) for name in named]
+    return StructType([*fields, StructField(JSON_TEXT, StringType())])
+
+
+def _data_type(stream: Stream, column: str) -> DataType:
+    try:
+        kind = DataType.fromDDL(stream.types[column])
+    except PySparkException:
+        kind = NullType()
+    if not _is_of_lake(kind):
+        raise ConfigurationError(
+            f"{stream.file}: source {stream.name}: column {column}: data_type "
+            f"{stream.types[column]!r} is none of the lake's: boolean, int, bigint, float, "
+            "double, decimal(p,s), string, binary, date, timestamp, timestamp_ntz, "
+            "array<…>, map<string,…>, struct<…>"
+        )
+    return kind
+
+
+def _is_of_lake(kind: DataType) -> bool:
+    if isinstance(kind, StructType):
+        return all(_is_of_lake(field.dataType) for field in kind.fields)
+    if isinstance(kind, ArrayType):
+        return _is_of_lake(kind.elementType)
+    if isinstance(kind, MapType):
+        return kind.keyType == StringType() and _is_of_lake(kind.valueType)
+    return type(kind) in _PLAIN

@@ -1,51 +1,142 @@
 """Framing: how a record's bytes tell which schema wrote them.
 
-Confluent's wire format is one zero byte, a 4-byte big-endian schema id, then the Avro
-binary. A framing cannot be guessed from bytes, so each source declares its own.
+A framing cannot be guessed from bytes, since several are byte-identical: each source
+declares its own, once for its values and once for its keys.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-HEADER_BYTES = 5
+Part = Literal["value", "key"]
+Ids = Literal["registry", "global", "content"]
+"""Whose numbers the schema ids are: those of the Confluent API, or Apicurio's of each version
+or each text."""
 
 
 def header(schema_id: int) -> bytes:
-    """The five bytes before the Avro binary of a record written with this schema."""
+    """The five bytes before the Avro binary of a record in Confluent framing."""
     return b"\x00" + schema_id.to_bytes(4, "big")
 
 
-def has_schema(framed: str, schema_id: int) -> Column:
-    """Whether a binary column's value carries this schema id (boolean; null stays null)."""
-    return F.startswith(F.col(framed), F.lit(header(schema_id)))
+@dataclass(frozen=True)
+class Framing:
+    """What a source declares of its values or its keys.
+
+    Attributes:
+        name: As it is written in the source.
+        format: What the payload is.
+        id_bytes: Length of the schema id, big-endian; 0 where there is none.
+        ids: Whose numbers the ids are.
+        in_header: Whether the id stands in a Kafka header and not, behind a zero byte,
+            before the payload.
+        title: Whose framing a record lacks that does not have it, for messages.
+    """
+
+    name: str
+    format: Literal["avro", "json", "string", "bytes"]
+    id_bytes: int = 0
+    ids: Ids = "registry"
+    in_header: bool = False
+    title: str = ""
+
+    @property
+    def has_ids(self) -> bool:
+        """Whether a record tells its schema; if not, the source gives the one there is."""
+        return self.id_bytes > 0
+
+    def has_schema(self, part: Part, schema_id: int) -> Column:
+        """Whether the value or key carries this id (boolean; null stays null).
+
+        Without ids every value that is not null has the one schema.
+        """
+        if not self.has_ids:
+            return F.col(f"_kafka_{part}").isNotNull()
+        number = schema_id.to_bytes(self.id_bytes, "big")
+        if self.in_header:
+            return self._header(part) == F.lit(number)
+        return F.startswith(F.col(f"_kafka_{part}"), F.lit(b"\x00" + number))
+
+    def schema_id(self, part: Part, known: Iterable[int]) -> Column:
+        """The schema id that each value or key carries.
+
+        Args:
+            part: Which of the two: of ``_kafka_value`` or ``_kafka_key``.
+            known: Ids to look for first: comparing bytes costs nothing, reading a number does.
+
+        Returns:
+            bigint; null where the value is null or not framed, or the framing has no ids.
+        """
+        if not self.has_ids:
+            return F.lit(None).cast("bigint")
+        found = self._read_id(part)
+        for number in sorted(known, reverse=True):
+            found = F.when(
+                self.has_schema(part, number), F.lit(number).cast("bigint")
+            ).otherwise(found)
+        return found
+
+    def payload(self, part: Part) -> Column:
+        """The bytes behind the framing."""
+        framed = F.col(f"_kafka_{part}")
+        if not self.has_ids or self.in_header:
+            return framed
+        return F.expr(f"substring(_kafka_{part}, {self.id_bytes + 2})")
+
+    def _read_id(self, part: Part) -> Column:
+        framed = F.col(f"_kafka_{part}")
+        if self.in_header:
+            number = self._header(part)
+            is_framed = framed.isNotNull() & (F.length(number) == self.id_bytes)
+        else:
+            number = F.substring(framed, 2, self.id_bytes)
+            is_framed = (F.length(framed) > self.id_bytes) & F.startswith(
+                framed, F.lit(b"\x00")
+            )
+        # Eight bytes can hold more than a bigint: no registry counts so far.
+        value = F.conv(F.hex(number), 16, 10).try_cast("bigint")
+        return F.when(is_framed, F.coalesce(value, F.lit(2**63 - 1)))
+
+    def _header(self, part: Part) -> Column:
+        name = f"apicurio.{part}.{self.ids}Id"
+        named = F.filter("_kafka_headers", lambda each: each["key"] == F.lit(name))
+        return F.get(named, F.lit(0))["value"]
 
 
-def schema_id(framed: str, known: Iterable[int]) -> Column:
-    """The schema id that each value carries.
+CONFLUENT = Framing("confluent", "avro", 4, title="Confluent framing")
+
+
+AVRO = Framing("avro", "avro")
+JSON = Framing("json", "json")
+STRING = Framing("string", "string")
+BYTES = Framing("bytes", "bytes")
+
+
+def apicurio(ids: Ids) -> Framing:
+    """Apicurio's own framing: a zero byte, an 8-byte id, the Avro binary."""
+    return Framing("apicurio", "avro", 8, ids, title="8-byte Apicurio framing")
+
+
+def apicurio_headers(ids: Ids) -> Framing:
+    """Apicurio's ids in Kafka headers; the bytes are the bare Avro binary."""
+    title = f"header with an Apicurio {ids} id"
+    return Framing("apicurio-headers", "avro", 8, ids, in_header=True, title=title)
+
+
+def framing_named(name: str, ids: Ids) -> Framing:
+    """The framing that a source means.
 
     Args:
-        framed: Name of a binary column in Confluent framing.
-        known: Ids to look for first: comparing a prefix costs nothing, reading a number does.
-
-    Returns:
-        bigint, 0 to 2**32 - 1; null where the value is null or not framed.
+        name: As the source writes it.
+        ids: Whose numbers Apicurio's ids are.
     """
-    found = F.when(
-        (F.length(framed) >= HEADER_BYTES)
-        & F.startswith(F.col(framed), F.lit(b"\x00")),
-        F.conv(F.hex(F.substring(F.col(framed), 2, 4)), 16, 10).cast("bigint"),
-    )
-    for number in sorted(known, reverse=True):
-        found = F.when(
-            has_schema(framed, number), F.lit(number).cast("bigint")
-        ).otherwise(found)
-    return found
-
-
-def payload(framed: str) -> Column:
-    """The bytes behind the framing of a binary column."""
-    return F.expr(f"substring({framed}, {HEADER_BYTES + 1})")
+    if name == "apicurio":
+        return apicurio(ids)
+    if name == "apicurio-headers":
+        return apicurio_headers(ids)
+    return {each.name: each for each in (CONFLUENT, AVRO, JSON, STRING, BYTES)}[name]

@@ -14,7 +14,6 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from spark_ingest import bronze, quarantine
-from spark_ingest.errors import ConfigurationError
 from spark_ingest.judge import judge
 from spark_ingest.registry import WriterSchema
 from spark_ingest.schema import TopicSchema, combine
@@ -251,12 +250,6 @@ def test_nested_fields_meet_a_tables_by_name_and_not_by_place(
     assert full["l"] == [Row(b=2, a=1)]
     assert full["m"] == {"k": Row(z=None, a=5)}
     assert tuple(empty) == (None, None, None)
-
-
-def test_a_value_may_not_use_the_name_of_an_ingest_column(spark: SparkSession) -> None:
-    for name in ("_key", "_Kafka_offset", "_pos"):
-        with pytest.raises(ConfigurationError, match=name):
-            judge(kafka(spark, None), "id", topic(record((name, "int"))), None)
 
 
 def test_an_array_that_claims_millions_of_items_is_bad(spark: SparkSession) -> None:

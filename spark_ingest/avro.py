@@ -1,0 +1,320 @@
+"""Avro schemas read: every name followed, every type that refers to itself found."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+AvroSchema = Any
+"""A parsed Avro schema: the JSON of it (dict, list or str)."""
+
+PRIMITIVES = frozenset(
+    {"null", "boolean", "int", "long", "float", "double", "bytes", "string"}
+)
+_NAME = re.compile(r"[^\W\d]\w*")
+# Spark's and Iceberg's limit.
+MAX_PRECISION = 38
+# Meanings that a column's type follows, by the type that carries them; another logical
+# type leaves the plain type, as Avro demands.
+_LOGICAL = {
+    "decimal": ("bytes", "fixed"),
+    "date": ("int",),
+    "timestamp-millis": ("long",),
+    "timestamp-micros": ("long",),
+    "local-timestamp-millis": ("long",),
+    "local-timestamp-micros": ("long",),
+}
+
+
+class SchemaMisfit(Exception):
+    """A writer schema that bronze cannot hold; the text says where and why."""
+
+
+@dataclass(frozen=True)
+class AvroType:
+    """A type without names to look up.
+
+    Attributes:
+        kind: A primitive, or record, enum, fixed, array, map, union; ``text`` for what
+            reaches a record that contains itself.
+        name: Full name of a record, enum or fixed.
+        logical: ``logicalType`` with its parameters, where the column's type follows it.
+        fields: Of a record.
+        item: Of an array or map.
+        symbols: Of an enum.
+        size: Of a fixed, in bytes.
+        branches: Of a union, null among them, in the writer's order.
+        original: Of a column's type: its schema, complete in itself.
+        docs: What the schema says of a record's fields, where it says something.
+    """
+
+    kind: str
+    name: str = ""
+    logical: tuple[tuple[str, Any], ...] = ()
+    fields: Mapping[str, AvroType] = field(default_factory=dict)
+    item: AvroType | None = None
+    symbols: tuple[str, ...] = ()
+    size: int = 0
+    branches: tuple[AvroType, ...] = ()
+    original: AvroSchema = field(default=None, compare=False)
+    docs: Mapping[str, str] = field(default_factory=dict, compare=False)
+
+    @property
+    def short_name(self) -> str:
+        """The name without its namespace."""
+        return self.name.rpartition(".")[2]
+
+    def __str__(self) -> str:
+        logical = dict(self.logical)
+        if logical:
+            detail = (
+                f"({logical['precision']},{logical['scale']})"
+                if "scale" in logical
+                else ""
+            )
+            return f"{logical['logicalType']}{detail} on {self.kind}"
+        if self.kind == "union":
+            return f"a union of {', '.join(str(branch) for branch in self.branches)}"
+        if self.kind == "text":
+            return "a type that contains itself"
+        return f"{self.kind} {self.short_name}".strip()
+
+
+def parse(
+    schema: AvroSchema, references: Sequence[AvroSchema] = (), path: str = ""
+) -> AvroType:
+    """Read a schema.
+
+    Args:
+        schema: As parsed JSON.
+        references: Registered schemas whose types it uses, each after those that it uses.
+        path: Where it stands, for messages.
+
+    Raises:
+        SchemaMisfit: It is not Avro, uses a type that nobody defines, or holds a number of
+            more digits than any column.
+    """
+    definitions: dict[str, Any] = {}
+    for each in references:
+        _plain(each, "", definitions)
+    try:
+        root = _plain(schema, "", definitions)
+        return _Reader(definitions).root(root, path)
+    except (KeyError, TypeError, AttributeError, IndexError) as error:
+        raise SchemaMisfit(f"not a valid Avro schema ({error})") from error
+
+
+def _plain(schema: AvroSchema, namespace: str, definitions: dict[str, Any]) -> Any:
+    """The schema with each named type as its full name; ``definitions`` collects these."""
+    if isinstance(schema, list):
+        return [_plain(branch, namespace, definitions) for branch in schema]
+    if isinstance(schema, str):
+        if schema in PRIMITIVES:
+            return schema
+        spaced = f"{namespace}.{schema}" if namespace and "." not in schema else schema
+        return spaced if spaced in definitions or schema not in definitions else schema
+    kind = schema["type"]
+    if kind in ("record", "error", "enum", "fixed"):
+        return _definition(schema, namespace, definitions)
+    if kind == "array":
+        return {"type": kind, "items": _plain(schema["items"], namespace, definitions)}
+    if kind == "map":
+        return {
+            "type": kind,
+            "values": _plain(schema["values"], namespace, definitions),
+        }
+    if isinstance(kind, str) and kind in PRIMITIVES:
+        return dict(schema)
+    return _plain(kind, namespace, definitions)
+
+
+def _definition(
+    schema: dict[str, Any], namespace: str, definitions: dict[str, Any]
+) -> str:
+    name: str = schema["name"]
+    space = schema.get("namespace", namespace) or ""
+    if "." in name:
+        space = name.rpartition(".")[0]
+    full = f"{space}.{name}" if space and "." not in name else name
+    definition = {
+        key: schema[key]
+        for key in ("symbols", "size", "logicalType", "precision", "scale")
+        if key in schema
+    }
+    definition["type"] = "record" if schema["type"] == "error" else schema["type"]
+    definition["name"] = full
+    for part in full.split("."):
+        _valid(part)
+    # Its own fields may already refer to it.
+    definitions[full] = definition
+    if definition["type"] == "record":
+        definition["fields"] = [
+            {
+                "name": _valid(f["name"]),
+                "type": _plain(f["type"], space, definitions),
+                **({"doc": f["doc"]} if isinstance(f.get("doc"), str) else {}),
+            }
+            for f in schema["fields"]
+        ]
+        _refuse_twice([f["name"] for f in definition["fields"]], full)
+    for symbol in definition.get("symbols", ()):
+        _valid(symbol)
+    _refuse_twice(definition.get("symbols", ()), full)
+    return full
+
+
+def _valid(name: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise SchemaMisfit(f"{name!r} is not a name in Avro")
+    return name
+
+
+def _refuse_twice(names: Sequence[str], full: str) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise SchemaMisfit(f"{full}: {name} is there twice")
+
+
+class _Reader:
+    def __init__(self, definitions: dict[str, Any]) -> None:
+        self._definitions = definitions
+        self._reached: dict[str, frozenset[str]] = {}
+
+    def root(self, node: Any, path: str) -> AvroType:
+        """The type at the top: the fields of a record there are judged each for itself."""
+        if isinstance(node, list) and len([b for b in node if b != "null"]) == 1:
+            branches = tuple(self.root(branch, path) for branch in node)
+            return AvroType("union", branches=branches)
+        definition = self._definitions.get(node) if isinstance(node, str) else None
+        if definition is None or definition["type"] != "record":
+            return self._whole(node, path)
+        return self._record(definition, path)
+
+    def _record(self, definition: dict[str, Any], path: str) -> AvroType:
+        fields = {
+            f["name"]: self._whole(f["type"], _inside(path, f["name"]))
+            for f in definition["fields"]
+        }
+        docs = {f["name"]: f["doc"] for f in definition["fields"] if "doc" in f}
+        return AvroType("record", definition["name"], fields=fields, docs=docs)
+
+    def _whole(self, node: Any, path: str) -> AvroType:
+        original = standalone(node, self._definitions)
+        if any(name in self._names(name) for name in self._within(node)):
+            return AvroType("text", original=original)
+        return replace(self._read(node, path), original=original)
+
+    def _within(self, node: Any) -> frozenset[str]:
+        """Full names that a type uses, directly or not."""
+        if isinstance(node, list):
+            return frozenset().union(*(self._within(branch) for branch in node))
+        if isinstance(node, dict):
+            inner = node.get("items", node.get("values"))
+            return frozenset() if inner is None else self._within(inner)
+        if node in PRIMITIVES or node not in self._definitions:
+            return frozenset()
+        return frozenset({node}) | self._names(node)
+
+    def _names(self, full: str) -> frozenset[str]:
+        """Full names that a named type uses inside, itself only where it contains itself."""
+        if full not in self._reached:
+            found: set[str] = set()
+            todo = [f["type"] for f in self._definitions[full].get("fields", [])]
+            while todo:
+                node = todo.pop()
+                if isinstance(node, list):
+                    todo += node
+                elif isinstance(node, dict):
+                    todo += [node[key] for key in ("items", "values") if key in node]
+                elif node in self._definitions and node not in found:
+                    found.add(node)
+                    todo += [
+                        f["type"] for f in self._definitions[node].get("fields", [])
+                    ]
+            self._reached[full] = frozenset(found)
+        return self._reached[full]
+
+    def _read(self, node: Any, path: str) -> AvroType:
+        if isinstance(node, list):
+            return self._union(node, path)
+        if isinstance(node, str) and node in PRIMITIVES:
+            return AvroType(node)
+        if isinstance(node, dict) and node["type"] == "array":
+            return AvroType("array", item=self._read(node["items"], f"{path}[]"))
+        if isinstance(node, dict) and node["type"] == "map":
+            return AvroType("map", item=self._read(node["values"], f"{path}{{}}"))
+        if isinstance(node, dict):
+            return AvroType(node["type"], logical=_logical(node, path))
+        definition = self._definitions.get(node)
+        if definition is None:
+            raise SchemaMisfit(f"{path or 'value'}: nobody defines the type {node}")
+        if definition["type"] == "enum":
+            return AvroType("enum", name=node, symbols=tuple(definition["symbols"]))
+        if definition["type"] == "fixed":
+            logical = _logical(definition, path)
+            return AvroType("fixed", node, logical, size=definition["size"])
+        fields = {
+            f["name"]: self._read(f["type"], _inside(path, f["name"]))
+            for f in definition["fields"]
+        }
+        return AvroType("record", name=node, fields=fields)
+
+    def _union(self, node: list[Any], path: str) -> AvroType:
+        return AvroType("union", branches=tuple(self._read(b, path) for b in node))
+
+
+def standalone(node: Any, definitions: Mapping[str, Any]) -> AvroSchema:
+    """A plain node as a schema that holds the definitions of all that it names."""
+    written: set[str] = set()
+
+    def spell(part: Any) -> Any:
+        if isinstance(part, list):
+            return [spell(branch) for branch in part]
+        if isinstance(part, dict):
+            inner = {k: spell(part[k]) for k in ("items", "values") if k in part}
+            return {**part, **inner}
+        if part in PRIMITIVES or part in written or part not in definitions:
+            return part
+        written.add(part)
+        definition = dict(definitions[part])
+        if definition["type"] == "record":
+            definition["fields"] = [
+                {"name": f["name"], "type": spell(f["type"])}
+                for f in definition["fields"]
+            ]
+        return definition
+
+    return spell(node)
+
+
+def _inside(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def _logical(schema: dict[str, Any], path: str) -> tuple[tuple[str, Any], ...]:
+    logical = schema.get("logicalType")
+    if schema["type"] not in _LOGICAL.get(str(logical), ()):
+        return ()
+    if logical != "decimal":
+        return (("logicalType", logical),)
+    precision, scale = schema.get("precision"), schema.get("scale", 0)
+    # Avro: a logical type with parameters that make no sense is ignored.
+    if not isinstance(precision, int) or not isinstance(scale, int):
+        return ()
+    if precision < 1 or not 0 <= scale <= precision:
+        return ()
+    if schema["type"] == "fixed" and precision > digits(schema["size"]):
+        return ()
+    if precision > MAX_PRECISION:
+        raise SchemaMisfit(
+            f"{path or 'value'}: decimal({precision},{scale}), of more than "
+            f"{MAX_PRECISION} digits"
+        )
+    return (("logicalType", logical), ("precision", precision), ("scale", scale))
+
+
+def digits(size: int) -> int:
+    """Decimal digits that always fit a signed number of ``size`` bytes."""
+    return len(str(2 ** (8 * size - 1) - 1)) - 1

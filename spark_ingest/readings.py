@@ -1,0 +1,235 @@
+"""A topic's writers spelled out: the schema that each wrote with, the one it is read with.
+
+Types are named by their place among the columns, so that no name of a writer's gets in the
+way: an enum or a fixed may be renamed, a record may stand in two places and differ there.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import Any
+
+from spark_ingest import columns
+from spark_ingest.avro import AvroSchema, AvroType, digits
+
+WRAPPED = "value"
+_NAMESPACE = "bronze__"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the records of some writers become the topic's columns.
+
+    Attributes:
+        ids: The writers' schema ids; several that differ in nothing that counts.
+        writer: Their Avro schema, types named by place, as a record.
+        reader: The schema to read it with, with the fields of all writers, as a record.
+        cast: Whether the result has a narrower type than the columns.
+    """
+
+    ids: tuple[int, ...]
+    writer: AvroSchema
+    reader: AvroSchema
+    cast: bool = False
+
+
+def readings(
+    fitting: dict[int, AvroType], merged: AvroType, wrapped: bool
+) -> tuple[Reading, ...]:
+    """How to read each writer's records, those together that are read alike.
+
+    Args:
+        fitting: The writers' types by schema id.
+        merged: What they have in common.
+        wrapped: Whether to put the value into a field ``value``: it is not always a record.
+    """
+    alike: dict[tuple[str, str], Reading] = {}
+    for number, mine in fitting.items():
+        speller = _Speller()
+        writer = speller.writer(mine, merged, "")
+        reader = speller.reader(mine, merged, "")
+        if wrapped:
+            writer = _record("wrapped__", [{"name": WRAPPED, "type": writer}])
+            kept = [] if reader is None else [_member(WRAPPED, reader)]
+            reader = _record("wrapped__", kept)
+        key = json.dumps(writer), json.dumps(reader)
+        found = alike.get(key)
+        ids = (number,) if found is None else (*found.ids, number)
+        alike[key] = Reading(ids, writer, reader, speller.narrower)
+    return tuple(alike.values())
+
+
+def _record(path: str, fields: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"type": "record", **_named(path), "fields": fields}
+
+
+def _named(path: str) -> dict[str, str]:
+    return {"name": "it", "namespace": f"{_NAMESPACE}.{path}" if path else _NAMESPACE}
+
+
+def _member(name: str, kind: AvroSchema) -> dict[str, Any]:
+    return {"name": name, "type": ["null", kind], "default": None}
+
+
+class _Speller:
+    """The Avro JSON of one writer's schema and of the schema that reads it."""
+
+    def __init__(self) -> None:
+        self.narrower = False
+        self._written: set[str] = set()
+
+    def writer(
+        self, mine: AvroType, merged: AvroType, path: str, name: str = "it"
+    ) -> AvroSchema:
+        """What the writer wrote, its types named by their place among the columns."""
+        if merged.kind == "text":
+            return self._original(mine.original)
+        if mine.kind == "union":
+            return [self._writer_branch(b, merged, path) for b in mine.branches]
+        if mine.kind == "record":
+            fields = [
+                {
+                    "name": field,
+                    "type": self.writer(inner, merged.fields[field], _at(path, field)),
+                }
+                for field, inner in mine.fields.items()
+            ]
+            return {**_record(path, fields), "name": name}
+        if mine.item is not None and merged.item is not None:
+            inner = self.writer(mine.item, merged.item, _at(path, "item__"))
+            return _collection(mine.kind, inner)
+        return _leaf(mine, path, name)
+
+    def _writer_branch(self, branch: AvroType, merged: AvroType, path: str) -> Any:
+        if branch.kind == "null":
+            return "null"
+        if merged.kind != "union":
+            return self.writer(branch, merged, path)
+        for member, wanted in columns.members(merged):
+            if columns.same_branch(columns.widest(branch), wanted):
+                return self.writer(branch, wanted, _at(path, f"{member}__"), member)
+        raise AssertionError(f"{path}: {branch} was merged")
+
+    def reader(
+        self, mine: AvroType | None, merged: AvroType, path: str, name: str = "it"
+    ) -> AvroSchema | None:
+        """The type to read it with, null left out; None for what has no column or is text."""
+        if merged.kind in ("null", "text"):
+            return None
+        own = [] if mine is None else [mine]
+        if mine is not None and mine.kind == "union":
+            own = [branch for branch in mine.branches if branch.kind != "null"]
+        if merged.kind == "union":
+            return [
+                self.reader(
+                    next(
+                        (
+                            b
+                            for b in own
+                            if columns.same_branch(columns.widest(b), wanted)
+                        ),
+                        None,
+                    ),
+                    wanted,
+                    _at(path, f"{member}__"),
+                    member,
+                )
+                for member, wanted in columns.members(merged)
+            ]
+        one = own[0] if len(own) == 1 else None
+        if merged.kind == "record":
+            return {
+                **_record(path, self._reader_fields(one, merged, path)),
+                "name": name,
+            }
+        if merged.item is not None:
+            item = None if one is None else one.item
+            inner = self.reader(item, merged.item, _at(path, "item__"))
+            return _collection(merged.kind, _or_null(inner))
+        return self._reader_leaf(one, merged, path, name)
+
+    def _reader_fields(
+        self, mine: AvroType | None, merged: AvroType, path: str
+    ) -> list[dict[str, Any]]:
+        have = {} if mine is None else mine.fields
+        spelled = {
+            field: self.reader(have.get(field), inner, _at(path, field))
+            for field, inner in merged.fields.items()
+        }
+        fields = [
+            {"name": field, "type": _or_null(kind), "default": None}
+            for field, kind in spelled.items()
+            if kind is not None
+        ]
+        if not fields and path:
+            return [_member(columns.EMPTY, "boolean")]
+        return fields
+
+    def _reader_leaf(
+        self, mine: AvroType | None, merged: AvroType, path: str, name: str
+    ) -> AvroSchema:
+        if mine is None:
+            return _leaf(merged, path, name)
+        if columns.column_type(mine) == columns.column_type(merged):
+            return _leaf(mine, path, name)
+        if not merged.logical:
+            return _leaf(merged, path, name)
+        if mine.kind == "fixed" and dict(merged.logical)["precision"] > digits(
+            mine.size
+        ):
+            self.narrower = True
+            return _leaf(mine, path, name)
+        return _leaf(replace(mine, logical=merged.logical), path, name)
+
+    def _original(self, part: AvroSchema) -> AvroSchema:
+        """A schema complete in itself, without what the document defines already."""
+        if isinstance(part, list):
+            return [self._original(branch) for branch in part]
+        if not isinstance(part, dict):
+            return part
+        if "name" in part and part["name"] in self._written:
+            return part["name"]
+        if "name" in part:
+            self._written.add(part["name"])
+        inner: dict[str, Any] = {
+            key: self._original(part[key]) for key in ("items", "values") if key in part
+        }
+        if "fields" in part:
+            inner["fields"] = [
+                {"name": f["name"], "type": self._original(f["type"])}
+                for f in part["fields"]
+            ]
+        return {**part, **inner}
+
+
+def _at(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def _or_null(kind: AvroSchema) -> AvroSchema:
+    return ["null", *kind] if isinstance(kind, list) else ["null", kind]
+
+
+def _collection(kind: str, inner: AvroSchema) -> dict[str, Any]:
+    return {"type": kind, "items" if kind == "array" else "values": inner}
+
+
+def _leaf(kind: AvroType, path: str, name: str) -> AvroSchema:
+    logical = dict(kind.logical)
+    if kind.kind == "enum":
+        return {
+            "type": "enum",
+            **_named(path),
+            "name": name,
+            "symbols": list(kind.symbols),
+        }
+    if kind.kind == "fixed":
+        return {
+            "type": "fixed",
+            **_named(path),
+            "name": name,
+            "size": kind.size,
+            **logical,
+        }
+    return {"type": kind.kind, **logical} if logical else kind.kind
