@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import sys
 
-from spark_ingest.cli import maintain, recover, streams, verify
+from spark_ingest.cli import backfill, maintain, quarantine, recover, streams, verify
 from spark_ingest.cli.app import app
 from spark_ingest.errors import MillraceError
 
-__all__ = ["app", "main", "maintain", "recover", "streams", "verify"]
+__all__ = [
+    "app",
+    "backfill",
+    "main",
+    "maintain",
+    "quarantine",
+    "recover",
+    "streams",
+    "verify",
+]
 
 
 def main() -> None:

@@ -1,0 +1,376 @@
+"""Records before the offsets that a stream began with, landed beside the running stream.
+
+The newest of them come first, so that what is committed stays one piece: a backfill that
+was killed goes on below it. Each chunk is read and decoded once; its bad records go to
+quarantine, then its good ones are published, in smaller pieces where the stream is faster.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from math import ceil
+
+from pyspark import StorageLevel
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from spark_ingest import ledger, quarantine
+from spark_ingest.checkpoint import Position, made_again, standing
+from spark_ingest.commit import BatchResult
+from spark_ingest.errors import CommitRefused, MillraceError
+from spark_ingest.judge import Judged
+from spark_ingest.kafka import Topic, reader_options
+from spark_ingest.landing import grow_table, judge_with_registry, table_rows
+from spark_ingest.lease import Commit, CommitKind, own_snapshots
+from spark_ingest.progress import BatchReport
+from spark_ingest.run import Stopping
+from spark_ingest.services import Services
+from spark_ingest.session import CATALOG, Jvm
+from spark_ingest.side_commit import commit_beside
+from spark_ingest.sources import Stream
+from spark_ingest.topic_schemas import Schemas
+
+# Below this a commit's fixed cost is most of it.
+_SMALLEST_PIECE = 1000
+
+Ranges = Mapping[int, tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class BackfillSettings:
+    """How a backfill runs.
+
+    Attributes:
+        max_records: Most records that are read at once.
+        unknown_wait: Seconds to ask the registry for an id before it counts as unknown.
+        max_rate: Most records a second; None for no limit.
+    """
+
+    max_records: int
+    unknown_wait: float
+    max_rate: int | None = None
+
+
+def size(ranges: Ranges) -> int:
+    """Offsets in ranges ``(first, end)`` by partition."""
+    return sum(end - first for first, end in ranges.values())
+
+
+def newest(ranges: Ranges, count: int) -> dict[int, tuple[int, int]]:
+    """The last ``count`` offsets or so of ranges, from each partition in proportion.
+
+    At least one of each: the parts of a backfill end together.
+    """
+    share = min(count / max(size(ranges), 1), 1.0)
+    return {
+        p: (end - min(ceil((end - first) * share), end - first), end)
+        for p, (first, end) in ranges.items()
+        if end > first
+    }
+
+
+def below(ranges: Ranges, taken: Ranges) -> dict[int, tuple[int, int]]:
+    """What is left of ranges when their newest parts are taken."""
+    left = {
+        p: (first, taken[p][0] if p in taken else end)
+        for p, (first, end) in ranges.items()
+    }
+    return {p: (first, end) for p, (first, end) in left.items() if end > first}
+
+
+def missing_before(
+    services: Services, stream: Stream, topic: Topic, floor: Mapping[int, int]
+) -> dict[int, tuple[int, int]]:
+    """By partition, the offsets ``(first, end)`` before the first committed one.
+
+    Args:
+        services: The lake and the broker.
+        stream: A stream whose table exists.
+        topic: Its topic.
+        floor: By partition, the offset to go down to; what the broker has removed is left out.
+
+    Raises:
+        MillraceError: Nothing is committed yet, or of another topic of this name.
+    """
+    here = standing(services.spark, stream)
+    if here.topic_id is None:
+        raise MillraceError(
+            f"{stream.table} has no commit yet, so there is nothing before it: "
+            "let `spark-ingest run` take some records first"
+        )
+    if here.topic_id != topic.id:
+        raise made_again(stream, here.topic_id, topic.id)
+    oldest = services.broker.first_offsets(topic)
+    found = {}
+    for p, spans in (
+        ledger.committed_ranges(services.spark, stream, topic).spans().items()
+    ):
+        first = max(floor.get(p, 0), oldest.get(p, 0))
+        if spans and first < spans[0][0]:
+            found[p] = (first, spans[0][0])
+    return found
+
+
+def backfill(
+    services: Services,
+    stream: Stream,
+    floor: Mapping[int, int],
+    settings: BackfillSettings,
+    stopping: threading.Event,
+) -> int:
+    """Land what is before a stream's first offsets; the stream may be running.
+
+    Args:
+        services: What streams share.
+        stream: A stream whose table exists.
+        floor: By partition, the offset to go down to.
+        settings: How.
+        stopping: Set by whoever wants it to stop: the commit at work is finished first.
+
+    Returns:
+        How many offsets were committed.
+
+    Raises:
+        MillraceError: Nothing is committed yet, or of another topic of this name.
+        ServiceUnavailable: The broker or the registry does not answer.
+        CommitRefused: The running stream was faster each time.
+    """
+    topic = services.broker.existing_topic(stream.topic, stream.name)
+    work = _Backfill(services, stream, topic, settings, stopping)
+    return work.run(missing_before(services, stream, topic, floor))
+
+
+class _Backfill:
+    def __init__(
+        self,
+        services: Services,
+        stream: Stream,
+        topic: Topic,
+        settings: BackfillSettings,
+        stopping: threading.Event,
+    ) -> None:
+        self._services = services
+        self._spark = services.spark
+        self._stream = stream
+        self._topic = topic
+        self._settings = settings
+        self._stopping = stopping
+        self._schemas = Schemas(
+            services.registry, stream, settings.unknown_wait, self._wait
+        )
+        # The commit id up to which nobody else has taken what is left.
+        self._checked = standing(services.spark, stream).commit_id
+
+    def run(self, todo: dict[int, tuple[int, int]]) -> int:
+        """Take chunk after chunk, newest first; offsets that were committed."""
+        done = 0
+        started = time.monotonic()
+        while todo and not self._stopping.is_set():
+            chunk = newest(todo, self._settings.max_records)
+            todo = below(todo, chunk)
+            try:
+                done += self._take(chunk, size(todo))
+            except Stopping:
+                break
+            if self._settings.max_rate is not None:
+                ahead = done / self._settings.max_rate - (time.monotonic() - started)
+                self._stopping.wait(max(ahead, 0.0))
+        return done
+
+    def _take(self, chunk: Ranges, behind: int) -> int:
+        """Read a chunk, set its bad records aside, publish it; offsets that were committed."""
+        began, done, left = datetime.now(UTC), 0, dict(chunk)
+        with self._judged(chunk) as judged:
+            grow_table(self._spark, self._stream.table, judged)
+            bad = judged.records.where("_verdict is not null").select(
+                *quarantine.rows("_verdict", F.lit(began))
+            )
+            if bad.limit(1).count():
+                quarantine.append(
+                    quarantine.tell_left_over(bad, judged.value, judged.key)
+                )
+            count = size(chunk)
+            while left and not self._stopping.is_set():
+                clock = time.monotonic()
+                piece, commit, count = self._publish(judged, left, count, began)
+                left = below(left, piece)
+                done += size(piece)
+                seconds = time.monotonic() - clock
+                self._report(judged, commit, began, seconds, behind + size(left))
+        self._remove_leftovers(chunk, left, began)
+        return done
+
+    def _publish(
+        self, judged: Judged, left: Ranges, count: int, began: datetime
+    ) -> tuple[dict[int, tuple[int, int]], Commit, int]:
+        """Publish the newest part of what is left: less of it each time the stream is faster.
+
+        Returns:
+            The part, its commit, and how much to try next.
+        """
+        pieces: list[dict[int, tuple[int, int]]] = []
+
+        def make(here: Position) -> tuple[DataFrame, Commit]:
+            self._check_nobody_else(here, left)
+            piece = newest(left, max(count >> len(pieces), _SMALLEST_PIECE))
+            pieces.append(piece)
+            commit = Commit(
+                here.commit_id + 1,
+                self._topic.id,
+                {p: first for p, (first, _) in piece.items()},
+                {p: end for p, (_, end) in piece.items()},
+                CommitKind.BACKFILL,
+                here.offsets,
+            )
+            good = judged.records.where(_within(piece) & F.col("_verdict").isNull())
+            rows = table_rows(
+                good, judged.columns, self._stream.table, commit.id, began
+            )
+            return rows, commit
+
+        commit = commit_beside(self._spark, self._stream, make)
+        if commit is None:
+            raise AssertionError("make always gives rows")
+        self._checked = commit.id
+        fitting = size(pieces[-1])
+        return pieces[-1], commit, fitting * 2 if len(pieces) == 1 else fitting
+
+    def _check_nobody_else(self, here: Position, left: Ranges) -> None:
+        """Refuse to take what another backfill has taken meanwhile.
+
+        Raises:
+            CommitRefused: There is another one.
+        """
+        jvm = Jvm(self._spark)
+        since = [
+            own.commit
+            for own in own_snapshots(jvm, self._stream.table, after=self._checked)
+            if own.commit.id <= here.commit_id
+        ]
+        # Where maintenance has removed some of them, the log tells.
+        unclear = len(since) < here.commit_id - self._checked
+        if unclear or any(commit.kind is CommitKind.BACKFILL for commit in since):
+            committed = ledger.committed_ranges(self._spark, self._stream, self._topic)
+            for p, spans in committed.spans().items():
+                first, end = left.get(p, (0, 0))
+                if any(a < end and first < b for a, b in spans):
+                    raise CommitRefused(
+                        f"{self._stream.table}: another backfill took the same records: "
+                        "let one of them finish"
+                    )
+        self._checked = here.commit_id
+
+    @contextmanager
+    def _judged(self, chunk: Ranges) -> Iterator[Judged]:
+        """A chunk's records with their verdicts, kept on disk: they are asked more than once."""
+        records = self._read(chunk)
+        parts = ["value", "key"] if self._stream.ingest.key else ["value"]
+        while True:
+            judged = judge_with_registry(records, self._topic.id, self._schemas)
+            kept = judged.records.persist(StorageLevel.DISK_ONLY)
+            try:
+                (row,) = kept.agg(
+                    *(F.collect_set(quarantine.unknown_id(part)) for part in parts)
+                ).collect()
+                unknown = dict(zip(parts, row, strict=True))
+                if sum(self._schemas.learn(ids, part) for part, ids in unknown.items()):
+                    continue
+                yield replace(judged, records=kept)
+                return
+            finally:
+                kept.unpersist()
+
+    def _read(self, chunk: Ranges) -> DataFrame:
+        """The records of a chunk, by Spark's Kafka source."""
+        # Spark wants every partition named: those without a share get an empty range.
+        empty = self._services.broker.first_offsets(self._topic)
+        ranges = {p: chunk.get(p, (first, first)) for p, first in empty.items()}
+        options = reader_options(
+            self._services.connections,
+            self._topic,
+            {p: first for p, (first, _) in ranges.items()},
+            self._settings.max_records,
+        )
+        del options["maxOffsetsPerTrigger"]
+        ends = {str(p): end for p, (_, end) in ranges.items()}
+        options["endingOffsets"] = json.dumps({self._topic.name: ends})
+        return self._spark.read.format("kafka").options(**options).load()
+
+    def _report(
+        self,
+        judged: Judged,
+        commit: Commit,
+        began: datetime,
+        seconds: float,
+        behind: int,
+    ) -> None:
+        ranges = {p: (commit.starts[p], end) for p, end in commit.ends.items()}
+        (row,) = (
+            judged.records.where(_within(ranges))
+            .agg(
+                F.count_if(F.col("_verdict").isNull()),
+                F.count_if(F.col("_verdict").isNotNull()),
+                F.coalesce(F.sum(F.length("_kafka_value")), F.lit(0)),
+            )
+            .collect()
+        )
+        result = BatchResult(commit, row[0], row[1], row[2], began, seconds)
+        ledger.log_commit(self._spark, self._stream, result)
+        self._services.progress.batch(
+            BatchReport(
+                stream=self._stream.name,
+                table=self._stream.table,
+                commit_id=commit.id,
+                rows=result.rows,
+                quarantined=result.quarantined,
+                value_bytes=result.value_bytes,
+                seconds=seconds,
+                lag=behind,
+            )
+        )
+
+    def _remove_leftovers(self, chunk: Ranges, left: Ranges, began: datetime) -> None:
+        """Remove what others set aside of the same records and did not publish.
+
+        Only behind publishing: before it, one that is about to publish could lose its own.
+        """
+        published = {
+            p: (left[p][1] if p in left else first, end)
+            for p, (first, end) in chunk.items()
+        }
+        inside = " or ".join(
+            f"_kafka_partition = {p} and _kafka_offset between {first} and {end - 1}"
+            for p, (first, end) in published.items()
+        )
+        where = (
+            f"_kafka_topic = '{self._topic.name}' and _kafka_topic_id = '{self._topic.id}' "
+            f"and replayed_at is null and ({inside}) "
+            f"and _ingested_at <> timestamp '{began:%Y-%m-%d %H:%M:%S.%f} UTC'"
+        )
+        table = f"{CATALOG}.{quarantine.TABLE}"
+        if self._spark.table(table).where(where).limit(1).count():
+            quarantine.rewrite(
+                lambda: self._spark.sql(f"delete from {table} where {where}")
+            )
+
+    def _wait(self, seconds: float) -> None:
+        if self._stopping.wait(seconds):
+            raise Stopping
+
+
+def _within(ranges: Ranges) -> Column:
+    """Whether a record is at an offset of some ranges."""
+    inside = F.lit(False)
+    for partition, (first, end) in ranges.items():
+        inside = inside | (
+            (F.col("_kafka_partition") == partition)
+            & (F.col("_kafka_offset") >= first)
+            & (F.col("_kafka_offset") < end)
+        )
+    return inside

@@ -1,0 +1,73 @@
+"""The command that lands what was before a stream's beginning: backfill."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from typing import Annotated
+
+import typer
+
+from spark_ingest.cli.app import Select, app, open_services
+from spark_ingest.cli.streams import begin_of
+
+
+@app.command("backfill")
+def backfill_command(
+    context: typer.Context,
+    select: Select = None,
+    begin: Annotated[
+        str,
+        typer.Option(
+            "--from",
+            help="How far back: earliest, an offset (of each partition), or a time (ISO 8601, "
+            "UTC unless it says otherwise).",
+        ),
+    ] = "earliest",
+    max_batch: Annotated[
+        int, typer.Option(help="Most records that are read at once.", min=1)
+    ] = 250_000,
+    max_rate: Annotated[
+        int | None,
+        typer.Option(
+            help="Most records a second of each stream, to spare the cluster.", min=1
+        ),
+    ] = None,
+    unknown_wait: Annotated[
+        float,
+        typer.Option(
+            help="Seconds to keep asking for a schema id that the registry does not know, "
+            "before its records go to quarantine.",
+            min=0,
+        ),
+    ] = 5.0,
+) -> None:
+    """Land the records before the offsets that the streams began with.
+
+    For a stream that began with `run --from`; it may be running. The newest come first, and
+    a backfill that was stopped or killed goes on where it was.
+    """
+    offset = int(begin) if begin.isdecimal() else None
+    first = begin_of("earliest" if offset is not None else begin)
+    streams, services = open_services(context, select, topics_needed=True)
+    from spark_ingest import run
+    from spark_ingest.backfill import BackfillSettings, backfill
+    from spark_ingest.progress import open_progress
+
+    stopping = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stopping.set())
+    settings = BackfillSettings(max_batch, unknown_wait, max_rate)
+    landed: dict[str, int] = {}
+    with open_progress() as progress:
+        services = run.with_progress(services, progress)
+        for stream in streams:
+            topic = services.broker.existing_topic(stream.topic, stream.name)
+            floor = services.broker.begin_offsets(topic, first)
+            if offset is not None:
+                floor = dict.fromkeys(topic.partitions, offset)
+            landed[stream.name] = backfill(services, stream, floor, settings, stopping)
+        for name, count in landed.items():
+            progress.note(
+                f"{name}: {count:,} offsets before its beginning are committed"
+            )

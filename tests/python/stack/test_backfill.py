@@ -1,0 +1,140 @@
+"""What was before a stream's beginning is landed beside it, once each."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+
+from spark_ingest import lease, ledger, run
+from spark_ingest.backfill import BackfillSettings, backfill
+from spark_ingest.errors import CommitRefused, MillraceError
+from spark_ingest.lease import CommitKind, own_snapshots
+from spark_ingest.session import Jvm
+from tests.python.stack.conftest import ORDER, Feed, orders, proofs
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from spark_ingest.lease import Commit
+
+SETTINGS = BackfillSettings(max_records=12, unknown_wait=0.1)
+
+
+def begun_later(feed: Feed) -> int:
+    """A stream that began behind 20 records, two of them bad; the schema's id."""
+    number = feed.register(ORDER)
+    feed.send(*orders(number, 0, 9), b"junk")
+    feed.send(b"junk", *orders(number, 10, 9), partition=1)
+    time.sleep(0.01)
+    since = datetime.now(UTC)
+    feed.send(*orders(number, 20, 1))
+    feed.send(*orders(number, 21, 1), partition=1)
+    run.create_tables(feed.services, [feed.stream])
+    settings = run.RunSettings(None, 100, 0.1, begin=since)
+    run.run_streams(feed.services, [feed.stream], settings, threading.Event())
+    assert feed.offsets() == [(0, 10), (1, 10)]
+    return number
+
+
+def filled_back(feed: Feed) -> int:
+    floor = {0: 0, 1: 0}
+    return backfill(feed.services, feed.stream, floor, SETTINGS, threading.Event())
+
+
+def test_a_backfill_that_was_killed_goes_on_beside_a_faster_stream(
+    feed: Feed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number = begun_later(feed)
+    stage, refused = lease.stage, threading.Event()
+
+    def kill_the_second(
+        rows: DataFrame, table: str, branch: str, commit: Commit
+    ) -> None:
+        if commit.id == 3:
+            raise KeyboardInterrupt
+        stage(rows, table, branch, commit)
+
+    def behind_the_stream(
+        rows: DataFrame, table: str, branch: str, commit: Commit
+    ) -> None:
+        if not refused.is_set():
+            refused.set()
+            feed.send(*orders(number, 22, 1))
+            feed.ingest()
+        stage(rows, table, branch, commit)
+
+    # Killed with the first chunk committed and the second one's bad record set aside.
+    monkeypatch.setattr("spark_ingest.side_commit.stage", kill_the_second)
+    with pytest.raises(KeyboardInterrupt):
+        filled_back(feed)
+    assert len(feed.quarantined()) == 2
+    assert all(proof.holds for proof in proofs(feed))
+    monkeypatch.setattr("spark_ingest.side_commit.stage", behind_the_stream)
+    assert filled_back(feed) == 8
+    monkeypatch.undo()
+
+    assert feed.offsets() == [(0, n) for n in (*range(9), 10, 11)] + [
+        (1, n) for n in range(1, 11)
+    ]
+    assert feed.quarantined() == [(0, "not_framed"), (9, "not_framed")]
+    found = proofs(feed)
+    assert all(proof.holds for proof in found)
+    assert [(proof.first, proof.end) for proof in found] == [(0, 12), (0, 11)]
+    commits = own_snapshots(Jvm(feed.services.spark), feed.stream.table)
+    assert [(own.commit.id, own.commit.kind) for own in reversed(commits)] == [
+        (1, CommitKind.STREAM),
+        (2, CommitKind.BACKFILL),
+        (3, CommitKind.STREAM),
+        (4, CommitKind.BACKFILL),
+    ]
+    assert commits[0].commit.position == {0: 12, 1: 11}
+    log = feed.services.spark.table(f"lake.{ledger.TABLE}")
+    mine = log.where(log["table_name"] == feed.stream.table).orderBy("commit_id")
+    counts = mine.select("commit_id", "row_count", "quarantined_count").collect()
+    assert [tuple(row) for row in counts] == [
+        (1, 2, 0), (2, 11, 1), (3, 1, 0), (4, 7, 1),
+    ]  # fmt: skip
+    # Nothing is left; the stream goes on where it was.
+    assert filled_back(feed) == 0
+    feed.send(*orders(number, 23, 1))
+    (batch,) = feed.ingest()
+    assert (batch.commit_id, batch.rows) == (5, 1)
+
+
+def test_a_second_backfill_of_the_same_records_is_refused(
+    feed: Feed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun_later(feed)
+    stage: Callable[[DataFrame, str, str, Commit], None] = lease.stage
+    entered: list[int] = []
+
+    def behind_another(
+        rows: DataFrame, table: str, branch: str, commit: Commit
+    ) -> None:
+        if not entered:
+            entered.append(filled_back_by_another())
+        stage(rows, table, branch, commit)
+
+    def filled_back_by_another() -> int:
+        entered.append(0)
+        return filled_back(feed)
+
+    monkeypatch.setattr("spark_ingest.side_commit.stage", behind_another)
+    with pytest.raises(CommitRefused, match="another backfill took the same records"):
+        filled_back(feed)
+    assert entered == [0, 20]
+    assert len(feed.offsets()) == 20
+    assert feed.quarantined() == [(0, "not_framed"), (9, "not_framed")]
+    assert all(proof.holds for proof in proofs(feed))
+
+
+def test_there_is_nothing_before_a_stream_that_has_not_begun(feed: Feed) -> None:
+    feed.send(*orders(feed.register(ORDER), 0, 1))
+    run.create_tables(feed.services, [feed.stream])
+    with pytest.raises(MillraceError, match="has no commit yet"):
+        filled_back(feed)
