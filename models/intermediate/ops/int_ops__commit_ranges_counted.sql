@@ -36,6 +36,7 @@ final as (
         -- attributes
         commits.kafka_topic,
         commits.kafka_topic_id,
+        commits.commit_kind,
 
         -- numbers
         ranges.first_offset,
@@ -43,10 +44,15 @@ final as (
         ranges.offset_count,
         commits.commit_row_count,
         commits.commit_quarantined_count,
+        -- Nobody knows what the offsets of a gap held.
         cast(
-            ranges.commit_offset_count
-            - commits.commit_row_count
-            - commits.commit_quarantined_count as bigint
+            case
+                when commits.commit_kind = 'gap' then 0
+                else
+                    ranges.commit_offset_count
+                    - commits.commit_row_count
+                    - commits.commit_quarantined_count
+            end as bigint
         ) as commit_empty_count,
         commits.commit_value_bytes,
 

@@ -20,6 +20,7 @@ final as (
         -- attributes
         kafka_topic,
         kafka_topic_id,
+        commit_kind,
 
         -- numbers
         first_offset,

@@ -16,6 +16,13 @@ positions as (
 
 ),
 
+backfills as (
+
+    select * from ranges
+    where commit_kind = 'backfill'
+
+),
+
 partitions as (
 
     select
@@ -119,12 +126,14 @@ gaps as (
 
 ),
 
--- A gap between two commits is in none, and nothing explains it.
+-- A gap between two commits is in none, and nothing explains it. What lies between a
+-- backfill and what was taken later was never asked for: that is no gap.
 in_commits as (
 
     select
         gaps.*,
         ranges.commit_id,
+        ranges.commit_kind,
         gaps.end_offset - 1 as last_offset,
         coalesce(ranges.commit_empty_count, 0) as commit_empty_count,
         sum(gaps.absent_count) over (
@@ -137,6 +146,13 @@ in_commits as (
             and gaps.kafka_topic_id = ranges.kafka_topic_id
             and gaps.kafka_partition = ranges.kafka_partition
             and gaps.range_first_offset = ranges.first_offset
+    left join backfills
+        on
+            gaps.bronze_table = backfills.bronze_table
+            and gaps.kafka_topic_id = backfills.kafka_topic_id
+            and gaps.kafka_partition = backfills.kafka_partition
+            and gaps.range_first_offset = backfills.end_offset
+    where ranges.commit_id is not null or backfills.commit_id is null
 
 ),
 
@@ -144,7 +160,9 @@ explained as (
 
     select
         *,
-        commit_absent_count <= commit_empty_count as is_explained
+        coalesce(commit_kind = 'gap', false) as is_given_up,
+        coalesce(commit_kind = 'gap', false)
+        or commit_absent_count <= commit_empty_count as is_explained
     from in_commits
 
 ),
@@ -168,6 +186,7 @@ final as (
         commit_empty_count,
 
         -- flags
+        is_given_up,
         is_explained
     from explained
 

@@ -21,6 +21,12 @@ gaps as (
 
 ),
 
+quarantine as (
+
+    select * from {{ ref("int_ops__quarantined_records_sorted") }}
+
+),
+
 tables as (
 
     select
@@ -40,7 +46,15 @@ partitions as (
         kafka_partition,
         min(first_offset) as first_offset,
         max(end_offset) as end_offset,
-        max(end_offset) - min(first_offset) as offset_count,
+        -- A backfill may leave offsets between it and the stream that nobody took.
+        coalesce(
+            max(case when commit_kind <> 'backfill' then end_offset end)
+            - min(case when commit_kind <> 'backfill' then first_offset end),
+            0
+        )
+        + sum(
+            case when commit_kind = 'backfill' then end_offset - first_offset else 0 end
+        ) as offset_count,
         count(*) as commit_count,
         min(committed_at) as first_committed_at,
         max(committed_at) as last_committed_at
@@ -102,7 +116,9 @@ absent_by_commit as (
         kafka_partition,
         commit_id,
         sum(absent_count) as absent_count,
+        sum(case when is_given_up then absent_count else 0 end) as given_up_count,
         case
+            when max(case when is_given_up then 1 else 0 end) = 1 then 0
             when max(commit_absent_count) <= max(commit_empty_count) then 0
             when
                 sum(absent_count) < max(commit_absent_count) - max(commit_empty_count)
@@ -121,9 +137,24 @@ absent_by_partition as (
         kafka_topic_id,
         kafka_partition,
         sum(absent_count) as absent_count,
+        sum(given_up_count) as given_up_count,
         sum(gap_count) as gap_count
     from absent_by_commit
     group by bronze_table, kafka_topic_id, kafka_partition
+
+),
+
+-- What became of the records that were once set aside.
+decided as (
+
+    select
+        kafka_topic,
+        _kafka_topic_id as kafka_topic_id,
+        _kafka_partition as kafka_partition,
+        count(case when quarantine_state = 'replayed' then 1 end) as replayed_count,
+        count(case when quarantine_state = 'discarded' then 1 end) as discarded_count
+    from quarantine
+    group by kafka_topic, _kafka_topic_id, _kafka_partition
 
 ),
 
@@ -163,7 +194,10 @@ balanced as (
         coalesce(counted.quarantined_count, 0) as quarantined_count,
         coalesce(counted.uncommitted_count, 0) as uncommitted_count,
         coalesce(absent_by_partition.absent_count, 0) as absent_count,
-        coalesce(absent_by_partition.gap_count, 0) as gap_count
+        coalesce(absent_by_partition.given_up_count, 0) as given_up_count,
+        coalesce(absent_by_partition.gap_count, 0) as gap_count,
+        coalesce(decided.replayed_count, 0) as replayed_count,
+        coalesce(decided.discarded_count, 0) as discarded_count
     from places
     left join partitions
         on
@@ -182,6 +216,11 @@ balanced as (
             places.bronze_table = absent_by_partition.bronze_table
             and places.kafka_topic_id = absent_by_partition.kafka_topic_id
             and places.kafka_partition = absent_by_partition.kafka_partition
+    left join decided
+        on
+            places.kafka_topic = decided.kafka_topic
+            and places.kafka_topic_id = decided.kafka_topic_id
+            and places.kafka_partition = decided.kafka_partition
 
 ),
 
@@ -214,7 +253,10 @@ final as (
         offset_count,
         bronze_row_count,
         quarantined_count,
-        cast(absent_count - gap_count as bigint) as empty_count,
+        replayed_count,
+        discarded_count,
+        cast(absent_count - given_up_count - gap_count as bigint) as empty_count,
+        cast(given_up_count as bigint) as given_up_count,
         cast(gap_count as bigint) as gap_count,
         -- What is held, less the offsets that something is held of.
         cast(

@@ -12,7 +12,8 @@ records as (
         quarantined_count,
         value_bytes,
         started_at,
-        committed_at
+        committed_at,
+        kind
     from {{ source("ingest", "ingest_commits") }}
 
 ),
@@ -27,6 +28,8 @@ final as (
         -- attributes
         cast(kafka_topic as varchar(256)) as kafka_topic,
         cast(kafka_topic_id as varchar(64)) as kafka_topic_id,
+        -- Commits older than the column are of streams.
+        cast(coalesce(kind, 'stream') as varchar(16)) as commit_kind,
 
         -- numbers
         row_count as commit_row_count,

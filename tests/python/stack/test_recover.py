@@ -30,7 +30,8 @@ def command(feed: Feed, *words: str) -> Result:
 def expire(feed: Feed, partition: int, before: int) -> None:
     """Let the broker remove the records of a partition before an offset."""
     place = TopicPartition(feed.topic, partition, before)
-    admin(feed).delete_records([place])[place].result()
+    client = admin(feed)
+    client.delete_records([place])[place].result(30)
 
 
 def admin(feed: Feed) -> AdminClient:
@@ -39,9 +40,10 @@ def admin(feed: Feed) -> AdminClient:
 
 def make_again(feed: Feed) -> None:
     """Delete the topic and make another of its name."""
-    admin(feed).delete_topics([feed.topic])[feed.topic].result()
+    client = admin(feed)
+    client.delete_topics([feed.topic])[feed.topic].result(30)
     wait_for(lambda: feed.services.broker.topic(feed.topic) is None)
-    admin(feed).create_topics([NewTopic(feed.topic, 2, 1)])[feed.topic].result()
+    client.create_topics([NewTopic(feed.topic, 2, 1)])[feed.topic].result(30)
     wait_for(lambda: feed.services.broker.topic(feed.topic))
 
 
