@@ -243,6 +243,10 @@ def demo(
         bool,
         typer.Option("--keep", envvar="KEEP", help="Leave the services running."),
     ] = False,
+    secure: Annotated[
+        bool,
+        typer.Option("--secure", help="Over TLS, as `sandbox up --secure`."),
+    ] = False,
 ) -> None:
     """Run the whole way once: parts, services, events, ingest, dbt build, docs.
 
@@ -252,7 +256,7 @@ def demo(
     a report read from the tables. Running it again adds events and builds
     increments. What it started it stops.
     """
-    Demo(load_home(), count, keep).run()
+    Demo(load_home(), count, keep, secure).run()
 
 
 @app.command()

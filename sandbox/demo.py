@@ -69,6 +69,7 @@ class Demo:
         home: The sandbox.
         count: How many events to send, half of them to each source.
         keep: Leave the services running.
+        secure: Make a sandbox secure that has no data yet.
         started: Services that this run started.
         ends: End offset by stream and partition after the events were sent: what must be
             found.
@@ -78,6 +79,7 @@ class Demo:
     home: Home
     count: int
     keep: bool
+    secure: bool = False
     started: list[str] = field(default_factory=list)
     ends: dict[str, dict[int, int]] = field(default_factory=dict)
     tests: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -116,7 +118,7 @@ class Demo:
         return f"fetched {', '.join(fetched)}" if fetched else "all there"
 
     def _services(self) -> str:
-        self.started = stack.up(self.home)
+        self.started = stack.up(self.home, secure=self.secure)
         return (
             f"broker {self.home.bootstrap_servers}, registry {self.home.registry_url}"
         )

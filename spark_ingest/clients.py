@@ -274,7 +274,7 @@ def _jaas(module: str, options: Mapping[str, str]) -> str:
 def _msk_tokens(region: str) -> Callable[[str], tuple[str, float]]:
     """What signs a token with this machine's AWS identity whenever librdkafka wants one."""
     try:
-        signer = import_module("aws_msk_iam_sasl_signer")
+        signer = import_module("aws_msk_iam_sasl_signer.MSKAuthTokenProvider")
     except ImportError as error:
         raise ConfigurationError(
             f"kafka.sasl.mechanism {_MSK} needs aws-msk-iam-sasl-signer-python: "
@@ -282,7 +282,7 @@ def _msk_tokens(region: str) -> Callable[[str], tuple[str, float]]:
         ) from error
 
     def token(_: str) -> tuple[str, float]:
-        signed, expires_ms = signer.MSKAuthTokenProvider.generate_auth_token(region)
+        signed, expires_ms = signer.generate_auth_token(region)
         return signed, expires_ms / 1000
 
     return token

@@ -84,3 +84,73 @@ def test_a_malformed_profile_is_named(tmp_path: Path, text: str, said: str) -> N
 def test_a_missing_profile_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="does not exist"):
         load_connections(tmp_path / "profiles" / "ingest.yml", None, {})
+
+
+SECURE = """
+target: ${CHOSEN:-secure}
+targets:
+  secure:
+    kafka:
+      bootstrap.servers: a:1
+      security.protocol: SASL_PLAINTEXT
+      sasl.mechanism: PLAIN
+      sasl.username: ${USER_OF_KAFKA:-me}
+      sasl.password: ${file:${FOLDER}/secret}
+      client.id: ${NAME:-}
+    registry:
+      url: ${URL:-http://r}
+      username: me
+      password: ${file:${FOLDER}/secret}
+"""
+
+
+def test_a_secret_may_stand_in_a_file(tmp_path: Path) -> None:
+    # What a file says is taken as it is: no reference in it leads anywhere.
+    (tmp_path / "secret").write_text("a ${FOLDER} word\n")
+    found = load_connections(
+        profile(tmp_path, SECURE), None, {"FOLDER": str(tmp_path), "CHOSEN": ""}
+    )
+    assert found.kafka["sasl.password"] == "a ${FOLDER} word"
+    assert found.registry.password == "a ${FOLDER} word"
+    assert "word" not in repr(found) + repr(found.registry)
+    # A line that comes out empty is as if it were not there.
+    assert "client.id" not in found.kafka
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(None, "cannot read .*/secret"), ("\n", "is empty"), (b"\xff\xfe", "not text")],
+)
+def test_a_file_without_a_secret_is_named(
+    tmp_path: Path, content: str | bytes | None, said: str
+) -> None:
+    if content is not None:
+        raw = content if isinstance(content, bytes) else content.encode()
+        (tmp_path / "secret").write_bytes(raw)
+    with pytest.raises(
+        ConfigurationError, match=rf"targets.secure.kafka.sasl.password: .*{said}"
+    ):
+        load_connections(profile(tmp_path, SECURE), None, {"FOLDER": str(tmp_path)})
+
+
+@pytest.mark.parametrize(
+    ("registry", "said"),
+    [
+        ("{url: ftp://r}", "must begin with http"),
+        ("{url: 'http://me:hunter2@r'}", "holds a user"),
+        ("{url: http://r, username: me}", "username needs .*password"),
+        ("{url: http://r, ssl.ca.location: x}", "no effect with an http"),
+        ("{url: https://r, ssl.ca.location: /nowhere}", "cannot read /nowhere"),
+        ("{url: https://r, tls: x}", "unknown key"),
+    ],
+)
+def test_a_registry_that_cannot_be_asked_is_named(
+    tmp_path: Path, registry: str, said: str
+) -> None:
+    text = (
+        "target: a\ntargets:\n  a:\n    kafka: {bootstrap.servers: a:1}\n"
+        f"    registry: {registry}\n"
+    )
+    with pytest.raises(ConfigurationError, match=said) as caught:
+        load_connections(profile(tmp_path, text), None, {})
+    assert "hunter2" not in str(caught.value)
