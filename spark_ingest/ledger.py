@@ -213,47 +213,57 @@ def commit_ids(spark: SparkSession, stream: Stream, *kinds: CommitKind) -> list[
     return [row[0] for row in rows.select("commit_id").collect()]
 
 
-def topic_ids(spark: SparkSession, stream: Stream) -> list[str]:
-    """Kafka's UUIDs of all topics that a table was filled from, the newest first."""
+def committed(spark: SparkSession, stream: Stream) -> dict[str, Committed]:
+    """All that was committed of each topic that a table was filled from, the newest first.
+
+    The log's commits, and those that it lacks yet, from the snapshots. The topics are told
+    by Kafka's UUID.
+    """
+    commits = _commits(spark, stream)
+    each = commits.select(
+        "kafka_topic_id", "kind", "commit_id", F.explode_outer("offsets").alias("o")
+    )
+    apart = F.col("kind").isin(str(CommitKind.GAP), str(CommitKind.BACKFILL))
+    # One row for all that a stream took of a partition, and one for each other range.
     rows = (
-        _commits(spark, stream)
-        .groupBy("kafka_topic_id")
-        .agg(F.max("commit_id").alias("last"))
-        .orderBy(F.desc("last"))
+        each.groupBy(
+            "kafka_topic_id",
+            "kind",
+            "o.partition",
+            F.when(apart, F.col("commit_id")).alias("of"),
+        )
+        .agg(F.min("o.first_offset"), F.max("o.end_offset"), F.max("commit_id"))
         .collect()
     )
-    return [row[0] for row in rows]
+    last = max((row[6] for row in rows), default=0)
+    found: dict[str, Committed] = {}
+    for topic_id, *_ in sorted(rows, key=lambda row: -int(row[6])):
+        if topic_id in found:
+            continue
+        forward: dict[int, list[Span]] = {}
+        backfilled: dict[int, list[Span]] = {}
+        given_up: dict[int, list[Span]] = {}
+        for of, kind, partition, _, first, end, _ in rows:
+            if of != topic_id or partition is None:
+                continue
+            if kind in _FORWARD:
+                forward.setdefault(partition, []).append((first, end))
+            if kind == CommitKind.GAP:
+                given_up.setdefault(partition, []).append((first, end))
+            if kind == CommitKind.BACKFILL and end > first:
+                backfilled.setdefault(partition, []).append((first, end))
+        found[topic_id] = Committed(
+            {p: (min(s)[0], max(e for _, e in s)) for p, s in forward.items()},
+            last,
+            {p: merged(s) for p, s in backfilled.items()},
+            {p: merged(s) for p, s in given_up.items()},
+        )
+    return found
 
 
 def committed_ranges(spark: SparkSession, stream: Stream, topic: Topic) -> Committed:
-    """All that was committed of a topic: the log's commits, and newer ones by snapshot."""
-    commits = _commits(spark, stream)
-    newest = commits.agg(F.max("commit_id")).first()
-    each = (
-        commits.where(F.col("kafka_topic_id") == topic.id)
-        .select("kind", F.explode("offsets").alias("o"))
-        .select("kind", "o.*")
-    )
-    forward = (
-        each.where(F.col("kind").isin(*_FORWARD))
-        .groupBy("partition")
-        .agg(F.min("first_offset"), F.max("end_offset"))
-        .collect()
-    )
-    other = each.where(F.col("kind").isin(CommitKind.GAP, CommitKind.BACKFILL))
-    spans: dict[str, dict[int, list[Span]]] = {
-        CommitKind.GAP: {},
-        CommitKind.BACKFILL: {},
-    }
-    for kind, partition, first, end in other.collect():
-        if end > first:
-            spans[kind].setdefault(partition, []).append((first, end))
-    return Committed(
-        ranges={row[0]: (row[1], row[2]) for row in forward},
-        last=newest[0] if newest is not None and newest[0] is not None else 0,
-        backfilled={p: merged(s) for p, s in spans[CommitKind.BACKFILL].items()},
-        given_up={p: merged(s) for p, s in spans[CommitKind.GAP].items()},
-    )
+    """All that was committed of one topic."""
+    return committed(spark, stream).get(topic.id, Committed({}, 0, {}, {}))
 
 
 def taken(spark: SparkSession, stream: Stream, topic: Topic) -> list[Taken]:
@@ -299,19 +309,24 @@ def _unlogged(spark: SparkSession, stream: Stream) -> list[tuple[Any, ...]]:
 
     They need not be the newest: a commit beside the stream may be written down first.
     """
-    ids = _logged(spark, stream).select("table_name", "commit_id").distinct()
-    in_order = Window.partitionBy("table_name").orderBy("commit_id")
-    following = F.lead("commit_id").over(in_order)
-    row = (
-        ids.withColumn("following", following)
-        .where(F.coalesce(F.col("following") > F.col("commit_id") + 1, F.lit(True)))
-        .agg(F.min("commit_id"), F.max("commit_id"))
-        .first()
-    )
-    # All are logged up to the first hole; where there is none, that is the newest.
-    known, newest = (row[0] or 0, row[1] or 0) if row is not None else (0, 0)
-    beyond: set[int] = set()
-    if newest > known:
+    ids = _logged(spark, stream).select("table_name", "commit_id")
+    row = ids.agg(
+        F.min("commit_id"), F.max("commit_id"), F.countDistinct("commit_id")
+    ).first()
+    first, newest, count = row if row is not None else (None, None, 0)
+    known, beyond = newest or 0, set[int]()
+    if first is not None and (first != 1 or newest != count):
+        # There is a hole: all are logged up to the first one.
+        following = F.lead("commit_id").over(
+            Window.partitionBy("table_name").orderBy("commit_id")
+        )
+        holes = (
+            ids.distinct()
+            .withColumn("following", following)
+            .where("following > commit_id + 1")
+        )
+        row = holes.agg(F.min("commit_id")).first()
+        known = row[0] if first == 1 and row is not None and row[0] else 0
         beyond = {r[0] for r in ids.where(F.col("commit_id") > known).toLocalIterator()}
     return [
         _row_of_snapshot(spark, stream, snapshot)

@@ -15,7 +15,7 @@ from spark_ingest import bronze, ledger, quarantine
 from spark_ingest.errors import MillraceError
 from spark_ingest.kafka import Broker, Topic
 from spark_ingest.lease import CommitKind
-from spark_ingest.ledger import Span, Taken, merged
+from spark_ingest.ledger import Committed, Span, Taken, merged
 from spark_ingest.session import CATALOG
 from spark_ingest.sources import Stream
 
@@ -91,17 +91,18 @@ def prove(
     """
     if not bronze.exists(spark, ledger.TABLE):
         return []
-    known = ledger.topic_ids(spark, stream)
-    if known and known[0] != topic.id:
+    known = ledger.committed(spark, stream)
+    filled_from = next(iter(known), topic.id)
+    if filled_from != topic.id:
         raise MillraceError(
-            f"{stream.table} was filled from a topic {topic.name} with the id {known[0]}, and "
-            f"the one there now is {topic.id}: nothing can be proved; is "
+            f"{stream.table} was filled from a topic {topic.name} with the id {filled_from}, "
+            f"and the one there now is {topic.id}: nothing can be proved; is "
             "kafka.bootstrap.servers in profiles/ingest.yml the right cluster?"
         )
     proofs: list[PartitionProof] = []
-    for topic_id in known:
+    for topic_id, committed in known.items():
         asked = broker if topic_id == topic.id else None
-        proofs += _prove(spark, asked, stream, replace(topic, id=topic_id))
+        proofs += _prove(spark, asked, stream, replace(topic, id=topic_id), committed)
     return proofs
 
 
@@ -177,10 +178,13 @@ def _pieces(
 
 
 def _prove(
-    spark: SparkSession, broker: Broker | None, stream: Stream, topic: Topic
+    spark: SparkSession,
+    broker: Broker | None,
+    stream: Stream,
+    topic: Topic,
+    committed: Committed,
 ) -> list[PartitionProof]:
     """The proof of one topic; without a broker by log and tables alone."""
-    committed = ledger.committed_ranges(spark, stream, topic)
     spans = committed.spans()
     held = _held(spark, stream, topic, committed.last).cache()
     try:
