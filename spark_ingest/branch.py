@@ -55,6 +55,9 @@ def publish_on(
                 return False
             if _published(jvm, table, branch):
                 return True
+        except CommitRefused:
+            # The table's columns changed: what is written is planned anew.
+            pass
         finally:
             iceberg = jvm.iceberg_table(table)
             iceberg.manageSnapshots().removeBranch(branch).commit()

@@ -22,6 +22,7 @@ from enum import StrEnum
 from typing import Any
 
 import psutil
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 
 from spark_ingest.errors import CommitRefused, LeaseLost
@@ -34,6 +35,11 @@ _SILENCE_SECONDS = 600
 _SUMMARY_PREFIX = "millrace."
 COMMIT_ID = f"{_SUMMARY_PREFIX}commit-id"
 _ATTEMPTS = 5
+# What Spark calls a plan whose table has changed, by a stream or a replay, since it was made.
+_OTHER_COLUMNS = (
+    "INCOMPATIBLE_TABLE_CHANGE_AFTER_ANALYSIS",
+    "INCOMPATIBLE_DATA_FOR_TABLE",
+)
 
 
 class CommitKind(StrEnum):
@@ -355,11 +361,19 @@ def stage(rows: DataFrame, table: str, branch: str, commit: Commit) -> None:
         table: ``schema.name``.
         branch: Of that table.
         commit: What publishing the branch will mean.
+
+    Raises:
+        CommitRefused: The table got other columns since the rows were planned.
     """
     writer = rows.writeTo(f"{CATALOG}.{table}.branch_{branch}")
     for key, value in commit.summary().items():
         writer = writer.option(f"snapshot-property.{key}", value)
-    writer.append()
+    try:
+        writer.append()
+    except AnalysisException as error:
+        if str(error.getCondition()).startswith(_OTHER_COLUMNS):
+            raise CommitRefused(f"{table} got other columns meanwhile") from error
+        raise
 
 
 def first_snapshot(jvm: Jvm, table: str) -> None:

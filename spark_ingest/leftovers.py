@@ -39,7 +39,7 @@ def remove(
     counted = rows.agg(F.count_if(beyond), F.count_if(~beyond)).first()
     uncommitted, older = (0, 0) if counted is None else (counted[0], counted[1])
     if uncommitted:
-        _delete(topic, rows.where(beyond))
+        quarantine.remove_uncommitted(spark, topic, committed)
     if older:
         _remove_overtaken(spark, stream, topic, rows.where(~beyond))
 

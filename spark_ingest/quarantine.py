@@ -258,7 +258,8 @@ def remove_uncommitted(
     )
     # A delete commits even when it removes nothing.
     if spark.table(f"{CATALOG}.{TABLE}").where(where).limit(1).count():
-        spark.sql(f"delete from {CATALOG}.{TABLE} where {where}")
+        statement = f"delete from {CATALOG}.{TABLE} where {where}"
+        rewrite(lambda: spark.sql(statement))
 
 
 def remove_batch(spark: SparkSession, topic: Topic, ingested_at: datetime) -> None:

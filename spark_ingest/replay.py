@@ -172,10 +172,11 @@ class _Replay:
         checked = standing(self._spark, self._stream).commit_id
         rows = self._candidates().where(chunk.holds()).dropDuplicates(_PLACE)
         held = self._in_bronze(chunk).withColumn("is_held", F.lit(True))
-        with _cached(rows.join(held, _PLACE, "left")) as known:
-            waiting = known.where("is_held is null")
-            with self._judged(waiting, chunk) as judged:
-                self._land(chunk, checked, known, judged)
+        # Without their origin: a plan that still reads the table fails once it has grown.
+        known = rows.join(held, _PLACE, "left").localCheckpoint()
+        waiting = known.where("is_held is null")
+        with self._judged(waiting, chunk) as judged:
+            self._land(chunk, checked, known, judged)
 
     def _in_bronze(self, chunk: _Chunk) -> DataFrame:
         """The chunk's positions that bronze holds now."""
@@ -248,7 +249,8 @@ class _Replay:
             # The stream's own commits are of later offsets; another replay's may be these.
             others = own_snapshots(jvm, self._stream.table, after=checked)
             if any(each.commit.kind is not CommitKind.STREAM for each in others):
-                fresh = good.join(self._in_bronze(chunk), _PLACE, "left_anti")
+                now = self._in_bronze(chunk)
+                fresh = good.join(now, _PLACE, "left_anti").localCheckpoint()
             counted = fresh.count()
             if not counted:
                 return None

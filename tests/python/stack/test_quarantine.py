@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace as changed
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from spark_ingest import landing, quarantine, run, side_commit
 from spark_ingest import replay as replaying
 from spark_ingest.cli.quarantine import (
+    discard_records,
     list_groups,
     replayed_lines,
 )
@@ -16,12 +19,12 @@ from spark_ingest.errors import ConfigurationError
 from spark_ingest.lease import CommitKind, own_snapshots
 from spark_ingest.quarantine_view import newest_record, record, screen
 from spark_ingest.quarantined import Choice
-from spark_ingest.replay import replay
+from spark_ingest.replay import Replayed, replay
 from spark_ingest.session import Jvm
 from tests.python.stack.conftest import ORDER, Feed, framed, orders, proofs
 
 if TYPE_CHECKING:
-    from pyspark.sql import Row
+    from pyspark.sql import DataFrame, Row
 
     from spark_ingest.registry import WriterSchema
 
@@ -215,6 +218,115 @@ def test_replay_lands_what_is_good_now_where_it_was(
     assert replayed_lines(replay(services, feed.stream, Choice()), False) == [
         f"{feed.stream.name}: 0 replayed", "  1 stay in quarantine: not_framed",
     ]  # fmt: skip
+
+
+def test_a_stream_and_two_replays_at_once_neither_lose_nor_double(
+    feed: Feed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number = feed.register(ORDER)
+    services = feed.services
+    coming = feed.register(TAGGED)
+    feed.send(*orders(number, 0, 1), *tagged(coming, *range(20)), b"junk", b"junk")
+    ingest_without(feed, coming, monkeypatch)
+    monkeypatch.setattr(replaying, "_CHUNK_ROWS", 8)
+    other = run.with_progress(services, feed.reports)
+    results: list[Replayed] = []
+    publish, land = side_commit.commit_beside, landing.table_rows
+
+    def overtaken(spark: Any, stream: Any, make: Any) -> Any:
+        """While the first chunk is about to be published, others do the same, and more."""
+        monkeypatch.setattr(replaying, "commit_beside", publish)
+        results.append(replay(other, feed.stream, Choice(("unknown_id",))))
+        feed.send(*orders(number, 30, 2), b"junk")
+        feed.ingest()
+        return publish(spark, stream, make)
+
+    def rows_of_an_older_table(*args: Any) -> DataFrame:
+        """Somebody adds a column between planning the rows and writing them."""
+        planned = land(*args)
+        monkeypatch.setattr(replaying, "table_rows", land)
+        spark.sql(f"alter table {feed.table} add column late string")
+        return planned
+
+    spark = services.spark
+    monkeypatch.setattr(replaying, "commit_beside", overtaken)
+    monkeypatch.setattr(replaying, "table_rows", rows_of_an_older_table)
+    results.append(replay(services, feed.stream, Choice(("unknown_id",))))
+    (inner, outer) = results
+    assert (inner.taken, outer.taken) == (20, 0)
+    assert len(inner.commits) == 3
+    assert feed.offsets() == [(0, i) for i in [*range(21), 23, 24]]
+    assert [state for _, _, state in states(feed)].count("replayed") == 20
+    assert all(proof.holds for proof in proofs(feed))
+
+    # Others append to quarantine and rewrite it while rows are discarded.
+    calls: list[str] = []
+
+    def touch() -> None:
+        calls.append("touch")
+        spark.sql(
+            "update lake.bronze.quarantine set error_message = 'touched' "
+            f"where _kafka_topic = '{feed.topic}' and _kafka_offset = 21"
+        )
+
+    def keep_touching() -> None:
+        for _ in range(3):
+            quarantine.rewrite(touch)
+
+    with ThreadPoolExecutor(2) as others:
+        touched = [others.submit(keep_touching) for _ in range(2)]
+        feed.send(b"more junk")
+        feed.ingest()
+        count = discard_records(
+            spark, [feed.stream], ["not_framed"], "_kafka_offset < 23", "noise", False
+        )
+        for each in touched:
+            each.result()
+    assert count == 2
+    assert len(calls) > 6, "no rewrite met another: the test shows nothing"
+    left = [state for state in states(feed) if state[1] == "not_framed"]
+    assert left == [
+        (21, "not_framed", "discarded"),
+        (22, "not_framed", "discarded"),
+        (25, "not_framed", "open"),
+        (26, "not_framed", "open"),
+    ]
+    (discarded, *_) = (row for row in rows(feed) if row["_kafka_offset"] == 21)
+    assert discarded["discard_reason"] == "noise"
+    assert bytes(discarded["_kafka_value"]) == b"junk"
+    found = proofs(feed)
+    assert [proof.discarded for proof in found] == [2, 0]
+    assert all(proof.holds for proof in found)
+    assert replay(services, feed.stream, Choice(), dry_run=True).left["not_framed"] == 2
+    chosen = Choice(discarded=True)
+    assert replay(services, feed.stream, chosen, dry_run=True).left["not_framed"] == 4
+
+
+def test_what_an_overtaken_writer_left_goes_and_what_is_there_once_stays(
+    feed: Feed,
+) -> None:
+    number = feed.register(ORDER)
+    feed.send(*orders(number, 0, 1), b"junk", b"junk")
+    feed.ingest()
+    spark = feed.services.spark
+    columns = ", ".join(quarantine.COLUMNS.names)
+    # Of its batch the first was good in its successor's, the second bad there as well.
+    strays = columns.replace("_kafka_offset", "_kafka_offset - 1").replace(
+        "_ingested_at", "_ingested_at - interval 1 second"
+    )
+    spark.sql(
+        f"insert into lake.bronze.quarantine select {strays} from lake.bronze.quarantine "
+        f"where _kafka_topic = '{feed.topic}'"
+    )
+    assert sum(proof.doubled for proof in proofs(feed)) == 2
+    # A row that no commit accounts for, and that is held nowhere else.
+    spark.sql(
+        "update lake.bronze.quarantine set _ingested_at = _ingested_at - interval 1 hour "
+        f"where _kafka_topic = '{feed.topic}' and _kafka_offset = 2"
+    )
+    feed.ingest()
+    assert [offset for offset, *_ in states(feed)] == [1, 2]
+    assert all(proof.holds for proof in proofs(feed))
 
 
 def killed(*_: object) -> None:
