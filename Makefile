@@ -21,11 +21,11 @@ JAVA_FIX := Millrace needs a JDK 17 or 21: install one and put its `java` on PAT
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo live test test-long test-fast render parity lint format docs bench lock clean java moved
+.PHONY: help install demo live test test-long test-fast render parity lint format docs bench bench-increments lock clean java moved
 
 help: ## Show this help
 	@echo 'Usage: make TARGET [VARIABLE=value]'
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' Makefile
 
 install: .venv/.installed ## Make .venv from requirements.lock and point its Spark at the lake
 	@echo 'Ready. Activate it with: . .venv/bin/activate'
@@ -72,7 +72,10 @@ docs: java .venv/.installed ## Serve the dbt docs on 127.0.0.1 (DOCS_PORT=8080),
 	@test -f target/catalog.json || $(WITH_VENV) dbt docs generate
 	@$(WITH_VENV) dbt docs serve --host 127.0.0.1 --port $(DOCS_PORT) --no-browser
 
-bench: java .venv/.installed ## Measure an increment on histories of 0.1 to 10 million rows (half an hour)
+bench: java .venv/.installed ## Measure ingest against its limits and its peers, on a quiet machine (half an hour)
+	@$(WITH_VENV) python -m bench.ingest
+
+bench-increments: java .venv/.installed ## Measure an increment on histories of 0.1 to 10 million rows (half an hour)
 	@$(WITH_VENV) python -m bench.increments
 
 lock: ## Resolve pyproject.toml anew into requirements.lock (needs uv)

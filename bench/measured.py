@@ -173,9 +173,9 @@ def read_results(file: Path) -> Results:
         return Results.model_validate_json(file.read_text())
     except FileNotFoundError as error:
         raise ConfigurationError(
-            f"{file} does not exist: run `make bench` first"
+            f"{file} does not exist: run `make bench-increments` first"
         ) from error
     except ValidationError as error:
         raise ConfigurationError(
-            f"{file} holds no results of `make bench`: run it anew"
+            f"{file} holds no results of `make bench-increments`: run it anew"
         ) from error

@@ -7,7 +7,7 @@ else on the page is written by hand.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from statistics import median
 
@@ -31,14 +31,30 @@ def write_page(results: Results, page: Path = PAGE, plot: Path = PLOT) -> None:
 
 def with_results(text: str, results: Results) -> str:
     """A page's text with its generated parts made from results."""
-    parts = {
-        "machine": machine,
-        "increments": table,
-        "models": model_table,
-        "tables": file_table,
-    }
+    return with_parts(
+        text,
+        {
+            "machine": lambda: machine(results),
+            "increments": lambda: table(results),
+            "models": lambda: model_table(results),
+            "tables": lambda: file_table(results),
+        },
+    )
+
+
+def with_parts(text: str, parts: Mapping[str, Callable[[], list[str]]]) -> str:
+    """A page's text with some of its generated parts made anew, the others as they are.
+
+    Args:
+        text: The page.
+        parts: What makes the lines of a part, by its name.
+    """
     return GENERATED.sub(
-        lambda found: found[1] + "\n".join(parts[found[2]](results)) + "\n" + found[4],
+        lambda found: (
+            found[1] + "\n".join(parts[found[2]]()) + "\n" + found[4]
+            if found[2] in parts
+            else found[0]
+        ),
         text,
     )
 

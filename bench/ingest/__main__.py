@@ -4,7 +4,8 @@
 
     python -m bench.ingest                                  # all contestants
     python -m bench.ingest --only millrace --only careless --records 2000000 --repeats 2
-    python -m bench.ingest --write-docs                     # and put them into the docs
+    python -m bench.ingest --scaling                        # or --latency, or --quiet
+    python -m bench.ingest --only-docs                      # write the docs from the results
 """
 
 from __future__ import annotations
@@ -17,25 +18,34 @@ import sys
 import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from bench.ingest.contest import Contestant, run
 from bench.ingest.contestants import CarelessJob, Millrace, SparkDecode
 from bench.ingest.ground import open_sandbox, prepare
+from bench.ingest.latency import RATE
+from bench.ingest.latency import measure as measure_latency
+from bench.ingest.page import table, write_page
 from bench.ingest.peers_contest import Connect, PythonConsumer, RawConsumer
+from bench.ingest.quiet import measure as measure_quiet
 from bench.ingest.results import (
     About,
     Contest,
+    Latencies,
+    Load,
+    QuietStreams,
     Results,
     Run,
+    Scaling,
     load_of,
     read_results,
     summary,
 )
+from bench.ingest.scaling import measure as measure_scaling
 from bench.machine import this_machine
-from sandbox.settings import PROJECT
+from sandbox.settings import PROJECT, Home
 from sandbox.ui import err, say, tell
 from spark_ingest.errors import ConfigurationError, MillraceError
 from spark_ingest.preflight import check_spark
@@ -64,6 +74,18 @@ def ingest(
         list[str] | None,
         typer.Option(help="Contestants whose name has this in it; may be repeated."),
     ] = None,
+    scaling: Annotated[
+        bool, typer.Option("--scaling", help="Instead: partitions, sizes, executors.")
+    ] = False,
+    latency: Annotated[
+        bool, typer.Option("--latency", help="Instead: from producing to seeing.")
+    ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", help="Instead: many streams, few records.")
+    ] = False,
+    seconds: Annotated[
+        float, typer.Option(help="How long --latency and --quiet look at each case.")
+    ] = 60.0,
     folder: Annotated[
         Path, typer.Option(help="For the sandbox, which is removed at the end.")
     ] = PROJECT / "target" / "bench",
@@ -76,6 +98,13 @@ def ingest(
     anyway: Annotated[
         bool, typer.Option("--anyway", help="Measure though the machine is at work.")
     ] = False,
+    write_docs: Annotated[
+        bool, typer.Option("--write-docs", help="Put the results into the docs, too.")
+    ] = False,
+    only_docs: Annotated[
+        bool,
+        typer.Option("--only-docs", help="Measure nothing; write docs from the file."),
+    ] = False,
 ) -> None:
     """Measure what takes records from Kafka to a table, each in a process of its own.
 
@@ -83,50 +112,85 @@ def ingest(
 
     Exit codes: 0 measured, 1 a contestant failed, 2 wrong use or a machine at work.
     """
+    if scaling + latency + quiet > 1:
+        raise ConfigurationError("give one of --scaling, --latency and --quiet")
     contestants = chosen(only or [], shlex.split(run_options))
-    file = results or (
-        RESULTS if not only and not run_options else folder / "ingest-part.json"
-    )
+    is_trial = bool(only or run_options)
+    file = results or (folder / "ingest-part.json" if is_trial else RESULTS)
+    if only_docs:
+        write_page(read_results(file))
+        return
     _check(folder, records, anyway)
     load = os.getloadavg()[0]
     begun = time.monotonic()
-    rounds = repeats * len(contestants)
-    minutes = rounds * (_START_SECONDS + records / _SLOW_RATE) / 60
-    say(f"{rounds} runs of {records:,} records: {minutes:.0f} minutes at most")
-    with open_sandbox(folder / f"ingest-{os.getpid()}") as home:
-        ground = prepare(home, "bench.receipts", records)
-        runs: dict[str, list[Run]] = {each.name: [] for each in contestants}
-        for number in range(repeats):
-            # Another one first each time.
-            first = number % len(contestants)
-            for contestant in contestants[first:] + contestants[:first]:
-                time.sleep(_REST_SECONDS)
-                done = run(contestant, ground)
-                runs[contestant.name].append(done)
-                say(_line(contestant.name, number + 1, done))
-        sent = load_of(ground.sent, len(ground.fields), ground.partitions)
-    contest = Contest(
-        about=About(
+
+    def about() -> About:
+        return About(
             measured_on=datetime.now(UTC).date().isoformat(),
             minutes=round((time.monotonic() - begun) / 60, 1),
             command=shlex.join(["python", "-m", "bench.ingest", *sys.argv[1:]]),
             machine=this_machine(),
             load_before=round(load, 2),
-        ),
-        load=sent,
-        rows=summary(runs, sent),
-    )
-    before = read_results(file) if file.exists() else Results()
-    after = before.model_copy(update={"contest": contest})
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(after.model_dump_json(indent=1) + "\n")
-    for row in contest.rows:
-        tell(
-            f"{row.name:30} {row.records_per_second:>12,.0f}/s {row.mb_per_second:>7,.1f} MB/s"
-            f" {row.cpu_seconds_per_million:>6.2f} CPU s/M {row.peak_rss_mb:>6,.0f} MB"
-            f" {row.times_careless or 0:>5.2f}x  loses {row.loses}"
         )
+
+    measured = read_results(file) if file.exists() else Results()
+    with open_sandbox(folder / f"ingest-{os.getpid()}") as home:
+        update: dict[str, Any] = {}
+        if scaling:
+            cases = list(measure_scaling(home, records))
+            update["scaling"] = Scaling(about=about(), cases=cases)
+        elif latency:
+            waits = list(measure_latency(home, seconds))
+            update["latency"] = Latencies(
+                about=about(), records_per_second=RATE, rows=waits
+            )
+        elif quiet:
+            rows = list(measure_quiet(home, seconds))
+            update["quiet"] = QuietStreams(about=about(), rows=rows)
+        else:
+            runs, sent = compete(home, contestants, records, repeats)
+            update["contest"] = Contest(
+                about=about(), load=sent, rows=summary(runs, sent)
+            )
+    measured = measured.model_copy(update=update)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(measured.model_dump_json(indent=1) + "\n")
+    for part in update.values():
+        for line in table(part):
+            tell(line)
     say(f"all numbers: {file}")
+    if write_docs:
+        write_page(measured)
+
+
+def compete(
+    home: Home, contestants: list[Contestant], records: int, repeats: int
+) -> tuple[dict[str, list[Run]], Load]:
+    """Let all contestants take one topic, in turns.
+
+    Args:
+        home: A sandbox that runs.
+        contestants: Who takes part.
+        records: Of the topic.
+        repeats: Runs of each.
+
+    Returns:
+        The runs by contestant, and what was sent.
+    """
+    rounds = repeats * len(contestants)
+    minutes = rounds * (_START_SECONDS + records / _SLOW_RATE) / 60
+    say(f"{rounds} runs of {records:,} records: {minutes:.0f} minutes at most")
+    ground = prepare(home, "bench.receipts", records)
+    runs: dict[str, list[Run]] = {each.name: [] for each in contestants}
+    for number in range(repeats):
+        # Another one first each time.
+        first = number % len(contestants)
+        for contestant in contestants[first:] + contestants[:first]:
+            time.sleep(_REST_SECONDS)
+            done = run(contestant, ground)
+            runs[contestant.name].append(done)
+            say(_line(contestant.name, number + 1, done))
+    return runs, load_of(ground.sent, len(ground.fields), ground.partitions)
 
 
 def chosen(only: list[str], options: list[str]) -> list[Contestant]:

@@ -7,7 +7,7 @@ import subprocess
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -112,7 +112,7 @@ def run(contestant: Contestant, ground: Ground) -> Run:
     span = contestant.span(program.said, seen)
     if span is None:
         raise ContestantFailed(
-            f"{contestant.name} read nothing: its log is {log}{_tail(log)}"
+            f"{contestant.name} brought nothing to its end: its log is {log}{_tail(log)}"
         )
     took = usage(program.samples, *span)
     landed = contestant.landed(ground)
@@ -203,6 +203,23 @@ def running(command: list[str], home: Home, log: Path) -> Iterator[Program]:
         yield program
     finally:
         program.finish()
+
+
+def wait_for(done: Callable[[], bool], program: Program, seconds: float) -> None:
+    """Wait until something is so, as long as a program runs.
+
+    Raises:
+        ContestantFailed: The program ended with an error, or the time is over.
+    """
+    deadline = time.monotonic() + seconds
+    while not done():
+        program.check("spark-ingest")
+        if program.popen.poll() is not None or time.monotonic() > deadline:
+            raise ContestantFailed(
+                f"spark-ingest did not get there in {seconds:.0f} s: its log is"
+                f" {program.log}{_tail(program.log)}"
+            )
+        time.sleep(_POLL_SECONDS)
 
 
 def _wait(

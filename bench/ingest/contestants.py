@@ -13,7 +13,8 @@ from bench.ingest.ground import SCHEMA, Ground, write_manifest
 from bench.ingest.losses import Landed
 from bench.ingest.results import CARELESS
 from bench.ingest.watch import Seen, columns, metadata, record_count
-from sandbox import programs
+from sandbox import programs, spark_conf
+from sandbox.settings import Home
 
 TABLE = "receipts"
 _OURS = {
@@ -30,26 +31,26 @@ class Millrace(Contestant):
 
     Args:
         options: More options of `spark-ingest run`, for trials.
+        settings: Spark settings other than those of the sandbox.
     """
 
     name = "millrace"
     table = f"{SCHEMA}.{TABLE}"
 
-    def __init__(self, options: list[str] | None = None) -> None:
+    def __init__(
+        self,
+        options: list[str] | None = None,
+        settings: dict[str, str] | None = None,
+    ) -> None:
         self._options = options or []
+        self._settings = settings or {}
 
     def prepare(self, ground: Ground) -> None:
         write_manifest(_manifest(ground), {TABLE: ground.topic})
+        write_settings(ground.home, self._settings)
 
     def command(self, ground: Ground) -> list[str]:
-        return [
-            programs.path_of("spark-ingest"),
-            "--manifest",
-            str(_manifest(ground)),
-            "run",
-            "--once",
-            *self._options,
-        ]
+        return run_command(_manifest(ground), "--once", *self._options)
 
     def span(self, said: Said, seen: list[Seen]) -> tuple[float, float] | None:
         batches = [
@@ -113,6 +114,29 @@ class SparkDecode(Contestant):
 
     def command(self, ground: Ground) -> list[str]:
         return job("decode", ground, str(ground.schema_file(0)))
+
+
+def run_command(manifest: Path, *options: str) -> list[str]:
+    """`spark-ingest run` of the streams that a manifest declares."""
+    return [
+        programs.path_of("spark-ingest"),
+        "--manifest",
+        str(manifest),
+        "run",
+        *options,
+    ]
+
+
+def write_settings(home: Home, settings: dict[str, str]) -> None:
+    """Give the sandbox's Spark its usual settings, but for these."""
+    file = spark_conf.render(home, home.spark_conf)
+    lines = [
+        line
+        for line in file.read_text().splitlines()
+        if line.split(" ")[0] not in settings
+    ]
+    lines += [f"{key} {value}" for key, value in settings.items()]
+    file.write_text("\n".join(lines) + "\n")
 
 
 def job(module: str, ground: Ground, *arguments: str) -> list[str]:

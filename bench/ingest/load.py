@@ -111,14 +111,13 @@ def payloads(shape: Shape, seed: int, ids: tuple[int, int]) -> list[bytes]:
     """
     chance = random.Random(seed)
     encode = [fastavro.parse_schema(schema) for schema in schemas(shape)]
-    names = [name for name, _ in _fields(shape.fields)]
+    details = sum(name.startswith(_DETAIL) for name, _ in _fields(shape.fields))
     count = max(200, min(_POOL_RECORDS, _POOL_BYTES // shape.value_bytes))
 
     def encoded(number: int, note: str) -> bytes:
         out = io.BytesIO()
-        values = _values(chance, number, note)
+        row = _values(chance, number, note) | _details(chance, details)
         which = number % 2
-        row = {name: values[name] for name in names}
         fastavro.schemaless_writer(out, encode[which], row)
         return frame(ids[which]) + out.getvalue()
 
@@ -214,20 +213,21 @@ _MORE: list[tuple[str, dict[str, Any]]] = [
     ("coupon", _optional("string")),
 ]
 _LAST: tuple[str, dict[str, Any]] = ("channel", _optional("string"))
+_DETAIL = "detail_"
 _EXTRA = ("int", "string", "double", "long", "boolean")
 
 
 def _fields(count: int) -> list[tuple[str, dict[str, Any]]]:
     """So many fields: what every receipt has, then more, and last what the newer schema adds."""
     extra: list[tuple[str, dict[str, Any]]] = [
-        (f"detail_{number:02}", _optional(_EXTRA[number % len(_EXTRA)]))
+        (f"{_DETAIL}{number:02}", _optional(_EXTRA[number % len(_EXTRA)]))
         for number in range(count)
     ]
     return [*(_NEEDED + _MORE + extra)[: count - 1], _LAST]
 
 
 def _values(chance: random.Random, number: int, note: str) -> dict[str, Any]:
-    """One receipt, with a value for every field that there can be."""
+    """One receipt, with a value for every field but the details."""
     sold = _FIRST_DAY + timedelta(
         seconds=chance.randrange(172_800), microseconds=chance.randrange(1_000_000)
     )
@@ -235,9 +235,6 @@ def _values(chance: random.Random, number: int, note: str) -> dict[str, Any]:
     pieces = chance.randrange(1, 9)
     off = Decimal(chance.randrange(1, 40)) / 100 if chance.random() < 0.3 else None
     member = chance.random() < 0.5
-    details = {
-        f"detail_{at:02}": _detail(chance, _EXTRA[at % len(_EXTRA)]) for at in range(60)
-    }
     return {
         "receipt_number": f"{number:0{_NUMBER_DIGITS}}",
         "sold_at": sold,
@@ -254,7 +251,13 @@ def _values(chance: random.Random, number: int, note: str) -> dict[str, Any]:
         "discount_amount": off,
         "coupon": f"K{chance.randrange(90)}" if off is not None else None,
         "channel": chance.choice(("web", "app", None)),
-        **details,
+    }
+
+
+def _details(chance: random.Random, count: int) -> dict[str, Any]:
+    return {
+        f"{_DETAIL}{at:02}": _detail(chance, _EXTRA[at % len(_EXTRA)])
+        for at in range(count)
     }
 
 

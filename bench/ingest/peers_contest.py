@@ -10,6 +10,7 @@ from bench.ingest.contest import Contestant, Said
 from bench.ingest.contestants import TABLE, job
 from bench.ingest.fill import make_topic
 from bench.ingest.ground import SCHEMA, Ground
+from bench.ingest.jobs.one_table import make_catalog
 from bench.ingest.losses import Landed
 from bench.ingest.watch import Seen, columns, metadata, numbered_times, record_count
 from sandbox import process
@@ -77,6 +78,8 @@ class Connect(Contestant):
         number = time.time_ns()
         control = f"bench.control-{number}"
         make_topic(ground.home.bootstrap_servers, control, 1)
+        # Two tasks that both make it would fail.
+        make_catalog(ground.catalog)
         write_properties(folder / "worker.properties", self._worker(ground))
         write_properties(
             folder / "sink.properties", self._sink(ground, control, number)
@@ -103,6 +106,8 @@ class Connect(Contestant):
     def is_done(self, ground: Ground, said: Said, seen: list[Seen]) -> bool:
         del ground
         begun = said.moment("Resetting offset for partition")
+        if said.moment("will not recover until manually restarted"):
+            return True
         if begun is None:
             return False
         # What comes later than this is lost to whoever waits for it.
@@ -111,14 +116,16 @@ class Connect(Contestant):
 
     def span(self, said: Said, seen: list[Seen]) -> tuple[float, float] | None:
         begin = said.moment("Resetting offset for partition")
+        if said.moment("will not recover until manually restarted"):
+            return None
         return None if begin is None or not seen else (begin, seen[-1].at)
 
     def landed(self, ground: Ground) -> Landed:
         found = metadata(ground.catalog, self.table)
         names = columns(found)
         has = {
-            "position": "_kafka_metadata.offset",
-            "time in Kafka": "_kafka_metadata.timestamp",
+            "position": "_kafka_metadata_offset",
+            "time in Kafka": "_kafka_metadata_timestamp",
         }
         return Landed(
             rows=record_count(found),
@@ -162,6 +169,8 @@ class Connect(Contestant):
             "iceberg.tables": self.table,
             "iceberg.tables.auto-create-enabled": "true",
             "iceberg.tables.evolve-schema-enabled": "true",
+            # It finds the worker's own settings only in a path without a blank.
+            "iceberg.kafka.bootstrap.servers": ground.home.bootstrap_servers,
             "iceberg.control.topic": control,
             "iceberg.control.commit.interval-ms": str(_COMMIT_MS),
             # Else the first bad record ends the task.

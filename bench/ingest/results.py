@@ -138,6 +138,7 @@ class Quiet(_Kept):
 
     Attributes:
         streams: How many.
+        every: What `spark-ingest run --every` was told.
         records_per_second: On each of them.
         cpu_seconds_per_minute: Of the process and its JVM.
         rss_mb: Memory at the worst moment, MiB.
@@ -145,6 +146,7 @@ class Quiet(_Kept):
     """
 
     streams: int
+    every: str
     records_per_second: float
     cpu_seconds_per_minute: float
     rss_mb: float

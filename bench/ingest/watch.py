@@ -7,7 +7,7 @@ import sqlite3
 import threading
 import time
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
@@ -23,11 +23,13 @@ class Seen:
         at: Seconds since 1970.
         snapshot_id: The newest snapshot; None while there is none.
         records: Rows of the table by then.
+        summary: What the snapshot says of itself.
     """
 
     at: float
     snapshot_id: int | None
     records: int
+    summary: dict[str, str] = field(default_factory=dict)
 
 
 def metadata(catalog: Path, table: str) -> dict[str, Any] | None:
@@ -150,7 +152,8 @@ def _seen(found: dict[str, Any] | None, at: float) -> Seen:
     if found is None or current in (None, -1):
         return Seen(at, None, 0)
     snapshot = next(s for s in found["snapshots"] if s["snapshot-id"] == current)
-    return Seen(at, current, int(snapshot["summary"].get("total-records", 0)))
+    summary = snapshot["summary"]
+    return Seen(at, current, int(summary.get("total-records", 0)), summary)
 
 
 def _fields(found: dict[str, Any] | None) -> list[dict[str, Any]]:
@@ -164,9 +167,9 @@ def _fields(found: dict[str, Any] | None) -> list[dict[str, Any]]:
 
 def _names(fields: list[dict[str, Any]], outer: str) -> list[str]:
     names = []
-    for field in fields:
-        names.append(outer + field["name"])
-        kind = field["type"]
+    for each in fields:
+        names.append(outer + each["name"])
+        kind = each["type"]
         if isinstance(kind, dict) and kind["type"] == "struct":
-            names += _names(kind["fields"], f"{outer}{field['name']}.")
+            names += _names(kind["fields"], f"{outer}{each['name']}.")
     return names

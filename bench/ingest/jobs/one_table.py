@@ -25,7 +25,8 @@ from pyiceberg.table.update import (
 from pyiceberg.typedef import EMPTY_DICT, Identifier, Properties
 
 _NAME = "lake"
-_TABLES = """
+_TABLES = (
+    """
 create table if not exists iceberg_tables (
     catalog_name varchar(255) not null,
     table_namespace varchar(255) not null,
@@ -35,7 +36,25 @@ create table if not exists iceberg_tables (
     iceberg_type varchar(5),
     primary key (catalog_name, table_namespace, table_name)
 )
-"""
+""",
+    """
+create table if not exists iceberg_namespace_properties (
+    catalog_name varchar(255) not null,
+    namespace varchar(255) not null,
+    property_key varchar(255),
+    property_value varchar(1000),
+    primary key (catalog_name, namespace, property_key)
+)
+""",
+)
+
+
+def make_catalog(file: Path) -> None:
+    """Make an empty JDBC catalog in an SQLite file, unless it is there."""
+    with closing(sqlite3.connect(file)) as base, base:
+        base.execute("pragma journal_mode = wal")
+        for table in _TABLES:
+            base.execute(table)
 
 
 class OneFileCatalog(NoopCatalog):
@@ -50,9 +69,7 @@ class OneFileCatalog(NoopCatalog):
         super().__init__(_NAME)
         self._file = file
         self._warehouse = warehouse
-        with closing(sqlite3.connect(file)) as base, base:
-            base.execute("pragma journal_mode = wal")
-            base.execute(_TABLES)
+        make_catalog(file)
 
     def create_table(
         self,

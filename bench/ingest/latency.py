@@ -1,0 +1,142 @@
+"""From producing a record until a reader sees it, at a steady rate."""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from confluent_kafka import Producer
+
+from bench.ingest.contest import running, wait_for
+from bench.ingest.contestants import TABLE, run_command
+from bench.ingest.ground import SCHEMA, Ground, prepare, write_manifest
+from bench.ingest.load import payloads
+from bench.ingest.results import Latency, percentile
+from bench.ingest.usage import usage
+from bench.ingest.watch import Seen, Watch
+from sandbox.settings import Home
+from sandbox.ui import say
+
+RATE = 500
+EVERY = ("1s", "1ms")
+_LOOK_SECONDS = 0.01
+# A JVM that has just started is slow: these do not count.
+_WARM_SECONDS = 20.0
+_START_SECONDS = 180.0
+_LAST_SECONDS = 60.0
+_ENDS = "millrace.end-offsets"
+
+
+@dataclass(frozen=True)
+class Produced:
+    """A record, by its place in its partition.
+
+    Attributes:
+        partition: Its partition; its offset is its place in the list of that one.
+        at: When it was handed to the producer, seconds since 1970.
+    """
+
+    partition: int
+    at: float
+
+
+def measure(home: Home, seconds: float) -> Iterator[Latency]:
+    """Measure each setting of `--every`.
+
+    Args:
+        home: A sandbox that runs.
+        seconds: How long records count, for each.
+    """
+    for every in EVERY:
+        ground = prepare(home, f"bench.latency-{every}", 0)
+        done = _measure(ground, every, seconds)
+        say(f"  --every {every}: p95 {done.p95:.2f} s")
+        yield done
+
+
+def waits(produced: list[Produced], seen: list[Seen]) -> list[float]:
+    """Seconds from producing to seeing, in order of size, for all records that were seen.
+
+    Args:
+        produced: In the order in which they were produced.
+        seen: States of the table, in order; each says where it ends in each partition.
+    """
+    times: dict[int, list[float]] = {}
+    for record in produced:
+        times.setdefault(record.partition, []).append(record.at)
+    waited = []
+    begins: dict[str, int] = {}
+    for state in seen:
+        ends: dict[str, int] = json.loads(state.summary.get(_ENDS, "{}"))
+        for partition, end in ends.items():
+            since = times.get(int(partition), [])[begins.get(partition, 0) : end]
+            waited += [state.at - at for at in since if at > 0]
+        begins |= ends
+    return sorted(waited)
+
+
+def _measure(ground: Ground, every: str, seconds: float) -> Latency:
+    ground.clear()
+    manifest = ground.folder / "manifest.json"
+    write_manifest(manifest, {TABLE: ground.topic})
+    watch = Watch(ground.catalog, f"{SCHEMA}.{TABLE}", _LOOK_SECONDS)
+    log = ground.home.logs / f"latency-{every}.log"
+    stopping = threading.Event()
+    produced: list[Produced] = []
+    sender = threading.Thread(target=_send, args=(ground, produced, stopping))
+    with running(run_command(manifest, "--every", every), ground.home, log) as program:
+        try:
+            sender.start()
+            wait_for(lambda: bool(watch.seen), program, _START_SECONDS)
+            time.sleep(_WARM_SECONDS)
+            begin = time.time()
+            time.sleep(seconds)
+            end = time.time()
+        finally:
+            stopping.set()
+            sender.join()
+        wait_for(lambda: watch.records >= len(produced), program, _LAST_SECONDS)
+        program.popen.send_signal(signal.SIGTERM)
+        program.popen.wait(_LAST_SECONDS)
+    seen = watch.stop()
+    # Those outside the time that counts keep their places, not their times.
+    counted = [
+        each if begin <= each.at <= end else Produced(each.partition, 0.0)
+        for each in produced
+    ]
+    ordered = waits(counted, seen)
+    return Latency(
+        every=every,
+        records=len(ordered),
+        p50=round(percentile(ordered, 0.5), 3),
+        p95=round(percentile(ordered, 0.95), 3),
+        p99=round(percentile(ordered, 0.99), 3),
+        snapshots=sum(begin <= state.at <= end for state in seen),
+        cores=round(usage(program.samples, begin, end).cpu_seconds / (end - begin), 2),
+    )
+
+
+def _send(ground: Ground, produced: list[Produced], stopping: threading.Event) -> None:
+    pool = payloads(ground.shape, 1, ground.ids)
+    producer = Producer(
+        {
+            "bootstrap.servers": ground.home.bootstrap_servers,
+            "linger.ms": 5,
+            "log_level": 0,
+        }
+    )
+    began = time.monotonic()
+    while not stopping.is_set():
+        while len(produced) < (time.monotonic() - began) * RATE:
+            number = len(produced)
+            partition = number % ground.partitions
+            value = pool[number % len(pool)]
+            produced.append(Produced(partition, time.time()))
+            producer.produce(ground.topic, value, b"r-%016d" % number, partition)
+        producer.poll(0)
+        time.sleep(0.004)
+    producer.flush(30)

@@ -1,0 +1,143 @@
+"""What many streams cost in one process on which little or nothing happens."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Iterator
+
+from confluent_kafka import Producer
+
+from bench.ingest.contest import running, wait_for
+from bench.ingest.contestants import run_command
+from bench.ingest.fill import make_topic
+from bench.ingest.ground import SCHEMA, register, write_manifest
+from bench.ingest.load import Shape, payloads
+from bench.ingest.results import Quiet
+from bench.ingest.usage import MIB, usage
+from bench.ingest.watch import metadata, record_count
+from sandbox.settings import Home
+from sandbox.ui import say
+
+# Streams, records a second of each, and what `--every` is told.
+CASES: list[tuple[int, float, str]] = [
+    (1, 0, "1s"),
+    (10, 0, "1s"),
+    (50, 0, "1s"),
+    (100, 10, "10s"),
+]
+_PARTITIONS = 1
+_START_SECONDS = 900.0
+_SETTLE_SECONDS = 30.0
+
+
+def measure(home: Home, seconds: float) -> Iterator[Quiet]:
+    """Measure each number of streams.
+
+    Args:
+        home: A sandbox that runs.
+        seconds: How long each is looked at.
+    """
+    for streams, rate, every in CASES:
+        done = measure_one(home, streams, rate, every, seconds)
+        say(
+            f"  {streams} streams of {rate:g} records/s:"
+            f" {done.cpu_seconds_per_minute:.1f} CPU s a minute, {done.rss_mb:,.0f} MB"
+        )
+        yield done
+
+
+def measure_one(
+    home: Home, streams: int, rate: float, every: str, seconds: float
+) -> Quiet:
+    """Measure so many streams.
+
+    Args:
+        home: A sandbox that runs.
+        streams: How many.
+        rate: Records a second of each of them.
+        every: For `spark-ingest run --every`.
+        seconds: How long.
+    """
+    name = f"quiet{streams}"
+    topics = {f"{name}_{n}": f"bench.{name}-{n}" for n in range(streams)}
+    ids = (0, 0)
+    for topic in topics.values():
+        make_topic(home.bootstrap_servers, topic, _PARTITIONS)
+        # The same for all: an id belongs to the text of a schema.
+        ids = register(home, topic, Shape())
+    manifest = home.path / f"{name}.json"
+    write_manifest(manifest, topics)
+    catalog = home.lake / "catalog.db"
+    log = home.logs / f"{name}.log"
+    stopping = threading.Event()
+    sent: list[int] = []
+    sender = threading.Thread(
+        target=_send, args=(home, list(topics.values()), ids, rate, sent, stopping)
+    )
+    with running(run_command(manifest, "--every", every), home, log) as program:
+
+        def landed() -> int:
+            return sum(
+                record_count(metadata(catalog, f"{SCHEMA}.{table}")) for table in topics
+            )
+
+        def all_there() -> bool:
+            return all(metadata(catalog, f"{SCHEMA}.{table}") for table in topics)
+
+        wait_for(all_there, program, _START_SECONDS)
+        try:
+            sender.start()
+            time.sleep(_SETTLE_SECONDS)
+            begin = time.time()
+            time.sleep(seconds)
+            end = time.time()
+        finally:
+            stopping.set()
+            sender.join()
+        # What was sent in the last moments has as long as a batch and a half may take.
+        time.sleep(1.5 * float(every.removesuffix("s")) if rate else 0.0)
+        behind = sum(sent) - landed()
+        program.popen.send_signal(signal.SIGTERM)
+        program.popen.wait(_START_SECONDS)
+    took = usage(program.samples, begin, end)
+    return Quiet(
+        streams=streams,
+        every=every,
+        records_per_second=rate,
+        cpu_seconds_per_minute=round(took.cpu_seconds / took.seconds * 60, 1),
+        rss_mb=round(took.peak_rss_bytes / MIB),
+        behind=max(0, behind),
+    )
+
+
+def _send(
+    home: Home,
+    topics: list[str],
+    ids: tuple[int, int],
+    rate: float,
+    sent: list[int],
+    stopping: threading.Event,
+) -> None:
+    if not rate:
+        return
+    pool = payloads(Shape(), 1, ids)
+    producer = Producer(
+        {
+            "bootstrap.servers": home.bootstrap_servers,
+            "linger.ms": 20,
+            "log_level": 0,
+        }
+    )
+    began = time.monotonic()
+    count = 0
+    while not stopping.is_set():
+        while count < (time.monotonic() - began) * rate * len(topics):
+            topic = topics[count % len(topics)]
+            producer.produce(topic, pool[count % len(pool)], b"r-%016d" % count, 0)
+            count += 1
+        producer.poll(0)
+        stopping.wait(0.02)
+    producer.flush(30)
+    sent.append(count)

@@ -1,0 +1,100 @@
+"""Our engine on more partitions, larger records, more fields, and executors of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from confluent_kafka.admin import AdminClient
+
+from bench.ingest.contest import run
+from bench.ingest.contestants import Millrace
+from bench.ingest.ground import prepare
+from bench.ingest.load import Shape
+from bench.ingest.results import Case, load_of
+from sandbox.parts import component_folder
+from sandbox.settings import Home
+from sandbox.ui import say
+
+# Larger records are fewer, so that a topic stays below this.
+_TOPIC_BYTES = 1_200_000_000
+_FIELD_BYTES = 250
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One case, before it is measured.
+
+    Attributes:
+        series: What changes.
+        name: To what.
+        partitions: Of the topic.
+        shape: Of the records.
+        settings: Of Spark, other than the usual ones.
+    """
+
+    series: str
+    name: str
+    partitions: int = 4
+    shape: Shape = field(default_factory=Shape)
+    settings: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def topic(self) -> tuple[int, Shape]:
+        """What its topic must be like: trials with the same can share one."""
+        return self.partitions, self.shape
+
+
+def trials() -> list[Trial]:
+    """All cases; those that share a topic stand together."""
+    return [
+        *(Trial("partitions", str(n), partitions=n) for n in (1, 2, 8)),
+        Trial("partitions", "4"),
+        Trial("executors", "inside the driver, 2 cores"),
+        Trial("executors", "1 process, 1 core", settings=_cluster(1)),
+        Trial("executors", "2 processes, 1 core each", settings=_cluster(2)),
+        Trial("record size", "133 B"),
+        *(
+            Trial("record size", name, shape=Shape(value_bytes=size))
+            for name, size in (("1 kB", 1_000), ("10 kB", 10_000))
+        ),
+        *(Trial("fields", str(n), shape=Shape(n, _FIELD_BYTES)) for n in (5, 15, 60)),
+    ]
+
+
+def measure(home: Home, records: int) -> Iterator[Case]:
+    """Measure all cases, one after the other.
+
+    Args:
+        home: A sandbox that runs.
+        records: Of a topic, where they are small.
+    """
+    ground = None
+    admin = AdminClient({"bootstrap.servers": home.bootstrap_servers, "log_level": 0})
+    for number, trial in enumerate(trials()):
+        if ground is None or (ground.partitions, ground.shape) != trial.topic:
+            if ground is not None:
+                # Room for the next one.
+                admin.delete_topics([ground.topic])[ground.topic].result()
+            count = min(records, _TOPIC_BYTES // trial.shape.value_bytes)
+            ground = prepare(
+                home, f"bench.scaling-{number}", count, trial.partitions, trial.shape
+            )
+        done = run(Millrace(settings=trial.settings), ground)
+        case = Case(
+            series=trial.series,
+            name=trial.name,
+            load=load_of(ground.sent, len(ground.fields), ground.partitions),
+            run=done,
+        )
+        say(f"  {trial.series} {trial.name}: {case.records_per_second:,.0f} records/s")
+        yield case
+
+
+def _cluster(workers: int) -> dict[str, str]:
+    """A master of Spark's own and so many executors, each a JVM with one core."""
+    return {
+        "spark.master": f"local-cluster[{workers},1,2048]",
+        "spark.executor.memory": "2g",
+        "spark.executor.extraClassPath": f"{component_folder('spark')}/*",
+    }

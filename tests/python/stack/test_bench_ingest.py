@@ -1,0 +1,43 @@
+"""The ingest benchmark, small: real broker, real engine, a peer that loses records."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sandbox.settings import PROJECT
+
+RECORDS = 20_000
+
+
+@pytest.mark.long
+def test_the_benchmark_measures_us_and_the_careless_job(tmp_path: Path) -> None:
+    folder = tmp_path / "a bench"
+    command = [sys.executable, "-m", "bench.ingest", "--anyway", "--repeats", "1"]
+    command += ["--only", "millrace", "--only", "careless", "--records", str(RECORDS)]
+    done = subprocess.run(
+        [*command, "--folder", str(folder)],
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    contest = json.loads((folder / "ingest-part.json").read_text())["contest"]
+    rows = {row["name"]: row for row in contest["rows"]}
+    ours, careless = rows["millrace"], rows["careless spark job"]
+    assert contest["load"]["records"] == RECORDS
+    assert ours["loses"] == "nothing"
+    assert "rows of nulls" in careless["loses"]
+    assert "field channel" in careless["loses"]
+    for row in rows.values():
+        assert row["records_per_second"] > 0
+        assert row["cpu_seconds_per_million"] > 0
+        assert row["peak_rss_mb"] > 200
+    # Its sandbox is gone.
+    assert [path.name for path in folder.iterdir()] == ["ingest-part.json"]
