@@ -1,0 +1,219 @@
+"""A stream under load is killed at observed moments: nothing is lost, nothing is doubled."""
+
+from __future__ import annotations
+
+import random
+import signal
+import time
+
+import pytest
+
+from spark_ingest import run
+from tests.python.fault.harness import (
+    Ingest,
+    Sender,
+    account,
+    go_on,
+    ingesting,
+    record,
+)
+from tests.python.fault.moments import Begun, Moments
+from tests.python.stack.conftest import ORDER, Feed, framed
+
+RUN = ("--every", "500ms", "--max-batch", "2000")
+# What one looks for, what is killed, how people call it.
+KILLS = [
+    ("reads", "python", "while Kafka is read"),
+    ("staged", "both", "behind the staged files"),
+    ("staged", "jvm", "behind the staged files"),
+    ("set_aside", "python", "behind the quarantine commit"),
+    ("set_aside", "jvm", "behind the quarantine commit"),
+    ("published", "both", "behind the bronze commit, before the log's row"),
+]
+WHO = {"python": "the Python", "jvm": "the JVM", "both": "both"}
+
+
+def kill_at(process: Ingest, moments: Moments, moment: str, what: str) -> Begun:
+    """Kill a stream when a moment of one of its batches has come; that batch's begin."""
+    batch = moments.begin()
+
+    def has_come() -> bool:
+        nonlocal batch
+        if getattr(batch, moment)():
+            return True
+        if batch.main_has_moved():
+            # The batch is over: look at the next one.
+            batch = moments.begin()
+        return False
+
+    moments.wait(has_come)
+    process.kill(what)
+    return batch
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("moment", "what", "words"), KILLS)
+def test_killed_at_a_moment_of_a_batch(
+    feed: Feed, moment: str, what: str, words: str
+) -> None:
+    run.create_tables(feed.services, [feed.stream])
+    sender, moments = Sender(feed), Moments(feed.stack.home, feed.stream.table)
+    for _ in range(5):
+        with ingesting(feed, *RUN) as process:
+            process.batches(2)
+            batch = kill_at(process, moments, moment, what)
+            if what == "jvm":
+                assert process.wait() == 1
+                said = process.errors()
+                assert len(said) == 1, said
+                assert "JVM" in said[0]
+        # The kill may come too late: the batch was published all the same.
+        if batch.main_has_moved() == (moment == "published"):
+            break
+    else:
+        pytest.fail("the batch was over each time")
+    sender.stop()
+    went_on = go_on(feed)
+    done = f"SIGKILL to {WHO[what]}"
+    record(f"Killed {words}", done, account(feed, sender.sent), went_on)
+
+
+@pytest.mark.long
+def test_killed_while_it_cleans_up_what_an_earlier_kill_left(feed: Feed) -> None:
+    run.create_tables(feed.services, [feed.stream])
+    sender, moments = Sender(feed), Moments(feed.stack.home, feed.stream.table)
+    for _ in range(5):
+        with ingesting(feed, *RUN) as process:
+            process.batches(2)
+            batch = kill_at(process, moments, "set_aside", "both")
+        if not batch.main_has_moved():
+            break
+    else:
+        pytest.fail("the batch was over each time")
+    left, writer = moments.quarantine(), moments.writer()
+    with ingesting(feed, *RUN) as process:
+        # It has the lease, and has just removed what it found in quarantine.
+        moments.wait(lambda: moments.quarantine() != left)
+        process.kill("both")
+    assert moments.writer() != writer
+    sender.stop()
+    went_on = go_on(feed)
+    found = account(feed, sender.sent)
+    record("Killed during start-up clean-up", "SIGKILL to both", found, went_on)
+
+
+@pytest.mark.long
+def test_killed_twenty_times_at_random_under_load(feed: Feed) -> None:
+    run.create_tables(feed.services, [feed.stream])
+    chance, sender = random.Random(11), Sender(feed)
+    for number in range(20):
+        with ingesting(feed, *RUN) as process:
+            if number % 5:
+                process.batches(1)
+                time.sleep(chance.uniform(0, 2))
+            else:
+                # In the start-up.
+                time.sleep(chance.uniform(5, 15))
+            process.kill(chance.choice(["python", "jvm", "both"]))
+    sender.stop()
+    went_on = go_on(feed)
+    done = "SIGKILL to the Python, the JVM or both"
+    record("Killed 20 times at random", done, account(feed, sender.sent), went_on)
+
+
+@pytest.mark.long
+def test_a_writer_asleep_and_overtaken_does_not_commit(
+    feed: Feed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run.create_tables(feed.services, [feed.stream])
+    sender, moments = Sender(feed), Moments(feed.stack.home, feed.stream.table)
+    with ingesting(feed, *RUN) as process:
+        process.batches(2)
+        batch = moments.begin()
+
+        def is_staged() -> bool:
+            nonlocal batch
+            if batch.main_has_moved():
+                batch = moments.begin()
+            return batch.staged()
+
+        moments.wait(is_staged)
+        process.send_signal(signal.SIGSTOP)
+        # It lives on this machine: only one that is told it does not may take over.
+        with monkeypatch.context() as patch:
+            patch.setattr(
+                "spark_ingest.lease._Holder.alive", lambda self, last_write: False
+            )
+            overtaken = go_on(feed)
+        taken = moments.main()
+        process.send_signal(signal.SIGCONT)
+        assert process.wait() == 1
+        said = process.errors()
+        assert len(said) == 1, said
+        assert "was taken over" in said[0]
+        assert moments.main() == taken
+    sender.stop()
+    went_on = go_on(feed)
+    assert overtaken
+    record(
+        "A writer asleep, overtaken",
+        "SIGSTOP with a batch staged, another takes over, SIGCONT",
+        account(feed, sender.sent),
+        f"it stopped with one line; {went_on}",
+    )
+
+
+@pytest.mark.long
+def test_an_unknown_schema_is_registered_between_crash_and_retry(feed: Feed) -> None:
+    """What was quarantined by the batch that never committed is good when it is repeated."""
+    feed.register(ORDER)
+    run.create_tables(feed.services, [feed.stream])
+    fields = [
+        {"name": "id", "type": "int"},
+        {"name": "note", "type": "string"},
+        {"name": "more", "type": "int", "default": 0},
+    ]
+    later = {"type": "record", "name": "Order", "fields": fields}
+    # Ids are given one after the other; this one comes with the next schema.
+    number = feed.register({**later, "name": "Other"}, f"{feed.topic}-probe") + 1
+    value = framed(number, later, {"id": 1, "note": "n", "more": 2})
+    feed.send(value)
+    sent: dict[tuple[int, int], bytes | None] = {(0, 0): value}
+    moments = Moments(feed.stack.home, feed.stream.table)
+    with ingesting(feed, *RUN, "--unknown-wait", "0") as process:
+        batch = kill_at(process, moments, "set_aside", "both")
+        assert not batch.main_has_moved()
+    assert [error for _, error in feed.quarantined()] == ["unknown_id"]
+    assert feed.register(later) == number
+    went_on = go_on(feed)
+    assert feed.quarantined() == []
+    record(
+        "Its schema registered between crash and retry",
+        "SIGKILL behind the quarantine commit, then the schema registered",
+        account(feed, sent),
+        went_on,
+    )
+
+
+@pytest.mark.long
+def test_killed_during_maintenance(feed: Feed) -> None:
+    run.create_tables(feed.services, [feed.stream])
+    sender, moments = Sender(feed), Moments(feed.stack.home, feed.stream.table)
+    with ingesting(feed, *RUN) as process:
+        process.batches(8)
+        maintain = Ingest(feed, command="maintain")
+        try:
+            moments.wait(lambda: moments.operation(feed.stream.table) == "replace")
+            maintain.kill("both")
+            process.batches(3)
+            process.kill("both")
+        finally:
+            maintain.close()
+    sender.stop()
+    went_on = go_on(feed)
+    record(
+        "Killed during maintenance",
+        "SIGKILL to `maintain` behind its compaction, then to the stream beside it",
+        account(feed, sender.sent),
+        went_on,
+    )
