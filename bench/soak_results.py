@@ -1,0 +1,213 @@
+"""What a soak measured, whether it stayed bounded, and how the docs show it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from statistics import median
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from bench.ingest.results import About
+from bench.page import PAGE, markdown, with_parts
+from sandbox.settings import PROJECT
+from spark_ingest.errors import ConfigurationError
+
+RESULTS = PROJECT / "bench/results/soak.json"
+PLOT = PAGE.parent / "performance" / "soak.svg"
+# What grows with time would be twice as much, or more, in the last third as in the second.
+_GROWTH = 1.5
+# Differences of less than these are noise.
+_NOISE = {"batch seconds": 0.3, "files": 30, "snapshots": 30, "metadata MB": 1.0}
+
+
+class _Kept(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Sample(_Kept):
+    """A table at a moment.
+
+    Attributes:
+        at: Seconds since the first commit.
+        files: Data files of its newest snapshot.
+        snapshots: That its metadata names.
+        metadata_bytes: All that is in its metadata folder.
+    """
+
+    at: float
+    files: int
+    snapshots: int
+    metadata_bytes: int
+
+
+class Batch(_Kept):
+    """A batch of the stream.
+
+    Attributes:
+        at: Seconds from the first commit to its report.
+        seconds: What it took.
+        rows: Records that it landed.
+    """
+
+    at: float
+    seconds: float
+    rows: int
+
+
+class Soak(_Kept):
+    """A long run with maintenance beside it.
+
+    Attributes:
+        about: When, where and how.
+        rate: Records a second that were produced.
+        every: Of the stream.
+        maintain_every: Of maintenance.
+        keep: Of maintenance.
+        sent: Records that were produced.
+        verified: Whether `spark-ingest verify` held afterwards.
+        restarts: Times the stream read its offsets again.
+        rounds: Rounds of maintenance.
+        samples: The table over time.
+        batches: The stream's batches.
+    """
+
+    about: About
+    rate: int
+    every: str
+    maintain_every: str
+    keep: str
+    sent: int
+    verified: bool
+    restarts: int
+    rounds: int
+    samples: list[Sample]
+    batches: list[Batch]
+
+
+def series(soak: Soak) -> dict[str, list[tuple[float, float]]]:
+    """What must stay bounded, each over seconds."""
+    return {
+        "batch seconds": [(batch.at, batch.seconds) for batch in soak.batches],
+        "files": [(sample.at, float(sample.files)) for sample in soak.samples],
+        "snapshots": [(sample.at, float(sample.snapshots)) for sample in soak.samples],
+        "metadata MB": [
+            (sample.at, sample.metadata_bytes / 2**20) for sample in soak.samples
+        ],
+    }
+
+
+def thirds(points: list[tuple[float, float]]) -> list[list[float]]:
+    """The values of each third of the time."""
+    end = max((at for at, _ in points), default=0.0)
+    found: list[list[float]] = [[], [], []]
+    for at, value in points:
+        found[min(int(3 * at / end), 2) if end else 0].append(value)
+    return found
+
+
+def growing(soak: Soak) -> list[str]:
+    """What was not bounded: higher in the last third of the time than in the second.
+
+    Of a batch's time the median counts, of all else the most.
+    """
+    found = []
+    for name, points in series(soak).items():
+        _, second_third, last_third = thirds(points)
+        if not (second_third and last_third):
+            raise ConfigurationError(
+                f"the soak has no {name} over its whole time: give it more --minutes"
+            )
+        of = median if name == "batch seconds" else max
+        second, last = of(second_third), of(last_third)
+        if last > second * _GROWTH and last - second > _NOISE[name]:
+            found.append(f"{name} went from {second:,.2f} to {last:,.2f}")
+    return found
+
+
+def soak_table(soak: Soak) -> list[str]:
+    """The least, the middle and the most of each, by thirds of the time."""
+    rows = []
+    for name, points in series(soak).items():
+        digits = 2 if name in ("batch seconds", "metadata MB") else 0
+        cells = [
+            f"{median(part):,.{digits}f} / {max(part):,.{digits}f}" if part else ""
+            for part in thirds(points)
+        ]
+        rows.append([name, *cells])
+    return markdown(["median / most in the", "first third", "second", "last"], rows)
+
+
+def text(soak: Soak) -> list[str]:
+    """What was run, and what came of it."""
+    about = soak.about
+    where = about.machine
+    growth = growing(soak)
+    return [
+        (
+            f"{soak.sent:,} records at {soak.rate} a second, {len(soak.batches):,} commits with"
+            f" `--every {soak.every}`, {soak.rounds} rounds of `maintain --every"
+            f" {soak.maintain_every} --keep {soak.keep}`; the stream read its offsets again"
+            f" {soak.restarts} times; `verify` {'holds' if soak.verified else 'FAILED'};"
+            f" {'; '.join(growth) if growth else 'nothing grew with time'}."
+        ),
+        "",
+        (
+            f"Measured on {about.measured_on} in {about.minutes:.0f} minutes by"
+            f" `{about.command}`: {where.processor}, {where.cores} cores,"
+            f" {where.memory_gib:.0f} GiB, {where.system}. Load of the machine before:"
+            f" {about.load_before:.1f}."
+        ),
+    ]
+
+
+def write_page(soak: Soak, page: Path = PAGE, plot: Path = PLOT) -> None:
+    """Write the soak's generated part of the page, and its plot."""
+    page.write_text(with_soak(page.read_text(), soak))
+    draw(soak, plot)
+
+
+def with_soak(page: str, soak: Soak) -> str:
+    """A page's text with the soak's part made anew."""
+    return with_parts(page, {"soak": lambda: [*soak_table(soak), "", *text(soak)]})
+
+
+def draw(soak: Soak, file: Path) -> None:
+    """Draw each of the series over minutes."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    # The same results give the same file.
+    mpl.rcParams["svg.hashsalt"] = "millrace"
+    figure = Figure(figsize=(9, 4.6), layout="constrained")
+    for axes, (name, points) in zip(
+        figure.subplots(2, 2).flat, series(soak).items(), strict=True
+    ):
+        style = "." if name == "batch seconds" else "-"
+        minutes = [at / 60 for at, _ in points]
+        axes.plot(
+            minutes, [value for _, value in points], style, color="tab:blue", ms=2
+        )
+        axes.set_ylim(bottom=0)
+        axes.set_ylabel(name)
+        axes.set_xlabel("minutes")
+        axes.grid(visible=True, alpha=0.3)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(file, format="svg", metadata={"Date": None})
+
+
+def read_soak(file: Path) -> Soak:
+    """A soak from its file.
+
+    Raises:
+        ConfigurationError: It is missing, or not one.
+    """
+    try:
+        return Soak.model_validate_json(file.read_text())
+    except FileNotFoundError as error:
+        raise ConfigurationError(
+            f"{file} does not exist: run `python -m bench.soak` first"
+        ) from error
+    except ValidationError as error:
+        raise ConfigurationError(
+            f"{file} holds no results of `python -m bench.soak`: run it anew"
+        ) from error

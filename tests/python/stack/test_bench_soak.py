@@ -1,0 +1,37 @@
+"""The soak, short: real broker, a stream that commits every second, maintenance beside it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench.soak_results import read_soak
+from sandbox.settings import PROJECT
+
+
+@pytest.mark.long
+def test_a_soak_stays_bounded_and_verified(tmp_path: Path) -> None:
+    folder, file = tmp_path / "a bench", tmp_path / "soak.json"
+    command = [sys.executable, "-m", "bench.soak", "--minutes", "3", "--every", "1s"]
+    command += ["--maintain-every", "20s", "--keep", "20s"]
+    done = subprocess.run(
+        [*command, "--folder", str(folder), "--results", str(file)],
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    soak = read_soak(file)
+    assert soak.verified
+    assert soak.rounds >= 3
+    # Compaction moves the table under its batches, and none is read again for that.
+    assert soak.restarts == 0
+    assert len(soak.batches) > 30
+    made = max(sample.snapshots for sample in soak.samples)
+    assert made < len(soak.batches)
+    assert not any(folder.iterdir())
