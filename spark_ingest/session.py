@@ -11,6 +11,7 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from spark_ingest import jvm_watch
 from spark_ingest.errors import ConfigurationError
 from spark_ingest.preflight import check_disk
 
@@ -39,6 +40,7 @@ def open_session() -> SparkSession:
         raise ConfigurationError(
             f"Spark does not start ({' '.join(str(error).split())}): run `sandbox doctor`"
         ) from error
+    jvm_watch.watch(spark)
     silence_statement_log()
     hide_secrets(spark)
     warehouse = spark.conf.get(f"spark.sql.catalog.{CATALOG}.warehouse", None)

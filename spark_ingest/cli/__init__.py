@@ -30,8 +30,11 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.exit(130)
     except Exception as error:
+        from spark_ingest import jvm_watch
         from spark_ingest.session import JAVA_ERRORS, java_reason
 
+        if jvm_watch.is_gone(error):
+            jvm_watch.end()
         if not isinstance(error, (*JAVA_ERRORS, OSError)):
             raise
         print(f"spark-ingest: {java_reason(error)}", file=sys.stderr)
