@@ -21,7 +21,7 @@ JAVA_FIX := Millrace needs a JDK 17 or 21: install one and put its `java` on PAT
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo live test test-long test-fast render parity lint format docs bench bench-increments lock clean java moved
+.PHONY: help install demo live test test-long test-fast fault-table render parity lint format docs bench bench-increments lock clean java moved
 
 help: ## Show this help
 	@echo 'Usage: make TARGET [VARIABLE=value]'
@@ -43,6 +43,10 @@ test: java .venv/.installed ## Run the tests: unit, Spark, and real services
 test-long: java .venv/.installed ## Run the tests that take minutes each: many kills, long loads
 	@$(WITH_VENV) sandbox parts
 	@$(WITH_VENV) pytest -m long
+
+fault-table: java .venv/.installed ## Kill, cut off and starve streams, and write what came of it into docs/ingest.md
+	@$(WITH_VENV) sandbox parts
+	@$(WITH_VENV) python -m tests.python.fault
 
 test-fast: .venv/.installed ## Run the unit tests: no JVM, under a minute
 	@$(WITH_VENV) pytest -m unit tests/python/unit

@@ -1,0 +1,305 @@
+"""What surrounds a stream goes away, comes back, or is not what it was."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+
+import psutil
+import pytest
+from confluent_kafka import Consumer, Message, TopicPartition
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewPartitions,
+    NewTopic,
+    ResourceType,
+)
+
+from sandbox import process
+from sandbox import stack as sandbox_services
+from spark_ingest import recover, run
+from spark_ingest.errors import MillraceError
+from tests.python.fault.harness import Sender, account, go_on, record
+from tests.python.stack.conftest import ORDER, Feed, orders, proofs, wait_for
+
+Sent = dict[tuple[int, int], bytes | None]
+
+
+def admin(feed: Feed) -> AdminClient:
+    return AdminClient({"bootstrap.servers": feed.stack.home.bootstrap_servers})
+
+
+def send(
+    feed: Feed, *values: bytes | None, partition: int = 0, key: bytes = b"k"
+) -> Sent:
+    """Send values and tell where the broker has put them."""
+    sent: Sent = {}
+    producer = feed.producer()
+
+    def confirm(value: bytes | None) -> Callable[[object, Message], None]:
+        def told(error: object, message: Message) -> None:
+            where, offset = message.partition(), message.offset()
+            assert error is None
+            assert where is not None
+            assert offset is not None
+            sent[where, offset] = value
+
+        return told
+
+    for value in values:
+        producer.produce(feed.topic, value, key, partition, on_delivery=confirm(value))
+    assert producer.flush(60) == 0
+    return sent
+
+
+@contextmanager
+def running(feed: Feed) -> Iterator[list[MillraceError]]:
+    """The engine at work on a feed in this process; the errors that ended it."""
+    run.create_tables(feed.services, [feed.stream])
+    stopping, failures = threading.Event(), list[MillraceError]()
+    settings = run.RunSettings(0.5, 1_000_000, unknown_wait=0.5)
+
+    def work() -> None:
+        try:
+            run.run_streams(feed.services, [feed.stream], settings, stopping)
+        except MillraceError as failure:
+            failures.append(failure)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield failures
+    finally:
+        stopping.set()
+        thread.join(300)
+        assert not thread.is_alive()
+
+
+def taken(feed: Feed) -> int:
+    """Records that the running stream has committed."""
+    return sum(batch.rows + batch.quarantined for batch in feed.reports.batches)
+
+
+def service(feed: Feed, name: str) -> psutil.Process:
+    """A service of the sandbox, as a process."""
+    found = process.read_record(feed.stack.home.path / "services" / name)
+    assert found is not None
+    return psutil.Process(found.pid)
+
+
+def test_a_batch_that_is_wholly_bad_moves_on(feed: Feed) -> None:
+    feed.register(ORDER)
+    sent = send(feed, *(b"junk %d" % n for n in range(5)))
+    (first,) = feed.ingest()
+    sent |= send(feed, b"junk again", partition=1)
+    (second,) = feed.ingest()
+    assert [(b.commit_id, b.rows, b.quarantined) for b in (first, second)] == [
+        (1, 0, 5), (2, 0, 1)
+    ]  # fmt: skip
+    record(
+        "A batch wholly bad", "junk alone, twice", account(feed, sent), "both committed"
+    )
+
+
+def test_a_clock_set_back_changes_no_order(
+    feed: Feed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number = feed.register(ORDER)
+    sent = send(feed, *orders(number, 0, 3), b"junk")
+    feed.ingest()
+
+    class Back:
+        """A clock that is an hour behind."""
+
+        @staticmethod
+        def now(_zone: object) -> datetime:
+            return datetime.now(UTC) - timedelta(hours=1)
+
+    monkeypatch.setattr("spark_ingest.commit.datetime", Back)
+    sent |= send(feed, *orders(number, 3, 3), b"more junk")
+    feed.ingest()
+    rows = feed.services.spark.table(feed.table)
+    times = [
+        row[0]
+        for row in rows.groupBy("_commit_id")
+        .agg({"_ingested_at": "max"})
+        .orderBy("_commit_id")
+        .select("max(_ingested_at)")
+        .collect()
+    ]
+    assert times[1] < times[0]
+    record(
+        "The clock set back", "an hour, between two batches", account(feed, sent),
+        "commit ids go on; `_ingested_at` steps back",
+    )  # fmt: skip
+
+
+def test_partitions_that_are_added_are_read_while_the_stream_runs(feed: Feed) -> None:
+    number = feed.register(ORDER)
+    sent = send(feed, *orders(number, 0, 3))
+    with running(feed) as failures:
+        wait_for(lambda: taken(feed) == 3)
+        client = admin(feed)
+        client.create_partitions([NewPartitions(feed.topic, 4)])[feed.topic].result(30)
+        wait_for(
+            lambda: (
+                len(feed.services.broker.existing_topic(feed.topic, "").partitions) == 4
+            )
+        )
+        sent |= send(feed, *orders(number, 3, 4), b"junk", partition=3)
+        wait_for(lambda: taken(feed) == 8 or failures, 120)
+    assert failures == []
+    record(
+        "Partitions added", "2 more while it runs", account(feed, sent), "it read them"
+    )
+
+
+def test_records_that_expired_unread_are_given_up_by_a_person_alone(feed: Feed) -> None:
+    number = feed.register(ORDER)
+    sent = send(feed, *orders(number, 0, 3))
+    feed.ingest()
+    send(feed, *orders(number, 3, 3))
+    place, client = TopicPartition(feed.topic, 0, 6), admin(feed)
+    client.delete_records([place])[place].result(30)
+    sent |= send(feed, *orders(number, 6, 2))
+    with pytest.raises(MillraceError, match="--accept-gap"):
+        feed.ingest()
+    found = recover.find_gap(feed.services, feed.stream)
+    assert found is not None
+    assert recover.accept(feed.services, found) is not None
+    feed.ingest()
+    record(
+        "Records expired unread", "3 deleted by the broker; `recover --accept-gap`",
+        account(feed, sent), "it stopped, naming them; went on when they were given up",
+    )  # fmt: skip
+
+
+def test_a_topic_made_again_stops_the_stream_until_a_person_decides(feed: Feed) -> None:
+    number = feed.register(ORDER)
+    send(feed, *orders(number, 0, 3))
+    feed.ingest()
+    client = admin(feed)
+    client.delete_topics([feed.topic])[feed.topic].result(30)
+    wait_for(lambda: feed.services.broker.topic(feed.topic) is None)
+    client.create_topics([NewTopic(feed.topic, 2, 1)])[feed.topic].result(30)
+    wait_for(lambda: feed.services.broker.topic(feed.topic))
+    with pytest.raises(MillraceError, match="--new-topic"):
+        feed.ingest()
+    found = recover.find_new_topic(feed.services, feed.stream)
+    assert found is not None
+    recover.accept(feed.services, found)
+    sent = send(feed, *orders(number, 10, 4))
+    (batch,) = feed.ingest()
+    assert (batch.commit_id, batch.rows) == (3, 4)
+    # The old topic's offsets are the new one's too: only `verify` can tell them apart.
+    assert [p.holds for p in proofs(feed)] == [True] * 4
+    assert len(sent) == 4
+
+
+@pytest.mark.long
+def test_a_compacted_topic_has_holes_and_no_losses(feed: Feed) -> None:
+    settings = {
+        "cleanup.policy": "compact",
+        "segment.ms": "100",
+        "min.cleanable.dirty.ratio": "0.001",
+        "min.compaction.lag.ms": "0",
+    }
+    entries = [
+        ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+        for name, value in settings.items()
+    ]
+    resource = ConfigResource(
+        ResourceType.TOPIC, feed.topic, incremental_configs=entries
+    )
+    client = admin(feed)
+    client.incremental_alter_configs([resource])[resource].result(30)
+    number = feed.register(ORDER)
+    sent: Sent = {}
+    for first in range(0, 30, 5):
+        sent |= send(feed, *orders(number, first, 5))
+        threading.Event().wait(0.3)
+    # The newest segment is never compacted; this closes the one before.
+    sent |= send(feed, *orders(number, 30, 1), key=b"other")
+    wait_for(lambda: len(_on_broker(feed)) < len(sent), 120)
+    feed.ingest()
+    kept = _on_broker(feed)
+    assert 0 < len(kept) < len(sent)
+    record(
+        "A compacted topic", "read after the broker compacted it",
+        account(feed, {place: sent[place] for place in kept}), "its holes count as empty",
+    )  # fmt: skip
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["kafka", "registry"])
+def test_a_service_asleep_for_half_a_minute_is_waited_for(
+    feed: Feed, name: str
+) -> None:
+    sender = Sender(feed, rate=50)
+    with running(feed) as failures:
+        wait_for(lambda: taken(feed) > 0)
+        asleep = service(feed, name)
+        asleep.suspend()
+        threading.Event().wait(30)
+        asleep.resume()
+        before = taken(feed)
+        wait_for(lambda: taken(feed) > before or failures, 180)
+    sender.stop()
+    went_on = "by itself" if not failures else f"stopped: {failures[0]}; {go_on(feed)}"
+    go_on(feed)
+    what = {"kafka": "The broker", "registry": "The registry"}[name]
+    record(
+        f"{what} asleep",
+        "SIGSTOP for 30 s under load",
+        account(feed, sender.sent),
+        went_on,
+    )
+
+
+@pytest.mark.long
+def test_a_broker_that_is_killed_and_started_again(feed: Feed) -> None:
+    sender = Sender(feed, rate=50)
+    with running(feed) as failures:
+        wait_for(lambda: taken(feed) > 0)
+        service(feed, "kafka").kill()
+        sandbox_services.up(feed.stack.home, ["kafka"])
+        before = taken(feed)
+        wait_for(lambda: taken(feed) > before or failures, 180)
+    sender.stop()
+    went_on = "by itself" if not failures else f"stopped: {failures[0]}; {go_on(feed)}"
+    go_on(feed)
+    record(
+        "The broker killed",
+        "SIGKILL, then started",
+        account(feed, sender.sent),
+        went_on,
+    )
+
+
+def _on_broker(feed: Feed) -> set[tuple[int, int]]:
+    """The positions of partition 0 that hold a record on the broker."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": feed.stack.home.bootstrap_servers,
+            "group.id": feed.topic,
+            "enable.partition.eof": True,
+        }
+    )
+    consumer.assign([TopicPartition(feed.topic, 0, 0)])
+    found: set[tuple[int, int]] = set()
+    try:
+        while True:
+            message = consumer.poll(10)
+            assert message is not None
+            if message.error() is not None:
+                return found
+            offset = message.offset()
+            assert offset is not None
+            found.add((0, offset))
+    finally:
+        consumer.close()
