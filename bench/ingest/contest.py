@@ -186,6 +186,8 @@ def running(command: list[str], home: Home, log: Path) -> Iterator[Program]:
     env = programs.environment(home)
     for name in ("SPARK_HOME", "SANDBOX_PORT_OFFSET"):
         env.pop(name, None)
+    # Whatever the machine is called: an executor of its own would listen on that address.
+    env["SPARK_LOCAL_IP"] = "127.0.0.1"
     log.parent.mkdir(parents=True, exist_ok=True)
     popen = subprocess.Popen(
         command,

@@ -93,8 +93,8 @@ def open_sandbox(folder: Path) -> Iterator[Home]:
         folder: For all of its state; emptied.
     """
     shutil.rmtree(folder, ignore_errors=True)
-    free = [port for port in random.sample(_PORTS, 200) if process.port_is_free(port)]
-    home = Home(folder.resolve(), dict(zip(DEFAULT_PORTS, free, strict=False)))
+    free = free_ports(len(DEFAULT_PORTS))
+    home = Home(folder.resolve(), dict(zip(DEFAULT_PORTS, free, strict=True)))
     save_settings(home)
     parts.fetch(["spark"])
     try:
@@ -159,6 +159,12 @@ def register(home: Home, topic: str, shape: Shape) -> tuple[int, int]:
     for number, schema in zip(ids, (older, newer), strict=True):
         (folder / f"{number}.avsc").write_text(json.dumps(schema))
     return ids[0], ids[1]
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports on 127.0.0.1 that nobody listens on now, all different."""
+    some = random.sample(_PORTS, 200)
+    return [port for port in some if process.port_is_free(port)][:count]
 
 
 def write_manifest(file: Path, topics: dict[str, str]) -> None:

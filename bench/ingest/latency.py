@@ -26,8 +26,8 @@ EVERY = ("1s", "1ms")
 _LOOK_SECONDS = 0.01
 # A JVM that has just started is slow: these do not count.
 _WARM_SECONDS = 20.0
-_START_SECONDS = 180.0
-_LAST_SECONDS = 60.0
+_START_SECONDS = 300.0
+_LAST_SECONDS = 120.0
 _ENDS = "millrace.end-offsets"
 
 
@@ -51,6 +51,8 @@ def measure(home: Home, seconds: float) -> Iterator[Latency]:
         home: A sandbox that runs.
         seconds: How long records count, for each.
     """
+    each = _WARM_SECONDS + seconds + 60
+    say(f"{len(EVERY)} cases: about {len(EVERY) * each / 60:.0f} minutes")
     for every in EVERY:
         ground = prepare(home, f"bench.latency-{every}", 0)
         done = _measure(ground, every, seconds)
@@ -91,7 +93,7 @@ def _measure(ground: Ground, every: str, seconds: float) -> Latency:
     with running(run_command(manifest, "--every", every), ground.home, log) as program:
         try:
             sender.start()
-            wait_for(lambda: bool(watch.seen), program, _START_SECONDS)
+            wait_for(lambda: watch.records > 0, program, _START_SECONDS)
             time.sleep(_WARM_SECONDS)
             begin = time.time()
             time.sleep(seconds)

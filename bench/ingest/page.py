@@ -94,7 +94,7 @@ def contest_table(contest: Contest) -> list[str]:
             "records/s",
             "MB/s",
             "CPU s per million",
-            "peak RSS, MB",
+            "peak RSS, MiB",
             "times the careless job",
             "loses",
         ],
@@ -167,7 +167,7 @@ def quiet_table(quiet: QuietStreams) -> list[str]:
             "`--every`",
             "records/s of each",
             "CPU s a minute",
-            "RSS, MB",
+            "RSS, MiB",
             "records behind",
         ],
         (

@@ -9,11 +9,10 @@ from bench.ingest import peers
 from bench.ingest.contest import Contestant, Said
 from bench.ingest.contestants import TABLE, job
 from bench.ingest.fill import make_topic
-from bench.ingest.ground import SCHEMA, Ground
+from bench.ingest.ground import SCHEMA, Ground, free_ports
 from bench.ingest.jobs.one_table import make_catalog
 from bench.ingest.losses import Landed
 from bench.ingest.watch import Seen, columns, metadata, numbered_times, record_count
-from sandbox import process
 from sandbox.parts import component_folder
 from spark_ingest.preflight import java_program, pyspark_folder
 
@@ -228,12 +227,6 @@ def consumer_span(lines: list[str]) -> tuple[float, float] | None:
         )
         return begin + int(values[6]) / 1000, end
     return None
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports on 127.0.0.1 that nobody listens on now."""
-    free = [port for port in range(21_000, 32_000, 7) if process.port_is_free(port)]
-    return free[:count]
 
 
 def write_properties(file: Path, settings: dict[str, str]) -> None:

@@ -39,6 +39,7 @@ def measure(home: Home, seconds: float) -> Iterator[Quiet]:
         home: A sandbox that runs.
         seconds: How long each is looked at.
     """
+    say(f"{len(CASES)} cases: about {len(CASES) * (seconds + 150) / 60:.0f} minutes")
     for streams, rate, every in CASES:
         done = measure_one(home, streams, rate, every, seconds)
         say(

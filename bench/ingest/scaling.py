@@ -69,9 +69,11 @@ def measure(home: Home, records: int) -> Iterator[Case]:
         home: A sandbox that runs.
         records: Of a topic, where they are small.
     """
+    every = trials()
+    say(f"{len(every)} cases, a minute or two each")
     ground = None
     admin = AdminClient({"bootstrap.servers": home.bootstrap_servers, "log_level": 0})
-    for number, trial in enumerate(trials()):
+    for number, trial in enumerate(every):
         if ground is None or (ground.partitions, ground.shape) != trial.topic:
             if ground is not None:
                 # Room for the next one.
