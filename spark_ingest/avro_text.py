@@ -23,7 +23,8 @@ Decoder = Callable[[bytes, int, list[str]], int]
 # As Spark's own decoder is told to in profiles/spark-defaults.conf.
 _MOST_BYTES = 16_777_216
 _MOST_ITEMS = 1_000_000
-_DEEPEST = 5_000
+# The Java decoder, which goes over it as well, has no more stack than for some 1,500.
+_DEEPEST = 500
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -60,7 +61,7 @@ def udf(writers: Sequence[Any], columns: Sequence[str]) -> Any:
         return made[number](bytes(payload))
 
     kind = StructType([StructField(name, StringType()) for name in columns])
-    return F.udf(read, kind)
+    return F.udf(read, kind, useArrow=False)
 
 
 def reader(
@@ -76,7 +77,7 @@ def reader(
     fields = [(f["name"], _decoder(f["type"], "", named)) for f in writer["fields"]]
 
     def read(payload: bytes) -> tuple[str | None, ...] | None:
-        sys.setrecursionlimit(max(sys.getrecursionlimit(), 4 * _DEEPEST))
+        sys.setrecursionlimit(max(sys.getrecursionlimit(), 20 * _DEEPEST))
         found: dict[str, str | None] = dict.fromkeys(columns)
         place = 0
         try:

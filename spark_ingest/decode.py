@@ -42,7 +42,8 @@ def decoded(part: Part, schema: TopicSchema) -> Column:
     Args:
         part: ``value`` or ``key``: reads ``_kafka_<part>``, and ``_kafka_headers`` where the
             framing puts its ids there.
-        schema: The topic's schemas, usable; records of other ids come out null.
+        schema: The topic's schemas, usable; records of other ids come out null. Where it has
+            columns of JSON text, these are there already, as ``_<part>_texts``.
     """
     if schema.framing.format == "json":
         return _from_json(part, schema)
@@ -66,6 +67,9 @@ def decoded(part: Part, schema: TopicSchema) -> Column:
         if reading.cast:
             value = value.cast(_avro_struct(schema))
         column = F.when(_is_of(part, schema, reading), value).otherwise(column)
+    if schema.texts:
+        # Java's decoder would go as deep as the bytes say, to the end of its stack.
+        column = F.when(F.col(f"_{part}_texts").isNotNull(), column)
     return column
 
 
@@ -110,14 +114,16 @@ def begins_with_payload(part: Part, schema: TopicSchema) -> Column:
     """Whether bytes that :func:`decoded` refused begin with a whole payload all the same.
 
     So it tells bytes that are left over from bytes that do not decode: the number goes
-    before the payload, and comes back wherever the payload ends. Known of Avro alone.
+    before the payload, and comes back wherever the payload ends. Known of Avro alone, and
+    not where a type contains itself.
 
     Args:
         part: Of ``_kafka_value`` or ``_kafka_key``.
         schema: The topic's schemas, usable.
     """
     column = F.lit(None).cast("int")
-    for reading in schema.readings:
+    # What contains itself is not decoded unless it is good: see decoded().
+    for reading in () if schema.texts else schema.readings:
         value = from_avro(
             F.concat(F.lit(_zigzag(_SENTINEL)), schema.framing.payload(part)),
             json.dumps(_with_fields(reading.writer, [_HEAD_FIELD], [])),

@@ -69,7 +69,7 @@ def _named(path: str) -> dict[str, str]:
 
 
 def _member(name: str, kind: AvroSchema) -> dict[str, Any]:
-    return {"name": name, "type": ["null", kind], "default": None}
+    return {"name": name, "type": _or_null(kind), "default": None}
 
 
 class _Speller:
