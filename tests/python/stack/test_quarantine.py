@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace as changed
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from typer.testing import CliRunner, Result
 
+from sandbox.settings import PROJECT
 from spark_ingest import landing, quarantine, run, side_commit
 from spark_ingest import replay as replaying
+from spark_ingest.cli import app
 from spark_ingest.cli.quarantine import (
     discard_records,
     list_groups,
@@ -21,7 +28,7 @@ from spark_ingest.quarantine_view import newest_record, record, screen
 from spark_ingest.quarantined import Choice
 from spark_ingest.replay import Replayed, replay
 from spark_ingest.session import Jvm
-from tests.python.stack.conftest import ORDER, Feed, framed, orders, proofs
+from tests.python.stack.conftest import ORDER, Feed, framed, orders, proofs, wait_for
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
@@ -151,6 +158,97 @@ def lists_and_shows(feed: Feed, long: bytes) -> None:
     assert (row["_kafka_offset"], count) == (2, 2)
     with pytest.raises(ConfigurationError, match="is no condition over"):
         newest_record(spark, [feed.stream], Choice((), "no such thing ="), False)
+
+
+def asked(feed: Feed, patch: pytest.MonkeyPatch, *words: str) -> Result:
+    """What `spark-ingest quarantine` does, on this process's Spark."""
+    for name, value in feed.stack.home.environment().items():
+        patch.setenv(name, value)
+    return CliRunner().invoke(
+        app, ["--manifest", str(feed.manifest), "quarantine", *words]
+    )
+
+
+def test_the_commands_look_at_records_and_decide_about_them(
+    feed: Feed, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    number = feed.register(ORDER)
+    feed.send(*orders(number, 0, 1), b"junk \xff", b"more junk")
+    feed.ingest()
+    listed = asked(feed, monkeypatch, "list", feed.stream.name, "--format", "json")
+    (one,) = json.loads(listed.stdout)
+    assert (one["stream"], one["error_class"], one["open"]) == (
+        feed.stream.name, "not_framed", 2,
+    )  # fmt: skip
+    shown = asked(feed, monkeypatch, "show", feed.topic, "0", "1")
+    assert "6a 75 6e 6b 20 ff" in shown.stdout
+    assert "junk ." in shown.stdout
+    out = tmp_path / "value"
+    newest = ("--where", f"_kafka_topic = '{feed.topic}'", "--out", str(out))
+    assert asked(feed, monkeypatch, "show", *newest).exit_code == 0
+    assert out.read_bytes() == b"more junk"
+    for words, said in (
+        (["show", feed.topic], "give TOPIC PARTITION OFFSET"),
+        (["show", feed.topic, "0", "0"], "holds no record for"),
+        (["discard", "--reason", " "], "--reason is empty"),
+        (["discard", feed.stream.name, "--reason", "x"], "add --yes"),
+        (["list", "--where", "no such"], "is no condition over"),
+        (["list", "nobody"], "selects no stream"),
+    ):
+        refused = asked(feed, monkeypatch, *words)
+        assert isinstance(refused.exception, ConfigurationError), refused.stdout
+        assert said in str(refused.exception)
+    replayed = asked(feed, monkeypatch, "replay", "--dry-run")
+    assert replayed.stdout.splitlines() == [
+        f"{feed.stream.name}: 0 would be replayed",
+        "  2 stay in quarantine: not_framed",
+    ]
+    first = ("--where", "_kafka_offset = 1", "--yes", "--reason", "a test of ours")
+    discarded = asked(feed, monkeypatch, "discard", feed.stream.name, *first)
+    assert discarded.stdout.splitlines()[-1] == "1 records discarded: a test of ours"
+    assert states(feed) == [(1, "not_framed", "discarded"), (2, "not_framed", "open")]
+    everything = asked(feed, monkeypatch, "list", "--all", "--format", "json")
+    (one,) = (g for g in json.loads(everything.stdout) if g["topic"] == feed.topic)
+    assert (one["open"], one["discarded"], one["last"]) == (1, 1, "0:2")
+
+
+@pytest.mark.long
+def test_a_replay_killed_before_it_marked_marks_when_it_is_repeated(
+    feed: Feed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number, coming = feed.register(ORDER), feed.register(TAGGED)
+    feed.send(*orders(number, 0, 1), *tagged(coming, *range(50)))
+    ingest_without(feed, coming, monkeypatch)
+    words = ["--manifest", str(feed.manifest), "quarantine", "replay"]
+    process = subprocess.Popen(
+        [str(Path(sys.executable).parent / "spark-ingest"), *words],
+        cwd=PROJECT,
+        env=feed.stack.env,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    jvm = Jvm(feed.services.spark)
+
+    def is_published() -> bool:
+        newest = own_snapshots(jvm, feed.stream.table)[0].commit
+        assert process.poll() is None
+        return newest.kind is CommitKind.REPLAY
+
+    try:
+        wait_for(is_published, 180)
+    finally:
+        process.kill()
+        process.wait(60)
+    assert {state for *_, state in states(feed)} == {"open"}
+    assert len(feed.offsets()) == 51
+    assert feed.stack.run("spark-ingest", *words).stdout.splitlines() == [
+        f"{feed.stream.name}: 0 replayed",
+        "  50 are in bronze already: marked as replayed",
+    ]
+    assert {state for *_, state in states(feed)} == {"replayed"}
+    feed.ingest()
+    assert feed.offsets() == [(0, i) for i in range(51)]
+    assert all(proof.holds for proof in proofs(feed))
 
 
 def test_replay_lands_what_is_good_now_where_it_was(
