@@ -188,6 +188,7 @@ def running(command: list[str], home: Home, log: Path) -> Iterator[Program]:
         env.pop(name, None)
     # Whatever the machine is called: an executor of its own would listen on that address.
     env["SPARK_LOCAL_IP"] = "127.0.0.1"
+    env["SPARK_WORKER_DIR"] = str(home.path / "executors")
     log.parent.mkdir(parents=True, exist_ok=True)
     popen = subprocess.Popen(
         command,
