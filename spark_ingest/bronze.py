@@ -52,8 +52,13 @@ METADATA = StructType(
     ]
 )
 
+# What a batch notes of each record beside its row, while it is written.
+WORKING = tuple(
+    f"_millrace_{name}"
+    for name in ("bad", "bytes", "carried", "unknown_value", "unknown_key")
+)
 # Names that no field of a value may have.
-RESERVED = frozenset({KEY, *METADATA.names, *_OF_ICEBERG})
+RESERVED = frozenset({KEY, *METADATA.names, *_OF_ICEBERG, *WORKING})
 
 PROPERTIES = {
     "format-version": "2",

@@ -10,19 +10,15 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
-from spark_ingest import quarantine
+from spark_ingest import bronze, quarantine
 from spark_ingest.errors import LeaseLost
-from spark_ingest.judge import Judged
+from spark_ingest.judge import Judged, Recipe, recipe
 from spark_ingest.kafka import Topic
-from spark_ingest.landing import (
-    grow_table,
-    judge_with_registry,
-    of_batch,
-    table_rows,
-)
+from spark_ingest.landing import batch_columns, grow_table, row_columns, schemas_now
 from spark_ingest.lease import Commit, Lease
-from spark_ingest.session import Jvm
+from spark_ingest.session import CATALOG, Jvm
 from spark_ingest.sources import Stream
 from spark_ingest.topic_schemas import Schemas
 
@@ -31,6 +27,8 @@ from spark_ingest.topic_schemas import Schemas
 # about this much besides, were all of the batch bad.
 _CARRIED_BYTES = 512 * 1024 * 1024
 _CARRIED_OVERHEAD = 1500
+# Offsets of a batch that one task takes as fast as several.
+_SMALL = 5000
 
 
 @dataclass(frozen=True)
@@ -71,6 +69,23 @@ class _Counts:
     carried_count: int
 
 
+@dataclass(frozen=True)
+class _Plan:
+    """How a stream's records become rows, until a schema comes.
+
+    Attributes:
+        recipe: How they are judged.
+        types: Names and types of what they decode to.
+        table_schema: Iceberg's number of the table's schema.
+        rows: The table's columns, all but those of the batch.
+    """
+
+    recipe: Recipe
+    types: StructType
+    table_schema: int
+    rows: tuple[Column, ...]
+
+
 class BatchWriter:
     """Writes the batches of one stream under its lease."""
 
@@ -101,6 +116,7 @@ class BatchWriter:
         self._lease = lease
         self._schemas = schemas
         self._check_topic = check_topic
+        self._plan: _Plan | None = None
 
     def write(
         self,
@@ -125,21 +141,22 @@ class BatchWriter:
         began, clock = datetime.now(UTC), time.monotonic()
         commit = Commit(number, self._topic.id, dict(starts), dict(ends))
         size = sum(end - starts.get(partition, 0) for partition, end in ends.items())
-        judged = self._judge(records)
-        counts = self._stage(judged, commit, size, began)
+        judged, plan = self._judge(records)
+        counts = self._stage(judged, plan, commit, size, began)
         while sum(
             self._schemas.learn(ids, part) for part, ids in counts.unknown_ids.items()
         ):
             self._lease.unstage()
-            judged = self._judge(records)
-            counts = self._stage(judged, commit, size, began)
+            judged, plan = self._judge(records)
+            counts = self._stage(judged, plan, commit, size, began)
         self._check_topic()
         if counts.bad:
             bad = counts.carried
             if counts.carried_count < counts.bad:
                 bad = judged.records.where(F.col("_verdict").isNotNull()).select(
-                    *quarantine.rows("_verdict", F.lit(began))
+                    *quarantine.rows("_verdict", F.lit(None))
                 )
+            bad = bad.withColumn("_ingested_at", F.lit(began))
             self._lease.check()
             quarantine.append(quarantine.tell_left_over(bad, judged.value, judged.key))
         try:
@@ -157,46 +174,51 @@ class BatchWriter:
             time.monotonic() - clock,
         )
 
-    def _judge(self, records: DataFrame) -> Judged:
-        judged = judge_with_registry(records, self._topic.id, self._schemas)
-        grow_table(self._spark, self._stream.table, judged)
-        return judged
+    def _judge(self, records: DataFrame) -> tuple[Judged, _Plan]:
+        """Records judged by the schemas registered now, and how they become rows."""
+        value, key = schemas_now(self._spark, self._schemas)
+        table, plan = self._stream.table, self._plan
+        if plan is None or plan.recipe.value is not value or plan.recipe.key is not key:
+            most = self._stream.ingest.max_value_bytes
+            made = recipe(self._topic.id, value, key, most)
+            judged = made.judge(records)
+            types = judged.schema()
+            grow_table(self._spark, table, judged)
+            plan = None
+        else:
+            made, types = plan.recipe, plan.types
+            judged = made.judge(records)
+        number = self._jvm.iceberg_table(table).schema().schemaId()
+        # Somebody else may have given the table a column.
+        if plan is None or plan.table_schema != number:
+            columns = self._spark.table(f"{CATALOG}.{table}").schema
+            rows = tuple(row_columns(judged.columns, types, columns))
+            plan = self._plan = _Plan(made, types, number, rows)
+        return judged, plan
 
     def _stage(
-        self, judged: Judged, commit: Commit, size: int, began: datetime
+        self, judged: Judged, plan: _Plan, commit: Commit, size: int, began: datetime
     ) -> _Counts:
-        bad = F.col("_verdict").isNotNull()
-        # Of the next power of two: another number is another plan to compile.
-        each = (_CARRIED_BYTES >> size.bit_length()) - _CARRIED_OVERHEAD
-        length = F.coalesce(F.length("_kafka_value"), F.lit(0))
-        whole = (
-            length + F.coalesce(F.length("_kafka_key"), F.lit(0)) + _headers_length()
-        )
-        carried = F.struct(*quarantine.rows("_verdict", of_batch(began)))
         parts = ["value", "key"] if self._stream.ingest.key else ["value"]
         observation = Observation()
-        observed = judged.records.observe(
+        # The rows as they are written are made before they are looked at: Spark copies each
+        # where it is observed, and so need not copy the bytes that it was decoded from.
+        observed = judged.records.select(*plan.rows, *_notes(size, parts)).observe(
             observation,
             F.count(F.lit(1)),
-            F.count_if(bad),
-            F.coalesce(F.sum(length), F.lit(0)),
-            F.collect_list(F.when(bad & (whole <= each), carried)),
-            *(F.collect_set(quarantine.unknown_id(part)) for part in parts),
+            F.count_if("_millrace_bad"),
+            F.coalesce(F.sum("_millrace_bytes"), F.lit(0)),
+            F.collect_list("_millrace_carried"),
+            *(F.collect_set(f"_millrace_unknown_{part}") for part in parts),
         )
-        self._lease.stage(
-            table_rows(
-                observed.where(~bad),
-                judged.columns,
-                self._stream.table,
-                commit.id,
-                began,
-            ),
-            commit,
-        )
+        good = observed.where(~F.col("_millrace_bad")).drop(*bronze.WORKING)
+        rows = good.withColumns(batch_columns(commit.id, began))
+        # Four files of a handful of rows each would only have to be compacted.
+        self._lease.stage(rows.coalesce(1) if size <= _SMALL else rows, commit)
         # The JVM's own row: the bad records need not pass through Python.
         told: Any = observation._jo
         row = told.getRow()
-        rows = row.getSeq(3)
+        carried = row.getSeq(3)
         return _Counts(
             rows=row.getLong(0),
             bad=row.getLong(1),
@@ -204,9 +226,33 @@ class BatchWriter:
             unknown_ids={
                 part: _numbers(row.getSeq(4 + i)) for i, part in enumerate(parts)
             },
-            carried=self._jvm.dataframe(rows, quarantine.COLUMNS),
-            carried_count=rows.size(),
+            carried=self._jvm.dataframe(carried, quarantine.COLUMNS),
+            carried_count=carried.size(),
         )
+
+
+def _notes(size: int, parts: list[str]) -> list[Column]:
+    """What is noted of each record of a batch besides its row.
+
+    Args:
+        size: Offsets of the batch.
+        parts: Those whose schema ids are looked up.
+    """
+    bad = F.col("_verdict").isNotNull()
+    # Of the next power of two: another number is another plan to compile.
+    each = (_CARRIED_BYTES >> size.bit_length()) - _CARRIED_OVERHEAD
+    length = F.coalesce(F.length("_kafka_value"), F.lit(0))
+    whole = length + F.coalesce(F.length("_kafka_key"), F.lit(0)) + _headers_length()
+    aside = F.struct(*quarantine.rows("_verdict", F.lit(None)))
+    unknown = [
+        quarantine.unknown_id(part).alias(f"_millrace_unknown_{part}") for part in parts
+    ]
+    return [
+        bad.alias("_millrace_bad"),
+        length.alias("_millrace_bytes"),
+        F.when(bad & (whole <= each), aside).alias("_millrace_carried"),
+        *unknown,
+    ]
 
 
 def _headers_length() -> Column:

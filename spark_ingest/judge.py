@@ -59,35 +59,60 @@ class Judged:
         ).schema
 
 
-def judge(
-    records: DataFrame, topic_id: str, value: TopicSchema, key: TopicSchema | None
-) -> Judged:
-    """Decode every record and say of each whether bronze can take it.
+@dataclass(frozen=True)
+class Recipe:
+    """How records of a topic are judged: columns, made once for its schemas.
+
+    Attributes:
+        taken: Kafka's columns under their bronze names.
+        steps: Columns by name that are added one after the other, each by the ones before.
+        columns: As :class:`Judged` has them.
+        value: The schemas of the values.
+        key: Those of the keys where they are decoded.
+    """
+
+    taken: tuple[Column, ...]
+    steps: tuple[dict[str, Column], ...]
+    columns: dict[str, Column]
+    value: TopicSchema
+    key: TopicSchema | None
+
+    def judge(self, records: DataFrame) -> Judged:
+        """Decode every record and say of each whether bronze can take it.
+
+        Args:
+            records: Rows of Spark's Kafka source, with headers.
+        """
+        records = records.select(*self.taken)
+        for step in self.steps:
+            records = records.withColumns(step)
+        return Judged(records, self.columns, self.value, self.key)
+
+
+def recipe(
+    topic_id: str, value: TopicSchema, key: TopicSchema | None, most_bytes: int
+) -> Recipe:
+    """How records of a topic are judged.
 
     Args:
-        records: Rows of Spark's Kafka source, with headers.
         topic_id: Kafka's UUID of their topic.
         value: Schemas of the values.
         key: Schemas of the keys where they are decoded.
+        most_bytes: Most bytes of a value, and of a key.
     """
-    taken = records.select(
-        F.col("key").alias("_kafka_key"),
-        F.col("value").alias("_kafka_value"),
-        F.col("topic").alias("_kafka_topic"),
-        F.lit(topic_id).alias("_kafka_topic_id"),
-        F.col("partition").alias("_kafka_partition"),
-        F.col("offset").alias("_kafka_offset"),
-        F.col("timestamp").alias("_kafka_timestamp"),
-        F.col("headers").alias("_kafka_headers"),
-    )
-    taken, verdict = _decode(taken, "value", value)
+    taken = [F.col(name).alias(f"_kafka_{name}") for name in _KAFKA_ROWS.names]
+    taken.append(F.lit(topic_id).alias("_kafka_topic_id"))
+    steps = []
+    verdicts = [quarantine.size_verdict(most_bytes), quarantine.verdict("value", value)]
+    steps += _decode("value", value)
     columns = decode.fields("value", value) if value.usable else {}
     if key is not None:
-        taken, of_key = _decode(taken, "key", key)
-        verdict = F.coalesce(verdict, of_key)
+        steps += _decode("key", key)
+        verdicts.append(quarantine.verdict("key", key))
         if key.usable and key.columns.fields:
             columns[bronze.KEY] = decode.whole("key", key)
-    return Judged(taken.withColumn("_verdict", verdict), columns, value, key)
+    steps.append({"_verdict": F.coalesce(*verdicts)})
+    return Recipe(tuple(taken), tuple(steps), columns, value, key)
 
 
 def planned_columns(spark: SparkSession, schemas: Schemas) -> StructType:
@@ -106,18 +131,17 @@ def planned_columns(spark: SparkSession, schemas: Schemas) -> StructType:
             f"({reasons}): let the producer register one first (`sandbox up` does for the sandbox)"
         )
     nothing = spark.createDataFrame([], _KAFKA_ROWS)
-    return bronze.table_columns(judge(nothing, "", value, schemas.key()).schema())
+    made = recipe("", value, schemas.key(), stream.ingest.max_value_bytes)
+    return bronze.table_columns(made.judge(nothing).schema())
 
 
-def _decode(
-    taken: DataFrame, part: Part, schema: TopicSchema
-) -> tuple[DataFrame, Column]:
-    """Decode ``_kafka_<part>`` into ``_<part>``; also the verdict on it."""
+def _decode(part: Part, schema: TopicSchema) -> list[dict[str, Column]]:
+    """Steps that decode ``_kafka_<part>`` into ``_<part>``."""
     number = schema.framing.schema_id(part, schema.writers)
-    taken = taken.withColumn(f"_{part}_schema_id", number)
+    steps = [{f"_{part}_schema_id": number}]
     if schema.usable:
-        taken = taken.withColumn(f"_{part}", decode.decoded(part, schema))
         texts = decode.texts(part, schema)
         if texts is not None:
-            taken = taken.withColumn(f"_{part}_texts", texts)
-    return taken, quarantine.verdict(part, schema)
+            steps.append({f"_{part}_texts": texts})
+        steps.append({f"_{part}": decode.decoded(part, schema)})
+    return steps

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
-from spark_ingest import bronze, quarantine
+from spark_ingest import bronze
 from spark_ingest.errors import ServiceUnavailable
-from spark_ingest.judge import Judged, judge
+from spark_ingest.judge import Judged, recipe
+from spark_ingest.schema import TopicSchema
 from spark_ingest.session import CATALOG, Jvm
 from spark_ingest.topic_schemas import Schemas
+
+_OF_BATCH = ("_ingested_at", "_commit_id")
 
 
 def judge_with_registry(records: DataFrame, topic_id: str, schemas: Schemas) -> Judged:
@@ -26,7 +29,20 @@ def judge_with_registry(records: DataFrame, topic_id: str, schemas: Schemas) -> 
     Raises:
         ServiceUnavailable: The registry does not answer, or has lost the subject.
     """
-    schemas.hold(records.sparkSession)
+    value, key = schemas_now(records.sparkSession, schemas)
+    limit = schemas.stream.ingest.max_value_bytes
+    return recipe(topic_id, value, key, limit).judge(records)
+
+
+def schemas_now(
+    spark: SparkSession, schemas: Schemas
+) -> tuple[TopicSchema, TopicSchema | None]:
+    """The schemas of a topic's values and keys as they are registered now.
+
+    Raises:
+        ServiceUnavailable: The registry does not answer, or has lost the subject.
+    """
+    schemas.hold(spark)
     value = schemas.value()
     if not value.usable and not value.misfits:
         # The table was made from a schema: that there is none now is no record's fault.
@@ -34,12 +50,7 @@ def judge_with_registry(records: DataFrame, topic_id: str, schemas: Schemas) -> 
             f"{schemas.registry.url} has no schema under {schemas.stream.topic}-value "
             "any more: bring the subject back, or mend registry.url in profiles/ingest.yml"
         )
-    judged = judge(records, topic_id, value, schemas.key())
-    too_long = quarantine.size_verdict(schemas.stream.ingest.max_value_bytes)
-    return replace(
-        judged,
-        records=judged.records.withColumn("_verdict", F.coalesce(too_long, "_verdict")),
-    )
+    return value, schemas.key()
 
 
 def grow_table(spark: SparkSession, table: str, judged: Judged) -> None:
@@ -69,34 +80,46 @@ def table_rows(
         commit_id: Of the commit that will publish them.
         began: When its batch began: ``_ingested_at``.
     """
-    have = {name: F.col(name) for name in bronze.METADATA.names if name in good.columns}
+    types = good.select(*(c.alias(n) for n, c in columns.items())).schema
+    fields = good.sparkSession.table(f"{CATALOG}.{table}").schema
+    rows = good.select(*row_columns(columns, types, fields))
+    return rows.withColumns(batch_columns(commit_id, began))
+
+
+def row_columns(
+    columns: dict[str, Column], types: StructType, table: StructType
+) -> list[Column]:
+    """A table's columns of a judged record, all but those of :func:`batch_columns`.
+
+    Args:
+        columns: The table's columns for a good record, without the metadata.
+        types: Their names and types.
+        table: The table's columns.
+    """
+    have = {name: F.col(name) for name in bronze.METADATA.names if "_kafka" in name}
     have |= columns
-    types = {
-        f.name: f.dataType
-        for f in good.select(*(c.alias(n) for n, c in columns.items())).schema.fields
-    }
     have["_schema_id"] = F.col("_value_schema_id")
     have["_is_tombstone"] = F.col("_kafka_value").isNull()
-    have["_ingested_at"] = of_batch(began)
-    have["_commit_id"] = of_batch(commit_id)
-    fields = good.sparkSession.table(f"{CATALOG}.{table}").schema.fields
-    return good.select(
-        *(
-            bronze.conform(
-                have.get(f.name, F.lit(None)), types.get(f.name), f.dataType
-            ).alias(f.name)
-            for f in fields
-        )
-    )
+    kinds = {field.name: field.dataType for field in types}
+    return [
+        bronze.conform(
+            have.get(f.name, F.lit(None)), kinds.get(f.name), f.dataType
+        ).alias(f.name)
+        for f in table
+        if f.name not in _OF_BATCH
+    ]
 
 
-def of_batch(value: object) -> Column:
-    """A value that differs from batch to batch, among columns of Kafka's records.
+def batch_columns(commit_id: int, began: datetime) -> dict[str, Column]:
+    """The columns that are the same for all rows of a batch.
 
-    As a literal it would stand in the code that Spark generates for the plan, and every batch
-    would be compiled anew and begin cold: half a second of a core. Spark refers to an array,
-    and the topic, which is never null, keeps it from taking out the element beforehand.
+    As literals they would stand in the code that Spark generates for the plan, and every
+    batch would be compiled anew and begin cold: half a second of a core. Spark refers to an
+    array, and the topic, which is never null, keeps it from taking out the element beforehand.
     """
-    return F.get(
-        F.array(F.lit(value), F.lit(value)), F.isnull("_kafka_topic").cast("int")
-    )
+    first = F.isnull("_kafka_topic").cast("int")
+    values: dict[str, object] = {"_ingested_at": began, "_commit_id": commit_id}
+    return {
+        name: F.get(F.array(F.lit(value), F.lit(value)), first)
+        for name, value in values.items()
+    }

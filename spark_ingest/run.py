@@ -251,7 +251,9 @@ class StreamRun:
         if isinstance(self._failure, MillraceError):
             raise self._failure
         if error is not None:
-            raise MillraceError(f"{self.stream.name}: {_cause(error)}") from error
+            told = self._services.broker.reader_failure(str(error), self._topic.name)
+            told = told or MillraceError(f"{self.stream.name}: {_cause(error)}")
+            raise told from error
         return False
 
     def renew(self) -> None:

@@ -112,7 +112,7 @@ def run_command(
         raise ConfigurationError(
             "give either --once or --every, for example --every 10s"
         )
-    interval = None if every is None else _seconds(every)
+    interval = None if every is None else seconds_of(every)
     first = begin_of(begin)
     streams, services = open_services(context, select, topics_needed=True)
     from spark_ingest import run
@@ -134,7 +134,12 @@ def run_command(
         run.run_streams(services, streams, settings, stopping)
 
 
-def _seconds(text: str) -> float:
+def seconds_of(text: str) -> float:
+    """Seconds, as people write them: ``10s``, ``500ms``, ``1m``, ``2h``.
+
+    Raises:
+        ConfigurationError: There is no number, or no unit.
+    """
     match = _EVERY.match(text.strip())
     if match is None:
         raise ConfigurationError(

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import threading
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
@@ -53,7 +56,7 @@ def test_good_bad_and_tombstones_are_all_accounted_for(feed: Feed) -> None:
         (2, "n2", 1, 0, False, number, 1),
     ]
     assert feed.quarantined() == [
-        (1, "undecodable"),
+        (1, "left_over_bytes"),
         (2, "not_framed"),
         (2, "unknown_id"),
     ]
@@ -257,3 +260,25 @@ def test_progress_lines_are_json_for_machines(
     line = json.loads(capsys.readouterr().out)
     assert (line["stream"], line["rows"], line["lag"]) == (feed.stream.name, 4, 0)
     assert line["rows_per_second"] > 0
+
+
+def test_a_table_begins_where_asked_and_keeps_to_the_rate(feed: Feed) -> None:
+    number = feed.register(ORDER)
+    feed.send(*orders(number, 0, 2))
+    run.create_tables(feed.services, [feed.stream])
+    time.sleep(0.05)
+    begin = datetime.now(UTC)
+    feed.send(*orders(number, 2, 10))
+    settings = run.RunSettings(None, 1000, 0, max_rate=5, begin=begin)
+    began = time.monotonic()
+    run.run_streams(feed.services, [feed.stream], settings, threading.Event())
+    assert time.monotonic() - began > 10 / 5
+    assert [batch.rows for batch in feed.reports.batches] == [5, 5]
+    assert feed.offsets() == [(0, offset) for offset in range(2, 12)]
+    # Begun once, it goes on where it stands.
+    latest = replace(settings, begin="latest")
+    feed.send(*orders(number, 12, 1))
+    run.run_streams(feed.services, [feed.stream], latest, threading.Event())
+    assert feed.offsets()[-1] == (0, 12)
+    first, _ = proofs(feed)
+    assert (first.first, first.end, first.holds) == (2, 13, True)
