@@ -40,21 +40,24 @@ def send(
     """Send values and tell where the broker has put them."""
     sent: Sent = {}
     producer = feed.producer()
-
-    def confirm(value: bytes | None) -> Callable[[object, Message], None]:
-        def told(error: object, message: Message) -> None:
-            where, offset = message.partition(), message.offset()
-            assert error is None
-            assert where is not None
-            assert offset is not None
-            sent[where, offset] = value
-
-        return told
-
     for value in values:
-        producer.produce(feed.topic, value, key, partition, on_delivery=confirm(value))
+        told = _into(sent, value)
+        producer.produce(feed.topic, value, key, partition, on_delivery=told)
     assert producer.flush(60) == 0
     return sent
+
+
+def _into(sent: Sent, value: bytes | None) -> Callable[[object, Message], None]:
+    """Keeps the position of a record that the broker confirmed."""
+
+    def told(error: object, message: Message) -> None:
+        partition, offset = message.partition(), message.offset()
+        assert error is None
+        assert partition is not None
+        assert offset is not None
+        sent[partition, offset] = value
+
+    return told
 
 
 @contextmanager
@@ -157,6 +160,46 @@ def test_partitions_that_are_added_are_read_while_the_stream_runs(feed: Feed) ->
     record(
         "Partitions added", "2 more while it runs", account(feed, sent), "it read them"
     )
+
+
+def test_aborted_records_are_none_also_when_all_own_snapshots_are_expired(
+    feed: Feed,
+) -> None:
+    number = feed.register(ORDER)
+    sent: Sent = {}
+    producer = feed.producer(**{"transactional.id": feed.topic})
+    producer.init_transactions(60)
+    ends: list[tuple[Callable[[float], None], bool]] = [
+        (producer.commit_transaction, True),
+        (producer.abort_transaction, False),
+        (producer.commit_transaction, True),
+    ]
+    for end, counts in ends:
+        producer.begin_transaction()
+        for value in orders(number, 0, 3):
+            told = _into(sent, value) if counts else _into({}, value)
+            producer.produce(feed.topic, value, b"k", 0, on_delivery=told)
+        producer.flush(60)
+        end(60)
+    feed.ingest()
+    record(
+        "A transactional producer", "commits 3 records, aborts 3, commits 3",
+        account(feed, sent), "markers and aborted records count as empty",
+    )  # fmt: skip
+    spark = feed.services.spark
+    # Maintenance: a snapshot that is nobody's commit, and the others expired.
+    spark.sql(f"insert into {feed.table} select * from {feed.table} limit 0")
+    spark.sql(
+        f"call lake.system.expire_snapshots(table => '{feed.stream.table}', "
+        "older_than => timestamp '2100-01-01 00:00:00', retain_last => 1)"
+    )
+    sent |= send(feed, *orders(number, 9, 2))
+    (batch,) = feed.ingest()
+    assert (batch.commit_id, batch.rows) == (2, 2)
+    record(
+        "All own snapshots expired", "`expire_snapshots` of everything",
+        account(feed, sent), "at the offsets of rows and log",
+    )  # fmt: skip
 
 
 def test_records_that_expired_unread_are_given_up_by_a_person_alone(feed: Feed) -> None:
