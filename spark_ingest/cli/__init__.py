@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import sys
 
-from spark_ingest.cli import backfill, maintain, quarantine, recover, streams, verify
+from spark_ingest.cli import (
+    backfill,
+    maintain,
+    quarantine,
+    recover,
+    schemas,
+    streams,
+    verify,
+)
 from spark_ingest.cli.app import app
 from spark_ingest.errors import MillraceError
 
@@ -15,6 +23,7 @@ __all__ = [
     "maintain",
     "quarantine",
     "recover",
+    "schemas",
     "streams",
     "verify",
 ]

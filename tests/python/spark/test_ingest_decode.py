@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from spark_ingest import bronze, quarantine
-from spark_ingest.judge import judge
+from spark_ingest.judge import Judged, recipe
 from spark_ingest.registry import WriterSchema
 from spark_ingest.schema import TopicSchema, combine
 from spark_ingest.wire_format import header
@@ -53,6 +53,12 @@ def kafka(
 ) -> DataFrame:
     rows = [(key, value, "t", 0, i, None, None) for i, value in enumerate(values)]
     return spark.createDataFrame(rows, ROW)
+
+
+def judge(
+    records: DataFrame, topic_id: str, value: TopicSchema, key: TopicSchema | None
+) -> Judged:
+    return recipe(topic_id, value, key, 2**24).judge(records)
 
 
 def verdicts(frame: DataFrame) -> list[str | None]:

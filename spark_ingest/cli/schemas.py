@@ -1,0 +1,62 @@
+"""The command that compares schemas: the sources' YAML, the registry, the tables."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+import typer
+
+from spark_ingest.cli.app import Select, app, open_services
+
+commands = typer.Typer(
+    no_args_is_help=True,
+    help="Compare what is said of a stream's columns: sources' YAML, registry, bronze.",
+)
+app.add_typer(commands, name="schemas")
+
+
+@commands.callback()
+def schemas() -> None:
+    """Compare what is said of a stream's columns."""
+
+
+@commands.command()
+def check(
+    context: typer.Context,
+    select: Select = None,
+    write: Annotated[
+        bool,
+        typer.Option(
+            "--write",
+            help="List in the YAML the columns that it lacks; removes nothing.",
+        ),
+    ] = False,
+) -> None:
+    """Print a line for each difference, with the fix; exit 1 where there is one.
+
+    Compared are the columns of the source's YAML, with their data types, all versions that
+    the registry has of the topic's schemas, and the bronze table. With --write the missing
+    columns are put into the YAML, each with its type and what the schema says of it; the
+    differences printed are those from before.
+    """
+    streams, services = open_services(context, select)
+    from spark_ingest.agreement import compare
+    from spark_ingest.source_yaml import add_columns
+    from spark_ingest.topic_schemas import Schemas
+
+    found = 0
+    for stream in streams:
+        told = Schemas(services.registry, stream, 0, time.sleep)
+        agreement = compare(services.spark, told)
+        for line in agreement.differences:
+            print(line)
+        found += len(agreement.differences)
+        if write and agreement.missing:
+            file = context.obj.project / stream.file
+            add_columns(file, stream.name, agreement.missing)
+            names = ", ".join(column.name for column in agreement.missing)
+            print(f"{stream.name}: wrote to {stream.file}: {names}")
+    if found:
+        raise typer.Exit(1)
+    print(f"{len(streams)} streams: YAML, registry and table agree")
