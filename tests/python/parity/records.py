@@ -124,6 +124,31 @@ class Bronze:
         if aside:
             self.steps.append({"add": "bronze.quarantine", "rows": aside})
 
+    def give_up(self, table: str, last: Row, count: int) -> None:
+        """Commit a gap: offsets behind the last row, which a person accepted as lost."""
+        self._commits[table] += 1
+        first = last["_kafka_offset"] + 1
+        row = {
+            "table_name": table,
+            "commit_id": self._commits[table],
+            "kafka_topic": last["_kafka_topic"],
+            "kafka_topic_id": last["_kafka_topic_id"],
+            "offsets": [
+                {
+                    "partition": last["_kafka_partition"],
+                    "first_offset": first,
+                    "end_offset": first + count,
+                }
+            ],
+            "row_count": 0,
+            "quarantined_count": 0,
+            "value_bytes": 0,
+            "started_at": self._moment.isoformat(),
+            "committed_at": self._moment.isoformat(),
+            "kind": "gap",
+        }
+        self.steps.append({"add": "bronze.ingest_commits", "rows": [row]})
+
     def quarantined(self, record: Row, message: str, **other: Any) -> Row:
         """A row of quarantine for a record that bronze could not take."""
         return {
@@ -298,7 +323,9 @@ def odd(bronze: Bronze) -> None:
         bronze.commit(PURCHASES, [bought])
         bronze.commit(PRODUCTS, [listed])
     bronze.unlogged(SALES, [records.sale(80, "2026-01-04 10:00:00", partition=7)])
-    bronze.commit(SALES, [records.sale(81, "2026-01-04 10:00:00")])
+    newest = records.sale(81, "2026-01-04 10:00:00")
+    bronze.commit(SALES, [newest])
+    bronze.give_up(SALES, newest, 3)
 
 
 def _unreadable(records: Records) -> Row:

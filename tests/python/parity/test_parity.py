@@ -116,7 +116,10 @@ def test_the_rounds_hold_what_the_ledger_is_for(trial: Trial) -> None:
     ledger = trial.compared["odd"]["marts.rpt_ingest_ledger"].spark
     names = [column.name for column in ledger.columns]
 
-    for count in ("empty_count", "gap_count", "duplicate_count", "uncommitted_count"):
+    for count in (
+        "replayed_count", "discarded_count", "empty_count", "given_up_count", "gap_count",
+        "duplicate_count", "uncommitted_count",
+    ):  # fmt: skip
         at = names.index(count)
         assert any(row[at] not in {"0", None} for row in ledger.rows), count
 
