@@ -14,6 +14,10 @@ from spark_ingest.errors import ConfigurationError
 
 RESULTS = PROJECT / "bench/results/soak.json"
 PLOT = PAGE.parent / "performance" / "soak.svg"
+_PICTURE = (
+    "![Batch seconds, files, snapshots and metadata megabytes over the minutes of a run]"
+    "(performance/soak.svg)"
+)
 # What grows with time would be twice as much, or more, in the last third as in the second.
 _GROWTH = 1.5
 # Differences of less than these are noise.
@@ -168,7 +172,8 @@ def write_page(soak: Soak, page: Path = PAGE, plot: Path = PLOT) -> None:
 
 def with_soak(page: str, soak: Soak) -> str:
     """A page's text with the soak's part made anew."""
-    return with_parts(page, {"soak": lambda: [*soak_table(soak), "", *text(soak)]})
+    lines = [_PICTURE, "", *soak_table(soak), "", *text(soak)]
+    return with_parts(page, {"soak": lambda: lines})
 
 
 def draw(soak: Soak, file: Path) -> None:

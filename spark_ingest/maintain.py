@@ -187,7 +187,11 @@ def lake_tables(spark: SparkSession) -> list[str]:
 
 
 def maintain(
-    spark: SparkSession, table: str, policy: Policy, dry_run: bool = False
+    spark: SparkSession,
+    table: str,
+    policy: Policy,
+    dry_run: bool = False,
+    is_stopping: Callable[[], bool] = lambda: False,
 ) -> Maintained:
     """Bring one table into shape.
 
@@ -196,18 +200,23 @@ def maintain(
         table: ``schema.name``, a table that exists.
         policy: What to aim at.
         dry_run: Only say what would be done.
+        is_stopping: Asked before each step: the others are then left to the next round.
 
     Raises:
         MillraceError: Iceberg refused a step each time it was tried.
     """
     upkeep = _Upkeep(spark, table, policy, dry_run)
     before = upkeep.usage()
-    upkeep.keep_metadata_short()
-    upkeep.remove_side_branches()
-    upkeep.compact()
-    upkeep.rewrite_manifests()
-    upkeep.expire()
-    upkeep.remove_orphans()
+    for step in (
+        upkeep.keep_metadata_short,
+        upkeep.remove_side_branches,
+        upkeep.compact,
+        upkeep.rewrite_manifests,
+        upkeep.expire,
+        upkeep.remove_orphans,
+    ):
+        if not is_stopping():
+            step()
     after = before if dry_run else upkeep.usage()
     return Maintained(table, before, after, tuple(upkeep.steps))
 

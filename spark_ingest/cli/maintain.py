@@ -152,7 +152,7 @@ def _round(
     for table in tables:
         if stopping.is_set():
             break
-        done.append(maintain(spark, table, policy, dry_run))
+        done.append(maintain(spark, table, policy, dry_run, stopping.is_set))
     if form is Format.JSON:
         print(json.dumps([asdict(one) for one in done]), flush=True)
     else:
