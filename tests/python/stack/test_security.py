@@ -7,6 +7,7 @@ import shutil
 import socket
 import ssl
 import stat
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout, suppress
@@ -24,6 +25,8 @@ from sandbox.security import CONTROLLER, USERS, authority_of, password
 from sandbox.services.kafka import admin
 from sandbox.services.kafka_listeners import permissions
 from sandbox.settings import PROJECT
+from spark_ingest import kafka
+from spark_ingest.cli import main
 from spark_ingest.config import Connections, load_connections
 from spark_ingest.errors import ConfigurationError, ServiceUnavailable
 from spark_ingest.kafka import Broker, reader_options
@@ -241,7 +244,8 @@ def test_a_missing_permission_is_told(connections: Connections, secure: Stack) -
         if binding.principal == "User:ingest"
         and binding.operation is AclOperation.DESCRIBE
     ]
-    for future in admin(secure.home).create_acls(seeing).values():
+    client = admin(secure.home)
+    for future in client.create_acls(seeing).values():
         future.result()
     with pytest.raises(ConfigurationError, match=r"let the cluster's ACLs allow READ$"):
         broker.existing_topic(CLOSED, "test.closed")
@@ -322,7 +326,10 @@ def test_what_we_have_against_a_certificate_is_told(
         assert "(bootstrap.servers under kafka" in told
 
 
-def test_a_broker_that_is_away_is_no_mistake(connections: Connections) -> None:
+def test_a_broker_that_is_away_is_no_mistake(
+    connections: Connections, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kafka, "_TIMEOUT", 1.0)
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     away = changed(connections, {"bootstrap.servers": f"127.0.0.1:{port}"})
@@ -442,26 +449,42 @@ def test_ingest_over_tls_tells_no_secret_at_its_most_talkative(
     assert [p for p in written if secret in p.read_text("latin-1")] == []
 
 
-def test_a_wrong_password_ends_the_command_with_one_line_and_2(secure: Stack) -> None:
-    profile = secure.home.path / "wrong.yml"
+def test_a_wrong_password_ends_the_command_with_one_line_and_2(
+    secure: Stack,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    node = {
+        "source_name": "pagila",
+        "name": "sales",
+        "schema": "bronze",
+        "identifier": "pagila__sales",
+        "description": "Sales.",
+        "columns": {},
+        "tags": [],
+        "original_file_path": "none",
+        "config": {"meta": {"ingest": {"topic": TOPIC}}},
+    }
+    manifest = tmp_path / "manifest.json"
+    manifest.write_text(json.dumps({"sources": {"sales": node}}))
+    profile = tmp_path / "ingest.yml"
     text = (PROJECT / "profiles" / "ingest.yml").read_text()
-    profile.write_text(
-        text.replace("sasl.password: ${file:", "sasl.password: planted${file:")
-    )
-    wrong = Stack(secure.home, {**secure.env})
-    done = wrong.run(
-        "spark-ingest",
-        "--profile",
-        str(profile),
-        "run",
-        "--once",
-        "pagila",
-        check=False,
-    )
-    assert done.returncode == 2
-    assert len(done.stderr.splitlines()) == 1
-    assert "refuses user ingest" in done.stderr
-    assert "planted" not in done.stderr + done.stdout
+    profile.write_text(text.replace("password: ${file:", "password: planted${file:"))
+    options = ["--manifest", str(manifest), "--profile", str(profile)]
+    monkeypatch.setattr(sys, "argv", ["spark-ingest", *options, "run", "--once"])
+    for name, value in secure.home.environment().items():
+        monkeypatch.setenv(name, value)
+
+    with pytest.raises(SystemExit) as ended:
+        main()
+
+    assert ended.value.code == 2
+    shown = capsys.readouterr()
+    assert shown.err.startswith("spark-ingest: Kafka at")
+    assert "refuses user ingest" in shown.err
+    assert len(shown.err.splitlines()) == 1
+    assert "planted" not in shown.err + shown.out
 
 
 @pytest.mark.long
