@@ -17,6 +17,7 @@ import signal
 import sys
 import time
 from datetime import UTC, datetime
+from math import ceil
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -178,8 +179,8 @@ def compete(
         The runs by contestant, and what was sent.
     """
     rounds = repeats * len(contestants)
-    minutes = rounds * (_START_SECONDS + records / _SLOW_RATE) / 60
-    say(f"{rounds} runs of {records:,} records: {minutes:.0f} minutes at most")
+    minutes = ceil(rounds * (_START_SECONDS + records / _SLOW_RATE) / 60)
+    say(f"{rounds} runs of {records:,} records: {minutes} minutes at most")
     ground = prepare(home, "bench.receipts", records)
     runs: dict[str, list[Run]] = {each.name: [] for each in contestants}
     for number in range(repeats):
