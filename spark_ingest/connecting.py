@@ -24,6 +24,8 @@ _FILE = "profiles/ingest.yml"
 _POLL_SECONDS = 0.05
 # An answer that takes longer has a reason.
 _PATIENCE_SECONDS = 3.0
+# What one broker has against us, all have; some may be away.
+_LOOKED_AT = 2
 _LOCAL_HOST = re.compile(r"^\w+://(?P<host>.+):(?P<port>\d+)/")
 _T = TypeVar("_T")
 
@@ -101,7 +103,7 @@ class Cluster:
         for complaint in self._complaints:
             if complaint.name() == "_AUTHENTICATION":
                 raise self._mistake(self._login_refusal(complaint.str()))
-        for host, port in self._addresses():
+        for host, port in self._addresses()[:_LOOKED_AT]:
             protocol = self._properties.get("security.protocol", "PLAINTEXT")
             refusal = kafka_refusal(
                 Way(

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from cryptography import x509
 
-_SECONDS = 3.0
+_SECONDS = 2.0
 # A server that dislikes a certificate says so right after the handshake.
 _ALERT_SECONDS = 0.5
 _API_VERSIONS = 18
