@@ -20,6 +20,8 @@ from typing import Any
 Decoder = Callable[[bytes, int, list[str]], int]
 """Reads a value at a place, adds its JSON to the parts, returns the place behind it."""
 
+# Before the full names of a writer's own types, which then all have a namespace.
+OWN = "bronze__.own."
 # As Spark's own decoder is told to in profiles/spark-defaults.conf.
 _MOST_BYTES = 16_777_216
 _MOST_ITEMS = 1_000_000
@@ -74,7 +76,8 @@ def reader(
         columns: The names of the fields wanted.
     """
     named: dict[str, Decoder] = {}
-    fields = [(f["name"], _decoder(f["type"], "", named)) for f in writer["fields"]]
+    space = writer.get("namespace", "")
+    fields = [(f["name"], _decoder(f["type"], space, named)) for f in writer["fields"]]
 
     def read(payload: bytes) -> tuple[str | None, ...] | None:
         sys.setrecursionlimit(max(sys.getrecursionlimit(), 20 * _DEEPEST))
@@ -357,10 +360,11 @@ def _full(name: str, namespace: str) -> str:
 
 def _member_names(union: list[Any]) -> list[str]:
     """A name for each branch: its type's, with the namespace where two share the short one."""
-    names = [
+    named = (
         branch if isinstance(branch, str) else branch.get("name", branch["type"])
         for branch in union
-    ]
+    )
+    names = [name.removeprefix(OWN) for name in named]
     short = [name.rpartition(".")[2].lower() for name in names]
     return [
         each if short.count(each) == 1 else name.replace(".", "_").lower()

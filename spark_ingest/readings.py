@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from spark_ingest import columns
-from spark_ingest.avro import AvroSchema, AvroType, digits
+from spark_ingest.avro import PRIMITIVES, AvroSchema, AvroType, digits
+from spark_ingest.avro_text import OWN
 
 WRAPPED = "value"
 _NAMESPACE = "bronze__"
@@ -187,12 +188,14 @@ class _Speller:
         if isinstance(part, list):
             return [self._original(branch) for branch in part]
         if not isinstance(part, dict):
-            return part
-        if "name" in part and part["name"] in self._written:
-            return part["name"]
+            return part if part in PRIMITIVES else f"{OWN}{part}"
+        inner: dict[str, Any] = {}
         if "name" in part:
+            inner["name"] = f"{OWN}{part['name']}"
+            if part["name"] in self._written:
+                return inner["name"]
             self._written.add(part["name"])
-        inner: dict[str, Any] = {
+        inner |= {
             key: self._original(part[key]) for key in ("items", "values") if key in part
         }
         if "fields" in part:

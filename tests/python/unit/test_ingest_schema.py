@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from typing import Any
 
 import fastavro
@@ -15,6 +16,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from spark_ingest import avro_text
 from spark_ingest.registry import WriterSchema
 from spark_ingest.schema import TopicSchema, combine
 
@@ -227,6 +229,33 @@ def test_what_contains_itself_is_text() -> None:
     around = record(("a", {"type": "array", "items": NODE}), ("b", "n.Node"))
     assert kinds(combined(around)) == {"a": "string", "b": "string"}
     assert combined(around, record(("a", "string"))).writers == (1, 2)
+
+
+def test_what_contains_itself_needs_no_namespace() -> None:
+    def bare(name: str, *fields: tuple[str, Any]) -> dict[str, Any]:
+        return {
+            key: value
+            for key, value in record(*fields, name=name).items()
+            if key != "namespace"
+        }
+
+    link = bare("Link", ("next", ["null", "Link"]))
+    outer = bare(
+        "Out",
+        ("a", link),
+        ("b", record(("in", ["null", "n.In"]), name="In")),
+        ("c", "Link"),
+    )
+    schema = combined(outer)
+    assert schema.texts == ("a", "b", "c")
+    chain: dict[str, Any] = {"next": {"next": None}}
+    value = {"a": chain, "b": {"in": {"in": None}}, "c": {"next": None}}
+    assert read(schema, 1, outer, value) == {}
+    (reading,) = schema.readings
+    out = io.BytesIO()
+    fastavro.schemaless_writer(out, fastavro.parse_schema(outer), value)
+    texts = avro_text.reader(reading.writer, schema.texts)(out.getvalue())
+    assert [json.loads(text or "") for text in texts or ()] == list(value.values())
 
 
 def test_fields_of_nothing_have_no_column_until_they_have_a_type() -> None:

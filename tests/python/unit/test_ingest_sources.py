@@ -64,7 +64,22 @@ def test_a_block_becomes_a_stream_and_other_sources_do_not(tmp_path: Path) -> No
     [
         ({"topic": "t", "framming": "x"}, "shop.sales: config.meta.ingest.framming"),
         ({"framing": "confluent"}, "config.meta.ingest.topic"),
-        ({"topic": "t", "framing": "json"}, "config.meta.ingest.framing"),
+        ({"topic": "t", "framing": "xml"}, "config.meta.ingest.framing"),
+        ({"topic": "t", "framing": "json"}, "framing: json needs a data_type for .* a"),
+        ({"topic": "t", "key": "json"}, "key: json needs a column _key"),
+        ({"topic": "t", "key": "bytes"}, "key: bytes are in _kafka_key already"),
+        ({"topic": "t", "framing": "avro"}, "schema: is missing"),
+        ({"topic": "t", "key": "avro"}, "key_schema: is missing"),
+        ({"topic": "t", "schema": "int"}, "schema: has no use with framing: confluent"),
+        ({"topic": "t", "framing": "avro", "schema": "{"}, "schema: .*is not JSON"),
+        (
+            {"topic": "t", "framing": "avro", "schema": "n.Nobody"},
+            "schema: value: nobody defines the type n.Nobody",
+        ),
+        (
+            {"topic": "t", "ids": "global"},
+            "ids: has no use without an apicurio framing",
+        ),
         (
             {"topic": "t", "event_time": "b"},
             "config.meta.ingest.event_time: 'b' is none of the source's columns",
@@ -77,6 +92,27 @@ def test_a_mistake_in_a_block_names_file_source_and_key(
     with pytest.raises(ConfigurationError, match=said) as caught:
         read_streams(manifest(tmp_path, node("shop", "sales", meta)))
     assert "models/x.yml" in str(caught.value)
+
+
+def test_a_framing_with_what_it_needs_is_taken(tmp_path: Path) -> None:
+    record = {"type": "record", "name": "R", "fields": [{"name": "x", "type": "int"}]}
+    column = {"name": "a", "description": "", "data_type": "int"}
+    raw, text, objects, own = read_streams(
+        manifest(
+            tmp_path,
+            node("a", "raw", {"topic": "1", "framing": "avro", "schema": record}),
+            node(
+                "a",
+                "text",
+                {"topic": "2", "framing": "avro", "schema": json.dumps(record)},
+            ),
+            node("b", "json", {"topic": "3", "framing": "json"}, columns={"a": column}),
+            node("c", "own", {"topic": "4", "framing": "apicurio", "ids": "content"}),
+        )
+    )
+    assert raw.ingest.value_schema == text.ingest.value_schema == record
+    assert objects.types == {"a": "int"}
+    assert own.ingest.ids == "content"
 
 
 def test_two_sources_of_one_topic_are_refused(tmp_path: Path) -> None:
