@@ -23,7 +23,7 @@ import psutil
 from confluent_kafka import KafkaError, Message
 
 from sandbox.settings import PROJECT
-from tests.python.stack.conftest import ORDER, Feed, framed, proofs, wait_for
+from tests.python.stack.conftest import ORDER, Feed, framed, proofs
 
 PROGRAM = str(Path(sys.executable).parent / "spark-ingest")
 # Where `make fault-table` wants the results; without it they are checked and forgotten.
@@ -237,17 +237,9 @@ def account(feed: Feed, sent: dict[tuple[int, int], bytes | None]) -> Account:
 
 def go_on(feed: Feed) -> str:
     """Let the stream go on in this process until it has caught up; how it went."""
-    before = len(feed.reports.batches)
-    wait_for(lambda: _taken(feed), SECONDS)
-    batches = feed.reports.batches[before:]
+    batches = feed.ingest()
     rows = sum(batch.rows + batch.quarantined for batch in batches)
     return f"started again: {rows:,} records in {len(batches)} batches"
-
-
-def _taken(feed: Feed) -> bool:
-    # A writer that was killed a moment ago may still be seen.
-    feed.ingest()
-    return True
 
 
 def record(fault: str, done: str, found: Account, went_on: str) -> None:
