@@ -101,18 +101,21 @@ def schemas(shape: Shape) -> tuple[dict[str, Any], dict[str, Any]]:
     return older, newer
 
 
-def payloads(shape: Shape, seed: int, ids: tuple[int, int]) -> list[bytes]:
+def payloads(
+    shape: Shape, seed: int, ids: tuple[int, int], most: int = _POOL_RECORDS
+) -> list[bytes]:
     """Framed values, written by the older and the newer schema in turn.
 
     Args:
         shape: How they look.
         seed: The same seed gives the same values.
         ids: The registry's ids of the older and the newer schema.
+        most: How many at most; fewer where they are large.
     """
     chance = random.Random(seed)
     encode = [fastavro.parse_schema(schema) for schema in schemas(shape)]
     details = sum(name.startswith(_DETAIL) for name, _ in _fields(shape.fields))
-    count = max(200, min(_POOL_RECORDS, _POOL_BYTES // shape.value_bytes))
+    count = max(200, min(most, _POOL_BYTES // shape.value_bytes))
 
     def encoded(number: int, note: str) -> bytes:
         out = io.BytesIO()

@@ -52,7 +52,7 @@ LOAD = Load(records=1000, value_bytes=133, fields=15, partitions=4, bad=5, tombs
 
 @cache
 def one_period() -> list[tuple[int, bytes, bytes | None, str]]:
-    return list(records(payloads(Shape(), 1, IDS), 0, PERIOD))
+    return list(records(payloads(Shape(), 1, IDS, 2000), 0, PERIOD))
 
 
 def decoded(value: bytes) -> tuple[dict[str, object], int]:
@@ -102,7 +102,7 @@ def test_records_have_the_size_and_the_fields_that_were_asked_for() -> None:
     assert len(FIELDS) == 15
     assert len(schemas(Shape(5))[1]["fields"]) == 5
     assert len(schemas(Shape(60))[1]["fields"]) == 60
-    large = payloads(Shape(value_bytes=10_000), 1, IDS)
+    large = payloads(Shape(value_bytes=10_000), 1, IDS, 300)
     assert sum(map(len, large)) / len(large) == pytest.approx(10_000, rel=0.02)
 
 
