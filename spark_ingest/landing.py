@@ -98,7 +98,8 @@ def row_columns(
     """
     have = {name: F.col(name) for name in bronze.METADATA.names if "_kafka" in name}
     have |= columns
-    have["_schema_id"] = F.col("_value_schema_id")
+    # Bad records get here too, and those carry any number.
+    have["_schema_id"] = F.col("_value_schema_id").try_cast("int")
     have["_is_tombstone"] = F.col("_kafka_value").isNull()
     kinds = {field.name: field.dataType for field in types}
     return [
