@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from typer.testing import CliRunner
+
 from spark_ingest import bronze, checkpoint
+from spark_ingest.cli import app
 from spark_ingest.lease import Lease, own_snapshots
 from spark_ingest.maintain import Maintained, Policy, lake_tables, maintain
 from spark_ingest.session import Jvm
@@ -73,6 +77,12 @@ def test_a_stream_beside_maintenance_loses_no_batch(
     assert own_snapshots(jvm, table)[0].commit.id == 7
     assert checkpoint.standing(spark, feed.stream).offsets[0] == 14
     assert maintained(feed).steps == ()
+    # As the command shows it.
+    command = ["--manifest", str(feed.manifest), "maintain", "--dry-run"]
+    done_by_hand = CliRunner().invoke(app, [*command, "test", "--format", "json"])
+    assert [one["table"] for one in json.loads(done_by_hand.stdout)] == [table]
+    shown = CliRunner().invoke(app, command).stdout
+    assert {"bronze.quarantine", "bronze.ingest_commits"} <= set(shown.split())
     feed.send(*orders(number, 14, 1))
     feed.ingest()
     assert commit_ids(feed) == [1, 2, 3, 4, 5, 6, 7, 8]
