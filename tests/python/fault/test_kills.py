@@ -56,8 +56,8 @@ def kill_at(process: Ingest, moments: Moments, moment: str, what: str) -> Begun:
 def test_killed_at_a_moment_of_a_batch(
     feed: Feed, moment: str, what: str, words: str
 ) -> None:
-    run.create_tables(feed.services, [feed.stream])
     sender, moments = Sender(feed), Moments(feed.stack.home, feed.stream.table)
+    run.create_tables(feed.services, [feed.stream])
     for _ in range(5):
         with ingesting(feed, *RUN) as process:
             process.batches(2)
@@ -80,8 +80,8 @@ def test_killed_at_a_moment_of_a_batch(
 
 @pytest.mark.long
 def test_killed_while_it_cleans_up_what_an_earlier_kill_left(feed: Feed) -> None:
-    run.create_tables(feed.services, [feed.stream])
     sender, moments = Sender(feed), Moments(feed.stack.home, feed.stream.table)
+    run.create_tables(feed.services, [feed.stream])
     for _ in range(5):
         with ingesting(feed, *RUN) as process:
             process.batches(2)
@@ -104,8 +104,8 @@ def test_killed_while_it_cleans_up_what_an_earlier_kill_left(feed: Feed) -> None
 
 @pytest.mark.long
 def test_killed_twenty_times_at_random_under_load(feed: Feed) -> None:
-    run.create_tables(feed.services, [feed.stream])
     chance, sender = random.Random(11), Sender(feed)
+    run.create_tables(feed.services, [feed.stream])
     for number in range(20):
         with ingesting(feed, *RUN) as process:
             if number % 5:
@@ -125,8 +125,8 @@ def test_killed_twenty_times_at_random_under_load(feed: Feed) -> None:
 def test_a_writer_asleep_and_overtaken_does_not_commit(
     feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run.create_tables(feed.services, [feed.stream])
     sender, moments = Sender(feed), Moments(feed.stack.home, feed.stream.table)
+    run.create_tables(feed.services, [feed.stream])
     with ingesting(feed, *RUN) as process:
         process.batches(2)
         batch = moments.begin()
@@ -197,8 +197,8 @@ def test_an_unknown_schema_is_registered_between_crash_and_retry(feed: Feed) -> 
 
 @pytest.mark.long
 def test_killed_during_maintenance(feed: Feed) -> None:
-    run.create_tables(feed.services, [feed.stream])
     sender, moments = Sender(feed), Moments(feed.stack.home, feed.stream.table)
+    run.create_tables(feed.services, [feed.stream])
     with ingesting(feed, *RUN) as process:
         process.batches(8)
         maintain = Ingest(feed, command="maintain")
