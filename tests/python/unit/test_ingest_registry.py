@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka.schema_registry.error import SchemaRegistryError
 
 from spark_ingest.config import Connections, Registry
-from spark_ingest.errors import ServiceUnavailable
+from spark_ingest.errors import ConfigurationError, ServiceUnavailable
 from spark_ingest.registry import SchemaRegistry
 
 
@@ -46,7 +46,6 @@ def test_the_registrys_own_word_for_unknown_is_believed(
     "error",
     [
         SchemaRegistryError(404, -1, "<html>not found</html>"),
-        SchemaRegistryError(401, 401, "who are you"),
         SchemaRegistryError(500, 50001, "store"),
         ConnectionError("refused"),
     ],
@@ -59,3 +58,14 @@ def test_any_other_refusal_says_nothing_of_schemas(
         registry.subject_schemas("s")
     with pytest.raises(ServiceUnavailable, match="does not answer"):
         registry.schema(1)
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_registry_that_lets_nobody_in_is_not_waited_for(
+    status: int, answering: Callable[[Exception], SchemaRegistry]
+) -> None:
+    registry = answering(SchemaRegistryError(status, status, "who are you"))
+    with pytest.raises(
+        ConfigurationError, match=r"username.* under registry in target x"
+    ):
+        registry.subject_schemas("s")
