@@ -24,7 +24,7 @@ def test_only_what_it_started_is_stopped_and_kept_when_asked(
     stopped: list[list[str]],
 ) -> None:
     downs: list[list[str]] = []
-    monkeypatch.setattr(stack, "up", lambda _home: ["kafka"])
+    monkeypatch.setattr(stack, "up", lambda _home, secure: ["kafka"])
     monkeypatch.setattr(stack, "down", lambda _home, names: downs.append(list(names)))
     monkeypatch.setattr(parts, "fetch", list)
     for check in ("check_java", "check_spark_home"):
