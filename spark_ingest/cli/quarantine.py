@@ -187,7 +187,7 @@ def discard(
             )
         typer.confirm("Discard all of these?", abort=True)
     count = discard_records(spark, streams, classes, where, reason, not select)
-    print(f"{count:,} records discarded: {reason}")
+    print(f"discarded {count:,}: {reason}")
 
 
 def list_groups(

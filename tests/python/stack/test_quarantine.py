@@ -205,7 +205,7 @@ def test_the_commands_look_at_records_and_decide_about_them(
     ]
     first = ("--where", "_kafka_offset = 1", "--yes", "--reason", "a test of ours")
     discarded = asked(feed, monkeypatch, "discard", feed.stream.name, *first)
-    assert discarded.stdout.splitlines()[-1] == "1 records discarded: a test of ours"
+    assert discarded.stdout.splitlines()[-1] == "discarded 1: a test of ours"
     assert states(feed) == [(1, "not_framed", "discarded"), (2, "not_framed", "open")]
     everything = asked(feed, monkeypatch, "list", "--all", "--format", "json")
     (one,) = (g for g in json.loads(everything.stdout) if g["topic"] == feed.topic)
