@@ -146,27 +146,27 @@ class _Replay:
         return [_Chunk(row[0], row[1], row[4], row[5]) for row in found]
 
     def _is_committed(self) -> Column:
-        """Whether a record's batch was published: one that is under way takes care of itself."""
-        here = standing(self._spark, self._stream)
-        if here.topic_id is None:
+        """Whether a record's batch was published: one that is under way takes care of itself.
+
+        What lies before the stream's first offset is a backfill's, committed piece by piece.
+        """
+        found = ledger.committed(self._spark, self._stream)
+        if not found:
             raise MillraceError(
                 f"{self._stream.table} has no commit yet, so nothing of {self._stream.topic} "
                 "can be replayed: let `spark-ingest run` take its records first"
             )
-        ends = {(here.topic_id, p): end for p, end in here.offsets.items()}
-        for topic_id, partition, end, _ in ledger.logged_ends(
-            self._spark, self._stream
-        ):
-            # Of the topic that is there now the table knows more than the log.
-            if topic_id != here.topic_id:
-                ends[(topic_id, partition)] = end
-        end_of = F.lit(0)
-        for (topic_id, partition), end in ends.items():
-            mine = (F.col("_kafka_topic_id") == topic_id) & (
-                F.col("_kafka_partition") == partition
-            )
-            end_of = F.when(mine, F.lit(end)).otherwise(end_of)
-        return F.col("_kafka_offset") < end_of
+        offset, inside = F.col("_kafka_offset"), F.lit(False)
+        for topic_id, committed in found.items():
+            for partition, spans in committed.spans().items():
+                held = F.lit(False)
+                for first, end in spans:
+                    held = held | ((offset >= first) & (offset < end))
+                place = (F.col("_kafka_topic_id") == topic_id) & (
+                    F.col("_kafka_partition") == partition
+                )
+                inside = inside | (place & held)
+        return inside
 
     def _replay(self, chunk: _Chunk) -> None:
         checked = standing(self._spark, self._stream).commit_id
