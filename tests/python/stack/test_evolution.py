@@ -54,13 +54,16 @@ TEXT_ID = record("Order", id="string")
 OTHER_SCALE = record("Order", id="int", price=decimal(9, 3))
 
 
-def anything_goes(feed: Feed) -> SchemaRegistryClient:
-    """Let the feed's subject take what its level of compatibility would refuse."""
+def register(feed: Feed, *schemas: Any) -> list[int]:
+    """Register versions of the feed's subject, also those that are not compatible; their ids."""
     client = SchemaRegistryClient({"url": feed.stack.home.registry_url})
-    client.set_config(
-        f"{feed.topic}-value", ServerConfig(compatibility=ConfigCompatibilityLevel.NONE)
-    )
-    return client
+    level = ConfigCompatibilityLevel
+    # For all subjects: the level of one, when it is none, leaves this one to decide.
+    client.set_config(None, ServerConfig(compatibility=level.NONE))
+    try:
+        return [feed.register(schema) for schema in schemas]
+    finally:
+        client.set_config(None, ServerConfig(compatibility=level.BACKWARD))
 
 
 def reasons(feed: Feed) -> list[tuple[int, str, str]]:
@@ -96,9 +99,7 @@ def test_schemas_change_while_records_come(new_feed: Callable[[], Feed]) -> None
         record("Wide", id="int", **{f"f{k}": "string" for k in range(1, count)})
         for count in range(1, 31)
     ]
-    ids = [many.register(versions[0])]
-    anything_goes(many)
-    ids += [many.register(version) for version in versions[1:]]
+    ids = register(many, *versions)
     values = [
         framed(
             ids[at],
@@ -116,13 +117,11 @@ def test_schemas_change_while_records_come(new_feed: Callable[[], Feed]) -> None
         "decimal(6,2)",
     )
 
-    anything_goes(orders)
-    wider = orders.register(WIDER)
     worded = {**WIDER, "doc": "Words.", "fields": [dict(f) for f in WIDER["fields"]]}
     worded["fields"][0] |= {"doc": "The order.", "default": 5}
-    same = orders.register(worded)
-    renamed = orders.register(RENAMED)
-    text_id, scale = orders.register(TEXT_ID), orders.register(OTHER_SCALE)
+    wider, same, renamed, text_id, scale = register(
+        orders, WIDER, worded, RENAMED, TEXT_ID, OTHER_SCALE
+    )
     assert len({first, wider, same, renamed, text_id, scale}) == 6
     orders.send(
         framed(wider, WIDER, new),
@@ -133,16 +132,15 @@ def test_schemas_change_while_records_come(new_feed: Callable[[], Feed]) -> None
         framed(same, worded, {**new, "choice": "s"}),
     )
     # The registry has forgotten the first version; the table has not.
-    anything_goes(remade).delete_subject(f"{remade.topic}-value")
+    client = SchemaRegistryClient({"url": remade.stack.home.registry_url})
+    client.delete_subject(f"{remade.topic}-value")
     clash, fits = record("Order", id="string"), record("Order", id="long", more="int")
-    clashing = remade.register(clash)
-    anything_goes(remade)
-    fitting = remade.register(fits)
+    clashing, fitting = register(remade, clash, fits)
     remade.send(
         framed(clashing, clash, {"id": "x"}),
         framed(fitting, fits, {"id": 2**40, "more": 1}),
     )
-    ingest_all([orders, remade, many])
+    ingest_all([orders, remade])
 
     kinds = dict(orders.services.spark.table(orders.table).dtypes)
     assert (kinds["id"], kinds["amount"]) == ("bigint", "double")
