@@ -29,6 +29,8 @@ def watch(spark: SparkSession) -> None:
         return
     # Its own account of a lost connection is pages long.
     logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)
+    # Some of it goes to the root logger.
+    logging.getLogger().addFilter(lambda told: "py4j" not in told.pathname)
     threading.excepthook = _hook
     threading.Thread(target=_wait, args=(jvm,), name=__name__, daemon=True).start()
 
