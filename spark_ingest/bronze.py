@@ -7,6 +7,8 @@ renamed; a new field is a new column at the end.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import Column, SparkSession
@@ -77,6 +79,36 @@ PROPERTIES = {
 def exists(spark: SparkSession, table: str) -> bool:
     """Whether the lake has this table."""
     return spark.catalog.tableExists(f"{CATALOG}.{table}")
+
+
+def refuse_copied(spark: SparkSession, tables: Iterable[str]) -> None:
+    """Refuse tables whose files lie elsewhere than the lake on this machine's disk.
+
+    Iceberg's metadata holds absolute paths: in a copy of a lake it names the files of the
+    place that it was copied from, and these would be read, and written to.
+
+    Args:
+        spark: A session on the lake.
+        tables: Each ``schema.name``; one that is not there is passed over.
+
+    Raises:
+        ConfigurationError: A table is of another place.
+    """
+    warehouse = Path(spark.conf.get(f"spark.sql.catalog.{CATALOG}.warehouse") or "")
+    # A warehouse of an object store has a scheme, and its tables may stand anywhere.
+    if not warehouse.is_absolute():
+        return
+    jvm = Jvm(spark)
+    for table in tables:
+        if not exists(spark, table):
+            continue
+        place = Path(str(jvm.iceberg_table(table).location()).removeprefix("file:"))
+        if not place.resolve().is_relative_to(warehouse.resolve()):
+            raise ConfigurationError(
+                f"{table} is in {place}, and the lake is {warehouse}: it was copied from there, "
+                "and would still be read and written there; docs/runbooks/lost-lake.md says "
+                "how to move it"
+            )
 
 
 def create_schema(spark: SparkSession) -> None:

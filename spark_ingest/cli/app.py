@@ -103,6 +103,7 @@ def open_services(
     from spark_ingest.registry import SchemaRegistry
     from spark_ingest.services import Services
     from spark_ingest.session import open_session
+    from spark_ingest.wire_format import framing_named
 
     chosen: Options = context.obj
     connections = load_connections(chosen.profile, chosen.target)
@@ -115,9 +116,13 @@ def open_services(
             broker.existing_topic(stream.topic, stream.name)
         else:
             broker.topic(stream.topic)
-        registry.subject_schemas(f"{stream.topic}-value")
+        framing = framing_named(stream.ingest.framing, stream.ingest.ids or "global")
+        if framing.has_ids:
+            registry.subject_schemas(f"{stream.topic}-value", framing.ids)
     progress: Progress = LineProgress()
-    return streams, Services(open_session(), connections, broker, registry, progress)
+    spark = open_session()
+    _refuse_copied(spark, streams)
+    return streams, Services(spark, connections, broker, registry, progress)
 
 
 def open_lake(
@@ -131,7 +136,16 @@ def open_lake(
     manifest = chosen.manifest or fresh_manifest(chosen.project)
     streams = select_streams(read_streams(manifest), select or [])
     check_spark()
-    return streams, open_session()
+    spark = open_session()
+    _refuse_copied(spark, streams)
+    return streams, spark
+
+
+def _refuse_copied(spark: SparkSession, streams: list[Stream]) -> None:
+    from spark_ingest import bronze, ledger, quarantine
+
+    own = [quarantine.TABLE, ledger.TABLE]
+    bronze.refuse_copied(spark, [stream.table for stream in streams] + own)
 
 
 def console() -> Console:

@@ -6,6 +6,7 @@ import random
 import signal
 import time
 
+import psutil
 import pytest
 
 from spark_ingest import run
@@ -217,3 +218,23 @@ def test_killed_during_maintenance(feed: Feed) -> None:
         account(feed, sender.sent),
         went_on,
     )
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not psutil.LINUX, reason="a running process gets no limit here")
+def test_a_full_disk_stops_the_stream_with_one_line(feed: Feed) -> None:
+    """A file that may not grow stands for the disk: the error is of the same kind."""
+    sender = Sender(feed)
+    run.create_tables(feed.services, [feed.stream])
+    with ingesting(feed, *RUN) as process:
+        process.batches(2)
+        for jvm in process.jvms():
+            jvm.rlimit(psutil.RLIMIT_FSIZE, (4096, 4096))
+        assert process.wait() == 1
+        said = process.errors()
+        assert len(said) == 1, said
+        assert "File too large" in said[0]
+    sender.stop()
+    went_on = go_on(feed)
+    done = "no file of the JVM may grow beyond 4 kB"
+    record("Disk full", done, account(feed, sender.sent), went_on)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from spark_ingest import ledger, run
+from spark_ingest import bronze, ledger, run
 from spark_ingest.errors import (
     CommitRefused,
+    ConfigurationError,
     LeaseLost,
     MillraceError,
     ServiceUnavailable,
@@ -194,6 +196,27 @@ def test_commits_that_a_crash_kept_out_of_the_log_are_written_down_at_the_next_s
     assert [(r["commit_id"], r["row_count"], r["quarantined_count"]) for r in rows] == [
         (1, 2, 1), (2, 1, 0)
     ]  # fmt: skip
+
+
+def test_a_lake_that_was_copied_from_elsewhere_is_refused(
+    feed: Feed, tmp_path: Path
+) -> None:
+    feed.register(ORDER)
+    run.create_tables(feed.services, [feed.stream])
+    spark, key = feed.services.spark, "spark.sql.catalog.lake.warehouse"
+    here = str(spark.conf.get(key))
+    tables = [feed.stream.table, "bronze.not_there"]
+    bronze.refuse_copied(spark, tables)
+    try:
+        spark.conf.set(key, str(tmp_path))
+        with pytest.raises(ConfigurationError, match="it was copied from there"):
+            bronze.refuse_copied(spark, tables)
+        # A link to where the tables are is as good as the place itself.
+        (tmp_path / "link").symlink_to(here)
+        spark.conf.set(key, str(tmp_path / "link"))
+        bronze.refuse_copied(spark, tables)
+    finally:
+        spark.conf.set(key, here)
 
 
 def test_a_topic_made_anew_stops_the_stream(feed: Feed) -> None:
