@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from spark_ingest.errors import CommitRefused
+from spark_ingest.errors import ColumnsChanged, CommitRefused
 from spark_ingest.session import JAVA_ERRORS, Jvm
 
 _ATTEMPTS = 50
@@ -55,8 +55,8 @@ def publish_on(
                 return False
             if _published(jvm, table, branch):
                 return True
-        except CommitRefused:
-            # The table's columns changed: what is written is planned anew.
+        except ColumnsChanged:
+            # What is written is planned anew.
             pass
         finally:
             iceberg = jvm.iceberg_table(table)

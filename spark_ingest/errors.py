@@ -31,3 +31,7 @@ class LeaseLost(MillraceError):
 
 class CommitRefused(MillraceError):
     """The table moved between reading and publishing a batch: read its offsets again."""
+
+
+class ColumnsChanged(CommitRefused):
+    """The table got other columns since the rows were planned: plan them anew."""

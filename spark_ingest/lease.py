@@ -25,7 +25,7 @@ import psutil
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 
-from spark_ingest.errors import CommitRefused, LeaseLost
+from spark_ingest.errors import ColumnsChanged, CommitRefused, LeaseLost
 from spark_ingest.session import CATALOG, JAVA_ERRORS, Jvm, java_reason
 
 _PROPERTY = "millrace.writer"
@@ -363,7 +363,7 @@ def stage(rows: DataFrame, table: str, branch: str, commit: Commit) -> None:
         commit: What publishing the branch will mean.
 
     Raises:
-        CommitRefused: The table got other columns since the rows were planned.
+        ColumnsChanged: The table got other columns since the rows were planned.
     """
     writer = rows.writeTo(f"{CATALOG}.{table}.branch_{branch}")
     for key, value in commit.summary().items():
@@ -372,7 +372,7 @@ def stage(rows: DataFrame, table: str, branch: str, commit: Commit) -> None:
         writer.append()
     except AnalysisException as error:
         if str(error.getCondition()).startswith(_OTHER_COLUMNS):
-            raise CommitRefused(f"{table} got other columns meanwhile") from error
+            raise ColumnsChanged(f"{table} got other columns meanwhile") from error
         raise
 
 
