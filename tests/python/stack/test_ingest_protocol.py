@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from spark_ingest.checkpoint import Position
     from spark_ingest.registry import WriterSchema
+    from spark_ingest.wire_format import Ids
 
 
 def test_a_second_writer_is_refused_and_told_who_writes(feed: Feed) -> None:
@@ -144,11 +145,11 @@ def test_a_registry_that_goes_away_in_a_batch_is_waited_for(
     ask = feed.services.registry.schema
     refusals: list[int] = []
 
-    def away_once(schema_id: int) -> WriterSchema | None:
+    def away_once(schema_id: int, ids: Ids) -> WriterSchema | None:
         if not refusals:
             refusals.append(schema_id)
             raise ServiceUnavailable("the registry is away")
-        return ask(schema_id)
+        return ask(schema_id, ids)
 
     monkeypatch.setattr(feed.services.registry, "schema", away_once)
     monkeypatch.setattr("spark_ingest.run._RETRY_SECONDS", 0.1)
@@ -267,9 +268,9 @@ def test_a_subject_that_is_gone_is_waited_for_and_no_record_blamed(
     ask = feed.services.registry.subject_schemas
     asked: list[str] = []
 
-    def gone_once(subject: str) -> list[WriterSchema]:
+    def gone_once(subject: str, ids: Ids) -> list[WriterSchema]:
         asked.append(subject)
-        return [] if len(asked) == 1 else ask(subject)
+        return [] if len(asked) == 1 else ask(subject, ids)
 
     monkeypatch.setattr(feed.services.registry, "subject_schemas", gone_once)
     monkeypatch.setattr("spark_ingest.run._RETRY_SECONDS", 0.1)
