@@ -44,17 +44,22 @@ partitions as (
         kafka_topic,
         kafka_topic_id,
         kafka_partition,
+        -- A backfill may leave offsets between it and the stream that nobody took.
+        cast(
+            coalesce(
+                max(case when commit_kind <> 'backfill' then end_offset end)
+                - min(case when commit_kind <> 'backfill' then first_offset end),
+                0
+            )
+            + sum(
+                case
+                    when commit_kind = 'backfill' then end_offset - first_offset
+                    else 0
+                end
+            ) as bigint
+        ) as offset_count,
         min(first_offset) as first_offset,
         max(end_offset) as end_offset,
-        -- A backfill may leave offsets between it and the stream that nobody took.
-        coalesce(
-            max(case when commit_kind <> 'backfill' then end_offset end)
-            - min(case when commit_kind <> 'backfill' then first_offset end),
-            0
-        )
-        + sum(
-            case when commit_kind = 'backfill' then end_offset - first_offset else 0 end
-        ) as offset_count,
         count(*) as commit_count,
         min(committed_at) as first_committed_at,
         max(committed_at) as last_committed_at

@@ -106,6 +106,7 @@ def test_a_backfill_that_was_killed_goes_on_beside_a_faster_stream(
     assert (batch.commit_id, batch.rows) == (5, 1)
 
 
+@pytest.mark.long
 def test_a_second_backfill_of_the_same_records_is_refused(
     feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -73,6 +73,7 @@ def mixed(schema_id: int, count: int, seed: int) -> list[bytes | None]:
     return values
 
 
+@pytest.mark.long
 def test_killed_at_any_moment_nothing_is_lost_or_doubled(feed: Feed) -> None:
     number = feed.register(ORDER)
     sent = {p: mixed(number, 3000, seed=p) for p in (0, 1)}

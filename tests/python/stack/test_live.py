@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psutil
+import pytest
 
 from sandbox.settings import PROJECT
 from tests.python.conftest import Stack
@@ -73,6 +74,7 @@ def started_by(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
     return psutil.Process(process.pid).children(recursive=True)
 
 
+@pytest.mark.long
 def test_events_reach_the_marts_until_ctrl_c_and_nothing_stays_running(
     stack: Stack, demo: DemoRun, spark: SparkSession, tmp_path: Path
 ) -> None:

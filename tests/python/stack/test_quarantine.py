@@ -318,6 +318,7 @@ def test_replay_lands_what_is_good_now_where_it_was(
     ]  # fmt: skip
 
 
+@pytest.mark.long
 def test_a_stream_and_two_replays_at_once_neither_lose_nor_double(
     feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
