@@ -69,6 +69,9 @@ PROPERTIES = {
     "write.spark.fanout.enabled": "true",
     "write.parquet.compression-codec": "zstd",
     "write.parquet.compression-level": "1",
+    # Offsets, times and keys are all different: their dictionaries are given up early, not
+    # after two megabytes. What repeats, like a topic's name, fits in less.
+    "write.parquet.dict-size-bytes": "65536",
     # A commit every few seconds would otherwise keep metadata files for ever.
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "20",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from typing import Any, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
@@ -76,7 +76,9 @@ class Cluster:
         self._complaints.clear()
         looked = 0
         while not future.done() and (waited := time.monotonic() - began) < seconds:
-            poll(_POLL_SECONDS)
+            # An answer ends the wait at once; polling would sit its time out.
+            wait([future], timeout=_POLL_SECONDS)
+            poll(0)
             heard = len(self._complaints)
             # Asked once when something is wrong, and once more where that told nothing.
             if (heard and not looked) or (looked < 2 and waited > _PATIENCE_SECONDS):
