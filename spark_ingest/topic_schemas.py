@@ -111,7 +111,10 @@ class Schemas:
         found = False
         while missing:
             for number in list(missing):
-                if self.registry.schema(number, self._framing(of).ids) is not None:
+                if (
+                    self.registry.schema(number, framing_of(self.stream, of).ids)
+                    is not None
+                ):
                     self._others[of].append(number)
                     missing.remove(number)
                     found = True
@@ -122,7 +125,7 @@ class Schemas:
         return found
 
     def _of(self, part: Part) -> TopicSchema:
-        framing = self._framing(part)
+        framing = framing_of(self.stream, part)
         if framing.format != "avro":
             return declared(framing, _declared_columns(self.stream, part, framing))
         writers = self._writers(part, framing)
@@ -149,17 +152,18 @@ class Schemas:
         ]
         return [*writers, *(writer for writer in others if writer is not None)]
 
-    def _framing(self, part: Part) -> Framing:
-        ingest = self.stream.ingest
-        name = ingest.framing if part == "value" else ingest.key
-        return framing_named(name or "bytes", ingest.ids or "global")
-
     def _held_part(self, part: Part) -> DataType | None:
         if self._held is None:
             return None
         if part == "key":
             return next((f.dataType for f in self._held if f.name == bronze.KEY), None)
         return StructType([f for f in self._held if f.name.lower() not in RESERVED])
+
+
+def framing_of(stream: Stream, part: Part) -> Framing:
+    """What a stream's source declares of its values or keys."""
+    name = stream.ingest.framing if part == "value" else stream.ingest.key
+    return framing_named(name or "bytes", stream.ingest.ids or "global")
 
 
 def _declared_columns(stream: Stream, part: Part, framing: Framing) -> StructType:

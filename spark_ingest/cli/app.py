@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -41,6 +43,23 @@ Select = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[SELECT]...", help="source, source.table or tag:x; all when absent."
+    ),
+]
+
+
+MaxRate = Annotated[
+    int | None,
+    typer.Option(
+        help="Most records a second of each stream, to spare the cluster.", min=1
+    ),
+]
+
+UnknownWait = Annotated[
+    float,
+    typer.Option(
+        help="Seconds to keep asking for a schema id that the registry does not know, "
+        "before its records go to quarantine.",
+        min=0,
     ),
 ]
 
@@ -103,7 +122,7 @@ def open_services(
     from spark_ingest.registry import SchemaRegistry
     from spark_ingest.services import Services
     from spark_ingest.session import open_session
-    from spark_ingest.wire_format import framing_named
+    from spark_ingest.topic_schemas import framing_of
 
     chosen: Options = context.obj
     connections = load_connections(chosen.profile, chosen.target)
@@ -116,7 +135,7 @@ def open_services(
             broker.existing_topic(stream.topic, stream.name)
         else:
             broker.topic(stream.topic)
-        framing = framing_named(stream.ingest.framing, stream.ingest.ids or "global")
+        framing = framing_of(stream, "value")
         if framing.has_ids:
             registry.subject_schemas(f"{stream.topic}-value", framing.ids)
     progress: Progress = LineProgress()
@@ -146,6 +165,14 @@ def _refuse_copied(spark: SparkSession, streams: list[Stream]) -> None:
 
     own = [quarantine.TABLE, ledger.TABLE]
     bronze.refuse_copied(spark, [stream.table for stream in streams] + own)
+
+
+def stop_on_signals() -> threading.Event:
+    """An event that Ctrl-C and SIGTERM set: what is at work is finished first."""
+    stopping = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stopping.set())
+    return stopping
 
 
 def console() -> Console:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 from typing import Annotated
 
 import typer
 
-from spark_ingest.cli.app import Select, app, open_services
+from spark_ingest.cli.app import (
+    MaxRate,
+    Select,
+    UnknownWait,
+    app,
+    open_services,
+    stop_on_signals,
+)
 from spark_ingest.cli.streams import begin_of
 
 
@@ -27,20 +32,8 @@ def backfill_command(
     max_batch: Annotated[
         int, typer.Option(help="Most records that are read at once.", min=1)
     ] = 250_000,
-    max_rate: Annotated[
-        int | None,
-        typer.Option(
-            help="Most records a second of each stream, to spare the cluster.", min=1
-        ),
-    ] = None,
-    unknown_wait: Annotated[
-        float,
-        typer.Option(
-            help="Seconds to keep asking for a schema id that the registry does not know, "
-            "before its records go to quarantine.",
-            min=0,
-        ),
-    ] = 5.0,
+    max_rate: MaxRate = None,
+    unknown_wait: UnknownWait = 5.0,
 ) -> None:
     """Land the records before the offsets that the streams began with.
 
@@ -54,9 +47,7 @@ def backfill_command(
     from spark_ingest.backfill import BackfillSettings, backfill
     from spark_ingest.progress import open_progress
 
-    stopping = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stopping.set())
+    stopping = stop_on_signals()
     settings = BackfillSettings(max_batch, unknown_wait, max_rate)
     landed: dict[str, int] = {}
     with open_progress() as progress:

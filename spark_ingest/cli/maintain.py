@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import signal
 import threading
 import time
 from dataclasses import asdict, replace
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from spark_ingest.cli.app import Select, app, console, open_lake
+from spark_ingest.cli.app import Select, app, console, open_lake, stop_on_signals
 from spark_ingest.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -85,10 +84,7 @@ def maintain_command(
 
     policy = Policy(keep_for, file_size, orphans_after)
     streams, spark = open_lake(context, select)
-    stopping = threading.Event()
-    if pause is not None:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: stopping.set())
+    stopping = stop_on_signals() if pause is not None else threading.Event()
     listed: float | None = None
     while True:
         began = time.monotonic()

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import re
-import signal
-import threading
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
 
-from spark_ingest.cli.app import Select, app, console, open_services
+from spark_ingest.cli.app import (
+    MaxRate,
+    Select,
+    UnknownWait,
+    app,
+    console,
+    open_services,
+    stop_on_signals,
+)
 from spark_ingest.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -73,12 +79,7 @@ def run_command(
     max_batch: Annotated[
         int, typer.Option(help="Most records in a batch.", min=1)
     ] = 250_000,
-    max_rate: Annotated[
-        int | None,
-        typer.Option(
-            help="Most records a second of each stream, to spare the cluster.", min=1
-        ),
-    ] = None,
+    max_rate: MaxRate = None,
     begin: Annotated[
         str,
         typer.Option(
@@ -87,14 +88,7 @@ def run_command(
             "(ISO 8601, UTC unless it says otherwise). `backfill` lands what was before.",
         ),
     ] = "earliest",
-    unknown_wait: Annotated[
-        float,
-        typer.Option(
-            help="Seconds to keep asking for a schema id that the registry does not know, "
-            "before its records go to quarantine.",
-            min=0,
-        ),
-    ] = 5.0,
+    unknown_wait: UnknownWait = 5.0,
     metrics_port: Annotated[
         int | None,
         typer.Option(help="Show numbers for Prometheus on this port.", min=1),
@@ -118,9 +112,7 @@ def run_command(
     from spark_ingest import run
     from spark_ingest.progress import open_progress
 
-    stopping = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stopping.set())
+    stopping = stop_on_signals()
     settings = run.RunSettings(interval, max_batch, unknown_wait, max_rate, first)
     shown = open_progress()
     if metrics_port is not None:
