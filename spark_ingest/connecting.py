@@ -30,6 +30,14 @@ _LOCAL_HOST = re.compile(r"^\w+://(?P<host>.+):(?P<port>\d+)/")
 _T = TypeVar("_T")
 
 _SILENCE = ("_TIMED_OUT", "_TRANSPORT", "_ALL_BROKERS_DOWN")
+# How Java's client says so; what it tries again by itself gets to nobody.
+_JAVA_SILENCE = (
+    "errors.TimeoutException",
+    "errors.DisconnectException",
+    "errors.NetworkException",
+    "errors.NotLeaderOrFollowerException",
+    "errors.LeaderNotAvailableException",
+)
 _MISSING_RIGHTS = {
     "TOPIC_AUTHORIZATION_FAILED": "topic",
     "GROUP_AUTHORIZATION_FAILED": "consumer group",
@@ -50,6 +58,7 @@ class Cluster:
         self._section = f"kafka in target {connections.name} of {_FILE}"
         self.servers = connections.bootstrap_servers
         self._complaints: list[KafkaError] = []
+        self._let_in = False
         self.settings: dict[str, Any] = {
             **clients.librdkafka(connections.kafka),
             # The library's own log goes nowhere: errors say in one line what is wrong.
@@ -94,6 +103,7 @@ class Cluster:
                 raise self._away() from error
             raise
         self._complaints.clear()
+        self._let_in = True
         return found
 
     def explain(self) -> None:
@@ -105,6 +115,9 @@ class Cluster:
         for complaint in self._complaints:
             if complaint.name() == "_AUTHENTICATION":
                 raise self._mistake(self._login_refusal(complaint.str()))
+        if self._let_in:
+            # The way in was right. A broker that stops or starts hangs up, too.
+            return
         for host, port in self._addresses()[:_LOOKED_AT]:
             protocol = self._properties.get("security.protocol", "PLAINTEXT")
             refusal = kafka_refusal(
@@ -131,13 +144,10 @@ class Cluster:
             return self.no_right(of, _MISSING_RIGHTS[reason.name()], "READ, DESCRIBE")
         if reason.name() == "_AUTHENTICATION":
             return self._mistake(self._login_refusal(reason.str()))
-        return ServiceUnavailable(
-            f"Kafka at {self.servers} does not answer ({_short(reason.str())}): start it "
-            f"(`sandbox up kafka`) or mend kafka.bootstrap.servers in {_FILE}"
-        )
+        return self._silent(_short(reason.str()))
 
     def reader_failure(self, text: str, topic: str) -> MillraceError | None:
-        """What an error of Spark's reader means, where the cluster does not let it in.
+        """What an error of Spark's reader means: the cluster is away, or does not let it in.
 
         Args:
             text: What Java said, stack trace and all.
@@ -157,7 +167,10 @@ class Cluster:
                     " OpenSSL trust different authorities; name the authority's file",
                 )
             )
-        return None
+        silence = next((name for name in _JAVA_SILENCE if name in text), None)
+        return (
+            None if silence is None else self._silent(silence.removeprefix("errors."))
+        )
 
     def no_right(self, of: str, kind: str, rights: str) -> ConfigurationError:
         """The error of a user who lacks a permission (ACL)."""
@@ -171,7 +184,9 @@ class Cluster:
 
     def _away(self) -> ServiceUnavailable:
         reasons = [c.str() for c in self._complaints if c.name() != "_ALL_BROKERS_DOWN"]
-        reason = _short(reasons[-1]) if reasons else "no answer in time"
+        return self._silent(_short(reasons[-1]) if reasons else "no answer in time")
+
+    def _silent(self, reason: str) -> ServiceUnavailable:
         return ServiceUnavailable(
             f"Kafka at {self.servers} does not answer ({reason}): start it "
             f"(`sandbox up kafka`) or mend kafka.bootstrap.servers in {_FILE}"

@@ -6,6 +6,7 @@ import logging
 import os
 import sys
 import threading
+import traceback
 from subprocess import Popen
 from typing import Any
 
@@ -32,6 +33,10 @@ def watch(spark: SparkSession) -> None:
     # Some of it goes to the root logger.
     logging.getLogger().addFilter(lambda told: "py4j" not in told.pathname)
     threading.excepthook = _hook
+    # It listens for the JVM's tasks, and prints what a lost connection is.
+    listener: Any = getattr(spark.sparkContext, "_accumulatorServer", None)
+    if listener is not None:
+        listener.handle_error = _listener_failed
     threading.Thread(target=_wait, args=(jvm,), name=__name__, daemon=True).start()
 
 
@@ -66,3 +71,9 @@ def _wait(jvm: Popen[bytes]) -> None:
 def _hook(told: Any) -> None:
     if told.exc_value is None or not is_gone(told.exc_value):
         threading.__excepthook__(told)
+
+
+def _listener_failed(*_request: object) -> None:
+    error = sys.exception()
+    if error is None or not is_gone(error):
+        traceback.print_exc()

@@ -33,7 +33,7 @@ _RETRY_SECONDS = 5.0
 _POLL_SECONDS = 0.2
 _RENEW_SECONDS = 120.0
 # What a small batch takes on a laptop.
-_BATCH_SECONDS = 0.4
+_BATCH_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
@@ -171,6 +171,8 @@ class StreamRun:
         self._last_write = time.monotonic()
         # When the rate allows the next batch.
         self._free_at = 0.0
+        # When to look again for a service that was away; None where none is.
+        self._rests_until: float | None = None
         self._schemas = Schemas(
             services.registry, stream, settings.unknown_wait, self._wait
         )
@@ -230,11 +232,17 @@ class StreamRun:
         self._query = writer.start()
 
     def running(self) -> bool:
-        """Whether the query is at work; one whose table moved is begun anew.
+        """Whether the query is at work, or will be.
+
+        One whose table moved is begun anew, and one whose broker went away when it is back.
 
         Raises:
             MillraceError: The stream cannot go on.
         """
+        if self._rests_until is not None:
+            if time.monotonic() >= self._rests_until:
+                self._start_again()
+            return True
         if self._query is None:
             return False
         active = self._query.isActive
@@ -246,15 +254,29 @@ class StreamRun:
             self._services.progress.restarted(
                 self.stream.name, f"{self._failure}; reading its offsets again"
             )
-            self.start()
+            self._start_again()
             return True
         if isinstance(self._failure, MillraceError):
             raise self._failure
         if error is not None:
             told = self._services.broker.reader_failure(str(error), self._topic.name)
+            if isinstance(told, ServiceUnavailable):
+                self._rest(told)
+                return True
             told = told or MillraceError(f"{self.stream.name}: {_cause(error)}")
             raise told from error
         return False
+
+    def _start_again(self) -> None:
+        self._rests_until = None
+        try:
+            self.start()
+        except ServiceUnavailable as error:
+            self._rest(error)
+
+    def _rest(self, error: ServiceUnavailable) -> None:
+        self._services.progress.waiting(self.stream.name, f"{error}; waiting")
+        self._rests_until = time.monotonic() + _RETRY_SECONDS
 
     def renew(self) -> None:
         """Keep the lease where nothing was committed for a while."""

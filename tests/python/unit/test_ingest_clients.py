@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from concurrent.futures import Future
 from datetime import timedelta
 from pathlib import Path
 
@@ -12,11 +13,13 @@ from confluent_kafka.admin import AdminClient
 from cryptography.hazmat.primitives import serialization
 
 from sandbox.certificates import Authority
+from spark_ingest import connecting
 from spark_ingest.clients import check, java, librdkafka
 from spark_ingest.config import Connections, Registry, load_connections
 from spark_ingest.connecting import Cluster
-from spark_ingest.errors import ConfigurationError
+from spark_ingest.errors import ConfigurationError, ServiceUnavailable
 from spark_ingest.kafka import Topic, reader_options
+from spark_ingest.refusals import Refusal
 
 PROFILE = Path(__file__).resolve().parents[3] / "profiles" / "ingest.yml"
 SERVERS = {"bootstrap.servers": "a:1"}
@@ -290,6 +293,7 @@ def test_a_missing_permission_names_user_and_thing(code: int, said: str) -> None
         ("GroupAuthorizationException: group", "permission on consumer group"),
         ("SaslAuthenticationException: no", "refuses user me"),
         ("SslAuthenticationException: handshake", "ssl.ca.location under kafka"),
+        ("common.errors.TimeoutException: 60 s", "does not answer (TimeoutException)"),
     ],
 )
 def test_what_refuses_sparks_reader_is_told_as_well(java_error: str, said: str) -> None:
@@ -305,3 +309,24 @@ def test_what_refuses_sparks_reader_is_told_as_well(java_error: str, said: str) 
     assert said in str(told)
     assert "\n" not in str(told)
     assert cluster.reader_failure("java.lang.NullPointerException", "t") is None
+
+
+def test_a_broker_that_let_us_in_and_hangs_up_is_away(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A broker that starts hangs up as one does that wants to know a user first."""
+    refusal = Refusal("security.protocol", "wants to know a user first")
+    monkeypatch.setattr(connecting, "kafka_refusal", lambda way: refusal)
+    plain = {"bootstrap.servers": "127.0.0.1:1"}
+    cluster = Cluster(
+        Connections(name="x", kafka=plain, registry=Registry(url="http://r"))
+    )
+    answer, silence = Future[int](), Future[int]()
+    answer.set_result(1)
+    silence.set_exception(KafkaException(KafkaError(KafkaError._TRANSPORT)))
+
+    with pytest.raises(ConfigurationError, match="a user first"):
+        cluster.answer(silence, lambda _: None, 1)
+    assert cluster.answer(answer, lambda _: None, 1) == 1
+    with pytest.raises(ServiceUnavailable, match="does not answer"):
+        cluster.answer(silence, lambda _: None, 1)

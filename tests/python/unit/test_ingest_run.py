@@ -37,8 +37,8 @@ def test_where_to_begin_is_an_end_or_a_time() -> None:
 def test_batches_come_sooner_than_records_shall_be_visible() -> None:
     """A record waits for the next batch, and that takes time."""
     assert RunSettings(None, 10, 0).interval is None
-    assert RunSettings(10.0, 10, 0).interval == pytest.approx(9.6)
-    assert RunSettings(1.0, 10, 0).interval == pytest.approx(0.6)
+    assert RunSettings(10.0, 10, 0).interval == pytest.approx(9.5)
+    assert RunSettings(1.0, 10, 0).interval == pytest.approx(0.5)
     assert RunSettings(0.5, 10, 0).interval == pytest.approx(0.25)
 
 
