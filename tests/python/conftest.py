@@ -30,10 +30,13 @@ PROGRAM_SECONDS = 1100
 
 
 def pytest_configure() -> None:
-    """Take Ctrl-C, for tests of it, also where a shell runs us in the background.
+    """Prepare what every program that a test starts inherits.
 
-    Such jobs start with that signal ignored; Python leaves it so, and programs inherit it.
+    A job in the background starts with Ctrl-C ignored; Python leaves it so, and the tests of
+    it would wait for ever. And Spark's JVMs live for seconds here: Java's second compiler
+    takes a third of two cores in such a time, and its code never pays.
     """
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
