@@ -10,6 +10,7 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.internal import InternalFunction
 from pyspark.sql.types import StructType
 
 from spark_ingest import bronze, quarantine
@@ -22,11 +23,10 @@ from spark_ingest.session import CATALOG, Jvm
 from spark_ingest.sources import Stream
 from spark_ingest.topic_schemas import Schemas
 
-# Bad records come back with the counters, so that Kafka is read once; what could take
-# more of the driver's memory than this is read again instead. Each costs its bytes and
-# about this much besides, were all of the batch bad.
-_CARRIED_BYTES = 512 * 1024 * 1024
-_CARRIED_OVERHEAD = 1500
+# Bad records come back with the counters, so that Kafka is read once. Where there are more,
+# or larger ones, than would take half a gigabyte of the driver's memory, it is read again.
+_CARRIED = 16_384
+_CARRIED_BYTES = 30_000
 # Offsets of a batch that one task takes as fast as several.
 _SMALL = 5000
 
@@ -77,13 +77,19 @@ class _Plan:
         recipe: How they are judged.
         types: Names and types of what they decode to.
         table_schema: Iceberg's number of the table's schema.
-        rows: The table's columns, all but those of the batch.
+        names: The table's columns, in order.
+        rows: These, by name, all but those of the batch.
+        notes: What is noted of each record besides.
+        counters: What is counted and collected of the notes.
     """
 
     recipe: Recipe
     types: StructType
     table_schema: int
-    rows: tuple[Column, ...]
+    names: tuple[str, ...]
+    rows: Mapping[str, Column]
+    notes: tuple[Column, ...]
+    counters: tuple[Column, ...]
 
 
 class BatchWriter:
@@ -116,6 +122,7 @@ class BatchWriter:
         self._lease = lease
         self._schemas = schemas
         self._check_topic = check_topic
+        self._parts = ["value", "key"] if stream.ingest.key else ["value"]
         self._plan: _Plan | None = None
 
     def write(
@@ -192,29 +199,25 @@ class BatchWriter:
         # Somebody else may have given the table a column.
         if plan is None or plan.table_schema != number:
             columns = self._spark.table(f"{CATALOG}.{table}").schema
-            rows = tuple(row_columns(judged.columns, types, columns))
-            plan = self._plan = _Plan(made, types, number, rows)
+            rows = row_columns(judged.columns, types, columns)
+            names = tuple(columns.names)
+            noted = _notes(self._parts), _counters(self._parts)
+            plan = self._plan = _Plan(made, types, number, names, rows, *noted)
         return judged, plan
 
     def _stage(
         self, judged: Judged, plan: _Plan, commit: Commit, size: int, began: datetime
     ) -> _Counts:
-        parts = ["value", "key"] if self._stream.ingest.key else ["value"]
+        rows = {**plan.rows, **batch_columns(commit.id, began)}
         observation = Observation()
         # The rows as they are written are made before they are looked at: Spark copies each
         # where it is observed, and so need not copy the bytes that it was decoded from.
-        observed = judged.records.select(*plan.rows, *_notes(size, parts)).observe(
-            observation,
-            F.count(F.lit(1)),
-            F.count_if("_millrace_bad"),
-            F.coalesce(F.sum("_millrace_bytes"), F.lit(0)),
-            F.collect_list("_millrace_carried"),
-            *(F.collect_set(f"_millrace_unknown_{part}") for part in parts),
-        )
-        good = observed.where(~F.col("_millrace_bad")).drop(*bronze.WORKING)
-        rows = good.withColumns(batch_columns(commit.id, began))
+        observed = judged.records.select(
+            *(rows[name] for name in plan.names), *plan.notes
+        ).observe(observation, *plan.counters)
+        good = observed.where("not _millrace_bad").drop(*bronze.WORKING)
         # Four files of a handful of rows each would only have to be compacted.
-        self._lease.stage(rows.coalesce(1) if size <= _SMALL else rows, commit)
+        self._lease.stage(good.coalesce(1) if size <= _SMALL else good, commit)
         # The JVM's own row: the bad records need not pass through Python.
         told: Any = observation._jo
         row = told.getRow()
@@ -224,49 +227,54 @@ class BatchWriter:
             bad=row.getLong(1),
             value_bytes=row.getLong(2),
             unknown_ids={
-                part: _numbers(row.getSeq(4 + i)) for i, part in enumerate(parts)
+                part: _numbers(row.getSeq(4 + i)) for i, part in enumerate(self._parts)
             },
             carried=self._jvm.dataframe(carried, quarantine.COLUMNS),
             carried_count=carried.size(),
         )
 
 
-def _notes(size: int, parts: list[str]) -> list[Column]:
+def _notes(parts: list[str]) -> tuple[Column, ...]:
     """What is noted of each record of a batch besides its row.
 
     Args:
-        size: Offsets of the batch.
         parts: Those whose schema ids are looked up.
     """
     bad = F.col("_verdict").isNotNull()
-    # Of the next power of two: another number is another plan to compile.
-    each = (_CARRIED_BYTES >> size.bit_length()) - _CARRIED_OVERHEAD
     length = F.coalesce(F.length("_kafka_value"), F.lit(0))
     whole = length + F.coalesce(F.length("_kafka_key"), F.lit(0)) + _headers_length()
     aside = F.struct(*quarantine.rows("_verdict", F.lit(None)))
     unknown = [
         quarantine.unknown_id(part).alias(f"_millrace_unknown_{part}") for part in parts
     ]
-    return [
+    return (
         bad.alias("_millrace_bad"),
         length.alias("_millrace_bytes"),
-        F.when(bad & (whole <= each), aside).alias("_millrace_carried"),
+        F.when(bad & (whole <= _CARRIED_BYTES), aside).alias("_millrace_carried"),
         *unknown,
-    ]
+    )
+
+
+def _counters(parts: list[str]) -> tuple[Column, ...]:
+    """What is counted and collected of the notes of :func:`_notes`."""
+    carried = F.col("_millrace_carried")
+    return (
+        F.count(F.lit(1)),
+        F.count_if("_millrace_bad"),
+        F.coalesce(F.sum("_millrace_bytes"), F.lit(0)),
+        InternalFunction.collect_top_k(carried, _CARRIED, reverse=False),
+        *(F.collect_set(f"_millrace_unknown_{part}") for part in parts),
+    )
 
 
 def _headers_length() -> Column:
-    """Bytes of a record's headers."""
-    each = F.aggregate(
-        "_kafka_headers",
-        F.lit(0),
-        lambda sum_, header: (
-            sum_
-            + F.length(header["key"])
-            + F.coalesce(F.length(header["value"]), F.lit(0))
-        ),
-    )
-    return F.coalesce(each, F.lit(0))
+    """About the bytes of a record's headers.
+
+    As text, since Spark generates code for a cast and none for an aggregate: that alone would
+    cost every record of the batch a copy.
+    """
+    text = F.col("_kafka_headers").cast("string")
+    return F.coalesce(F.octet_length(text), F.lit(0))
 
 
 def _numbers(sequence: Any) -> list[int]:

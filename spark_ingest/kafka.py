@@ -35,7 +35,10 @@ _T = TypeVar("_T")
 
 # Fetch in large pieces: with the defaults a local read waits more than it works.
 _FETCH = {
-    "kafka.max.poll.records": "5000",
+    "kafka.max.poll.records": "20000",
+    # Spark asks for a partition's ends behind every poll. A broker answers in turn, so that waits
+    # until the fetch before it has its records: half a second for what came last.
+    "kafka.fetch.max.wait.ms": "10",
     "kafka.max.partition.fetch.bytes": str(8 * 1024 * 1024),
     "kafka.fetch.max.bytes": str(64 * 1024 * 1024),
     # Records of aborted transactions were never sent.
@@ -210,7 +213,7 @@ class Broker:
             raise self._cluster.failure(error, topic.name) from error
 
     def reader_failure(self, text: str, topic: str) -> MillraceError | None:
-        """What an error of Spark's reader means, where the cluster does not let it in."""
+        """What an error of Spark's reader means: the cluster is away, or does not let it in."""
         return self._cluster.reader_failure(text, topic)
 
     def _answer(self, future: Future[_T]) -> _T:

@@ -82,14 +82,14 @@ def table_rows(
     """
     types = good.select(*(c.alias(n) for n, c in columns.items())).schema
     fields = good.sparkSession.table(f"{CATALOG}.{table}").schema
-    rows = good.select(*row_columns(columns, types, fields))
-    return rows.withColumns(batch_columns(commit_id, began))
+    rows = row_columns(columns, types, fields) | batch_columns(commit_id, began)
+    return good.select(*(rows[name] for name in fields.names))
 
 
 def row_columns(
     columns: dict[str, Column], types: StructType, table: StructType
-) -> list[Column]:
-    """A table's columns of a judged record, all but those of :func:`batch_columns`.
+) -> dict[str, Column]:
+    """A table's columns of a judged record by name, all but those of :func:`batch_columns`.
 
     Args:
         columns: The table's columns for a good record, without the metadata.
@@ -102,25 +102,35 @@ def row_columns(
     have["_schema_id"] = F.col("_value_schema_id").try_cast("int")
     have["_is_tombstone"] = F.col("_kafka_value").isNull()
     kinds = {field.name: field.dataType for field in types}
-    return [
-        bronze.conform(
+    return {
+        f.name: bronze.conform(
             have.get(f.name, F.lit(None)), kinds.get(f.name), f.dataType
         ).alias(f.name)
         for f in table
         if f.name not in _OF_BATCH
-    ]
+    }
 
 
 def batch_columns(commit_id: int, began: datetime) -> dict[str, Column]:
-    """The columns that are the same for all rows of a batch.
+    """The columns that are the same for all rows of a batch, by name.
 
     As literals they would stand in the code that Spark generates for the plan, and every
     batch would be compiled anew and begin cold: half a second of a core. Spark refers to an
     array, and the topic, which is never null, keeps it from taking out the element beforehand.
+
+    Each has exactly its column's type, as all columns have and stand in the table's order: where
+    one does not, Spark makes all rows anew before it writes them, the headers even without
+    generated code.
     """
-    first = F.isnull("_kafka_topic").cast("int")
-    values: dict[str, object] = {"_ingested_at": began, "_commit_id": commit_id}
+    micros = round(began.timestamp() * 1_000_000)
+    values = {
+        "_ingested_at": f"timestamp_micros({micros})",
+        "_commit_id": f"{commit_id}L",
+    }
+    # As SQL: made of columns it would be a dozen questions to the JVM for each batch.
     return {
-        name: F.get(F.array(F.lit(value), F.lit(value)), first)
+        name: F.expr(
+            f"get(array({value}, {value}), int(isnull(_kafka_topic))) as {name}"
+        )
         for name, value in values.items()
     }

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from py4j.java_gateway import java_import
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.logger import PySparkLogger
@@ -21,6 +23,11 @@ _REDACTION = "spark.sql.redaction.string.regex"
 _SECRETS = (
     r'(?:password|clientSecret)="(?:\\.|[^"\\])*"'
     "|-----BEGIN PRIVATE KEY-----[^-]*-----END PRIVATE KEY-----"
+)
+# What PySpark asks the JVM for with every column and every DataFrame.
+_ASKED_FOR = (
+    "org.apache.spark.api.python.PythonUtils",
+    "org.apache.spark.sql.api.python.PythonSQLUtils",
 )
 # An error of Java's arrives as one of Py4J, or as PySpark's own where that knows its class.
 JAVA_ERRORS = (Py4JJavaError, PySparkException)
@@ -40,6 +47,9 @@ def open_session() -> SparkSession:
         raise ConfigurationError(
             f"Spark does not start ({' '.join(str(error).split())}): run `sandbox doctor`"
         ) from error
+    # Py4J looks for a bare name in package after package, each time through all jars.
+    for name in _ASKED_FOR:
+        java_import(spark._jvm, name)
     jvm_watch.watch(spark)
     silence_statement_log()
     hide_secrets(spark)
@@ -79,10 +89,14 @@ class Jvm:
         self._jvm: Any = spark._jvm
         self._session: Any = spark._jsparkSession
 
+    @cached_property
+    def _spark3(self) -> Any:
+        # Once, and by its whole name: of each part of a dotted name Py4J asks all jars.
+        return getattr(self._jvm, "org.apache.iceberg.spark.Spark3Util")
+
     def iceberg_table(self, table: str) -> Any:
         """Iceberg's ``org.apache.iceberg.Table``, freshly loaded from the catalog."""
-        spark3 = self._jvm.org.apache.iceberg.spark.Spark3Util
-        return spark3.loadIcebergTable(self._session, f"{CATALOG}.{table}")
+        return self._spark3.loadIcebergTable(self._session, f"{CATALOG}.{table}")
 
     def metadata_bytes(self, table: str) -> int | None:
         """Bytes in a table's metadata folder; None where Hadoop does not know the store."""

@@ -9,7 +9,8 @@ def options(servers: str, topic: str) -> dict[str, str]:
         "kafka.bootstrap.servers": servers,
         "subscribe": topic,
         "startingOffsets": "earliest",
-        "kafka.max.poll.records": "5000",
+        "kafka.max.poll.records": "20000",
+        "kafka.fetch.max.wait.ms": "10",
         "kafka.max.partition.fetch.bytes": str(8 * 2**20),
         "kafka.fetch.max.bytes": str(64 * 2**20),
     }

@@ -112,11 +112,12 @@ def test_a_wholly_bad_batch_moves_on(feed: Feed) -> None:
     assert all(proof.holds for proof in proofs(feed))
 
 
-def test_bad_records_too_large_to_carry_are_read_again(
-    feed: Feed, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("limit", "most"), [("_CARRIED_BYTES", 100), ("_CARRIED", 1)])
+def test_bad_records_too_large_or_many_to_carry_are_read_again(
+    feed: Feed, monkeypatch: pytest.MonkeyPatch, limit: str, most: int
 ) -> None:
     feed.register(ORDER)
-    monkeypatch.setattr("spark_ingest.commit._CARRIED_BYTES", 100)
+    monkeypatch.setattr(f"spark_ingest.commit.{limit}", most)
     feed.send(b"small", b"x" * 200)
     (batch,) = feed.ingest()
     assert batch.quarantined == 2
