@@ -78,7 +78,7 @@ def run_command(
     ] = None,
     max_batch: Annotated[
         int, typer.Option(help="Most records in a batch.", min=1)
-    ] = 1_000_000,
+    ] = 2_500_000,
     max_rate: MaxRate = None,
     begin: Annotated[
         str,

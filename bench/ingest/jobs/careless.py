@@ -15,8 +15,8 @@ from bench.ingest.jobs import marks
 from bench.ingest.jobs.kafka_reader import options
 from spark_ingest.session import open_session
 
-# Enough for few batches, and what a driver of 2 GB can hold.
-_BATCH_RECORDS = 1_000_000
+# As many as ours takes: it does with the same heap.
+_BATCH_RECORDS = 2_500_000
 
 
 def main(servers: str, topic: str, schema: str, folder: str) -> None:

@@ -280,15 +280,13 @@ def test_a_compacted_topic_has_holes_and_no_losses(feed: Feed) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["kafka", "registry"])
-def test_a_service_asleep_for_half_a_minute_is_waited_for(
-    feed: Feed, name: str
-) -> None:
+def test_a_service_asleep_for_a_minute_is_waited_for(feed: Feed, name: str) -> None:
     sender = Sender(feed, rate=50)
     with running(feed) as failures:
         wait_for(lambda: taken(feed) > 0)
         asleep = service(feed, name)
         asleep.suspend()
-        threading.Event().wait(30)
+        threading.Event().wait(60)
         asleep.resume()
         before = taken(feed)
         wait_for(lambda: taken(feed) > before or failures, 180)
@@ -298,7 +296,7 @@ def test_a_service_asleep_for_half_a_minute_is_waited_for(
     what = {"kafka": "The broker", "registry": "The registry"}[name]
     record(
         f"{what} asleep",
-        "SIGSTOP for 30 s under load",
+        "SIGSTOP for a minute under load",
         account(feed, sender.sent),
         "by itself",
     )
