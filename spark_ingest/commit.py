@@ -23,10 +23,10 @@ from spark_ingest.session import CATALOG, Jvm
 from spark_ingest.sources import Stream
 from spark_ingest.topic_schemas import Schemas
 
-# Bad records come back with the counters, so that Kafka is read once. Where there are more,
-# or larger ones, than would take half a gigabyte of the driver's memory, it is read again.
+# Bad records come back with the counters, so that Kafka is read once. Where there are more, or
+# larger ones, it is read again: each task may hold as many at once, about 150 MB.
 _CARRIED = 16_384
-_CARRIED_BYTES = 30_000
+_CARRIED_BYTES = 8_000
 # Offsets of a batch that one task takes as fast as several.
 _SMALL = 5000
 

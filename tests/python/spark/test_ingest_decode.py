@@ -9,12 +9,14 @@ from typing import Any
 
 import fastavro
 import pytest
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, Observation, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from spark_ingest import bronze, quarantine
+from spark_ingest.commit import _counters, _notes
 from spark_ingest.judge import Judged, recipe
+from spark_ingest.landing import batch_columns, row_columns
 from spark_ingest.registry import WriterSchema
 from spark_ingest.schema import TopicSchema, combine
 from spark_ingest.wire_format import header
@@ -306,3 +308,29 @@ def test_a_record_is_decoded_once(spark: SparkSession) -> None:
     good = counted.where(F.col("_verdict").isNull()).select(*judged.columns.values())
     plan = good._jdf.queryExecution().executedPlan().toString()
     assert plan.lower().count("from_avro(") == len(topic(V1, V2).writers)
+
+
+def test_a_row_is_made_once_on_its_way_to_the_table(spark: SparkSession) -> None:
+    """A column of another type, or a function without generated code, costs a copy of each."""
+    judged = judge(kafka(spark, b"junk"), "id", topic(V1, V2), None)
+    # Fields that came later stand behind the metadata.
+    columns = bronze.table_columns(judged.schema())
+    table = StructType([*columns.fields[1:], columns.fields[0]])
+    rows = row_columns(judged.columns, judged.schema(), table)
+    rows |= batch_columns(7, datetime(2026, 1, 31, 9, 0, 0, 5, tzinfo=UTC))
+
+    made = judged.records.select(
+        *(rows[name] for name in table.names), *_notes(["value"])
+    )
+    seen = made.observe(Observation(), *_counters(["value"]))
+    good = seen.where("not _millrace_bad").drop(*bronze.WORKING)
+
+    assert [(f.name, f.dataType) for f in good.schema] == [
+        (f.name, f.dataType) for f in table
+    ]
+    plan = str(good._jdf.queryExecution().executedPlan())
+    steps = [line.lstrip(" +-:") for line in plan.splitlines()]
+    assert steps
+    assert [step for step in steps if step.startswith(("Project", "Filter"))] == []
+    when = made.select("_commit_id", F.unix_micros("_ingested_at"))
+    assert when.collect() == [(7, 1_769_850_000_000_005)]
