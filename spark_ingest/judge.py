@@ -102,15 +102,17 @@ def recipe(
     """
     taken = [F.col(name).alias(f"_kafka_{name}") for name in _KAFKA_ROWS.names]
     taken.append(F.lit(topic_id).alias("_kafka_topic_id"))
-    steps = []
     verdicts = [quarantine.size_verdict(most_bytes), quarantine.verdict("value", value)]
-    steps += _decode("value", value)
+    first, then = _decode("value", value)
     columns = decode.fields("value", value) if value.usable else {}
     if key is not None:
-        steps += _decode("key", key)
+        of_key = _decode("key", key)
+        first, then = first | of_key[0], then | of_key[1]
         verdicts.append(quarantine.verdict("key", key))
         if key.usable and key.columns.fields:
             columns[bronze.KEY] = decode.whole("key", key)
+    # Spark analyses the plan anew for each of them.
+    steps = [step for step in (first, then) if step]
     steps.append({"_verdict": F.coalesce(*verdicts)})
     return Recipe(tuple(taken), tuple(steps), columns, value, key)
 
@@ -135,13 +137,15 @@ def planned_columns(spark: SparkSession, schemas: Schemas) -> StructType:
     return bronze.table_columns(made.judge(nothing).schema())
 
 
-def _decode(part: Part, schema: TopicSchema) -> list[dict[str, Column]]:
-    """Steps that decode ``_kafka_<part>`` into ``_<part>``."""
-    number = schema.framing.schema_id(part, schema.writers)
-    steps = [{f"_{part}_schema_id": number}]
-    if schema.usable:
-        texts = decode.texts(part, schema)
-        if texts is not None:
-            steps.append({f"_{part}_texts": texts})
-        steps.append({f"_{part}": decode.decoded(part, schema)})
-    return steps
+def _decode(
+    part: Part, schema: TopicSchema
+) -> tuple[dict[str, Column], dict[str, Column]]:
+    """Columns that decode ``_kafka_<part>`` into ``_<part>``, and those that need these."""
+    first = {f"_{part}_schema_id": schema.framing.schema_id(part, schema.writers)}
+    if not schema.usable:
+        return first, {}
+    decoded = {f"_{part}": decode.decoded(part, schema)}
+    texts = decode.texts(part, schema)
+    if texts is None:
+        return first | decoded, {}
+    return first | {f"_{part}_texts": texts}, decoded
