@@ -39,6 +39,9 @@ from spark_ingest.wire_format import Framing, Part, framing_named
 
 _ID_RETRY_SECONDS = 1.0
 _ASK_AGAIN_SECONDS = 60.0
+# Registries count from one. Where a batch has more unknown ids than this, most are bytes that
+# only look like a framing: a question for each would keep the good records waiting.
+_MOST_ASKED = 50
 RESERVED = frozenset(name.lower() for name in bronze.RESERVED)
 _PLAIN = (
     BooleanType, IntegerType, LongType, FloatType, DoubleType, DecimalType, StringType,
@@ -90,8 +93,8 @@ class Schemas:
         """Ask for ids that no version of the subject has, for a while.
 
         Args:
-            ids: Schema ids met in records. One that stayed unknown is asked for again after
-                a minute, without waiting for it.
+            ids: Schema ids met in records, of which the lowest are asked for. One that stayed
+                unknown is asked for again after a minute, without waiting for it.
             part: ``value`` or ``key``.
 
         Returns:
@@ -102,7 +105,7 @@ class Schemas:
         now = time.monotonic()
         missing = [
             n
-            for n in ids
+            for n in sorted(ids)[:_MOST_ASKED]
             if n <= quarantine.MAX_INT
             and now - self._unknown.get(n, -_ASK_AGAIN_SECONDS) >= _ASK_AGAIN_SECONDS
         ]

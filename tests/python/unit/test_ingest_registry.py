@@ -10,6 +10,8 @@ from confluent_kafka.schema_registry.error import SchemaRegistryError
 from spark_ingest.config import Connections, Registry
 from spark_ingest.errors import ConfigurationError, ServiceUnavailable
 from spark_ingest.registry import SchemaRegistry
+from spark_ingest.sources import IngestMeta, Stream
+from spark_ingest.topic_schemas import Schemas
 
 
 @pytest.fixture
@@ -69,3 +71,18 @@ def test_a_registry_that_lets_nobody_in_is_not_waited_for(
         ConfigurationError, match=r"username.* under registry in target x"
     ):
         registry.subject_schemas("s")
+
+
+def test_junk_that_looks_framed_is_not_asked_for_by_the_thousand(
+    answering: Callable[[Exception], SchemaRegistry], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    registry = answering(SchemaRegistryError(404, 40403, "no schema"))
+    stream = Stream("s.t", "bronze.t", "", {}, frozenset(), IngestMeta(topic="t"))
+    asked: list[int] = []
+    monkeypatch.setattr(registry, "schema", lambda number, _ids: asked.append(number))
+    schemas = Schemas(registry, stream, 0, lambda seconds: None)
+
+    assert not schemas.learn([7_000_000, *range(9000, 0, -1)], "value")
+    assert asked == list(range(1, 51))
+    assert not schemas.learn([3, 99], "value")
+    assert asked[50:] == [99]
