@@ -34,9 +34,12 @@ def pytest_configure() -> None:
 
     A job in the background starts with Ctrl-C ignored; Python leaves it so, and the tests of
     it would wait for ever. And Spark's JVMs live for seconds here: Java's second compiler
-    takes a third of two cores in such a time, and its code never pays.
+    takes a third of two cores in such a time, and its code never pays. Java keeps a fifth of
+    the usual room for code where the first compiler works alone; a build fills that.
     """
-    os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
+    os.environ.setdefault(
+        "SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
+    )
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
