@@ -44,6 +44,7 @@ from bench.ingest.results import (
     read_results,
     summary,
 )
+from bench.ingest.scaling import MOST_TIMES
 from bench.ingest.scaling import measure as measure_scaling
 from bench.machine import this_machine
 from sandbox.settings import PROJECT, Home
@@ -76,7 +77,7 @@ def ingest(
         typer.Option(help="Contestants whose name has this in it; may be repeated."),
     ] = None,
     scaling: Annotated[
-        bool, typer.Option("--scaling", help="Instead: partitions, sizes, executors.")
+        bool, typer.Option("--scaling", help="Instead: partitions, records, executors.")
     ] = False,
     latency: Annotated[
         bool, typer.Option("--latency", help="Instead: from producing to seeing.")
@@ -121,7 +122,7 @@ def ingest(
     if only_docs:
         write_page(read_results(file))
         return
-    _check(folder, records, anyway)
+    _check(folder, records * MOST_TIMES if scaling else records, anyway)
     load = os.getloadavg()[0]
     begun = time.monotonic()
 

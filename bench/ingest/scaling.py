@@ -1,4 +1,4 @@
-"""Our engine on more partitions, larger records, more fields, and executors of its own."""
+"""Our engine on more partitions and records, larger ones, and executors of its own."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ from dataclasses import dataclass, field
 from confluent_kafka.admin import AdminClient
 
 from bench.ingest.contest import run
-from bench.ingest.contestants import Millrace
+from bench.ingest.contestants import CarelessJob, Millrace
 from bench.ingest.ground import prepare
 from bench.ingest.load import Shape
 from bench.ingest.results import Case, load_of
 from sandbox.parts import component_folder
 from sandbox.settings import Home
 from sandbox.ui import say
+
+MOST_TIMES = 4
+"""The longest topic has so many times the usual number of records."""
 
 # Larger records are fewer, so that a topic stays below this.
 _TOPIC_BYTES = 1_200_000_000
@@ -31,6 +34,8 @@ class Trial:
         partitions: Of the topic.
         shape: Of the records.
         settings: Of Spark, other than the usual ones.
+        records: Of the topic; None for the usual number, or fewer where they are large.
+        careless: Measures the careless job, to be held against.
     """
 
     series: str
@@ -38,16 +43,26 @@ class Trial:
     partitions: int = 4
     shape: Shape = field(default_factory=Shape)
     settings: dict[str, str] = field(default_factory=dict)
+    records: int | None = None
+    careless: bool = False
 
     @property
-    def topic(self) -> tuple[int, Shape]:
+    def topic(self) -> tuple[int, Shape, int | None]:
         """What its topic must be like: trials with the same can share one."""
-        return self.partitions, self.shape
+        return self.partitions, self.shape, self.records
 
 
-def trials() -> list[Trial]:
-    """All cases; those that share a topic stand together."""
+def trials(usual: int) -> list[Trial]:
+    """All cases; those that share a topic stand together.
+
+    Args:
+        usual: Records of a topic where nothing else is said.
+    """
+    few, many = usual // 5, usual * MOST_TIMES
     return [
+        Trial("records", f"{few:,}", records=few),
+        Trial("records", f"{many:,}", records=many),
+        Trial("records", f"{many:,}, careless job", records=many, careless=True),
         *(Trial("partitions", str(n), partitions=n) for n in (1, 2, 8)),
         Trial("partitions", "4"),
         Trial("executors", "inside the driver, 2 cores"),
@@ -67,22 +82,27 @@ def measure(home: Home, records: int) -> Iterator[Case]:
 
     Args:
         home: A sandbox that runs.
-        records: Of a topic, where they are small.
+        records: The usual number in a topic.
     """
-    every = trials()
+    every = trials(records)
     say(f"{len(every)} cases, a minute or two each")
-    ground = None
+    ground, topic = None, None
     admin = AdminClient({"bootstrap.servers": home.bootstrap_servers, "log_level": 0})
     for number, trial in enumerate(every):
-        if ground is None or (ground.partitions, ground.shape) != trial.topic:
+        if ground is None or topic != trial.topic:
             if ground is not None:
                 # Room for the next one.
                 admin.delete_topics([ground.topic])[ground.topic].result()
-            count = min(records, _TOPIC_BYTES // trial.shape.value_bytes)
+            topic = trial.topic
+            fitting = min(records, _TOPIC_BYTES // trial.shape.value_bytes)
+            count = trial.records or fitting
             ground = prepare(
                 home, f"bench.scaling-{number}", count, trial.partitions, trial.shape
             )
-        done = run(Millrace(settings=trial.settings), ground)
+        contestant = (
+            CarelessJob() if trial.careless else Millrace(settings=trial.settings)
+        )
+        done = run(contestant, ground)
         case = Case(
             series=trial.series,
             name=trial.name,
