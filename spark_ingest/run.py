@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from math import ceil
 from pathlib import Path
 
@@ -17,15 +18,15 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_ingest import bronze, ledger, leftovers, quarantine
 from spark_ingest.checkpoint import Position, made_again, position
-from spark_ingest.commit import BatchWriter
+from spark_ingest.commit import BatchResult, BatchWriter
 from spark_ingest.commit_log import CommitLog
 from spark_ingest.errors import CommitRefused, MillraceError, ServiceUnavailable
 from spark_ingest.judge import planned_columns
 from spark_ingest.kafka import Begin, batch_ends, reader_options
-from spark_ingest.lease import Lease, first_snapshot
+from spark_ingest.lease import Commit, Lease, first_snapshot
 from spark_ingest.progress import BatchReport, Progress
 from spark_ingest.services import Services
-from spark_ingest.session import JAVA_ERRORS, Jvm, java_reason
+from spark_ingest.session import CATALOG, JAVA_ERRORS, Jvm, java_reason
 from spark_ingest.sources import Stream
 from spark_ingest.topic_schemas import Schemas
 
@@ -197,6 +198,8 @@ class StreamRun:
         self._log.flush()
         ledger.catch_up(services.spark, self.stream)
         leftovers.remove(services.spark, self.stream, topic, self._position.offsets)
+        if self._settings.begin != "earliest" and self._position.topic_id is None:
+            self._commit_beginning()
         self._failure = None
         # The table is the checkpoint; Spark's own serves this start alone.
         self._checkpoint = tempfile.TemporaryDirectory(prefix="spark-ingest-")
@@ -230,6 +233,24 @@ class StreamRun:
             milliseconds = round(interval * 1000)
             writer = writer.trigger(processingTime=f"{milliseconds} milliseconds")
         self._query = writer.start()
+
+    def _commit_beginning(self) -> None:
+        """Commit where the table begins, with no rows.
+
+        The place was chosen by this moment: a start after a crash would choose a later one, and
+        pass over what came in between.
+        """
+        began, offsets = datetime.now(UTC), self._position.offsets
+        number = self._position.commit_id + 1
+        commit = Commit(number, self._topic.id, offsets, offsets)
+        table = self._services.spark.table(f"{CATALOG}.{self.stream.table}")
+        self._lease.stage(table.limit(0), commit)
+        self._lease.publish()
+        self._position = Position(number, offsets, self._topic.id)
+        seconds = (datetime.now(UTC) - began).total_seconds()
+        self._log.add(
+            self._lease, self.stream, BatchResult(commit, 0, 0, 0, began, seconds)
+        )
 
     def running(self) -> bool:
         """Whether the query is at work, or will be.

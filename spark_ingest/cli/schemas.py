@@ -59,4 +59,4 @@ def check(
             print(f"{stream.name}: wrote to {stream.file}: {names}")
     if found:
         raise typer.Exit(1)
-    print(f"{len(streams)} streams: YAML, registry and table agree")
+    print(f"YAML, registry and table agree: {', '.join(s.name for s in streams)}")

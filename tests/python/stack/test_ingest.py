@@ -263,6 +263,21 @@ def test_progress_lines_are_json_for_machines(
     assert line["rows_per_second"] > 0
 
 
+def test_where_a_table_begins_is_kept_though_nothing_came(feed: Feed) -> None:
+    number = feed.register(ORDER)
+    feed.send(*orders(number, 0, 3))
+    run.create_tables(feed.services, [feed.stream])
+    latest = run.RunSettings(None, 1000, 0, begin="latest")
+    run.run_streams(feed.services, [feed.stream], latest, threading.Event())
+    assert feed.offsets() == []
+    # What comes between two starts is not passed over, wherever the second one would begin.
+    feed.send(*orders(number, 3, 2))
+    run.run_streams(feed.services, [feed.stream], latest, threading.Event())
+    assert feed.offsets() == [(0, 3), (0, 4)]
+    first, _ = proofs(feed)
+    assert (first.first, first.end, first.holds) == (3, 5, True)
+
+
 def test_a_table_begins_where_asked_and_keeps_to_the_rate(feed: Feed) -> None:
     number = feed.register(ORDER)
     feed.send(*orders(number, 0, 2))
