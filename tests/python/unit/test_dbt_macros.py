@@ -177,8 +177,9 @@ def test_every_dispatched_macro_is_there_for_both_engines() -> None:
 
     assert names
     for engine in ENGINES:
+        macros = Macros(engine)
         for name in names:
-            assert Macros(engine).implementation(name).endswith(f"__{name}")
+            assert macros.implementation(name).endswith(f"__{name}")
 
 
 def test_the_settings_of_the_sales_windows_come_from_the_variables() -> None:
