@@ -28,7 +28,7 @@ _CONTEST_PLOT = (
     "(performance/ingest.svg)"
 )
 _SCALING_PLOT = (
-    "![Records a second by partitions, record size, fields and executors]"
+    "![Records a second by records, partitions, executors, record size and fields]"
     "(performance/ingest-scaling.svg)"
 )
 _OURS, _LIMIT, _PEER = "tab:blue", "tab:gray", "tab:orange"
@@ -135,7 +135,8 @@ def scaling_table(scaling: Scaling) -> list[str]:
                 f"{case.cpu_seconds_per_million:.2f}",
                 f"{case.run.peak_rss_mb:,.0f}",
             ]
-            for case in scaling.cases
+            for cases in _series(scaling).values()
+            for case in cases
         ),
     )
 
@@ -202,22 +203,30 @@ def draw_contest(contest: Contest, file: Path) -> None:
 
 def draw_scaling(scaling: Scaling, file: Path) -> None:
     """Draw the rate of each case, one plot for each series."""
-    series = list(dict.fromkeys(case.series for case in scaling.cases))
+    series = _series(scaling)
     figure = _figure(3.0)
-    for axes, name in zip(
-        figure.subplots(1, len(series), squeeze=False)[0], series, strict=True
-    ):
-        cases: list[Case] = [case for case in scaling.cases if case.series == name]
+    plots = figure.subplots(1, len(series), squeeze=False)[0]
+    for axes, (name, cases) in zip(plots, series.items(), strict=True):
         axes.bar(
             [case.name for case in cases],
             [case.records_per_second / 1000 for case in cases],
-            color=_OURS,
+            color=[_PEER if "careless" in case.name else _OURS for case in cases],
         )
         axes.set_title(name, fontsize=9)
-        axes.tick_params(axis="x", labelrotation=30, labelsize=8)
+        axes.tick_params(axis="x", labelsize=8)
+        for label in axes.get_xticklabels():
+            label.set(rotation=30, horizontalalignment="right")
         axes.grid(visible=True, axis="y", alpha=0.3)
     figure.supylabel("thousand records a second", fontsize=9)
     figure.savefig(file, format="svg", metadata={"Date": None})
+
+
+def _series(scaling: Scaling) -> dict[str, list[Case]]:
+    """The cases by what changes: those that share a topic were measured together."""
+    found: dict[str, list[Case]] = {}
+    for case in scaling.cases:
+        found.setdefault(case.series, []).append(case)
+    return found
 
 
 def _figure(height: float) -> Figure:

@@ -60,15 +60,16 @@ def trials(usual: int) -> list[Trial]:
     """
     few, many = usual // 5, usual * MOST_TIMES
     return [
-        Trial("records", f"{few:,}", records=few),
-        Trial("records", f"{many:,}", records=many),
-        Trial("records", f"{many:,}, careless job", records=many, careless=True),
-        *(Trial("partitions", str(n), partitions=n) for n in (1, 2, 8)),
+        Trial("records", _millions(few), records=few),
+        Trial("records", _millions(many), records=many),
+        Trial("records", f"{_millions(many)}, careless", records=many, careless=True),
+        *(Trial("partitions", str(n), partitions=n) for n in (1, 2)),
         Trial("partitions", "4"),
         Trial("executors", "inside the driver, 2 cores"),
         Trial("executors", "1 process, 1 core", settings=_cluster(1)),
         Trial("executors", "2 processes, 1 core each", settings=_cluster(2)),
         Trial("record size", "133 B"),
+        Trial("partitions", "8", partitions=8),
         *(
             Trial("record size", name, shape=Shape(value_bytes=size))
             for name, size in (("1 kB", 1_000), ("10 kB", 10_000))
@@ -111,6 +112,10 @@ def measure(home: Home, records: int) -> Iterator[Case]:
         )
         say(f"  {trial.series} {trial.name}: {case.records_per_second:,.0f} records/s")
         yield case
+
+
+def _millions(records: int) -> str:
+    return f"{records / 1e6:g} M"
 
 
 def _cluster(workers: int) -> dict[str, str]:
