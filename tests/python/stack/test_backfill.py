@@ -55,7 +55,7 @@ def test_a_backfill_that_was_killed_goes_on_beside_a_faster_stream(
     def kill_the_second(
         rows: DataFrame, table: str, branch: str, commit: Commit
     ) -> None:
-        if commit.id == 3:
+        if commit.id == 4:
             raise KeyboardInterrupt
         stage(rows, table, branch, commit)
 
@@ -88,22 +88,24 @@ def test_a_backfill_that_was_killed_goes_on_beside_a_faster_stream(
     commits = own_snapshots(Jvm(feed.services.spark), feed.stream.table)
     assert [(own.commit.id, own.commit.kind) for own in reversed(commits)] == [
         (1, CommitKind.STREAM),
-        (2, CommitKind.BACKFILL),
-        (3, CommitKind.STREAM),
-        (4, CommitKind.BACKFILL),
+        (2, CommitKind.STREAM),
+        (3, CommitKind.BACKFILL),
+        (4, CommitKind.STREAM),
+        (5, CommitKind.BACKFILL),
     ]
     assert commits[0].commit.position == {0: 12, 1: 11}
     log = feed.services.spark.table(f"lake.{ledger.TABLE}")
     mine = log.where(log["table_name"] == feed.stream.table).orderBy("commit_id")
     counts = mine.select("commit_id", "row_count", "quarantined_count").collect()
+    # The first is the beginning itself.
     assert [tuple(row) for row in counts] == [
-        (1, 2, 0), (2, 11, 1), (3, 1, 0), (4, 7, 1),
+        (1, 0, 0), (2, 2, 0), (3, 11, 1), (4, 1, 0), (5, 7, 1),
     ]  # fmt: skip
     # Nothing is left; the stream goes on where it was.
     assert filled_back(feed) == 0
     feed.send(*orders(number, 23, 1))
     (batch,) = feed.ingest()
-    assert (batch.commit_id, batch.rows) == (5, 1)
+    assert (batch.commit_id, batch.rows) == (6, 1)
 
 
 @pytest.mark.long
