@@ -77,8 +77,8 @@ class Connect(Contestant):
         number = time.time_ns()
         control = f"bench.control-{number}"
         make_topic(ground.home.bootstrap_servers, control, 1)
-        # Two tasks that both make it would fail.
-        make_catalog(ground.catalog)
+        # Two tasks that both make it, or the namespace in it, would fail.
+        make_catalog(ground.catalog, SCHEMA)
         write_properties(folder / "worker.properties", self._worker(ground))
         write_properties(
             folder / "sink.properties", self._sink(ground, control, number)

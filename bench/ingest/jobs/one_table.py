@@ -49,12 +49,23 @@ create table if not exists iceberg_namespace_properties (
 )
 
 
-def make_catalog(file: Path) -> None:
-    """Make an empty JDBC catalog in an SQLite file, unless it is there."""
+def make_catalog(file: Path, namespace: str | None = None) -> None:
+    """Make an empty JDBC catalog in an SQLite file, unless it is there.
+
+    Args:
+        file: The file.
+        namespace: One that it shall have.
+    """
     with closing(sqlite3.connect(file)) as base, base:
         base.execute("pragma journal_mode = wal")
         for table in _TABLES:
             base.execute(table)
+        if namespace is not None:
+            base.execute(
+                "insert or ignore into iceberg_namespace_properties"
+                " values (?, ?, 'exists', 'true')",
+                (_NAME, namespace),
+            )
 
 
 class OneFileCatalog(NoopCatalog):
