@@ -50,7 +50,7 @@ def position(
         services: The lake and the broker.
         stream: Which.
         topic: Its topic, as it is now.
-        begin: Where to begin when the table has taken nothing yet.
+        begin: Where to begin when the table has no commit yet.
 
     Raises:
         MillraceError: The topic is another one than the table was filled from, or records

@@ -46,7 +46,7 @@ _FETCH = {
 }
 
 
-# Where a table that has taken nothing yet begins: a point in time, or an end of the topic.
+# Where a table without a commit begins: a point in time, or an end of the topic.
 Begin = Literal["earliest", "latest"] | datetime
 
 

@@ -47,7 +47,7 @@ class RunSettings:
         max_records: Most records in a batch.
         unknown_wait: Seconds to ask the registry for an id before it counts as unknown.
         max_rate: Most records a second of each stream; None for no limit.
-        begin: Where a table that has taken nothing yet begins.
+        begin: Where a table without a commit begins.
     """
 
     every: float | None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from confluent_kafka.admin import AdminClient
 
-from bench.ingest.contest import run
+from bench.ingest.contest import Contestant, run
 from bench.ingest.contestants import CarelessJob, Millrace
 from bench.ingest.ground import prepare
 from bench.ingest.load import Shape
@@ -33,18 +33,16 @@ class Trial:
         name: To what.
         partitions: Of the topic.
         shape: Of the records.
-        settings: Of Spark, other than the usual ones.
+        contestant: Who takes them: ours, or one that it is held against.
         records: Of the topic; None for the usual number, or fewer where they are large.
-        careless: Measures the careless job, to be held against.
     """
 
     series: str
     name: str
     partitions: int = 4
     shape: Shape = field(default_factory=Shape)
-    settings: dict[str, str] = field(default_factory=dict)
+    contestant: Contestant = field(default_factory=Millrace)
     records: int | None = None
-    careless: bool = False
 
     @property
     def topic(self) -> tuple[int, Shape, int | None]:
@@ -62,12 +60,17 @@ def trials(usual: int) -> list[Trial]:
     return [
         Trial("records", _millions(few), records=few),
         Trial("records", _millions(many), records=many),
-        Trial("records", f"{_millions(many)}, careless", records=many, careless=True),
+        Trial(
+            "records",
+            f"{_millions(many)}, careless",
+            contestant=CarelessJob(),
+            records=many,
+        ),
         *(Trial("partitions", str(n), partitions=n) for n in (1, 2)),
         Trial("partitions", "4"),
         Trial("executors", "inside the driver, 2 cores"),
-        Trial("executors", "1 process, 1 core", settings=_cluster(1)),
-        Trial("executors", "2 processes, 1 core each", settings=_cluster(2)),
+        Trial("executors", "1 process, 1 core", contestant=_cluster(1)),
+        Trial("executors", "2 processes, 1 core each", contestant=_cluster(2)),
         Trial("record size", "133 B"),
         Trial("partitions", "8", partitions=8),
         *(
@@ -100,10 +103,7 @@ def measure(home: Home, records: int) -> Iterator[Case]:
             ground = prepare(
                 home, f"bench.scaling-{number}", count, trial.partitions, trial.shape
             )
-        contestant = (
-            CarelessJob() if trial.careless else Millrace(settings=trial.settings)
-        )
-        done = run(contestant, ground)
+        done = run(trial.contestant, ground)
         case = Case(
             series=trial.series,
             name=trial.name,
@@ -118,10 +118,11 @@ def _millions(records: int) -> str:
     return f"{records / 1e6:g} M"
 
 
-def _cluster(workers: int) -> dict[str, str]:
-    """A master of Spark's own and so many executors, each a JVM with one core."""
-    return {
+def _cluster(workers: int) -> Millrace:
+    """Ours with a master of Spark's own and so many executors, each a JVM with one core."""
+    settings = {
         "spark.master": f"local-cluster[{workers},1,2048]",
         "spark.executor.memory": "2g",
         "spark.executor.extraClassPath": f"{component_folder('spark')}/*",
     }
+    return Millrace(settings=settings)

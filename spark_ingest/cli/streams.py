@@ -84,8 +84,8 @@ def run_command(
         str,
         typer.Option(
             "--from",
-            help="Where a table that has taken nothing yet begins: earliest, latest, or a time "
-            "(ISO 8601, UTC unless it says otherwise). `backfill` lands what was before.",
+            help="Where a table without a commit begins: earliest, latest, or a time (ISO 8601, "
+            "UTC unless it says otherwise); committed at once. `backfill` lands what was before.",
         ),
     ] = "earliest",
     unknown_wait: UnknownWait = 5.0,
