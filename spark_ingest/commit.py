@@ -24,9 +24,13 @@ from spark_ingest.sources import Stream
 from spark_ingest.topic_schemas import Schemas
 
 # Bad records come back with the counters, so that Kafka is read once. Where there are more, or
-# larger ones, it is read again: each task may hold as many at once, about 150 MB.
-_CARRIED = 16_384
-_CARRIED_BYTES = 8_000
+# larger ones, it is read again. What all tasks of a batch bring counts together towards
+# spark.driver.maxResultSize: Spark ends the job beyond that.
+_CARRIED_BYTES = 128 * 2**20
+_SHARE_OF_RESULTS = 8
+_LARGEST_CARRIED = 8_000
+# What a record has besides its key, value and headers.
+_ROW_BYTES = 192
 # Offsets of a batch that one task takes as fast as several.
 _SMALL = 5000
 
@@ -42,6 +46,7 @@ class BatchResult:
         value_bytes: Bytes of all values read.
         started_at: When it began; the records' ``_ingested_at``.
         seconds: Wall time.
+        key_bytes: Bytes of all keys read.
     """
 
     commit: Commit
@@ -50,6 +55,7 @@ class BatchResult:
     value_bytes: int
     started_at: datetime
     seconds: float
+    key_bytes: int = 0
 
     @property
     def committed_at(self) -> datetime:
@@ -64,6 +70,7 @@ class _Counts:
     rows: int
     bad: int
     value_bytes: int
+    key_bytes: int
     unknown_ids: dict[str, list[int]]
     carried: DataFrame
     carried_count: int
@@ -79,8 +86,6 @@ class _Plan:
         table_schema: Iceberg's number of the table's schema.
         names: The table's columns, in order.
         rows: These, by name, all but those of the batch.
-        notes: What is noted of each record besides.
-        counters: What is counted and collected of the notes.
     """
 
     recipe: Recipe
@@ -88,6 +93,12 @@ class _Plan:
     table_schema: int
     names: tuple[str, ...]
     rows: Mapping[str, Column]
+
+
+@dataclass(frozen=True)
+class _Noted:
+    """What is noted of each record besides its row, and counted and collected of that."""
+
     notes: tuple[Column, ...]
     counters: tuple[Column, ...]
 
@@ -124,6 +135,8 @@ class BatchWriter:
         self._check_topic = check_topic
         self._parts = ["value", "key"] if stream.ingest.key else ["value"]
         self._plan: _Plan | None = None
+        self._carried_bytes = _carried_bytes(spark)
+        self._noted: dict[int, _Noted] = {}
 
     def write(
         self,
@@ -165,7 +178,8 @@ class BatchWriter:
                 )
             bad = bad.withColumn("_ingested_at", F.lit(began))
             self._lease.check()
-            quarantine.append(quarantine.tell_left_over(bad, judged.value, judged.key))
+            told = quarantine.tell_left_over(bad, judged.value, judged.key)
+            quarantine.append(told, counts.bad > _SMALL)
         try:
             self._lease.publish()
         except LeaseLost:
@@ -179,6 +193,7 @@ class BatchWriter:
             counts.value_bytes,
             began,
             time.monotonic() - clock,
+            counts.key_bytes,
         )
 
     def _judge(self, records: DataFrame) -> tuple[Judged, _Plan]:
@@ -201,44 +216,76 @@ class BatchWriter:
             columns = self._spark.table(f"{CATALOG}.{table}").schema
             rows = row_columns(judged.columns, types, columns)
             names = tuple(columns.names)
-            noted = _notes(self._parts), _counters(self._parts)
-            plan = self._plan = _Plan(made, types, number, names, rows, *noted)
+            plan = self._plan = _Plan(made, types, number, names, rows)
         return judged, plan
 
     def _stage(
         self, judged: Judged, plan: _Plan, commit: Commit, size: int, began: datetime
     ) -> _Counts:
+        # Four files of a handful of rows each would only have to be compacted.
+        is_small = size <= _SMALL
+        noted = self._noting(1 if is_small else len(commit.ends))
         rows = {**plan.rows, **batch_columns(commit.id, began)}
         observation = Observation()
         # The rows as they are written are made before they are looked at: Spark copies each
         # where it is observed, and so need not copy the bytes that it was decoded from.
         observed = judged.records.select(
-            *(rows[name] for name in plan.names), *plan.notes
-        ).observe(observation, *plan.counters)
+            *(rows[name] for name in plan.names), *noted.notes
+        ).observe(observation, *noted.counters)
         good = observed.where("not _millrace_bad").drop(*bronze.WORKING)
-        # Four files of a handful of rows each would only have to be compacted.
-        self._lease.stage(good.coalesce(1) if size <= _SMALL else good, commit)
+        self._lease.stage(good.coalesce(1) if is_small else good, commit)
         # The JVM's own row: the bad records need not pass through Python.
         told: Any = observation._jo
         row = told.getRow()
-        carried = row.getSeq(3)
+        carried = row.getSeq(4)
         return _Counts(
             rows=row.getLong(0),
             bad=row.getLong(1),
             value_bytes=row.getLong(2),
+            key_bytes=row.getLong(3),
             unknown_ids={
-                part: _numbers(row.getSeq(4 + i)) for i, part in enumerate(self._parts)
+                part: _numbers(row.getSeq(5 + i)) for i, part in enumerate(self._parts)
             },
             carried=self._jvm.dataframe(carried, quarantine.COLUMNS),
             carried_count=carried.size(),
         )
 
+    def _noting(self, tasks: int) -> _Noted:
+        """What is noted of records that come in so many tasks."""
+        noted = self._noted.get(tasks)
+        if noted is None:
+            most, largest = carried_limits(self._carried_bytes, tasks)
+            noted = _Noted(_notes(self._parts, largest), _counters(self._parts, most))
+            self._noted[tasks] = noted
+        return noted
 
-def _notes(parts: list[str]) -> tuple[Column, ...]:
+
+def carried_limits(budget: int, tasks: int) -> tuple[int, int]:
+    """How many bad records a task may bring along, and how large each may be.
+
+    Args:
+        budget: Bytes of all tasks together.
+        tasks: How many there are.
+    """
+    share = budget // tasks
+    largest = max(min(_LARGEST_CARRIED, share - _ROW_BYTES), 0)
+    return max(share // (largest + _ROW_BYTES), 1), largest
+
+
+def _carried_bytes(spark: SparkSession) -> int:
+    """Bytes of bad records that a batch may bring to the driver."""
+    text = spark.sparkContext.getConf().get("spark.driver.maxResultSize", "1g")
+    most = int(Jvm(spark).bytes_of(str(text)))
+    # 0 is without a limit.
+    return min(_CARRIED_BYTES, most // _SHARE_OF_RESULTS) if most else _CARRIED_BYTES
+
+
+def _notes(parts: list[str], largest: int) -> tuple[Column, ...]:
     """What is noted of each record of a batch besides its row.
 
     Args:
         parts: Those whose schema ids are looked up.
+        largest: Most bytes of a bad record that is carried along.
     """
     bad = F.col("_verdict").isNotNull()
     length = F.coalesce(F.length("_kafka_value"), F.lit(0))
@@ -250,19 +297,24 @@ def _notes(parts: list[str]) -> tuple[Column, ...]:
     return (
         bad.alias("_millrace_bad"),
         length.alias("_millrace_bytes"),
-        F.when(bad & (whole <= _CARRIED_BYTES), aside).alias("_millrace_carried"),
+        F.when(bad & (whole <= largest), aside).alias("_millrace_carried"),
         *unknown,
     )
 
 
-def _counters(parts: list[str]) -> tuple[Column, ...]:
-    """What is counted and collected of the notes of :func:`_notes`."""
-    carried = F.col("_millrace_carried")
+def _counters(parts: list[str], most: int) -> tuple[Column, ...]:
+    """What is counted and collected of the notes of :func:`_notes`.
+
+    Args:
+        parts: Those whose schema ids are looked up.
+        most: Bad records that are carried along.
+    """
     return (
         F.count(F.lit(1)),
         F.count_if("_millrace_bad"),
         F.coalesce(F.sum("_millrace_bytes"), F.lit(0)),
-        InternalFunction.collect_top_k(carried, _CARRIED, reverse=False),
+        F.coalesce(F.sum(F.length("_kafka_key")), F.lit(0)),
+        InternalFunction.collect_top_k(F.col("_millrace_carried"), most, reverse=False),
         *(F.collect_set(f"_millrace_unknown_{part}") for part in parts),
     )
 

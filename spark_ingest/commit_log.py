@@ -8,6 +8,7 @@ snapshots at the next start.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 from pyspark.sql import SparkSession
 
@@ -17,24 +18,29 @@ from spark_ingest.errors import LeaseLost
 from spark_ingest.lease import Lease
 from spark_ingest.session import JAVA_ERRORS
 from spark_ingest.sources import Stream
+from spark_ingest.supervise import TROUBLE, reason_text
 
 _SECONDS = 5.0
+_Row = tuple[Lease, Stream, BatchResult]
 
 
 class CommitLog:
     """Takes the commits of all streams of a run, until it is closed."""
 
-    def __init__(self, spark: SparkSession) -> None:
+    def __init__(self, spark: SparkSession, tell: Callable[[str], None]) -> None:
         """Begin to write in the background.
 
         Args:
             spark: A session on the lake.
+            tell: Takes what a person should know.
         """
         self._spark = spark
-        self._rows: list[tuple[Lease, Stream, BatchResult]] = []
+        self._tell = tell
+        self._rows: list[_Row] = []
         self._adding = threading.Lock()
         self._writing = threading.Lock()
         self._closing = threading.Event()
+        self._is_behind = False
         self._thread = threading.Thread(
             target=self._write_on, name="commit-log", daemon=True
         )
@@ -57,36 +63,62 @@ class CommitLog:
         with self._adding:
             self._rows.append((lease, stream, result))
 
-    def flush(self) -> None:
+    def flush(self, stream: Stream | None = None) -> None:
         """Write what was added by now; all of it is in the log when this returns.
 
-        Where the log cannot be written the rows are kept for the next time.
+        What cannot be written is kept for the next time: a table that cannot be asked keeps
+        its own rows waiting and no others.
+
+        Args:
+            stream: Whose rows matter; another's trouble is not raised. None for all.
         """
         with self._writing:
             with self._adding:
                 taken, self._rows = self._rows, []
-            # Whoever took a table over has written its commits down from the snapshots.
-            held = {lease for lease, *_ in taken if _is_held(lease)}
-            rows = [
-                (stream, result) for lease, stream, result in taken if lease in held
-            ]
-            if not rows:
-                return
+            kept, held = list[_Row](), list[_Row]()
+            failed: dict[str, Exception] = {}
             try:
-                ledger.log_commits(self._spark, rows)
-            except BaseException:
+                for lease, rows in _by_lease(taken):
+                    try:
+                        # Whoever took a table over has written its commits down from the
+                        # snapshots.
+                        held += rows if _is_held(lease) else []
+                    except JAVA_ERRORS as error:
+                        kept += rows
+                        failed[rows[0][1].name] = error
+                if held:
+                    ledger.log_commits(self._spark, [(s, r) for _, s, r in held])
+            except BaseException as error:
+                if not isinstance(error, TROUBLE):
+                    kept = taken
+                    raise
+                kept += held
+                failed |= {s.name: error for _, s, _ in held}
+            finally:
                 with self._adding:
-                    self._rows = [*taken, *self._rows]
-                raise
+                    self._rows = [*kept, *self._rows]
+        name = next(iter(failed), "") if stream is None else stream.name
+        if name in failed:
+            raise failed[name]
 
     def _write_on(self) -> None:
         while not self._closing.wait(_SECONDS):
             try:
                 self.flush()
-            except JAVA_ERRORS:
-                # Kept for the next time; a full disk or a catalog that is away stops the
-                # streams themselves, with the reason.
-                continue
+                self._is_behind = False
+            except TROUBLE as error:
+                # Told once: a full disk or a catalog that is away stops the streams too.
+                if not self._is_behind:
+                    text = reason_text(error)
+                    self._tell(f"the commit log is behind, and catches up: {text}")
+                self._is_behind = True
+
+
+def _by_lease(rows: list[_Row]) -> list[tuple[Lease, list[_Row]]]:
+    found: dict[Lease, list[_Row]] = {}
+    for row in rows:
+        found.setdefault(row[0], []).append(row)
+    return list(found.items())
 
 
 def _is_held(lease: Lease) -> bool:

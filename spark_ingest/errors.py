@@ -25,6 +25,14 @@ class ServiceUnavailable(MillraceError):
     exit_code = 2
 
 
+class PersonNeeded(MillraceError):
+    """A stream cannot go on before a person has decided or mended something."""
+
+
+class StreamsFailed(MillraceError):
+    """Some of several streams failed; the text names each with its reason."""
+
+
 class LeaseLost(MillraceError):
     """Another writer has the table, or took it over while this one was away."""
 

@@ -244,6 +244,33 @@ def reader_options(
     }
 
 
+def range_options(
+    connections: Connections,
+    topic: str,
+    starts: Mapping[int, int],
+    ends: Mapping[int, int],
+) -> dict[str, str]:
+    """Options of Spark's Kafka source, not streaming, for some offsets of one topic.
+
+    Args:
+        connections: Where and how to connect.
+        topic: What to read.
+        starts: First offset, by partition; 0 for one that is missing.
+        ends: Offset behind the last one, by partition.
+    """
+    begins = {str(p): starts.get(p, 0) for p in ends}
+    return {
+        **{f"kafka.{key}": value for key, value in java(connections.kafka).items()},
+        **_FETCH,
+        # The topic may have got partitions meanwhile, which are not asked for.
+        "assign": json.dumps({topic: sorted(ends)}),
+        "startingOffsets": json.dumps({topic: begins}),
+        "endingOffsets": json.dumps({topic: {str(p): end for p, end in ends.items()}}),
+        "includeHeaders": "true",
+        "failOnDataLoss": "true",
+    }
+
+
 def batch_ends(checkpoint: Path, batch_id: int, topic: str) -> dict[int, int]:
     """Where a micro-batch of a one-topic query ends, by partition.
 

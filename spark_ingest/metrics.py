@@ -15,7 +15,10 @@ from prometheus_client import (
 
 from spark_ingest.errors import ConfigurationError
 from spark_ingest.progress import BatchReport, Progress
+from spark_ingest.supervise import Reason
 
+# A service that is away is waited for, and counted as that.
+_RESTART_REASONS = tuple(reason for reason in Reason if reason is not Reason.SERVICE)
 # From a caught-up stream's small batch to the largest that a driver takes.
 _BATCH_SECONDS = (0.1, 0.2, 0.3, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10, 20, 30, 60, 120)
 
@@ -53,8 +56,14 @@ class MetricsProgress(Progress):
         self._waits = counter(
             "millrace_waits", "Times a batch waited for a service that was away."
         )
-        self._restarts = counter(
-            "millrace_restarts", "Times the offsets were read again: the table moved."
+        self._restarts = Counter(
+            "millrace_restarts",
+            "Times the stream was begun again, by reason.",
+            ["stream", "reason"],
+            registry=self.registry,
+        )
+        self._up = gauge(
+            "millrace_stream_up", "1 while the stream reads, 0 while it rests or waits."
         )
         self._seconds = Histogram(
             "millrace_batch_seconds",
@@ -72,11 +81,13 @@ class MetricsProgress(Progress):
         )
         counts = (
             self._records, self._quarantined, self._bytes, self._commits, self._waits,
-            self._restarts, self._seconds,
+            self._seconds, self._up,
         )  # fmt: skip
         for stream in streams:
             for metric in counts:
                 metric.labels(stream)
+            for reason in _RESTART_REASONS:
+                self._restarts.labels(stream, reason)
 
     @property
     def port(self) -> int:
@@ -140,6 +151,10 @@ class MetricsProgress(Progress):
         self._waits.labels(stream).inc()
         self._shown.waiting(stream, text)
 
-    def restarted(self, stream: str, text: str) -> None:
-        self._restarts.labels(stream).inc()
-        self._shown.restarted(stream, text)
+    def restarted(self, stream: str, reason: str) -> None:
+        self._restarts.labels(stream, reason).inc()
+        self._shown.restarted(stream, reason)
+
+    def up(self, stream: str, is_up: bool) -> None:
+        self._up.labels(stream).set(is_up)
+        self._shown.up(stream, is_up)

@@ -62,9 +62,11 @@ class Progress(AbstractContextManager["Progress"]):
         """A stream waits for a service that does not answer."""
         self.note(f"{stream}: {text}")
 
-    def restarted(self, stream: str, text: str) -> None:
-        """A stream reads its offsets again: its table moved under a batch."""
-        self.note(f"{stream}: {text}")
+    def restarted(self, stream: str, reason: str) -> None:
+        """A stream is begun again, at once or after a pause; the reason is for counting."""
+
+    def up(self, stream: str, is_up: bool) -> None:
+        """A stream begins to read, or does not any more."""
 
 
 class LineProgress(Progress):

@@ -233,9 +233,14 @@ def rows(judged: str, ingested_at: Column) -> list[Column]:
     ]
 
 
-def append(bad: DataFrame) -> None:
-    """Add rows of the quarantine's columns, in one commit."""
-    bad.coalesce(1).writeTo(f"{CATALOG}.{TABLE}").append()
+def append(bad: DataFrame, many: bool = False) -> None:
+    """Add rows of the quarantine's columns, in one commit.
+
+    Args:
+        bad: The rows.
+        many: Whether they are worth a file of each task.
+    """
+    (bad if many else bad.coalesce(1)).writeTo(f"{CATALOG}.{TABLE}").append()
 
 
 def remove_uncommitted(
@@ -270,7 +275,7 @@ def remove_batch(spark: SparkSession, topic: Topic, ingested_at: datetime) -> No
         topic: The batch's topic.
         ingested_at: When the batch began: its rows' ``_ingested_at``.
     """
-    began = f"timestamp '{ingested_at.astimezone(UTC):%Y-%m-%d %H:%M:%S.%f}'"
+    began = f"timestamp '{ingested_at.astimezone(UTC):%Y-%m-%d %H:%M:%S.%f} UTC'"
     statement = (
         f"delete from {CATALOG}.{TABLE} where _kafka_topic = '{topic.name}' "
         f"and _kafka_topic_id = '{topic.id}' and _ingested_at = {began}"

@@ -6,7 +6,6 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from math import ceil
@@ -16,18 +15,30 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from spark_ingest import bronze, ledger, leftovers, quarantine
+from spark_ingest import bronze, ledger, leftovers
+from spark_ingest.batch_size import (
+    MOST_BYTES,
+    BatchSize,
+    first_part,
+    logged_record_bytes,
+)
 from spark_ingest.checkpoint import Position, made_again, position
 from spark_ingest.commit import BatchResult, BatchWriter
 from spark_ingest.commit_log import CommitLog
-from spark_ingest.errors import CommitRefused, MillraceError, ServiceUnavailable
+from spark_ingest.errors import (
+    MillraceError,
+    PersonNeeded,
+    ServiceUnavailable,
+)
 from spark_ingest.judge import planned_columns
-from spark_ingest.kafka import Begin, batch_ends, reader_options
-from spark_ingest.lease import Commit, Lease, first_snapshot
+from spark_ingest.kafka import Begin, batch_ends, range_options, reader_options
+from spark_ingest.lease import Commit, Lease
 from spark_ingest.progress import BatchReport, Progress
 from spark_ingest.services import Services
 from spark_ingest.session import CATALOG, JAVA_ERRORS, Jvm, java_reason
 from spark_ingest.sources import Stream
+from spark_ingest.supervise import Watched, supervise
+from spark_ingest.tables import create_again, create_shared, create_table
 from spark_ingest.topic_schemas import Schemas
 
 _RETRY_SECONDS = 5.0
@@ -48,6 +59,7 @@ class RunSettings:
         unknown_wait: Seconds to ask the registry for an id before it counts as unknown.
         max_rate: Most records a second of each stream; None for no limit.
         begin: Where a table without a commit begins.
+        max_bytes: Most bytes in a batch, by the size of the records before.
     """
 
     every: float | None
@@ -55,6 +67,7 @@ class RunSettings:
     unknown_wait: float
     max_rate: int | None = None
     begin: Begin = "earliest"
+    max_bytes: int = MOST_BYTES
 
     @property
     def batch_records(self) -> int:
@@ -82,26 +95,8 @@ def create_tables(services: Services, streams: Sequence[Stream]) -> list[str]:
         ConfigurationError: A stream has no usable schema in the registry.
         ServiceUnavailable: The registry does not answer.
     """
-    spark = services.spark
-    bronze.create_schema(spark)
-    made = []
-    if quarantine.create(spark):
-        made.append(quarantine.TABLE)
-    if ledger.create(spark):
-        made.append(ledger.TABLE)
-    for stream in streams:
-        if not bronze.exists(spark, stream.table):
-            schemas = Schemas(services.registry, stream, 0, time.sleep)
-            bronze.create_table(
-                spark,
-                stream.table,
-                planned_columns(spark, schemas),
-                stream.ingest.partitioned_by,
-                stream.columns,
-                stream.description,
-            )
-            made.append(stream.table)
-        first_snapshot(Jvm(spark), stream.table)
+    made = create_shared(services)
+    made += [stream.table for stream in streams if create_table(services, stream)]
     return made
 
 
@@ -172,8 +167,10 @@ class StreamRun:
         self._last_write = time.monotonic()
         # When the rate allows the next batch.
         self._free_at = 0.0
-        # When to look again for a service that was away; None where none is.
-        self._rests_until: float | None = None
+        self.commits = 0
+        self._size = BatchSize(
+            settings.max_bytes, lambda: logged_record_bytes(services.spark, stream)
+        )
         self._schemas = Schemas(
             services.registry, stream, settings.unknown_wait, self._wait
         )
@@ -191,11 +188,19 @@ class StreamRun:
         # Asked anew: it may have got partitions since.
         topic = services.broker.existing_topic(self.stream.topic, self.stream.name)
         self._topic = topic
-        self._position = position(services, self.stream, topic, self._settings.begin)
+        try:
+            self._position = position(
+                services, self.stream, topic, self._settings.begin
+            )
+        except ServiceUnavailable:
+            raise
+        except MillraceError as error:
+            # Records that are gone, another topic: no program may decide what then.
+            raise PersonNeeded(str(error)) from error
         # What an earlier start staged or set aside and did not publish is read again.
         self._lease.unstage()
         # What this run committed is written down first, or it would be twice.
-        self._log.flush()
+        self._log.flush(self.stream)
         ledger.catch_up(services.spark, self.stream)
         leftovers.remove(services.spark, self.stream, topic, self._position.offsets)
         if self._settings.begin != "earliest" and self._position.topic_id is None:
@@ -253,17 +258,13 @@ class StreamRun:
         )
 
     def running(self) -> bool:
-        """Whether the query is at work, or will be.
-
-        One whose table moved is begun anew, and one whose broker went away when it is back.
+        """Whether the query is at work.
 
         Raises:
+            CommitRefused: Its table moved: begun again it reads its offsets anew.
+            ServiceUnavailable: The broker is away.
             MillraceError: The stream cannot go on.
         """
-        if self._rests_until is not None:
-            if time.monotonic() >= self._rests_until:
-                self._start_again()
-            return True
         if self._query is None:
             return False
         active = self._query.isActive
@@ -271,33 +272,13 @@ class StreamRun:
             return True
         error = None if active else self._query.exception()
         self._end_query()
-        if isinstance(self._failure, CommitRefused):
-            self._services.progress.restarted(
-                self.stream.name, f"{self._failure}; reading its offsets again"
-            )
-            self._start_again()
-            return True
         if isinstance(self._failure, MillraceError):
             raise self._failure
         if error is not None:
             told = self._services.broker.reader_failure(str(error), self._topic.name)
-            if isinstance(told, ServiceUnavailable):
-                self._rest(told)
-                return True
             told = told or MillraceError(f"{self.stream.name}: {_cause(error)}")
             raise told from error
         return False
-
-    def _start_again(self) -> None:
-        self._rests_until = None
-        try:
-            self.start()
-        except ServiceUnavailable as error:
-            self._rest(error)
-
-    def _rest(self, error: ServiceUnavailable) -> None:
-        self._services.progress.waiting(self.stream.name, f"{error}; waiting")
-        self._rests_until = time.monotonic() + _RETRY_SECONDS
 
     def renew(self) -> None:
         """Keep the lease where nothing was committed for a while."""
@@ -319,7 +300,7 @@ class StreamRun:
             self._end_query()
         try:
             # Another writer would find the commits missing and write them down as well.
-            self._log.flush()
+            self._log.flush(self.stream)
         finally:
             self._lease.release()
 
@@ -350,13 +331,36 @@ class StreamRun:
             self._in_batch.release()
 
     def _write(self, records: DataFrame, batch_id: int) -> None:
-        if self._closing or self._stopping.is_set() or self._checkpoint is None:
+        self._check_going()
+        if self._checkpoint is None:
             raise Stopping
         starts = self._position.offsets
         ends = batch_ends(Path(self._checkpoint.name), batch_id, self._topic.name)
         if all(end == starts.get(partition) for partition, end in ends.items()):
             # A query's first batch may hold nothing.
             return
+        # What is too large for one commit is taken in several: the table is the checkpoint.
+        while (here := self._position.offsets) != ends:
+            self._check_going()
+            waiting = sum(end - here.get(p, 0) for p, end in ends.items())
+            to = first_part(here, ends, self._size.fitting(waiting))
+            is_whole = here is starts and to == ends
+            self._take(records if is_whole else self._read(here, to), to)
+
+    def _check_going(self) -> None:
+        if self._closing or self._stopping.is_set():
+            raise Stopping
+
+    def _read(self, starts: Mapping[int, int], ends: Mapping[int, int]) -> DataFrame:
+        """A part of a batch that is too large for one commit."""
+        options = range_options(
+            self._services.connections, self._topic.name, starts, ends
+        )
+        return self._services.spark.read.format("kafka").options(**options).load()
+
+    def _take(self, records: DataFrame, ends: dict[int, int]) -> None:
+        """Commit the records up to some offsets."""
+        starts = self._position.offsets
         number, began = self._position.commit_id + 1, time.monotonic()
         while True:
             try:
@@ -369,6 +373,9 @@ class StreamRun:
                 # It may have failed with the batch staged already.
                 self._lease.unstage()
         self._position = Position(number, ends, self._topic.id)
+        self.commits += 1
+        read = result.rows + result.quarantined
+        self._size.learn(read, result.value_bytes + result.key_bytes)
         self._last_write = time.monotonic()
         self._log.add(self._lease, self.stream, result)
         self._services.progress.batch(
@@ -399,7 +406,7 @@ class StreamRun:
     def _check_topic(self) -> None:
         now = self._services.broker.existing_topic(self.stream.topic, self.stream.name)
         if now.id != self._topic.id:
-            raise made_again(self.stream, self._topic.id, now.id)
+            raise PersonNeeded(str(made_again(self.stream, self._topic.id, now.id)))
 
     def _wait(self, seconds: float) -> None:
         until = time.monotonic() + seconds
@@ -416,38 +423,34 @@ def run_streams(
 ) -> None:
     """Run streams until each is done, or ``stopping`` is set.
 
+    With ``settings.every`` a stream in trouble is begun again after a pause; without, it ends
+    and the others finish.
+
     Args:
         services: What they share.
-        streams: Which; their tables must exist.
+        streams: Which; their tables must exist, or be such as can be made.
         settings: How.
         stopping: Set by whoever wants them to stop: each finishes its batch first.
 
     Raises:
-        MillraceError: A stream cannot start or go on; the others are stopped.
+        MillraceError: A stream was in trouble at the end.
     """
-    runs: list[StreamRun] = []
-    log = CommitLog(services.spark)
+    log = CommitLog(services.spark, services.progress.note)
+
+    def watched(stream: Stream) -> Watched:
+        return Watched(
+            stream.name,
+            lambda: StreamRun(services, stream, settings, log, stopping),
+            # It may be the table that is gone.
+            lambda: create_again(services, stream),
+            settings.every is None,
+            services.progress,
+        )
+
     try:
-        for stream in streams:
-            # One by one: those that got their lease give it back when a later one fails.
-            run = StreamRun(services, stream, settings, log, stopping)
-            runs.append(run)
-        for run in runs:
-            run.start()
-        # Each is looked at every time: `any` alone would stop at the first that runs.
-        while sum(run.running() for run in runs):
-            if stopping.wait(_POLL_SECONDS):
-                services.progress.note(
-                    "stopping: the batches at work are finished first"
-                )
-                break
-            for run in runs:
-                run.renew()
+        supervise([watched(s) for s in streams], stopping, services.progress)
     finally:
-        with ExitStack() as ends:
-            ends.callback(log.close)
-            for run in runs:
-                ends.callback(run.stop)
+        log.close()
 
 
 def _cause(error: StreamingQueryException) -> str:

@@ -98,6 +98,12 @@ class Jvm:
         """Iceberg's ``org.apache.iceberg.Table``, freshly loaded from the catalog."""
         return self._spark3.loadIcebergTable(self._session, f"{CATALOG}.{table}")
 
+    def bytes_of(self, text: str) -> int:
+        """A size as Spark's settings have it: ``512m``, ``1g``, or plain bytes."""
+        return int(
+            self._jvm.org.apache.spark.network.util.JavaUtils.byteStringAsBytes(text)
+        )
+
     def metadata_bytes(self, table: str) -> int | None:
         """Bytes in a table's metadata folder; None where Hadoop does not know the store."""
         operations = self.iceberg_table(table).operations()
@@ -128,5 +134,8 @@ class Jvm:
 def java_reason(error: Exception) -> str:
     """What a Java error says, as one line."""
     java = getattr(error, "java_exception", None)
-    text = str(error) if java is None else str(java.getMessage())
-    return text.splitlines()[0]
+    if java is None:
+        return (str(error).splitlines() or [type(error).__name__])[0]
+    # A NullPointerException has no message, others an empty one.
+    said = (java.getMessage() or "").splitlines()
+    return str(said[0] if said else java.toString().splitlines()[0])

@@ -54,6 +54,14 @@ MaxRate = Annotated[
     ),
 ]
 
+MaxBatchBytes = Annotated[
+    str,
+    typer.Option(
+        help="Most bytes of keys and values in a batch, by the size of the records before: "
+        "KB, MB, GB."
+    ),
+]
+
 UnknownWait = Annotated[
     float,
     typer.Option(

@@ -78,7 +78,10 @@ def maintain_command(
     if dry_run and every:
         raise ConfigurationError("give either --dry-run or --every")
     pause = duration("--every", every).total_seconds() if every else None
-    keep_for, file_size = duration("--keep", keep), _size("--target-size", target_size)
+    keep_for, file_size = (
+        duration("--keep", keep),
+        size_of("--target-size", target_size),
+    )
     orphans_after = duration("--orphans", orphans)
     from spark_ingest.maintain import Policy
 
@@ -112,7 +115,12 @@ def duration(option: str, text: str) -> timedelta:
     return timedelta(seconds=float(match[1]) * _SECONDS[match[2]])
 
 
-def _size(option: str, text: str) -> int:
+def size_of(option: str, text: str) -> int:
+    """Bytes as people write them: ``64KB``, ``128MB``, ``1GB``.
+
+    Raises:
+        ConfigurationError: It is none; the text names the option.
+    """
     match = _SIZE.fullmatch(text.strip())
     if match is None or int(match[1]) == 0:
         raise ConfigurationError(

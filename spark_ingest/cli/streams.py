@@ -10,6 +10,7 @@ import typer
 from rich.table import Table
 
 from spark_ingest.cli.app import (
+    MaxBatchBytes,
     MaxRate,
     Select,
     UnknownWait,
@@ -18,6 +19,7 @@ from spark_ingest.cli.app import (
     open_services,
     stop_on_signals,
 )
+from spark_ingest.cli.maintain import size_of
 from spark_ingest.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -79,6 +81,7 @@ def run_command(
     max_batch: Annotated[
         int, typer.Option(help="Most records in a batch.", min=1)
     ] = 2_500_000,
+    max_batch_bytes: MaxBatchBytes = "1GB",
     max_rate: MaxRate = None,
     begin: Annotated[
         str,
@@ -107,13 +110,16 @@ def run_command(
             "give either --once or --every, for example --every 10s"
         )
     interval = None if every is None else seconds_of(every)
-    first = begin_of(begin)
+    first, most_bytes = begin_of(begin), size_of("--max-batch-bytes", max_batch_bytes)
     streams, services = open_services(context, select, topics_needed=True)
     from spark_ingest import run
     from spark_ingest.progress import open_progress
+    from spark_ingest.tables import prepare
 
     stopping = stop_on_signals()
-    settings = run.RunSettings(interval, max_batch, unknown_wait, max_rate, first)
+    settings = run.RunSettings(
+        interval, max_batch, unknown_wait, max_rate, first, most_bytes
+    )
     shown = open_progress()
     if metrics_port is not None:
         from spark_ingest.metrics import MetricsProgress
@@ -122,7 +128,7 @@ def run_command(
         shown = MetricsProgress(shown, names, metrics_host, metrics_port)
     with shown as progress:
         services = run.with_progress(services, progress)
-        run.create_tables(services, streams)
+        prepare(services, streams)
         run.run_streams(services, streams, settings, stopping)
 
 

@@ -320,9 +320,9 @@ def test_a_row_is_made_once_on_its_way_to_the_table(spark: SparkSession) -> None
     rows |= batch_columns(7, datetime(2026, 1, 31, 9, 0, 0, 5, tzinfo=UTC))
 
     made = judged.records.select(
-        *(rows[name] for name in table.names), *_notes(["value"])
+        *(rows[name] for name in table.names), *_notes(["value"], 8000)
     )
-    seen = made.observe(Observation(), *_counters(["value"]))
+    seen = made.observe(Observation(), *_counters(["value"], 16_384))
     good = seen.where("not _millrace_bad").drop(*bronze.WORKING)
 
     assert [(f.name, f.dataType) for f in good.schema] == [

@@ -11,6 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from spark_ingest.errors import ConfigurationError
 from spark_ingest.metrics import MetricsProgress
 from spark_ingest.progress import BatchReport, LineProgress, Progress
+from spark_ingest.supervise import Reason
 
 REPORT = BatchReport("shop.orders", "bronze.shop__orders", 7, 90, 10, 4096, 0.4, 25)
 
@@ -20,7 +21,9 @@ def scraped(port: int) -> dict[str, float]:
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
         families = text_string_to_metric_families(answer.read().decode())
     return {
-        sample.name + sample.labels.get("le", ""): sample.value
+        sample.name
+        + sample.labels.get("le", "")
+        + sample.labels.get("reason", ""): sample.value
         for family in families
         for sample in family.samples
         if sample.labels["stream"] == "shop.orders"
@@ -33,7 +36,8 @@ def test_a_run_is_scraped(capsys: pytest.CaptureFixture[str]) -> None:
         metrics.batch(REPORT)
         metrics.batch(REPORT)
         metrics.waiting("shop.orders", "the registry is away; waiting")
-        metrics.restarted("shop.orders", "moved; reading its offsets again")
+        metrics.restarted("shop.orders", Reason.MOVED)
+        metrics.up("shop.orders", True)
         found = scraped(metrics.port)
         port = metrics.port
     assert found["millrace_records_total"] == 180
@@ -41,7 +45,9 @@ def test_a_run_is_scraped(capsys: pytest.CaptureFixture[str]) -> None:
     assert found["millrace_value_bytes_total"] == 8192
     assert found["millrace_commits_total"] == 2
     assert found["millrace_waits_total"] == 1
-    assert found["millrace_restarts_total"] == 1
+    assert found["millrace_restarts_totalmoved"] == 1
+    assert found["millrace_restarts_totalfailure"] == 0
+    assert found["millrace_stream_up"] == 1
     assert found["millrace_batch_seconds_bucket0.3"] == 0
     assert found["millrace_batch_seconds_bucket0.5"] == 2
     assert found["millrace_lag_records"] == 25

@@ -1,0 +1,89 @@
+"""How much of what waits a batch takes: bounded by records, and by the bytes that these have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from spark_ingest import ledger
+from spark_ingest.lease import CommitKind
+from spark_ingest.session import CATALOG
+from spark_ingest.sources import Stream
+
+# 2.5 million records of 400 bytes.
+MOST_BYTES = 2**30
+# Of a stream whose records nobody has seen: a gigabyte, where each is as large as Kafka lets it
+# be by default.
+_PROBE = 1000
+_COMMITS = 10
+
+
+class BatchSize:
+    """Says how many records fit into a batch, by the size of those before."""
+
+    def __init__(self, most_bytes: int, known: Callable[[], float | None]) -> None:
+        """Begin with what is known.
+
+        Args:
+            most_bytes: Of keys and values in a batch.
+            known: Bytes of a record by earlier commits, None where there is none; asked once,
+                when more waits than a probe takes.
+        """
+        self._most_bytes = most_bytes
+        self._known = known
+        self._record_bytes: float | None = None
+
+    def fitting(self, waiting: int) -> int:
+        """How many of the records that wait the next batch may take, at least one."""
+        if self._record_bytes is None and waiting > _PROBE:
+            self._record_bytes = self._known()
+        if self._record_bytes is None:
+            return min(waiting, _PROBE)
+        most = int(self._most_bytes / max(self._record_bytes, 1.0))
+        return max(min(waiting, most), 1)
+
+    def learn(self, records: int, size: int) -> None:
+        """Take a batch into account: larger records at once, smaller ones by and by."""
+        if records:
+            floor = (self._record_bytes or 0.0) / 2
+            self._record_bytes = max(size / records, floor)
+
+
+def first_part(
+    starts: Mapping[int, int], ends: Mapping[int, int], count: int
+) -> dict[int, int]:
+    """Where the oldest offsets of some ranges end, taken from each in proportion.
+
+    Args:
+        starts: First offset, by partition; 0 for one that is missing.
+        ends: Offset behind the last one, by partition.
+        count: How many offsets to take; all where there are fewer.
+    """
+    sizes = {p: end - starts.get(p, 0) for p, end in ends.items()}
+    total = sum(sizes.values())
+    if total <= count:
+        return dict(ends)
+    taken = {p: size * count // total for p, size in sizes.items()}
+    left = count - sum(taken.values())
+    # What rounding left over goes to those that wait longest.
+    for p in sorted(sizes, key=lambda p: taken[p] - sizes[p])[:left]:
+        taken[p] += 1
+    return {p: starts.get(p, 0) + taken[p] for p in ends}
+
+
+def logged_record_bytes(spark: SparkSession, stream: Stream) -> float | None:
+    """Bytes of a value by the stream's last commits in the log, of the largest such commit."""
+    log = spark.table(f"{CATALOG}.{ledger.TABLE}").where(
+        F.col("table_name") == stream.table
+    )
+    records = F.col("row_count") + F.col("quarantined_count")
+    newest = (
+        log.where(F.coalesce("kind", F.lit("stream")) == CommitKind.STREAM)
+        .where(F.col("value_bytes").isNotNull() & (records > 0))
+        .orderBy(F.desc("commit_id"))
+        .limit(_COMMITS)
+    )
+    row = newest.agg(F.max(F.col("value_bytes") / records)).first()
+    return None if row is None else row[0]

@@ -1,0 +1,70 @@
+"""The tables that streams write to, made where they are missing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from spark_ingest import bronze, ledger, quarantine
+from spark_ingest.errors import ConfigurationError
+from spark_ingest.judge import planned_columns
+from spark_ingest.lease import first_snapshot
+from spark_ingest.services import Services
+from spark_ingest.session import Jvm
+from spark_ingest.sources import Stream
+from spark_ingest.supervise import TROUBLE, reason_text
+from spark_ingest.topic_schemas import Schemas
+
+
+def create_shared(services: Services) -> list[str]:
+    """Make the schema, quarantine and the commit log where they are missing."""
+    bronze.create_schema(services.spark)
+    shared = ((quarantine.TABLE, quarantine.create), (ledger.TABLE, ledger.create))
+    return [table for table, create in shared if create(services.spark)]
+
+
+def create_table(services: Services, stream: Stream) -> bool:
+    """Make a stream's table where it is missing; whether it was made.
+
+    Raises:
+        ConfigurationError: It has no usable schema in the registry.
+        ServiceUnavailable: The registry does not answer.
+    """
+    spark, made = services.spark, False
+    if not bronze.exists(spark, stream.table):
+        schemas = Schemas(services.registry, stream, 0, time.sleep)
+        made = bronze.create_table(
+            spark,
+            stream.table,
+            planned_columns(spark, schemas),
+            stream.ingest.partitioned_by,
+            stream.columns,
+            stream.description,
+        )
+    first_snapshot(Jvm(spark), stream.table)
+    return made
+
+
+def prepare(services: Services, streams: Sequence[Stream]) -> None:
+    """Make what is missing before streams run.
+
+    A table whose catalog or storage fails is left to its stream, which tries again.
+
+    Raises:
+        ConfigurationError: A stream has no usable schema in the registry.
+    """
+    create_shared(services)
+    for stream in streams:
+        try:
+            create_table(services, stream)
+        except ConfigurationError:
+            raise
+        except TROUBLE as error:
+            text = reason_text(error)
+            services.progress.note(f"{stream.name}: {text}; its stream tries again")
+
+
+def create_again(services: Services, stream: Stream) -> None:
+    """Make a stream's table where it has gone while the stream ran, and say so."""
+    if create_table(services, stream):
+        services.progress.note(f"{stream.name}: {stream.table} was gone; made anew")
