@@ -21,6 +21,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_ingest import ledger, quarantine
+from spark_ingest.batch_size import MOST_BYTES, BatchSize, logged_record_bytes
 from spark_ingest.checkpoint import Position, made_again, standing
 from spark_ingest.commit import BatchResult
 from spark_ingest.errors import CommitRefused, MillraceError
@@ -50,11 +51,13 @@ class BackfillSettings:
         max_records: Most records that are read at once.
         unknown_wait: Seconds to ask the registry for an id before it counts as unknown.
         max_rate: Most records a second; None for no limit.
+        max_bytes: Most bytes that are read at once, by the size of the records before.
     """
 
     max_records: int
     unknown_wait: float
     max_rate: int | None = None
+    max_bytes: int = MOST_BYTES
 
 
 def size(ranges: Ranges) -> int:
@@ -161,6 +164,9 @@ class _Backfill:
         self._topic = topic
         self._settings = settings
         self._stopping = stopping
+        self._size = BatchSize(
+            settings.max_bytes, lambda: logged_record_bytes(services.spark, stream)
+        )
         self._schemas = Schemas(
             services.registry, stream, settings.unknown_wait, self._wait
         )
@@ -172,7 +178,8 @@ class _Backfill:
         done = 0
         started = time.monotonic()
         while todo and not self._stopping.is_set():
-            chunk = newest(todo, self._settings.max_records)
+            most = min(size(todo), self._settings.max_records)
+            chunk = newest(todo, self._size.fitting(most))
             todo = below(todo, chunk)
             try:
                 done += self._take(chunk, size(todo))
@@ -317,9 +324,11 @@ class _Backfill:
                 F.count_if(F.col("_verdict").isNull()),
                 F.count_if(F.col("_verdict").isNotNull()),
                 F.coalesce(F.sum(F.length("_kafka_value")), F.lit(0)),
+                F.coalesce(F.sum(F.length("_kafka_key")), F.lit(0)),
             )
             .collect()
         )
+        self._size.learn(row[0] + row[1], row[2] + row[3])
         result = BatchResult(commit, row[0], row[1], row[2], began, seconds)
         ledger.log_commit(self._spark, self._stream, result)
         self._services.progress.batch(

@@ -103,9 +103,14 @@ def refuse_copied(spark: SparkSession, tables: Iterable[str]) -> None:
         return
     jvm = Jvm(spark)
     for table in tables:
-        if not exists(spark, table):
+        try:
+            if not exists(spark, table):
+                continue
+            location = str(jvm.iceberg_table(table).location())
+        except JAVA_ERRORS:
+            # Whoever uses it says what it lacks; the others are not kept waiting.
             continue
-        place = Path(str(jvm.iceberg_table(table).location()).removeprefix("file:"))
+        place = Path(location.removeprefix("file:"))
         if not place.resolve().is_relative_to(warehouse.resolve()):
             raise ConfigurationError(
                 f"{table} is in {place}, and the lake is {warehouse}: it was copied from there, "

@@ -128,6 +128,7 @@ def open_services(
     from spark_ingest.preflight import check_spark
     from spark_ingest.progress import LineProgress
     from spark_ingest.registry import SchemaRegistry
+    from spark_ingest.required import check_settings
     from spark_ingest.services import Services
     from spark_ingest.session import open_session
     from spark_ingest.topic_schemas import framing_of
@@ -148,6 +149,7 @@ def open_services(
             registry.subject_schemas(f"{stream.topic}-value", framing.ids)
     progress: Progress = LineProgress()
     spark = open_session()
+    check_settings(spark)
     _refuse_copied(spark, streams)
     return streams, Services(spark, connections, broker, registry, progress)
 
@@ -157,6 +159,7 @@ def open_lake(
 ) -> tuple[list[Stream], SparkSession]:
     """Read which streams there are and start Spark, for work that needs no other service."""
     from spark_ingest.preflight import check_spark
+    from spark_ingest.required import check_settings
     from spark_ingest.session import open_session
 
     chosen: Options = context.obj
@@ -164,6 +167,7 @@ def open_lake(
     streams = select_streams(read_streams(manifest), select or [])
     check_spark()
     spark = open_session()
+    check_settings(spark)
     _refuse_copied(spark, streams)
     return streams, spark
 

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from spark_ingest.cli.app import (
+    MaxBatchBytes,
     MaxRate,
     Select,
     UnknownWait,
@@ -14,6 +15,7 @@ from spark_ingest.cli.app import (
     open_services,
     stop_on_signals,
 )
+from spark_ingest.cli.maintain import size_of
 from spark_ingest.cli.streams import begin_of
 
 
@@ -32,6 +34,7 @@ def backfill_command(
     max_batch: Annotated[
         int, typer.Option(help="Most records that are read at once.", min=1)
     ] = 250_000,
+    max_batch_bytes: MaxBatchBytes = "1GB",
     max_rate: MaxRate = None,
     unknown_wait: UnknownWait = 5.0,
 ) -> None:
@@ -41,14 +44,17 @@ def backfill_command(
     a backfill that was stopped or killed goes on where it was.
     """
     offset = int(begin) if begin.isdecimal() else None
+    most_bytes = size_of("--max-batch-bytes", max_batch_bytes)
     first = begin_of("earliest" if offset is not None else begin)
     streams, services = open_services(context, select, topics_needed=True)
     from spark_ingest import run
     from spark_ingest.backfill import BackfillSettings, backfill
     from spark_ingest.progress import open_progress
+    from spark_ingest.required import check_limits
 
+    check_limits(services.spark)
     stopping = stop_on_signals()
-    settings = BackfillSettings(max_batch, unknown_wait, max_rate)
+    settings = BackfillSettings(max_batch, unknown_wait, max_rate, most_bytes)
     landed: dict[str, int] = {}
     with open_progress() as progress:
         services = run.with_progress(services, progress)

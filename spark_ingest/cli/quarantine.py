@@ -152,6 +152,9 @@ def replay(
     stay, with the reason of today.
     """
     streams, services = open_services(context, select)
+    from spark_ingest.required import check_limits
+
+    check_limits(services.spark)
     for done in replay_streams(services, streams, classes, where, discarded, dry_run):
         for line in replayed_lines(done, dry_run):
             print(line)

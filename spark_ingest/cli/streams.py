@@ -114,8 +114,10 @@ def run_command(
     streams, services = open_services(context, select, topics_needed=True)
     from spark_ingest import run
     from spark_ingest.progress import open_progress
+    from spark_ingest.required import check_limits
     from spark_ingest.tables import prepare
 
+    check_limits(services.spark)
     stopping = stop_on_signals()
     settings = run.RunSettings(
         interval, max_batch, unknown_wait, max_rate, first, most_bytes

@@ -1,0 +1,314 @@
+"""What one stream meets, and what the others notice of it: storage, sizes, the commit log."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from confluent_kafka.admin import AdminClient, NewPartitions
+
+from spark_ingest import ledger, quarantine, run
+from spark_ingest.errors import ConfigurationError, MillraceError
+from spark_ingest.metrics import MetricsProgress
+from spark_ingest.progress import BatchReport
+from spark_ingest.required import check_executors, check_limits, check_settings
+from spark_ingest.session import Jvm
+from spark_ingest.sources import Stream
+from tests.python.stack.conftest import ORDER, Feed, framed, orders, proofs, wait_for
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@contextmanager
+def running(feed: Feed, *streams: Stream) -> Iterator[list[MillraceError]]:
+    """Streams at work in this process until the end; the error that they ended with."""
+    run.create_tables(feed.services, streams)
+    stopping, failures = threading.Event(), list[MillraceError]()
+    settings = run.RunSettings(0.3, 1_000_000, unknown_wait=0.5)
+
+    def work() -> None:
+        try:
+            run.run_streams(feed.services, streams, settings, stopping)
+        except MillraceError as failure:
+            failures.append(failure)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield failures
+    finally:
+        # Seen only where the test fails.
+        print(*feed.reports.notes, sep="\n")
+        stopping.set()
+        thread.join(120)
+        assert not thread.is_alive()
+
+
+@contextmanager
+def away(feed: Feed) -> Iterator[None]:
+    """The folder of a feed's table is not there; a file stands in its place."""
+    location = Jvm(feed.services.spark).iceberg_table(feed.stream.table).location()
+    folder = Path(str(location).removeprefix("file:"))
+    elsewhere = folder.with_name(f"{folder.name}.away")
+    folder.rename(elsewhere)
+    folder.write_text("not a folder")
+    try:
+        yield
+    finally:
+        folder.unlink()
+        elsewhere.rename(folder)
+
+
+def logged(feed: Feed) -> list[int]:
+    """Commit ids of a feed's rows in the commit log."""
+    log = feed.services.spark.table(f"lake.{ledger.TABLE}")
+    rows = log.where(f"table_name = '{feed.stream.table}' and commit_id > 0")
+    return sorted(row[0] for row in rows.select("commit_id").collect())
+
+
+def of(feed: Feed, batches: list[BatchReport]) -> int:
+    """Records of a feed's stream in batches."""
+    mine = [batch for batch in batches if batch.stream == feed.stream.name]
+    return sum(batch.rows + batch.quarantined for batch in mine)
+
+
+def test_a_stream_whose_storage_fails_leaves_the_other_alone_and_recovers(
+    new_feed: Callable[[], Feed], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("spark_ingest.supervise._FIRST_SECONDS", 0.5)
+    broken, good = new_feed(), new_feed()
+    ids = {feed.topic: feed.register(ORDER) for feed in (broken, good)}
+    names = [broken.stream.name, good.stream.name]
+    metrics = MetricsProgress(good.reports, names, "127.0.0.1", 0)
+    both = replace(good, services=replace(good.services, progress=metrics))
+
+    def sample(name: str, feed: Feed, **labels: str) -> float:
+        labels["stream"] = feed.stream.name
+        return metrics.registry.get_sample_value(name, labels) or 0
+
+    def restarts() -> float:
+        return sample("millrace_restarts_total", broken, reason="failure")
+
+    with running(both, broken.stream, good.stream) as failures:
+        for feed in (broken, good):
+            feed.send(*orders(ids[feed.topic], 0, 2))
+        wait_for(lambda: of(broken, good.reports.batches) == 2)
+        wait_for(lambda: of(good, good.reports.batches) == 2)
+        with away(broken):
+            broken.send(*orders(ids[broken.topic], 2, 3))
+            wait_for(lambda: restarts() >= 2)
+            good.send(*orders(ids[good.topic], 2, 3))
+            wait_for(lambda: of(good, good.reports.batches) == 5)
+            assert sample("millrace_stream_up", broken) == 0
+            assert sample("millrace_stream_up", good) == 1
+        wait_for(lambda: of(broken, good.reports.batches) == 5)
+        assert sample("millrace_stream_up", broken) == 1
+    assert failures == []
+    assert sample("millrace_restarts_total", good, reason="failure") == 0
+    told = [note for note in good.reports.notes if "begun again in" in note]
+    assert all(note.startswith(f"{broken.stream.name}: ") for note in told)
+    assert len(told) >= 2
+    for feed in (broken, good):
+        assert [proof.holds for proof in proofs(feed)] == [True, True]
+        assert feed.offsets() == [(0, offset) for offset in range(5)]
+
+
+def test_once_finishes_the_others_and_names_the_one_that_failed(
+    new_feed: Callable[[], Feed],
+) -> None:
+    broken, good = new_feed(), new_feed()
+    for feed in (broken, good):
+        feed.send(*orders(feed.register(ORDER), 0, 2))
+        feed.ingest()
+        feed.send(*orders(feed.register(ORDER), 2, 1))
+    settings = run.RunSettings(None, 1000, unknown_wait=0)
+    streams = [broken.stream, good.stream]
+    with (
+        away(broken),
+        pytest.raises(
+            MillraceError, match=f"1 of 2 streams failed: {broken.stream.name}: "
+        ),
+    ):
+        run.run_streams(good.services, streams, settings, threading.Event())
+    assert len(good.offsets()) == 3
+    assert broken.ingest()[0].rows == 1
+
+
+def test_records_that_grow_tenfold_make_batches_of_fewer(feed: Feed) -> None:
+    number = feed.register(ORDER)
+
+    def padded(first: int, count: int, size: int) -> list[bytes]:
+        return [
+            framed(number, ORDER, {"id": i, "note": "n" * (size - 10)})
+            for i in range(first, first + count)
+        ]
+
+    feed.send(*padded(0, 2000, 100), *padded(2000, 1000, 1000))
+    run.create_tables(feed.services, [feed.stream])
+    settings = run.RunSettings(None, 1_000_000, 0.5, max_bytes=200_000)
+
+    def ingest() -> list[BatchReport]:
+        before = len(feed.reports.batches)
+        run.run_streams(feed.services, [feed.stream], settings, threading.Event())
+        return feed.reports.batches[before:]
+
+    probe, growing, *others = ingest()
+    assert probe.rows == 1000
+    # The one in which they grow is as much larger as they have grown, and no more.
+    assert 1000 < growing.rows < 2000
+    assert growing.value_bytes < 10 * 200_000
+    assert [batch.value_bytes <= 200_000 for batch in others] == [True] * len(others)
+    assert others
+    # The next start knows their size from the log; both partitions get their share.
+    feed.send(*padded(3000, 300, 1000))
+    feed.send(*padded(3300, 300, 1000), partition=1)
+    sizes = [batch.value_bytes for batch in ingest()]
+    assert max(sizes) <= 200_000
+    assert sum(sizes) == pytest.approx(600 * 1000, rel=0.01)
+    assert len(feed.offsets()) == 3600
+    assert [proof.holds for proof in proofs(feed)] == [True, True]
+    commits = [batch.commit_id for batch in feed.reports.batches]
+    assert commits == list(range(1, len(commits) + 1))
+
+
+def wide(feed: Feed, partitions: int) -> None:
+    """Give a feed's topic more partitions."""
+    admin = AdminClient({"bootstrap.servers": feed.stack.home.bootstrap_servers})
+    more = NewPartitions(feed.topic, partitions)
+    admin.create_partitions([more])[feed.topic].result(30)
+    wait_for(
+        lambda: (
+            len(feed.services.broker.existing_topic(feed.topic, "").partitions)
+            == partitions
+        )
+    )
+
+
+@contextmanager
+def result_size(feed: Feed, size: str) -> Iterator[None]:
+    """Spark's limit for what the tasks of a job bring to the driver."""
+    context: Any = feed.services.spark.sparkContext
+    conf = context._jsc.sc().conf()
+    conf.set("spark.driver.maxResultSize", size)
+    try:
+        yield
+    finally:
+        conf.remove("spark.driver.maxResultSize")
+
+
+def test_a_batch_wholly_bad_on_many_partitions_ends_in_quarantine(
+    feed: Feed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    feed.register(ORDER)
+    wide(feed, 32)
+    # Fewer would go through one task.
+    monkeypatch.setattr("spark_ingest.commit._SMALL", 100)
+    run.create_tables(feed.services, [feed.stream])
+    for partition in range(32):
+        feed.send(*[b"\1" * 7000] * 15, partition=partition)
+    with result_size(feed, "2m"):
+        (batch,) = feed.ingest()
+    assert (batch.rows, batch.quarantined) == (0, 480)
+    assert len(feed.quarantined()) == 480
+    assert all(proof.holds for proof in proofs(feed))
+
+
+@pytest.mark.long
+def test_half_a_million_bad_records_on_32_partitions_end_in_quarantine(
+    feed: Feed,
+) -> None:
+    """544,000 of 2,400 bytes: carried along they were more than a driver takes."""
+    feed.register(ORDER)
+    wide(feed, 32)
+    producer = feed.producer(**{"queue.buffering.max.kbytes": "100000"})
+    for number in range(544_000):
+        value = b"\1%08d" % number + b"\xfe" * 2391
+        producer.produce(feed.topic, value, None, number % 32)
+        if number % 1000 == 0:
+            producer.flush(60)
+    assert producer.flush(60) == 0
+    batches = feed.ingest(max_records=2_500_000)
+    assert sum(batch.quarantined for batch in batches) == 544_000
+    rows = quarantine.of_topic(feed.services.spark, feed.topic)
+    assert rows.select("_kafka_partition", "_kafka_offset").distinct().count() == (
+        544_000
+    )
+
+
+def test_a_log_that_cannot_be_written_is_caught_up_without_a_restart(
+    feed: Feed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("spark_ingest.commit_log._SECONDS", 0.3)
+    number, spark = feed.register(ORDER), feed.services.spark
+    with running(feed, feed.stream) as failures:
+        feed.send(*orders(number, 0, 1))
+        wait_for(lambda: logged(feed) == [1])
+        spark.sql(f"alter table lake.{ledger.TABLE} rename to lake.bronze.elsewhere")
+        try:
+            feed.send(*orders(number, 1, 1))
+            wait_for(lambda: of(feed, feed.reports.batches) == 2)
+            feed.send(*orders(number, 2, 1))
+            wait_for(lambda: of(feed, feed.reports.batches) == 3)
+            wait_for(
+                lambda: any("commit log is behind" in n for n in feed.reports.notes)
+            )
+        finally:
+            spark.sql(
+                f"alter table lake.bronze.elsewhere rename to lake.{ledger.TABLE}"
+            )
+        wait_for(lambda: logged(feed) == [1, 2, 3])
+    assert failures == []
+    assert logged(feed) == [1, 2, 3]
+    assert len(feed.reports.notes) == 2, feed.reports.notes
+
+
+def test_an_overtaken_batch_is_removed_from_quarantine_in_any_zone(feed: Feed) -> None:
+    feed.register(ORDER)
+    feed.send(b"junk")
+    feed.ingest()
+    spark = feed.services.spark
+    topic = feed.services.broker.existing_topic(feed.topic, feed.stream.name)
+    (row,) = (
+        quarantine.of_topic(spark, feed.topic)
+        .selectExpr("unix_micros(_ingested_at)")
+        .collect()
+    )
+    began = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=row[0])
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    try:
+        quarantine.remove_batch(spark, topic, began)
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+    assert feed.quarantined() == []
+
+
+def test_an_executor_without_avros_limits_is_refused(spark: SparkSession) -> None:
+    check_limits(spark)
+    name = "org.apache.avro.limits.bytes.maxLength"
+    jvm: Any = spark._jvm
+    system = jvm.java.lang.System
+    value = system.getProperty(name)
+    # Tasks run in the session's own JVM here.
+    system.setProperty(name, "0")
+    try:
+        with pytest.raises(ConfigurationError, match=f"{name} is 0 on an executor"):
+            check_executors(spark)
+    finally:
+        system.setProperty(name, value)
+
+
+def test_a_session_in_another_zone_is_refused(spark: SparkSession) -> None:
+    check_settings(spark)
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    try:
+        with pytest.raises(ConfigurationError, match="timeZone is America/New_York"):
+            check_settings(spark)
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
