@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from spark_ingest import ledger
 from spark_ingest.commit import BatchResult
-from spark_ingest.errors import LeaseLost
+from spark_ingest.errors import LeaseLost, MillraceError
 from spark_ingest.lease import Lease
 from spark_ingest.session import JAVA_ERRORS
 from spark_ingest.sources import Stream
@@ -83,7 +83,7 @@ class CommitLog:
         while not self._closing.wait(_SECONDS):
             try:
                 self.flush()
-            except JAVA_ERRORS:
+            except (*JAVA_ERRORS, MillraceError):
                 # Kept for the next time; a full disk or a catalog that is away stops the
                 # streams themselves, with the reason.
                 continue

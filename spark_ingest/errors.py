@@ -25,6 +25,10 @@ class ServiceUnavailable(MillraceError):
     exit_code = 2
 
 
+class CatalogUnavailable(ServiceUnavailable):
+    """The catalog of a table, or the storage of its metadata, does not answer."""
+
+
 class LeaseLost(MillraceError):
     """Another writer has the table, or took it over while this one was away."""
 
@@ -35,3 +39,7 @@ class CommitRefused(MillraceError):
 
 class ColumnsChanged(CommitRefused):
     """The table got other columns since the rows were planned: plan them anew."""
+
+
+class CommitUnknown(CommitRefused):
+    """The catalog did not say whether a commit is in: the table's offsets tell."""
