@@ -25,6 +25,7 @@ from spark_ingest.judge import planned_columns
 from spark_ingest.kafka import Begin, batch_ends, reader_options
 from spark_ingest.lease import Commit, Lease, first_snapshot
 from spark_ingest.progress import BatchReport, Progress
+from spark_ingest.renewals import Renewals
 from spark_ingest.services import Services
 from spark_ingest.session import CATALOG, JAVA_ERRORS, Jvm, java_reason
 from spark_ingest.sources import Stream
@@ -32,7 +33,6 @@ from spark_ingest.topic_schemas import Schemas
 
 _RETRY_SECONDS = 5.0
 _POLL_SECONDS = 0.2
-_RENEW_SECONDS = 120.0
 # What a small batch takes on a laptop.
 _BATCH_SECONDS = 0.5
 
@@ -169,7 +169,6 @@ class StreamRun:
         self._lease = Lease.take(Jvm(services.spark), stream.table)
         self._in_batch = threading.Lock()
         self._closing = False
-        self._last_write = time.monotonic()
         # When the rate allows the next batch.
         self._free_at = 0.0
         # When to look again for a service that was away; None where none is.
@@ -300,17 +299,14 @@ class StreamRun:
         self._rests_until = time.monotonic() + _RETRY_SECONDS
 
     def renew(self) -> None:
-        """Keep the lease where nothing was committed for a while."""
-        if self._in_batch.acquire(blocking=False):
-            try:
-                self._keep_lease()
-            finally:
-                self._in_batch.release()
-
-    def _keep_lease(self) -> None:
-        if time.monotonic() - self._last_write > _RENEW_SECONDS:
+        """Keep the lease where nothing was committed for a while; any thread may ask for it."""
+        try:
             self._lease.renew()
-            self._last_write = time.monotonic()
+        except MillraceError as error:
+            # A batch at work finds out before it publishes, and takes back what it set aside.
+            if self._in_batch.acquire(blocking=False):
+                self._failure = self._failure or error
+                self._in_batch.release()
 
     def stop(self) -> None:
         """Let the batch at work finish, then end the query and give the lease back."""
@@ -365,11 +361,9 @@ class StreamRun:
             except ServiceUnavailable as error:
                 self._services.progress.waiting(self.stream.name, f"{error}; waiting")
                 self._wait(_RETRY_SECONDS)
-                self._keep_lease()
                 # It may have failed with the batch staged already.
                 self._lease.unstage()
         self._position = Position(number, ends, self._topic.id)
-        self._last_write = time.monotonic()
         self._log.add(self._lease, self.stream, result)
         self._services.progress.batch(
             BatchReport(
@@ -427,6 +421,7 @@ def run_streams(
     """
     runs: list[StreamRun] = []
     log = CommitLog(services.spark)
+    renewals = Renewals(runs)
     try:
         for stream in streams:
             # One by one: those that got their lease give it back when a later one fails.
@@ -441,10 +436,9 @@ def run_streams(
                     "stopping: the batches at work are finished first"
                 )
                 break
-            for run in runs:
-                run.renew()
     finally:
         with ExitStack() as ends:
+            ends.callback(renewals.stop)
             ends.callback(log.close)
             for run in runs:
                 ends.callback(run.stop)
