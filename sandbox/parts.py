@@ -33,9 +33,15 @@ SETTINGS_FILE = Path(__file__).with_name("ivysettings.xml")
 
 @cache
 def components() -> tuple[str, ...]:
-    """The names of all components: the configurations of ``ivy.xml``."""
+    """The components that Millrace uses: the public configurations of ``ivy.xml``."""
+    return tuple(name for name, visibility in _configurations() if not visibility)
+
+
+def _configurations() -> list[tuple[str, str | None]]:
+    """Each configuration of ``ivy.xml``, and what it says of its visibility."""
     tree = ElementTree.parse(IVY_FILE)
-    return tuple(conf.attrib["name"] for conf in tree.iterfind("configurations/conf"))
+    found = tree.iterfind("configurations/conf")
+    return [(conf.attrib["name"], conf.get("visibility")) for conf in found]
 
 
 def cache_folder() -> Path:
@@ -55,7 +61,7 @@ def component_folder(component: str) -> Path:
     Raises:
         ConfigurationError: There is no such component.
     """
-    if component not in components():
+    if component not in (name for name, _ in _configurations()):
         raise ConfigurationError(
             f"there is no component {component!r}; known: {', '.join(components())}"
         )

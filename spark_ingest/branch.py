@@ -6,10 +6,19 @@ import re
 import secrets
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
+from typing import Any
 
-from spark_ingest.errors import ColumnsChanged, CommitRefused
-from spark_ingest.session import JAVA_ERRORS, Jvm
+from spark_ingest.errors import (
+    ColumnsChanged,
+    CommitRefused,
+    CommitUnknown,
+    MillraceError,
+)
+from spark_ingest.session import Jvm
+from spark_ingest.table_change import Step, change_table, commit_of
 
 _ATTEMPTS = 50
 _PAUSE_SECONDS = 0.2
@@ -44,12 +53,12 @@ def publish_on(
 
     Raises:
         CommitRefused: Somebody else was faster each time.
+        CommitUnknown: The catalog went away before it was known whether it is published.
+        CatalogUnavailable: The catalog does not answer.
     """
     for _ in range(_ATTEMPTS):
         branch = f"{prefix}{int(time.time())}_{secrets.token_hex(6)}"
-        iceberg = jvm.iceberg_table(table)
-        head = iceberg.currentSnapshot().snapshotId()
-        iceberg.manageSnapshots().createBranch(branch, head).commit()
+        change_table(jvm, table, partial(_making, branch))
         try:
             if not write(branch):
                 return False
@@ -59,17 +68,55 @@ def publish_on(
             # What is written is planned anew.
             pass
         finally:
-            iceberg = jvm.iceberg_table(table)
-            iceberg.manageSnapshots().removeBranch(branch).commit()
+            # What is published is published; `maintain` removes a branch that stays.
+            with suppress(MillraceError):
+                remove_branch(jvm, table, branch)
         time.sleep(_PAUSE_SECONDS)
     raise CommitRefused(f"{table}: {refused} ({_ATTEMPTS} times in a row)")
 
 
+def remove_branch(jvm: Jvm, table: str, branch: str) -> None:
+    """Remove a branch of a table; nothing happens where there is none of that name.
+
+    Raises:
+        CommitRefused: Others kept changing the table.
+        CatalogUnavailable: The catalog does not answer.
+    """
+
+    def step(iceberg: Any) -> Step | None:
+        if branch not in iceberg.refs():
+            return None
+        update = iceberg.manageSnapshots().removeBranch(branch)
+        return commit_of(update)
+
+    change_table(jvm, table, step)
+
+
+def _making(branch: str, iceberg: Any) -> Step | None:
+    if branch in iceberg.refs():
+        return None
+    head = iceberg.currentSnapshot().snapshotId()
+    update = iceberg.manageSnapshots().createBranch(branch, head)
+    return commit_of(update)
+
+
 def _published(jvm: Jvm, table: str, branch: str) -> bool:
     """Fast-forward ``main``; False where it has moved."""
-    references = jvm.iceberg_table(table).manageSnapshots()
+
+    def step(iceberg: Any) -> Step | None:
+        # Where ``main`` is there already, an answer was lost on its way.
+        if (
+            iceberg.snapshot(branch).snapshotId()
+            == iceberg.currentSnapshot().snapshotId()
+        ):
+            return None
+        update = iceberg.manageSnapshots().fastForwardBranch("main", branch)
+        return commit_of(update)
+
     try:
-        references.fastForwardBranch("main", branch).commit()
-    except JAVA_ERRORS:
+        change_table(jvm, table, step)
+    except CommitUnknown:
+        raise
+    except CommitRefused:
         return False
     return True

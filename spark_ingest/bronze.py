@@ -29,7 +29,8 @@ from pyspark.sql.types import (
 
 from spark_ingest.columns import covers
 from spark_ingest.errors import ConfigurationError
-from spark_ingest.session import CATALOG, JAVA_ERRORS, Jvm, java_reason
+from spark_ingest.session import CATALOG, JAVA_ERRORS, Jvm
+from spark_ingest.table_change import Step, change_table, commit_of
 
 SCHEMA = "bronze"
 KEY = "_key"
@@ -208,14 +209,19 @@ def evolve(jvm: Jvm, table: str, wanted: StructType) -> None:
 
     Raises:
         ConfigurationError: A column's type cannot become the wanted one.
+        CommitRefused: Others kept changing the table.
+        CatalogUnavailable: The catalog does not answer.
     """
-    iceberg: Any = jvm.iceberg_table(table)
-    try:
-        iceberg.updateSchema().unionByNameWith(jvm.iceberg_schema(wanted)).commit()
-    except JAVA_ERRORS as error:
-        raise ConfigurationError(
-            f"{table} cannot take the topic's schema: {java_reason(error)}"
-        ) from error
+    columns = jvm.iceberg_schema(wanted)
+
+    def union(iceberg: Any) -> Step:
+        update = iceberg.updateSchema().unionByNameWith(columns)
+        return commit_of(update)
+
+    def impossible(reason: str) -> ConfigurationError:
+        return ConfigurationError(f"{table} cannot take the topic's schema: {reason}")
+
+    change_table(jvm, table, union, impossible)
 
 
 def _with_comments(columns: StructType, comments: dict[str, str]) -> StructType:

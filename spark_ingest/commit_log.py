@@ -16,7 +16,6 @@ from spark_ingest import ledger
 from spark_ingest.commit import BatchResult
 from spark_ingest.errors import LeaseLost
 from spark_ingest.lease import Lease
-from spark_ingest.session import JAVA_ERRORS
 from spark_ingest.sources import Stream
 from spark_ingest.supervise import TROUBLE, reason_text
 
@@ -83,7 +82,7 @@ class CommitLog:
                         # Whoever took a table over has written its commits down from the
                         # snapshots.
                         held += rows if _is_held(lease) else []
-                    except JAVA_ERRORS as error:
+                    except TROUBLE as error:
                         kept += rows
                         failed[rows[0][1].name] = error
                 if held:

@@ -25,6 +25,10 @@ class ServiceUnavailable(MillraceError):
     exit_code = 2
 
 
+class CatalogUnavailable(ServiceUnavailable):
+    """The catalog of a table, or the storage of its metadata, does not answer."""
+
+
 class PersonNeeded(MillraceError):
     """A stream cannot go on before a person has decided or mended something."""
 
@@ -43,3 +47,7 @@ class CommitRefused(MillraceError):
 
 class ColumnsChanged(CommitRefused):
     """The table got other columns since the rows were planned: plan them anew."""
+
+
+class CommitUnknown(CommitRefused):
+    """The catalog did not say whether a commit is in: the table's offsets tell."""

@@ -1,11 +1,14 @@
 """The one writer of a bronze table, and how it publishes.
 
 A writer's lease is an Iceberg branch of its own: it stages each batch there and publishes by
-fast-forwarding ``main`` to it, which Iceberg refuses when ``main`` has moved. Taking over
-from a writer that is gone removes its branch and names the new one in a table property, in
-one commit. Publishing asks for both: a write that was under way makes a removed branch anew,
-but the property then names somebody else. Where nothing but maintenance moved ``main``, the
-staged files are put behind it and published all the same.
+fast-forwarding ``main`` to it, which Iceberg refuses when ``main`` has moved. Taking a table
+removes branches of writers that are gone, names the new one in a table property, and puts an
+empty snapshot on ``main``, in one commit. That snapshot is the fence: a REST catalog compares
+``main`` with what a commit was based on, and neither properties nor branches that are removed.
+So of two that take a table at once one is refused, and so is a fast-forward that was under
+way. Publishing asks for branch and property besides: a write that was under way makes a
+removed branch anew, but the property then names somebody else. Where nothing but maintenance
+moved ``main``, the staged files are put behind it and published all the same.
 """
 
 from __future__ import annotations
@@ -14,8 +17,9 @@ import json
 import os
 import secrets
 import socket
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -25,16 +29,33 @@ import psutil
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 
-from spark_ingest.errors import ColumnsChanged, CommitRefused, LeaseLost
+from spark_ingest.errors import (
+    CatalogUnavailable,
+    ColumnsChanged,
+    CommitRefused,
+    LeaseLost,
+)
 from spark_ingest.session import CATALOG, JAVA_ERRORS, Jvm, java_reason
+from spark_ingest.table_change import (
+    Step,
+    change_table,
+    commit_of,
+    commit_of_all,
+    is_conflict,
+)
 
 _PROPERTY = "millrace.writer"
+# Of each writer by its branch: one that was overtaken asleep overwrites nobody else's.
+_RENEWED_PREFIX = "millrace.renewed."
 _BRANCH_PREFIX = "writer_"
 # How long a writer on another machine may be silent before it counts as gone.
 _SILENCE_SECONDS = 600
+# Nor is a writer to tell more often than this that it is alive.
+_RENEW_SECONDS = 120.0
+_RENEW_AGAIN_SECONDS = 10.0
 _SUMMARY_PREFIX = "millrace."
 COMMIT_ID = f"{_SUMMARY_PREFIX}commit-id"
-_ATTEMPTS = 5
+_TAKEN_BY = f"{_SUMMARY_PREFIX}taken-by"
 # What Spark calls a plan whose table has changed, by a stream or a replay, since it was made.
 _OTHER_COLUMNS = (
     "INCOMPATIBLE_TABLE_CHANGE_AFTER_ANALYSIS",
@@ -152,7 +173,7 @@ class _Holder:
     renewed_at: float
 
     def alive(self, last_write: float) -> bool:
-        """Whether the writer still runs; ``last_write`` is its newest write, epoch seconds."""
+        """Whether the writer still runs; ``last_write`` is its newest sign, epoch seconds."""
         if self.host != socket.gethostname():
             return time.time() - max(self.renewed_at, last_write) < _SILENCE_SECONDS
         try:
@@ -168,12 +189,19 @@ class _Holder:
 
 
 class Lease:
-    """The right to write one bronze table; made by :meth:`take`."""
+    """The right to write one bronze table; made by :meth:`take`.
+
+    A thread may renew it while another writes under it.
+    """
 
     def __init__(self, jvm: Jvm, table: str, holder: _Holder) -> None:
         self._jvm = jvm
         self._table = table
         self._holder = holder
+        # Commits of one lease need not be in each other's way.
+        self._changing = threading.Lock()
+        self._renew_at = time.monotonic() + _RENEW_SECONDS
+        self._released = False
 
     @classmethod
     def take(cls, jvm: Jvm, table: str) -> Lease:
@@ -181,26 +209,12 @@ class Lease:
 
         Raises:
             LeaseLost: Another writer has it; the text names that one.
+            CommitRefused: Others kept changing the table.
+            CatalogUnavailable: The catalog does not answer.
         """
-        for _ in range(_ATTEMPTS):
-            iceberg = jvm.iceberg_table(table)
-            holder = _holder(iceberg)
-            branches = _writer_branches(iceberg)
-            if (
-                holder is not None
-                and holder.branch in branches
-                and holder.alive(_last_write(iceberg, holder.branch))
-            ):
-                raise LeaseLost(
-                    f"{table} has a writer already ({holder}): stop that one first; "
-                    "two would take turns at losing"
-                )
-            lease = cls(jvm, table, _myself())
-            if lease._replace(iceberg, branches):
-                return lease
-        raise LeaseLost(
-            f"{table}: other writers keep taking it; look who runs spark-ingest"
-        )
+        lease = cls(jvm, table, _myself())
+        change_table(jvm, table, lease._taking)
+        return lease
 
     def stage(self, rows: DataFrame, commit: Commit) -> None:
         """Write a batch where no reader sees it.
@@ -208,60 +222,79 @@ class Lease:
         Args:
             rows: Columns of the table, by name.
             commit: What publishing it will mean.
+
+        Raises:
+            CommitRefused: As :func:`stage` says.
         """
         stage(rows, self._table, self._holder.branch, commit)
 
     def unstage(self) -> None:
-        """Forget what is staged and not published."""
-        iceberg = self._load()
-        main = iceberg.currentSnapshot().snapshotId()
-        self._commit(
-            lambda: iceberg.manageSnapshots().replaceBranch(self._holder.branch, main)
-        )
+        """Forget what is staged and not published.
+
+        Raises:
+            LeaseLost: Another writer took the table over.
+            CommitRefused: Others kept changing the table.
+            CatalogUnavailable: The catalog does not answer.
+        """
+        branch = self._holder.branch
+
+        def step(iceberg: Any) -> Step | None:
+            self._require(iceberg)
+            main = iceberg.currentSnapshot().snapshotId()
+            if iceberg.snapshot(branch).snapshotId() == main:
+                return None
+            return commit_of(iceberg.manageSnapshots().replaceBranch(branch, main))
+
+        with self._changing:
+            change_table(self._jvm, self._table, step)
 
     def publish(self) -> None:
         """Make the staged batch visible, in one commit.
 
         Raises:
-            LeaseLost: Another writer took the table over.
-            CommitRefused: The table moved since the batch was staged.
+            LeaseLost: Another writer took the table over, and the batch is not in it.
+            CommitRefused: The table moved since the batch was staged, or its catalog is away:
+                the table's offsets tell whether the batch is in.
         """
-        refusal: CommitRefused | None = None
-        for _ in range(_ATTEMPTS):
-            iceberg = self._load()
+        # What main was, or may have been, forwarded to.
+        tried: set[int] = set()
+
+        def step(iceberg: Any) -> Step | None:
+            # Asked before the lease: whoever took that found the batch there.
+            if tried and _is_on_main(iceberg, tried):
+                return None
+            self._require(iceberg)
+            branch = self._holder.branch
+            staged, main = iceberg.snapshot(branch), iceberg.currentSnapshot()
+            if staged.parentId() != main.snapshotId():
+                return self._restaging(iceberg, staged, main, tried)
+            tried.add(staged.snapshotId())
+            references = iceberg.manageSnapshots()
+            return commit_of(references.fastForwardBranch("main", branch))
+
+        with self._changing:
             try:
-                self._fast_forward(iceberg)
-                return
-            except CommitRefused as error:
-                refusal = error
-            if not self._restage():
-                break
-        raise refusal or CommitRefused(f"{self._table} moved meanwhile")
+                change_table(self._jvm, self._table, step)
+            except CatalogUnavailable as error:
+                # The batch's bad records are in quarantine: only a new start removes them.
+                raise CommitRefused(str(error)) from error
+        self._renew_at = time.monotonic() + _RENEW_SECONDS
 
-    def _fast_forward(self, iceberg: Any) -> None:
-        branch = self._holder.branch
-        self._commit(
-            lambda: iceberg.manageSnapshots().fastForwardBranch("main", branch)
-        )
+    def _restaging(self, iceberg: Any, staged: Any, main: Any, tried: set[int]) -> Step:
+        """Publish what is staged behind ``main``, where only maintenance has moved that.
 
-    def _restage(self) -> bool:
-        """Put what is staged behind ``main``, where only maintenance has moved that.
+        The files stay as they are. The branch is set to ``main``, they are added to it, and
+        ``main`` follows, in one commit, so that there is no moment in which nothing names them.
 
-        The files stay as they are. The branch is set to ``main`` and they are added to it in
-        one commit, so that there is no moment in which nothing names them.
-
-        Returns:
-            Whether it was done: not where ``main`` has got rows since, which may be the same
-            ones, or where nothing is staged.
+        Raises:
+            CommitRefused: ``main`` has got rows since, which may be the same ones, or nothing
+                is staged.
         """
-        iceberg = self._load()
-        branch = self._holder.branch
-        staged, main = iceberg.snapshot(branch), iceberg.currentSnapshot()
         if staged.summary().get(COMMIT_ID) is None or not _only_maintained(
             iceberg, main, staged.parentId()
         ):
-            return False
-        transaction = iceberg.newTransaction()
+            raise CommitRefused(f"{self._table} moved meanwhile: it has other commits")
+        branch, transaction = self._holder.branch, iceberg.newTransaction()
         references = transaction.manageSnapshots()
         references.replaceBranch(branch, main.snapshotId()).commit()
         append = transaction.newAppend().toBranch(branch)
@@ -271,86 +304,105 @@ class Lease:
             if key.startswith(_SUMMARY_PREFIX):
                 append = append.set(key, staged.summary().get(key))
         append.commit()
-        self._commit_transaction(transaction)
-        return True
+        tried.add(transaction.table().snapshot(branch).snapshotId())
+        transaction.manageSnapshots().fastForwardBranch("main", branch).commit()
+        return commit_of_all(transaction)
 
     def renew(self) -> None:
-        """Tell writers elsewhere that this one is alive, though it has nothing to commit."""
-        iceberg, me = self._load(), _json(_myself(self._holder))
-        self._commit(lambda: iceberg.updateProperties().set(_PROPERTY, me))
+        """Tell writers elsewhere that this one is alive, where it has not committed for long.
+
+        Does nothing while another thread commits under the lease: that tells them too. A
+        catalog that does not take it is asked again a little later.
+
+        Raises:
+            LeaseLost: Another writer took the table over.
+        """
+        if time.monotonic() < self._renew_at or not self._changing.acquire(
+            blocking=False
+        ):
+            return
+        try:
+            if not self._released:
+                change_table(self._jvm, self._table, self._renewing)
+                self._renew_at = time.monotonic() + _RENEW_SECONDS
+        except (CommitRefused, CatalogUnavailable):
+            self._renew_at = time.monotonic() + _RENEW_AGAIN_SECONDS
+        finally:
+            self._changing.release()
+
+    def _renewing(self, iceberg: Any) -> Step:
+        self._require(iceberg)
+        key = f"{_RENEWED_PREFIX}{self._holder.branch}"
+        return commit_of(iceberg.updateProperties().set(key, str(time.time())))
 
     def release(self) -> None:
-        """Give the table back; nothing happens where it was taken over."""
-        iceberg = self._jvm.iceberg_table(self._table)
-        if self._holder.branch in _writer_branches(iceberg):
-            self._replace(iceberg, [self._holder.branch], make=False)
+        """Give the table back; nothing happens where it was taken over.
+
+        Raises:
+            CommitRefused: Others kept changing the table.
+            CatalogUnavailable: The catalog does not answer.
+        """
+        branch = self._holder.branch
+
+        def step(iceberg: Any) -> Step | None:
+            if branch not in iceberg.refs():
+                return None
+            # The property stays and means nothing without the branch: a REST catalog would
+            # remove it even where it names a successor by now.
+            return commit_of(iceberg.manageSnapshots().removeBranch(branch))
+
+        with self._changing:
+            self._released = True
+            change_table(self._jvm, self._table, step)
 
     def check(self) -> None:
         """Raise where the lease is not held any more.
 
         Raises:
             LeaseLost: Another writer took the table over.
+            CatalogUnavailable: The catalog does not answer.
         """
-        self._load()
+        change_table(self._jvm, self._table, self._require)
 
-    def _load(self) -> Any:
-        iceberg = self._jvm.iceberg_table(self._table)
+    def _require(self, iceberg: Any) -> None:
         holder = _holder(iceberg)
         # The branch alone proves nothing: a write that was under way when the table was
         # taken over makes it anew.
-        there = self._holder.branch in _writer_branches(iceberg)
-        if not (there and self._is_mine(holder)):
+        if not (self._holder.branch in iceberg.refs() and self._is_mine(holder)):
             raise LeaseLost(
                 f"{self._table} was taken over ({holder or 'its writer is gone too'})"
                 ": this writer stops without committing"
             )
-        return iceberg
 
     def _is_mine(self, holder: _Holder | None) -> bool:
         return holder is not None and holder.branch == self._holder.branch
 
-    def _commit(self, update: Callable[[], Any]) -> None:
-        try:
-            update().commit()
-        except JAVA_ERRORS as error:
-            raise CommitRefused(
-                f"{self._table} moved meanwhile: {java_reason(error)}"
-            ) from error
-
-    def _commit_transaction(self, transaction: Any) -> None:
-        try:
-            transaction.commitTransaction()
-        except JAVA_ERRORS as error:
-            raise CommitRefused(
-                f"{self._table} moved meanwhile: {java_reason(error)}"
-            ) from error
-
-    def _replace(self, iceberg: Any, old: list[str], make: bool = True) -> bool:
-        """Swap writer branches in one commit; False when somebody was faster."""
+    def _taking(self, iceberg: Any) -> Step | None:
+        # Judged by what the commit is based on: a later look might judge another writer.
         transaction = iceberg.newTransaction()
-        try:
-            references = transaction.manageSnapshots()
-            for branch in old:
-                references = references.removeBranch(branch)
-            if make:
-                current = iceberg.currentSnapshot().snapshotId()
-                references = references.createBranch(self._holder.branch, current)
-            references.commit()
-            properties = transaction.updateProperties()
-            if make:
-                properties = properties.set(_PROPERTY, _json(self._holder))
-            elif self._is_mine(_holder(iceberg)):
-                properties = properties.remove(_PROPERTY)
-            properties.commit()
-            transaction.commitTransaction()
-        except JAVA_ERRORS:
-            return False
-        # Where there was no branch to remove, two may have made theirs at once.
-        branches = _writer_branches(self._jvm.iceberg_table(self._table))
-        if make and branches != [self._holder.branch]:
-            self.release()
-            return False
-        return True
+        table = transaction.table()
+        holder, branches = _holder(table), _writer_branches(table)
+        if holder is not None and holder.branch in branches:
+            if self._is_mine(holder):
+                return None
+            if holder.alive(_last_sign(table, holder.branch)):
+                raise LeaseLost(
+                    f"{self._table} has a writer already ({holder}): stop that one first; "
+                    "two would take turns at losing"
+                )
+        fence = transaction.newAppend().set(_TAKEN_BY, str(self._holder))
+        fence.commit()
+        references = transaction.manageSnapshots()
+        for branch in branches:
+            references = references.removeBranch(branch)
+        fenced = transaction.table().currentSnapshot().snapshotId()
+        references.createBranch(self._holder.branch, fenced).commit()
+        properties = transaction.updateProperties()
+        for key in table.properties():
+            if key.startswith(_RENEWED_PREFIX):
+                properties = properties.remove(key)
+        properties.set(_PROPERTY, _json(self._holder)).commit()
+        return commit_of_all(transaction)
 
 
 def stage(rows: DataFrame, table: str, branch: str, commit: Commit) -> None:
@@ -364,6 +416,7 @@ def stage(rows: DataFrame, table: str, branch: str, commit: Commit) -> None:
 
     Raises:
         ColumnsChanged: The table got other columns since the rows were planned.
+        CommitRefused: Others kept changing the table.
     """
     writer = rows.writeTo(f"{CATALOG}.{table}.branch_{branch}")
     for key, value in commit.summary().items():
@@ -374,17 +427,27 @@ def stage(rows: DataFrame, table: str, branch: str, commit: Commit) -> None:
         if str(error.getCondition()).startswith(_OTHER_COLUMNS):
             raise ColumnsChanged(f"{table} got other columns meanwhile") from error
         raise
+    except JAVA_ERRORS as error:
+        if is_conflict(error):
+            raise CommitRefused(
+                f"{table} moved meanwhile: {java_reason(error)}"
+            ) from error
+        raise
 
 
 def first_snapshot(jvm: Jvm, table: str) -> None:
     """Give a new table an empty snapshot, since a branch needs one to start from."""
-    iceberg = jvm.iceberg_table(table)
-    if iceberg.currentSnapshot() is None:
-        iceberg.newAppend().commit()
+
+    def step(iceberg: Any) -> Step | None:
+        if iceberg.currentSnapshot() is not None:
+            return None
+        return commit_of(iceberg.newAppend())
+
+    change_table(jvm, table, step)
 
 
-def _myself(old: _Holder | None = None) -> _Holder:
-    branch = old.branch if old else f"{_BRANCH_PREFIX}{secrets.token_hex(6)}"
+def _myself() -> _Holder:
+    branch = f"{_BRANCH_PREFIX}{secrets.token_hex(6)}"
     pid = os.getpid()
     started = psutil.Process(pid).create_time()
     return _Holder(branch, socket.gethostname(), pid, started, time.time())
@@ -409,8 +472,22 @@ def _only_maintained(iceberg: Any, head: Any, base: int | None) -> bool:
     return head is not None
 
 
-def _last_write(iceberg: Any, branch: str) -> float:
-    return float(iceberg.snapshot(branch).timestampMillis()) / 1000
+def _is_on_main(iceberg: Any, wanted: set[int]) -> bool:
+    """Whether one of these snapshots is ``main`` or behind it."""
+    snapshot = iceberg.currentSnapshot()
+    while snapshot is not None:
+        if snapshot.snapshotId() in wanted:
+            return True
+        parent = snapshot.parentId()
+        snapshot = iceberg.snapshot(parent) if parent is not None else None
+    return False
+
+
+def _last_sign(iceberg: Any, branch: str) -> float:
+    """When the writer of a branch committed or renewed its lease last, epoch seconds."""
+    written = float(iceberg.snapshot(branch).timestampMillis()) / 1000
+    renewed = iceberg.properties().get(f"{_RENEWED_PREFIX}{branch}")
+    return written if renewed is None else max(written, float(renewed))
 
 
 def _writer_branches(iceberg: Any) -> list[str]:

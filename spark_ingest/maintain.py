@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from spark_ingest import bronze, ledger
-from spark_ingest.branch import made_at
+from spark_ingest.branch import made_at, remove_branch
 from spark_ingest.errors import ConfigurationError, MillraceError
 from spark_ingest.lease import COMMIT_ID
 from spark_ingest.session import CATALOG, JAVA_ERRORS, Jvm, java_reason
@@ -275,7 +275,7 @@ class _Upkeep:
             if made is not None and made < oldest:
                 self._do(
                     f"remove the abandoned branch {branch}",
-                    partial(self._remove_branch, branch),
+                    partial(remove_branch, self._jvm, self._table, branch),
                 )
 
     def compact(self) -> None:
@@ -367,10 +367,6 @@ class _Upkeep:
         log = self._spark.table(f"{CATALOG}.{ledger.TABLE}")
         mine = log.where(F.col("table_name") == self._table)
         return {row[0] for row in mine.select("commit_id").collect()}
-
-    def _remove_branch(self, branch: str) -> None:
-        references = self._jvm.iceberg_table(self._table).manageSnapshots()
-        references.removeBranch(branch).commit()
 
     def _meta(self, name: str) -> DataFrame:
         return self._spark.table(f"{CATALOG}.{self._table}.{name}")

@@ -43,7 +43,6 @@ from spark_ingest.topic_schemas import Schemas
 
 _RETRY_SECONDS = 5.0
 _POLL_SECONDS = 0.2
-_RENEW_SECONDS = 120.0
 # What a small batch takes on a laptop.
 _BATCH_SECONDS = 0.5
 
@@ -164,7 +163,6 @@ class StreamRun:
         self._lease = Lease.take(Jvm(services.spark), stream.table)
         self._in_batch = threading.Lock()
         self._closing = False
-        self._last_write = time.monotonic()
         # When the rate allows the next batch.
         self._free_at = 0.0
         self.commits = 0
@@ -281,17 +279,14 @@ class StreamRun:
         return False
 
     def renew(self) -> None:
-        """Keep the lease where nothing was committed for a while."""
-        if self._in_batch.acquire(blocking=False):
-            try:
-                self._keep_lease()
-            finally:
-                self._in_batch.release()
-
-    def _keep_lease(self) -> None:
-        if time.monotonic() - self._last_write > _RENEW_SECONDS:
+        """Keep the lease where nothing was committed for a while; any thread may ask for it."""
+        try:
             self._lease.renew()
-            self._last_write = time.monotonic()
+        except MillraceError as error:
+            # A batch at work finds out before it publishes, and takes back what it set aside.
+            if self._in_batch.acquire(blocking=False):
+                self._failure = self._failure or error
+                self._in_batch.release()
 
     def stop(self) -> None:
         """Let the batch at work finish, then end the query and give the lease back."""
@@ -369,14 +364,12 @@ class StreamRun:
             except ServiceUnavailable as error:
                 self._services.progress.waiting(self.stream.name, f"{error}; waiting")
                 self._wait(_RETRY_SECONDS)
-                self._keep_lease()
                 # It may have failed with the batch staged already.
                 self._lease.unstage()
         self._position = Position(number, ends, self._topic.id)
         self.commits += 1
         read = result.rows + result.quarantined
         self._size.learn(read, result.value_bytes + result.key_bytes)
-        self._last_write = time.monotonic()
         self._log.add(self._lease, self.stream, result)
         self._services.progress.batch(
             BatchReport(

@@ -19,6 +19,7 @@ from spark_ingest.errors import (
     StreamsFailed,
 )
 from spark_ingest.progress import Progress
+from spark_ingest.renewals import Renewals
 from spark_ingest.session import JAVA_ERRORS, java_reason
 
 _POLL_SECONDS = 0.2
@@ -63,7 +64,7 @@ class Run(Protocol):
         """Whether it is at work; raises what ended it."""
 
     def renew(self) -> None:
-        """Keep the lease."""
+        """Keep the lease; raises nothing."""
 
     def stop(self) -> None:
         """Let the batch at work finish and give the lease back."""
@@ -157,16 +158,10 @@ class Watched:
         return False
 
     def renew(self) -> None:
-        """Keep its lease, also while it rests."""
-        if self._run is None or self._is_ending:
-            return
-        try:
-            self._run.renew()
-        except TROUBLE as error:
-            # Its query is at work: it is ended with all that it holds.
-            self._end()
-            if not self._is_over:
-                self._rest(error)
+        """Keep its lease, also while it rests; any thread may ask for it."""
+        run = self._run
+        if run is not None and not self._is_ending:
+            run.renew()
 
     def close(self) -> None:
         """End it; what goes wrong then is its failure."""
@@ -258,18 +253,18 @@ def supervise(
         StreamsFailed: Some ended in trouble, or were in trouble when all were stopped; where
             there is only one stream, its own error.
     """
+    renewals = Renewals(watched)
     try:
         # Each is looked at every time: `any` alone would stop at the first that runs.
         while sum(one.look() for one in watched if not stopping.is_set()):
             if stopping.wait(_POLL_SECONDS):
                 break
-            for one in watched:
-                one.renew()
         if stopping.is_set():
             progress.note("stopping: the batches at work are finished first")
     finally:
         for one in watched:
             one.close()
+        renewals.stop()
     failed = [one for one in watched if one.failure is not None]
     if len(watched) == 1 and failed and failed[0].failure is not None:
         raise failed[0].failure

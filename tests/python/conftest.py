@@ -117,12 +117,28 @@ def program_environment(home: Home) -> dict[str, str]:
     return env
 
 
+def add_to_class_path(spark_conf_folder: Path, component: str) -> None:
+    """Let the JVM of a rendered configuration see one more component, fetched if need be."""
+    parts.fetch([component])
+    file = spark_conf_folder / "spark-defaults.conf"
+    key, added = "spark.driver.extraClassPath", f"{parts.component_folder(component)}/*"
+    lines = [
+        f"{line}:{added}" if line.startswith(key) else line
+        for line in file.read_text().splitlines()
+    ]
+    file.write_text("\n".join(lines) + "\n")
+
+
 @pytest.fixture(scope="session")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
+def home(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Home]:
     """The session's sandbox, in a path with a blank; this process's Spark opens its lake."""
     made = make_home(tmp_path_factory.mktemp("a home") / "sand box")
     parts.fetch(["spark"])
     spark_conf.render(made, made.spark_conf)
+    if any(item.get_closest_marker("aws") for item in request.session.items):
+        add_to_class_path(made.spark_conf, "aws")
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("SANDBOX_PORT_OFFSET", raising=False)
         patch.delenv("SPARK_HOME", raising=False)

@@ -69,6 +69,12 @@ def test_the_components_are_the_configurations_of_the_ivy_file() -> None:
         parts.component_folder("sparc")
 
 
+def test_what_only_tests_need_is_fetched_by_its_name_alone() -> None:
+    assert "aws" not in parts.components()
+    assert "aws" not in parts.missing()
+    assert parts.component_folder("aws").name == "aws"
+
+
 def test_parts_live_in_the_users_cache_by_version(cache: Path) -> None:
     folder = parts.component_folder("kafka")
 

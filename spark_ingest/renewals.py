@@ -1,0 +1,51 @@
+"""Renews the leases of a run's streams, whatever these are doing.
+
+A thread of its own: a batch may work for longer than a silent writer counts as alive, so may
+the pause of a rate limit, and so may the start of some hundred streams, one after the other.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Protocol
+
+_SECONDS = 5.0
+
+
+class Renewable(Protocol):
+    """What holds a lease."""
+
+    def renew(self) -> None:
+        """Tell others that the lease is held, where that is due; raises nothing."""
+
+
+class Renewals:
+    """Keeps the leases of a list's members, also of those added later, until it is stopped."""
+
+    def __init__(
+        self, holders: Sequence[Renewable], every_seconds: float = _SECONDS
+    ) -> None:
+        """Begin to renew in the background.
+
+        Args:
+            holders: Whose leases; looked at anew each time.
+            every_seconds: How often each is asked whether a renewal is due.
+        """
+        self._holders = holders
+        self._every = every_seconds
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(
+            target=self._renew_on, name="renewals", daemon=True
+        )
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the renewing."""
+        self._stopping.set()
+        self._thread.join()
+
+    def _renew_on(self) -> None:
+        while not self._stopping.wait(self._every):
+            for holder in tuple(self._holders):
+                holder.renew()

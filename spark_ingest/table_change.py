@@ -1,0 +1,145 @@
+"""A change of a table's refs, properties or schema, made again where others came between.
+
+Iceberg makes a commit of rows again behind somebody else's, but not one of refs or schema:
+that is refused whatever ``commit.retry.num-retries`` says. Here the table is loaded anew and
+asked what is still to do, which also settles what a catalog left open: a commit whose answer
+was lost is either there, or it is made again.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable
+from typing import Any
+
+from pyspark.errors import AnalysisException, IllegalArgumentException
+
+from spark_ingest.errors import (
+    CatalogUnavailable,
+    CommitRefused,
+    CommitUnknown,
+    MillraceError,
+)
+from spark_ingest.session import JAVA_ERRORS, Jvm, java_reason
+
+# About ten seconds of others being faster.
+_CONFLICTS = 20
+_FAILURES = 3
+_PAUSE_SECONDS = 0.05
+_LONGEST_PAUSE_SECONDS = 1.0
+_CONFLICT = "org.apache.iceberg.exceptions.CommitFailedException"
+# What Iceberg says of a change that the table, as it is, cannot take.
+_INVALID = (
+    "org.apache.iceberg.exceptions.ValidationException",
+    "java.lang.IllegalArgumentException",
+    "java.lang.IllegalStateException",
+)
+_random = secrets.SystemRandom()
+# The commit that is left to make of a change.
+Step = Callable[[], object]
+
+
+def commit_of(update: Any) -> Step:
+    """The commit of one of Iceberg's pending updates."""
+    commit: Step = update.commit
+    return commit
+
+
+def commit_of_all(transaction: Any) -> Step:
+    """The one commit of all that was done in one of Iceberg's transactions."""
+    commit: Step = transaction.commitTransaction
+    return commit
+
+
+def change_table(
+    jvm: Jvm,
+    table: str,
+    plan: Callable[[Any], Step | None],
+    invalid: Callable[[str], MillraceError] | None = None,
+) -> None:
+    """Make a change of a table, whoever else is changing it.
+
+    Args:
+        jvm: The session's JVM.
+        table: ``schema.name``.
+        plan: Gets Iceberg's table, freshly loaded, and gives the commit that is left to make;
+            None where nothing is. Called again after each conflict and after each commit
+            whose outcome nobody knows.
+        invalid: Makes the error for a change that the table cannot take, from what Iceberg
+            says of it; where it is not given that is a ``CommitRefused``.
+
+    Raises:
+        CommitRefused: Others were faster each time, or the table cannot take the change.
+        CommitUnknown: The catalog went away before it was known whether the commit is in.
+        CatalogUnavailable: The catalog or the storage does not answer; nothing was changed.
+        MillraceError: There is no such table any more.
+    """
+    conflicts = failures = 0
+    # Whether a commit was made of which nobody knows if it is in.
+    is_open = False
+    while True:
+        committing = False
+        try:
+            step = plan(jvm.iceberg_table(table))
+            if step is None:
+                return
+            committing = True
+            step()
+            return
+        except AnalysisException as error:
+            raise MillraceError(
+                f"{table} cannot be opened ({java_reason(error)}): was it dropped? "
+                "docs/runbooks/lost-lake.md says how it comes back"
+            ) from error
+        except JAVA_ERRORS as error:
+            reason = java_reason(error)
+            kind = java_class(error)
+            if kind in _INVALID:
+                raise _refused(table, reason, invalid) from error
+            if kind == _CONFLICT:
+                conflicts += 1
+                if conflicts == _CONFLICTS:
+                    raise CommitRefused(f"{table} moved meanwhile: {reason}") from error
+            else:
+                failures += 1
+                is_open = is_open or committing
+                if failures == _FAILURES:
+                    raise _away(table, reason, is_open) from error
+        longest = _PAUSE_SECONDS * 2 ** (conflicts + failures)
+        time.sleep(_random.uniform(0, min(longest, _LONGEST_PAUSE_SECONDS)))
+
+
+def java_class(error: Exception) -> str:
+    """The Java class of an error of :data:`spark_ingest.session.JAVA_ERRORS`."""
+    if isinstance(error, IllegalArgumentException):
+        # PySpark makes an error of its own of it.
+        return "java.lang.IllegalArgumentException"
+    java = getattr(error, "java_exception", None)
+    return type(error).__name__ if java is None else str(java.getClass().getName())
+
+
+def is_conflict(error: Exception) -> bool:
+    """Whether Iceberg refused a commit since somebody else was faster, all retries included."""
+    java = getattr(error, "java_exception", None)
+    while java is not None:
+        if java.getClass().getName() == _CONFLICT:
+            return True
+        java = java.getCause()
+    return False
+
+
+def _refused(
+    table: str, reason: str, invalid: Callable[[str], MillraceError] | None
+) -> MillraceError:
+    if invalid is not None:
+        return invalid(reason)
+    return CommitRefused(f"{table} moved meanwhile: {reason}")
+
+
+def _away(table: str, reason: str, is_open: bool) -> MillraceError:
+    if is_open:
+        return CommitUnknown(
+            f"{table}: the catalog did not say whether a commit is in: {reason}"
+        )
+    return CatalogUnavailable(f"{table}: its catalog does not answer: {reason}")

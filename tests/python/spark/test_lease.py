@@ -1,0 +1,486 @@
+"""The lease on every kind of catalog: a take-over is a fence, and of two at once one wins."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from spark_ingest import bronze, lease
+from spark_ingest.branch import publish_on
+from spark_ingest.errors import CommitRefused, ConfigurationError, LeaseLost
+from spark_ingest.lease import Commit, Lease, first_snapshot, own_snapshots
+from spark_ingest.session import JAVA_ERRORS, Jvm
+from spark_ingest.table_change import Step, is_conflict
+from tests.python import catalogs
+from tests.python.gate import Answer, Gate, Request, gate
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
+
+COLUMNS = "id int, note string"
+# Clients ask again by themselves where a service says that it is busy, not where it fails.
+FAILURE = Answer(500, {"Content-Type": "application/json"}, b"{}")
+
+
+@dataclass(frozen=True)
+class Lake:
+    """A lake in a catalog of one kind, and one table of it.
+
+    Attributes:
+        gate: Before the catalog's service; None where it has none.
+        is_commit: Tells the service's commits from other requests.
+    """
+
+    spark: SparkSession
+    gate: Gate | None = None
+    is_commit: Callable[[Request], bool] = lambda request: False
+    table: str = ""
+
+    @property
+    def jvm(self) -> Jvm:
+        return Jvm(self.spark)
+
+    def ids(self) -> list[int]:
+        rows = self.spark.sql(f"select id from lake.{self.table} order by id").collect()
+        return [row[0] for row in rows]
+
+    def stage(self, held: Lease, *ids: int) -> None:
+        """Stage rows as the batch that is the table's first commit."""
+        rows = self.spark.createDataFrame([(i, "n") for i in ids], COLUMNS).coalesce(1)
+        held.stage(rows, Commit(1, "topic", {0: 0}, {0: len(ids)}))
+
+
+@pytest.fixture(scope="module")
+def jdbc(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    folder = tmp_path_factory.mktemp("jdbc")
+    uri = f"jdbc:sqlite:{folder}/catalog.db?busy_timeout=30000&journal_mode=WAL"
+    return Lake(catalogs.use(spark, uri=uri, warehouse=f"{folder}/warehouse"))
+
+
+@pytest.fixture(scope="module")
+def rest(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Lake]:
+    folder = tmp_path_factory.mktemp("rest")
+    with (
+        catalogs.rest_catalog(folder) as address,
+        gate(catalogs.port_of(address)) as before,
+    ):
+        session = catalogs.use(
+            spark, type="rest", uri=before.address, warehouse=f"{folder}/warehouse"
+        )
+        yield Lake(session, before, catalogs.is_rest_commit)
+
+
+def glue_lake(spark: SparkSession, before: Gate, folder: Path) -> Lake:
+    settings = {
+        "type": "glue",
+        "glue.endpoint": before.address,
+        "client.region": "us-east-1",
+        "io_impl": "org.apache.iceberg.hadoop.HadoopFileIO",
+        "warehouse": f"{folder}/warehouse",
+    }
+    return Lake(catalogs.use(spark, **settings), before, catalogs.is_glue_commit)
+
+
+@pytest.fixture(scope="module")
+def glue(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Lake]:
+    with catalogs.glue(spark) as before:
+        yield glue_lake(spark, before, tmp_path_factory.mktemp("glue"))
+
+
+AWS = pytest.param("glue", marks=[pytest.mark.aws, pytest.mark.long])
+
+
+@pytest.fixture
+def lake(request: pytest.FixtureRequest) -> Lake:
+    """A lake in the catalog that the test is run for, with a table of its own."""
+    made: Lake = request.getfixturevalue(request.param)
+    return with_table(made, request.node.name)
+
+
+def with_table(made: Lake, name: str) -> Lake:
+    short = "".join(letter if letter.isalnum() else "_" for letter in name)
+    table = f"bronze.{short}"
+    made.spark.sql(
+        f"create table lake.{table} ({COLUMNS}) using iceberg "
+        "tblproperties ('commit.retry.num-retries' = '20')"
+    )
+    first_snapshot(made.jvm, table)
+    return replace(made, table=table)
+
+
+every_catalog = pytest.mark.parametrize("lake", ["jdbc", "rest", AWS], indirect=True)
+over_http = pytest.mark.parametrize("lake", ["rest", AWS], indirect=True)
+without_a_server = pytest.mark.parametrize("lake", ["jdbc"], indirect=True)
+
+
+@pytest.fixture
+def all_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Writers that have the table count as gone."""
+    monkeypatch.setattr(
+        "spark_ingest.lease._Holder.alive", lambda self, last_sign: False
+    )
+
+
+def in_a_thread(work: Callable[[], object]) -> Future[object]:
+    """Work that goes on beside the test."""
+    threads = ThreadPoolExecutor(1)
+    doing = threads.submit(work)
+    threads.shutdown(wait=False)
+    return doing
+
+
+def held(
+    lake: Lake, work: Callable[[], object]
+) -> tuple[Future[object], Callable[[], None]]:
+    """Work whose first commit is on its way to the catalog; the second part lets it through."""
+    assert lake.gate is not None
+    stopped = lake.gate.hold(lake.is_commit)
+    doing = in_a_thread(work)
+    assert stopped.arrived.wait(60)
+    return doing, stopped.released.set
+
+
+def meddle(
+    monkeypatch: pytest.MonkeyPatch, module: str, change: Callable[[], object]
+) -> list[int]:
+    """Let somebody else commit right before the next commit; how often that was done."""
+    done: list[int] = []
+
+    def commit_of(update: Any) -> Step:
+        def step() -> None:
+            if not done:
+                done.append(1)
+                change()
+            update.commit()
+
+        return step
+
+    monkeypatch.setattr(f"{module}.commit_of", commit_of)
+    return done
+
+
+@every_catalog
+def test_a_fast_forward_under_way_is_refused_once_the_table_is_taken_over(
+    lake: Lake, all_gone: None
+) -> None:
+    """The commit as Iceberg sends it, based on the table before the take-over."""
+    asleep = Lease.take(lake.jvm, lake.table)
+    lake.stage(asleep, 1)
+    operations = lake.jvm.iceberg_table(lake.table).operations()
+    base = operations.current()
+    staged = base.ref(asleep._holder.branch).snapshotId()
+    jvm: Any = lake.spark._jvm
+    build = jvm.org.apache.iceberg.TableMetadata.buildFrom(base)
+    forwarded = build.setBranchSnapshot(staged, "main").build()
+    awake = Lease.take(lake.jvm, lake.table)
+    with pytest.raises(JAVA_ERRORS) as refused:
+        operations.commit(base, forwarded)
+    assert is_conflict(refused.value)
+    with pytest.raises(LeaseLost, match="was taken over"):
+        asleep.publish()
+    asleep.release()
+    awake.check()
+    assert lake.ids() == []
+
+
+@over_http
+def test_a_publish_on_its_way_to_the_catalog_is_refused_once_the_table_is_taken_over(
+    lake: Lake, all_gone: None
+) -> None:
+    asleep = Lease.take(lake.jvm, lake.table)
+    lake.stage(asleep, 1)
+    publishing, let_through = held(lake, asleep.publish)
+    awake = Lease.take(lake.jvm, lake.table)
+    let_through()
+    assert isinstance(publishing.exception(60), LeaseLost)
+    lake.stage(awake, 2)
+    awake.publish()
+    awake.release()
+    assert lake.ids() == [2]
+
+
+@every_catalog
+def test_of_two_that_take_a_table_at_once_one_wins(lake: Lake) -> None:
+    for _ in range(3):
+        start = threading.Barrier(2)
+        taken: list[Lease] = []
+
+        def take(start: threading.Barrier = start, taken: list[Lease] = taken) -> None:
+            start.wait()
+            taken.append(Lease.take(lake.jvm, lake.table))
+
+        errors = [
+            doing.exception(60) for doing in [in_a_thread(take), in_a_thread(take)]
+        ]
+        (winner,) = taken
+        winner.check()
+        (loser,) = [error for error in errors if error is not None]
+        assert isinstance(loser, LeaseLost)
+        assert "has a writer already" in str(loser)
+        winner.release()
+
+
+@over_http
+def test_a_take_on_its_way_to_the_catalog_gives_way_to_one_that_was_faster(
+    lake: Lake,
+) -> None:
+    taking, let_through = held(lake, lambda: Lease.take(lake.jvm, lake.table))
+    faster = Lease.take(lake.jvm, lake.table)
+    let_through()
+    assert isinstance(taking.exception(60), LeaseLost)
+    faster.check()
+    faster.release()
+
+
+@over_http
+@pytest.mark.parametrize("last", ["renew", "release"])
+def test_what_an_overtaken_writer_had_on_its_way_leaves_the_new_one_its_lease(
+    lake: Lake, all_gone: None, last: str
+) -> None:
+    asleep = Lease.take(lake.jvm, lake.table)
+    asleep._renew_at = 0
+    work, let_through = held(lake, getattr(asleep, last))
+    awake = Lease.take(lake.jvm, lake.table)
+    let_through()
+    work.exception(60)
+    lake.stage(awake, 1)
+    awake.publish()
+    awake.release()
+    assert lake.ids() == [1]
+
+
+@over_http
+def test_a_publish_whose_answer_was_lost_is_found_on_main(lake: Lake) -> None:
+    writer = Lease.take(lake.jvm, lake.table)
+    lake.stage(writer, 1)
+    assert lake.gate is not None
+    lake.gate.lose_answer(lake.is_commit)
+    writer.publish()
+    writer.release()
+    assert lake.ids() == [1]
+    assert len(own_snapshots(lake.jvm, lake.table)) == 1
+
+
+@over_http
+def test_a_publish_that_got_through_counts_though_the_table_was_taken_over_since(
+    lake: Lake, all_gone: None
+) -> None:
+    """Its quarantined records would be removed with a batch that is in bronze."""
+    writer = Lease.take(lake.jvm, lake.table)
+    lake.stage(writer, 1)
+    assert lake.gate is not None
+    through, overtaken = threading.Event(), threading.Event()
+    before = lake.gate
+
+    def lose_late(request: Request) -> None:
+        before.answer(request)
+        through.set()
+        assert overtaken.wait(60)
+
+    before.treat(lake.is_commit, lose_late)
+    publishing = in_a_thread(writer.publish)
+    assert through.wait(60)
+    awake = Lease.take(lake.jvm, lake.table)
+    overtaken.set()
+    assert publishing.exception(60) is None
+    assert lake.ids() == [1]
+    awake.release()
+
+
+@over_http
+def test_a_catalog_that_is_away_ends_no_renewal(lake: Lake) -> None:
+    writer = Lease.take(lake.jvm, lake.table)
+    writer._renew_at = 0
+    assert lake.gate is not None
+    failed: list[Request] = []
+
+    def fail(request: Request) -> Answer:
+        failed.append(request)
+        return FAILURE
+
+    lake.gate.treat(lambda request: not writer._renew_at, fail, times=100)
+    writer.renew()
+    assert failed
+    assert 0 < writer._renew_at - time.monotonic() <= lease._RENEW_AGAIN_SECONDS
+    writer.check()
+    writer.release()
+
+
+@pytest.mark.aws
+@pytest.mark.long
+def test_moto_alone_would_let_a_stale_commit_through(
+    spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """So the refusals of Glue seen here are the gate's, which does as Glue does."""
+    with catalogs.glue(spark, strict=False) as before:
+        made = with_table(glue_lake(spark, before, tmp_path), request.node.name)
+        stale, fresh = (made.jvm.iceberg_table(made.table).operations() for _ in "ab")
+        for operations in (fresh, stale):
+            base = operations.current()
+            operations.commit(base, base.replaceProperties({"who": str(operations)}))
+
+
+@every_catalog
+def test_a_renewal_moves_no_main_and_tells_others_that_the_writer_lives(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = Lease.take(lake.jvm, lake.table)
+    lake.stage(writer, 1)
+    before = lake.jvm.iceberg_table(lake.table)
+    main, sign = before.currentSnapshot().snapshotId(), writer._holder.branch
+    last = lease._last_sign(before, sign)
+    writer._renew_at = 0
+    writer.renew()
+    after = lake.jvm.iceberg_table(lake.table)
+    assert after.currentSnapshot().snapshotId() == main
+    assert lease._last_sign(after, sign) > last
+    monkeypatch.setattr("spark_ingest.lease.socket.gethostname", lambda: "elsewhere")
+    with pytest.raises(LeaseLost, match="has a writer already"):
+        Lease.take(lake.jvm, lake.table)
+    writer.publish()
+    writer.release()
+    assert lake.ids() == [1]
+
+
+@every_catalog
+def test_what_a_take_puts_on_main_is_no_commit_of_the_stream(lake: Lake) -> None:
+    for number in (1, 2):
+        writer = Lease.take(lake.jvm, lake.table)
+        rows = lake.spark.createDataFrame([(number, "n")], COLUMNS).coalesce(1)
+        writer.stage(rows, Commit(number, "topic", {0: number - 1}, {0: number}))
+        writer.publish()
+        writer.release()
+    assert [own.commit.id for own in own_snapshots(lake.jvm, lake.table)] == [2, 1]
+    iceberg = lake.jvm.iceberg_table(lake.table)
+    assert sorted(iceberg.refs()) == ["main"]
+    assert [key for key in iceberg.properties() if "renewed" in key] == []
+
+
+@without_a_server
+def test_a_publish_is_made_again_where_another_commit_moved_the_table_but_not_main(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = Lease.take(lake.jvm, lake.table)
+    lake.stage(writer, 1)
+
+    def comment() -> None:
+        update = lake.jvm.iceberg_table(lake.table).updateProperties()
+        update.set("comment", "by somebody else").commit()
+
+    done = meddle(monkeypatch, "spark_ingest.lease", comment)
+    writer.publish()
+    assert done
+    done.clear()
+    lake.stage(writer, 2)
+    writer.unstage()
+    assert done
+    done.clear()
+    writer.release()
+    assert done
+    assert lake.ids() == [1]
+
+
+@without_a_server
+def test_a_publish_behind_a_compaction_is_made_again_where_a_ref_changed_meanwhile(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = Lease.take(lake.jvm, lake.table)
+    for number in (1, 2):
+        lake.stage(writer, number)
+        writer.publish()
+    lake.stage(writer, 3)
+    lake.spark.sql(f"call lake.system.rewrite_manifests('{lake.table}')").collect()
+    iceberg = lake.jvm.iceberg_table(lake.table)
+    assert iceberg.currentSnapshot().operation() == "replace"
+    done: list[int] = []
+
+    def commit_of_all(transaction: Any) -> Step:
+        def step() -> None:
+            if not done:
+                done.append(1)
+                references = lake.jvm.iceberg_table(lake.table).manageSnapshots()
+                head = iceberg.currentSnapshot().snapshotId()
+                references.createBranch("somebody_elses", head).commit()
+            transaction.commitTransaction()
+
+        return step
+
+    monkeypatch.setattr("spark_ingest.lease.commit_of_all", commit_of_all)
+    writer.publish()
+    writer.release()
+    assert done
+    assert lake.ids() == [1, 2, 3]
+
+
+@without_a_server
+def test_a_table_gets_its_columns_though_another_stream_gave_it_some_meanwhile(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def add() -> None:
+        update = lake.jvm.iceberg_table(lake.table).updateSchema()
+        update.unionByNameWith(
+            lake.jvm.iceberg_schema(columns("first string"))
+        ).commit()
+
+    def columns(ddl: str) -> StructType:
+        return lake.spark.createDataFrame([], ddl).schema
+
+    done = meddle(monkeypatch, "spark_ingest.bronze", add)
+    bronze.evolve(lake.jvm, lake.table, columns("second string"))
+    assert done
+    got = lake.spark.table(f"lake.{lake.table}").columns
+    assert sorted(got) == ["first", "id", "note", "second"]
+    with pytest.raises(ConfigurationError, match="cannot take the topic's schema"):
+        bronze.evolve(lake.jvm, lake.table, columns("note int"))
+
+
+@without_a_server
+def test_what_was_published_beside_a_stream_stays_so_where_its_branch_cannot_be_removed(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write(branch: str) -> bool:
+        rows = lake.spark.createDataFrame([(1, "n")], COLUMNS).coalesce(1)
+        rows.writeTo(f"lake.{lake.table}.branch_{branch}").append()
+        return True
+
+    def refuse(jvm: Jvm, table: str, branch: str) -> None:
+        raise CommitRefused("others kept changing it")
+
+    monkeypatch.setattr("spark_ingest.branch.remove_branch", refuse)
+    assert publish_on(lake.jvm, lake.table, "side_", write, "never")
+    assert lake.ids() == [1]
+
+
+@without_a_server
+def test_what_is_beside_a_stream_is_published_though_refs_change_meanwhile(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[str] = []
+
+    def write(branch: str) -> bool:
+        rows = lake.spark.createDataFrame([(1, "n")], COLUMNS).coalesce(1)
+        rows.writeTo(f"lake.{lake.table}.branch_{branch}").append()
+        written.append(branch)
+        return True
+
+    def renew() -> None:
+        update = lake.jvm.iceberg_table(lake.table).updateProperties()
+        update.set("millrace.renewed.writer_x", "1").commit()
+
+    done = meddle(monkeypatch, "spark_ingest.branch", renew)
+    assert publish_on(lake.jvm, lake.table, "side_", write, "never")
+    assert done
+    assert len(written) == 1
+    assert sorted(lake.jvm.iceberg_table(lake.table).refs()) == ["main"]
