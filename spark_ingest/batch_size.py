@@ -18,6 +18,7 @@ MOST_BYTES = 2**30
 # be by default.
 _PROBE = 1000
 _COMMITS = 10
+_MOST_GROWTH = 10.0
 
 
 class BatchSize:
@@ -45,10 +46,20 @@ class BatchSize:
         return max(min(waiting, most), 1)
 
     def learn(self, records: int, size: int) -> None:
-        """Take a batch into account: larger records at once, smaller ones by and by."""
-        if records:
-            floor = (self._record_bytes or 0.0) / 2
-            self._record_bytes = max(size / records, floor)
+        """Take a batch into account.
+
+        A batch in which records begin to grow has small ones too: the growth is taken to go on.
+        Smaller ones count by and by.
+        """
+        if not records:
+            return
+        now, before = size / records, self._record_bytes
+        if before is None:
+            self._record_bytes = now
+        elif now > before:
+            self._record_bytes = now * min(now / max(before, 1.0), _MOST_GROWTH)
+        else:
+            self._record_bytes = max(now, before / 2)
 
 
 def first_part(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -49,7 +50,14 @@ def check_settings(spark: SparkSession) -> None:
     Raises:
         ConfigurationError: A setting has another value; the text names it and the line to write.
     """
-    refuse_settings({name: spark.conf.get(name, None) for name in _SETTINGS})
+    values: dict[str, str | None] = {}
+    for name in _SETTINGS:
+        try:
+            # With a default, Spark would not tell its own.
+            values[name] = spark.conf.get(name)
+        except PySparkException:
+            values[name] = None
+    refuse_settings(values)
 
 
 def refuse_settings(values: Mapping[str, str | None]) -> None:

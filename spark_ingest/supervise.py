@@ -6,6 +6,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
 from typing import Protocol
 
@@ -28,6 +29,8 @@ _LONGEST_SECONDS = 300.0
 _SERVICE_SECONDS = 5.0
 _LEASE_SECONDS = 30.0
 _PERSON_SECONDS = 60.0
+# All write to the commit log when they begin; some hundred would only be in each other's way.
+_BEGIN_AT_ONCE = 4
 # What ends a stream and not the command: all else is a mistake in the program.
 TROUBLE = (MillraceError, *JAVA_ERRORS, OSError)
 
@@ -140,6 +143,26 @@ class Watched:
         self._tries = 0
         self._commits = 0
         self._told: str | None = None
+        self._gate = threading.Semaphore()
+        self.done = threading.Event()
+
+    def look_after(self, ending: threading.Event, gate: threading.Semaphore) -> None:
+        """Look after it in a thread of its own: storage that hangs keeps no other waiting.
+
+        Args:
+            ending: Set when it shall end; one that is done keeps its lease until then.
+            gate: Held while it begins.
+        """
+        self._gate = gate
+        renewals = Renewals([self])
+        try:
+            while not ending.is_set() and self.look():
+                ending.wait(_POLL_SECONDS)
+            self.done.set()
+            ending.wait()
+        finally:
+            self.close()
+            renewals.stop()
 
     def look(self) -> bool:
         """Begin it, begin it again, or see how it does; whether it is not done."""
@@ -148,7 +171,10 @@ class Watched:
         if time.monotonic() < self._rests_until:
             return True
         try:
-            run = self._run if self._is_up and self._run is not None else self._begin()
+            run = self._run if self._is_up else None
+            if run is None:
+                with self._gate:
+                    run = self._begin()
             if run.running():
                 return True
         except TROUBLE as error:
@@ -253,18 +279,21 @@ def supervise(
         StreamsFailed: Some ended in trouble, or were in trouble when all were stopped; where
             there is only one stream, its own error.
     """
-    renewals = Renewals(watched)
-    try:
-        # Each is looked at every time: `any` alone would stop at the first that runs.
-        while sum(one.look() for one in watched if not stopping.is_set()):
-            if stopping.wait(_POLL_SECONDS):
-                break
-        if stopping.is_set():
-            progress.note("stopping: the batches at work are finished first")
-    finally:
-        for one in watched:
-            one.close()
-        renewals.stop()
+    ending, gate = threading.Event(), threading.Semaphore(_BEGIN_AT_ONCE)
+    with ThreadPoolExecutor(max(len(watched), 1), "stream") as threads:
+        looking = [threads.submit(one.look_after, ending, gate) for one in watched]
+        try:
+            while not all(one.done.is_set() for one in watched):
+                if stopping.wait(_POLL_SECONDS):
+                    progress.note("stopping: the batches at work are finished first")
+                    break
+                # Before all end only a mistake in the program ends one.
+                if any(look.done() for look in looking):
+                    break
+        finally:
+            ending.set()
+    for look in looking:
+        look.result()
     failed = [one for one in watched if one.failure is not None]
     if len(watched) == 1 and failed and failed[0].failure is not None:
         raise failed[0].failure

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -53,16 +54,16 @@ def running(feed: Feed, *streams: Stream) -> Iterator[list[MillraceError]]:
 
 @contextmanager
 def away(feed: Feed) -> Iterator[None]:
-    """The folder of a feed's table is not there; a file stands in its place."""
+    """The folder of a feed's table is not there."""
     location = Jvm(feed.services.spark).iceberg_table(feed.stream.table).location()
     folder = Path(str(location).removeprefix("file:"))
-    elsewhere = folder.with_name(f"{folder.name}.away")
-    folder.rename(elsewhere)
-    folder.write_text("not a folder")
+    elsewhere = folder.rename(folder.with_name(f"{folder.name}.away"))
     try:
         yield
     finally:
-        folder.unlink()
+        if folder.exists():
+            # A write that was under way made it anew.
+            shutil.rmtree(folder)
         elsewhere.rename(folder)
 
 
@@ -93,8 +94,10 @@ def test_a_stream_whose_storage_fails_leaves_the_other_alone_and_recovers(
         labels["stream"] = feed.stream.name
         return metrics.registry.get_sample_value(name, labels) or 0
 
-    def restarts() -> float:
-        return sample("millrace_restarts_total", broken, reason="failure")
+    def troubles() -> float:
+        """Pauses of the broken stream; a catalog that does not answer is a service."""
+        failures = sample("millrace_restarts_total", broken, reason="failure")
+        return failures + sample("millrace_waits_total", broken)
 
     with running(both, broken.stream, good.stream) as failures:
         for feed in (broken, good):
@@ -103,7 +106,7 @@ def test_a_stream_whose_storage_fails_leaves_the_other_alone_and_recovers(
         wait_for(lambda: of(good, good.reports.batches) == 2)
         with away(broken):
             broken.send(*orders(ids[broken.topic], 2, 3))
-            wait_for(lambda: restarts() >= 2)
+            wait_for(lambda: troubles() >= 2)
             good.send(*orders(ids[good.topic], 2, 3))
             wait_for(lambda: of(good, good.reports.batches) == 5)
             assert sample("millrace_stream_up", broken) == 0
@@ -112,9 +115,9 @@ def test_a_stream_whose_storage_fails_leaves_the_other_alone_and_recovers(
         assert sample("millrace_stream_up", broken) == 1
     assert failures == []
     assert sample("millrace_restarts_total", good, reason="failure") == 0
-    told = [note for note in good.reports.notes if "begun again in" in note]
-    assert all(note.startswith(f"{broken.stream.name}: ") for note in told)
-    assert len(told) >= 2
+    assert sample("millrace_waits_total", good) == 0
+    told = [note for note in good.reports.notes if good.stream.name in note]
+    assert told == []
     for feed in (broken, good):
         assert [proof.holds for proof in proofs(feed)] == [True, True]
         assert feed.offsets() == [(0, offset) for offset in range(5)]
@@ -152,7 +155,7 @@ def test_records_that_grow_tenfold_make_batches_of_fewer(feed: Feed) -> None:
 
     feed.send(*padded(0, 2000, 100), *padded(2000, 1000, 1000))
     run.create_tables(feed.services, [feed.stream])
-    settings = run.RunSettings(None, 1_000_000, 0.5, max_bytes=200_000)
+    settings = run.RunSettings(None, 1_000_000, 0.5, max_bytes=150_000)
 
     def ingest() -> list[BatchReport]:
         before = len(feed.reports.batches)
@@ -163,14 +166,14 @@ def test_records_that_grow_tenfold_make_batches_of_fewer(feed: Feed) -> None:
     assert probe.rows == 1000
     # The one in which they grow is as much larger as they have grown, and no more.
     assert 1000 < growing.rows < 2000
-    assert growing.value_bytes < 10 * 200_000
-    assert [batch.value_bytes <= 200_000 for batch in others] == [True] * len(others)
+    assert growing.value_bytes < 10 * 150_000
+    assert [batch.value_bytes <= 150_000 for batch in others] == [True] * len(others)
     assert others
     # The next start knows their size from the log; both partitions get their share.
     feed.send(*padded(3000, 300, 1000))
     feed.send(*padded(3300, 300, 1000), partition=1)
     sizes = [batch.value_bytes for batch in ingest()]
-    assert max(sizes) <= 200_000
+    assert max(sizes) <= 150_000
     assert sum(sizes) == pytest.approx(600 * 1000, rel=0.01)
     assert len(feed.offsets()) == 3600
     assert [proof.holds for proof in proofs(feed)] == [True, True]
@@ -250,7 +253,7 @@ def test_a_log_that_cannot_be_written_is_caught_up_without_a_restart(
     with running(feed, feed.stream) as failures:
         feed.send(*orders(number, 0, 1))
         wait_for(lambda: logged(feed) == [1])
-        spark.sql(f"alter table lake.{ledger.TABLE} rename to lake.bronze.elsewhere")
+        spark.sql(f"alter table lake.{ledger.TABLE} rename to bronze.elsewhere")
         try:
             feed.send(*orders(number, 1, 1))
             wait_for(lambda: of(feed, feed.reports.batches) == 2)
@@ -260,9 +263,7 @@ def test_a_log_that_cannot_be_written_is_caught_up_without_a_restart(
                 lambda: any("commit log is behind" in n for n in feed.reports.notes)
             )
         finally:
-            spark.sql(
-                f"alter table lake.bronze.elsewhere rename to lake.{ledger.TABLE}"
-            )
+            spark.sql(f"alter table lake.bronze.elsewhere rename to {ledger.TABLE}")
         wait_for(lambda: logged(feed) == [1, 2, 3])
     assert failures == []
     assert logged(feed) == [1, 2, 3]

@@ -29,10 +29,25 @@ def test_the_log_is_asked_once_and_not_for_a_handful() -> None:
     assert asked == [50.0]
 
 
-def test_larger_records_count_at_once_and_smaller_ones_by_and_by() -> None:
+def test_growth_counts_at_once_and_is_taken_to_go_on() -> None:
     size = BatchSize(10**6, lambda: 100.0)
     assert size.fitting(10**7) == 10_000
-    size.learn(10_000, 10_000_000)
+    # A third of them was ten times as large.
+    size.learn(10_000, 4_000_000)
+    assert size.fitting(10**7) == 625
+    size.learn(625, 625_000)
+    assert size.fitting(10**7) == 1000
+    # Not without end, where one batch has grown a thousandfold.
+    size.learn(1000, 10**9)
+    assert size.fitting(10**7) == 1
+    size.learn(1, 100)
+    for _ in range(20):
+        size.learn(1, 100)
+    assert size.fitting(10**7) == 10_000
+
+
+def test_smaller_records_count_by_and_by() -> None:
+    size = BatchSize(10**6, lambda: 1000.0)
     assert size.fitting(10**7) == 1000
     size.learn(1000, 100_000)
     assert size.fitting(10**7) == 2000
