@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from pyspark.sql import SparkSession
 
-from spark_ingest import ledger
+from spark_ingest import jvm_watch, ledger
 from spark_ingest.commit import BatchResult
 from spark_ingest.errors import LeaseLost
 from spark_ingest.lease import Lease
@@ -106,6 +106,8 @@ class CommitLog:
                 self.flush()
                 self._is_behind = False
             except TROUBLE as error:
+                if jvm_watch.is_gone(error):
+                    return
                 # Told once: a full disk or a catalog that is away stops the streams too.
                 if not self._is_behind:
                     text = reason_text(error)

@@ -15,7 +15,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from spark_ingest import bronze, ledger, leftovers
+from spark_ingest import bronze, jvm_watch, ledger, leftovers
 from spark_ingest.batch_size import (
     MOST_BYTES,
     BatchSize,
@@ -320,6 +320,8 @@ class StreamRun:
             # Kept for the run to read: Spark would make pages of stack trace of it.
             self._failure = failure
         except (*JAVA_ERRORS, OSError) as error:
+            if jvm_watch.is_gone(error):
+                raise
             self._failure = MillraceError(f"{self.stream.name}: {java_reason(error)}")
             self._failure.__cause__ = error
         finally:

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
 from typing import Protocol
 
+from spark_ingest import jvm_watch
 from spark_ingest.errors import (
     CommitRefused,
     ConfigurationError,
@@ -178,6 +179,8 @@ class Watched:
             if run.running():
                 return True
         except TROUBLE as error:
+            if jvm_watch.is_gone(error):
+                raise
             self._rest(error)
             return not self._is_over
         self._is_over = True

@@ -145,6 +145,10 @@ class Ingest:
         for process in (*self.jvms(), psutil.Process(self.pid)):
             process.send_signal(number)
 
+    def terminate(self) -> None:
+        """Ask it to end behind its batch."""
+        self._process.terminate()
+
     def wait(self) -> int:
         """Its exit code, once it has ended."""
         return self._process.wait(SECONDS)

@@ -22,10 +22,18 @@ from confluent_kafka.admin import (
 
 from sandbox import process
 from sandbox import stack as sandbox_services
-from spark_ingest import recover, run
+from spark_ingest import ledger, recover, run
 from spark_ingest.errors import MillraceError
 from tests.python.fault.harness import Sender, account, go_on, record
-from tests.python.stack.conftest import ORDER, Feed, orders, proofs, wait_for
+from tests.python.stack.conftest import (
+    ORDER,
+    Feed,
+    away,
+    orders,
+    proofs,
+    wait_for,
+    wide,
+)
 
 Sent = dict[tuple[int, int], bytes | None]
 
@@ -61,15 +69,16 @@ def _into(sent: Sent, value: bytes | None) -> Callable[[object, Message], None]:
 
 
 @contextmanager
-def running(feed: Feed) -> Iterator[list[MillraceError]]:
-    """The engine at work on a feed in this process; the errors that ended it."""
-    run.create_tables(feed.services, [feed.stream])
+def running(feed: Feed, *others: Feed) -> Iterator[list[MillraceError]]:
+    """The engine at work on feeds in this process; the errors that ended it."""
+    streams = [one.stream for one in (feed, *others)]
+    run.create_tables(feed.services, streams)
     stopping, failures = threading.Event(), list[MillraceError]()
     settings = run.RunSettings(0.5, 1_000_000, unknown_wait=0.5)
 
     def work() -> None:
         try:
-            run.run_streams(feed.services, [feed.stream], settings, stopping)
+            run.run_streams(feed.services, streams, settings, stopping)
         except MillraceError as failure:
             failures.append(failure)
 
@@ -107,6 +116,69 @@ def test_a_batch_that_is_wholly_bad_moves_on(feed: Feed) -> None:
     record(
         "A batch wholly bad", "junk alone, twice", account(feed, sent), "both committed"
     )
+
+
+@pytest.mark.long
+def test_a_wide_batch_that_is_wholly_bad_moves_on(feed: Feed) -> None:
+    feed.register(ORDER)
+    wide(feed, 32)
+    sent: Sent = {}
+    for partition in range(32):
+        junk = (b"junk %d " % n + b"x" * 7_900 for n in range(200))
+        sent |= send(feed, *junk, partition=partition)
+    (batch,) = feed.ingest()
+    assert (batch.rows, batch.quarantined) == (0, 6400)
+    record(
+        "A batch wholly bad on 32 partitions", "junk of 8 kB alone, more than comes back "
+        "with the counters", account(feed, sent), "committed; Kafka was read twice",
+    )  # fmt: skip
+
+
+@pytest.mark.long
+def test_a_stream_whose_storage_is_away_comes_back_by_itself(
+    new_feed: Callable[[], Feed],
+) -> None:
+    broken, good = new_feed(), new_feed()
+    sent, others = (
+        send(feed, *orders(feed.register(ORDER), 0, 3)) for feed in (broken, good)
+    )
+    with running(good, broken) as failures:
+        wait_for(lambda: taken(good) == 6)
+        with away(broken):
+            sent |= send(broken, *orders(broken.register(ORDER), 3, 3))
+            wait_for(lambda: good.reports.notes)
+            others |= send(good, *orders(good.register(ORDER), 3, 3))
+            wait_for(lambda: taken(good) == 9)
+        wait_for(lambda: taken(good) == 12)
+    assert failures == []
+    record(
+        "One stream's storage away, beside another stream",
+        "the folder of its table moved away and back", account(broken, sent),
+        "by itself; the other one went on meanwhile",
+    )  # fmt: skip
+    assert account(good, others).is_good
+
+
+@pytest.mark.long
+def test_a_commit_log_that_is_away_is_caught_up_without_a_restart(feed: Feed) -> None:
+    sent = send(feed, *orders(feed.register(ORDER), 0, 3))
+    spark, log = feed.services.spark, ledger.TABLE
+    with running(feed) as failures:
+        wait_for(lambda: taken(feed) == 3)
+        spark.sql(f"alter table lake.{log} rename to bronze.elsewhere")
+        try:
+            sent |= send(feed, *orders(feed.register(ORDER), 3, 3), b"junk")
+            wait_for(lambda: taken(feed) == 7)
+            wait_for(lambda: any("log is behind" in n for n in feed.reports.notes))
+        finally:
+            spark.sql(f"alter table lake.bronze.elsewhere rename to {log}")
+        mine = f"table_name = '{feed.stream.table}' and commit_id > 0"
+        wait_for(lambda: spark.table(f"lake.{log}").where(mine).count() > 1)
+    assert failures == []
+    record(
+        "The commit log away", "its table renamed and named back",
+        account(feed, sent), "the stream went on; its rows were added by itself",
+    )  # fmt: skip
 
 
 def test_a_clock_set_back_changes_no_order(

@@ -9,6 +9,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import fastavro
 import pytest
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 
 from sandbox.settings import PROJECT
@@ -26,6 +27,7 @@ from spark_ingest.kafka import Broker
 from spark_ingest.progress import BatchReport, Progress
 from spark_ingest.registry import SchemaRegistry
 from spark_ingest.services import Services
+from spark_ingest.session import Jvm
 from spark_ingest.sources import IngestMeta, Stream
 from spark_ingest.wire_format import header
 from tests.python.conftest import Stack
@@ -180,6 +182,34 @@ def wait_for(what: Callable[[], Any], seconds: float = 90) -> Any:
             return found
         time.sleep(0.1)
     raise AssertionError(f"not within {seconds} s")
+
+
+@contextmanager
+def away(feed: Feed) -> Iterator[None]:
+    """The folder of a feed's table is not there."""
+    location = Jvm(feed.services.spark).iceberg_table(feed.stream.table).location()
+    folder = Path(str(location).removeprefix("file:"))
+    elsewhere = folder.rename(folder.with_name(f"{folder.name}.away"))
+    try:
+        yield
+    finally:
+        if folder.exists():
+            # A write that was under way made it anew.
+            shutil.rmtree(folder)
+        elsewhere.rename(folder)
+
+
+def wide(feed: Feed, partitions: int) -> None:
+    """Give a feed's topic more partitions."""
+    admin = AdminClient({"bootstrap.servers": feed.stack.home.bootstrap_servers})
+    more = NewPartitions(feed.topic, partitions)
+    admin.create_partitions([more])[feed.topic].result(30)
+    wait_for(
+        lambda: (
+            len(feed.services.broker.existing_topic(feed.topic, "").partitions)
+            == partitions
+        )
+    )
 
 
 @pytest.fixture

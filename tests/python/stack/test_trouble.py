@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-import shutil
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from confluent_kafka.admin import AdminClient, NewPartitions
 
 from spark_ingest import ledger, quarantine, run
 from spark_ingest.errors import ConfigurationError, MillraceError
 from spark_ingest.metrics import MetricsProgress
 from spark_ingest.progress import BatchReport
 from spark_ingest.required import check_executors, check_limits, check_settings
-from spark_ingest.session import Jvm
 from spark_ingest.sources import Stream
-from tests.python.stack.conftest import ORDER, Feed, framed, orders, proofs, wait_for
+from tests.python.stack.conftest import (
+    ORDER,
+    Feed,
+    away,
+    framed,
+    orders,
+    proofs,
+    wait_for,
+    wide,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -50,21 +55,6 @@ def running(feed: Feed, *streams: Stream) -> Iterator[list[MillraceError]]:
         stopping.set()
         thread.join(120)
         assert not thread.is_alive()
-
-
-@contextmanager
-def away(feed: Feed) -> Iterator[None]:
-    """The folder of a feed's table is not there."""
-    location = Jvm(feed.services.spark).iceberg_table(feed.stream.table).location()
-    folder = Path(str(location).removeprefix("file:"))
-    elsewhere = folder.rename(folder.with_name(f"{folder.name}.away"))
-    try:
-        yield
-    finally:
-        if folder.exists():
-            # A write that was under way made it anew.
-            shutil.rmtree(folder)
-        elsewhere.rename(folder)
 
 
 def logged(feed: Feed) -> list[int]:
@@ -179,19 +169,6 @@ def test_records_that_grow_tenfold_make_batches_of_fewer(feed: Feed) -> None:
     assert [proof.holds for proof in proofs(feed)] == [True, True]
     commits = [batch.commit_id for batch in feed.reports.batches]
     assert commits == list(range(1, len(commits) + 1))
-
-
-def wide(feed: Feed, partitions: int) -> None:
-    """Give a feed's topic more partitions."""
-    admin = AdminClient({"bootstrap.servers": feed.stack.home.bootstrap_servers})
-    more = NewPartitions(feed.topic, partitions)
-    admin.create_partitions([more])[feed.topic].result(30)
-    wait_for(
-        lambda: (
-            len(feed.services.broker.existing_topic(feed.topic, "").partitions)
-            == partitions
-        )
-    )
 
 
 @contextmanager
