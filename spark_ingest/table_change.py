@@ -25,7 +25,8 @@ from spark_ingest.session import JAVA_ERRORS, Jvm, java_reason
 
 # About ten seconds of others being faster.
 _CONFLICTS = 20
-_FAILURES = 3
+# Catalogs' own clients ask for half a minute before they give up.
+_FAILURES = 2
 _PAUSE_SECONDS = 0.05
 _LONGEST_PAUSE_SECONDS = 1.0
 _CONFLICT = "org.apache.iceberg.exceptions.CommitFailedException"
