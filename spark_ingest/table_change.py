@@ -111,6 +111,17 @@ def change_table(
         time.sleep(_random.uniform(0, min(longest, _LONGEST_PAUSE_SECONDS)))
 
 
+def is_on_main(iceberg: Any, wanted: set[int]) -> bool:
+    """Whether one of these snapshots is ``main`` or behind it."""
+    snapshot = iceberg.currentSnapshot()
+    while snapshot is not None:
+        if snapshot.snapshotId() in wanted:
+            return True
+        parent = snapshot.parentId()
+        snapshot = iceberg.snapshot(parent) if parent is not None else None
+    return False
+
+
 def java_class(error: Exception) -> str:
     """The Java class of an error of :data:`spark_ingest.session.JAVA_ERRORS`."""
     if isinstance(error, IllegalArgumentException):

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import threading
-from functools import partial
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
-from spark_ingest import lease, ledger, run
-from spark_ingest.commit_log import CommitLog
-from spark_ingest.errors import LeaseLost
+from spark_ingest import lease, ledger, renewals, run
 from spark_ingest.lease import Lease
-from spark_ingest.renewals import Renewals
 from spark_ingest.session import Jvm
 from tests.python.stack.conftest import ORDER, Feed, orders, wait_for
 
@@ -20,8 +17,8 @@ from tests.python.stack.conftest import ORDER, Feed, orders, wait_for
 def last_sign(feed: Feed) -> float:
     """When the stream's writer told that it is alive."""
     iceberg = Jvm(feed.services.spark).iceberg_table(feed.stream.table)
-    (branch,) = lease._writer_branches(iceberg)
-    return lease._last_sign(iceberg, branch)
+    branches = lease._writer_branches(iceberg)
+    return max((lease._last_sign(iceberg, branch) for branch in branches), default=0)
 
 
 def test_a_lease_is_renewed_while_a_stream_starts_works_and_waits_for_its_rate(
@@ -39,7 +36,7 @@ def test_a_lease_is_renewed_while_a_stream_starts_works_and_waits_for_its_rate(
         return slow
 
     monkeypatch.setattr(lease, "_RENEW_SECONDS", 0)
-    monkeypatch.setattr(run, "Renewals", partial(Renewals, every_seconds=0.1))
+    monkeypatch.setattr(renewals, "_SECONDS", 0.1)
     for owner, name in (
         (ledger, "catch_up"),
         (Lease, "stage"),
@@ -58,29 +55,29 @@ def test_a_stream_without_records_finds_out_that_it_was_overtaken(
     feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     feed.register(ORDER)
-    services, jvm = feed.services, Jvm(feed.services.spark)
-    run.create_tables(services, [feed.stream])
+    run.create_tables(feed.services, [feed.stream])
     monkeypatch.setattr(lease, "_RENEW_SECONDS", 0)
-    monkeypatch.setattr(
-        "spark_ingest.lease._Holder.alive", lambda self, last_sign: False
-    )
-    log = CommitLog(services.spark)
+    monkeypatch.setattr(renewals, "_SECONDS", 0.1)
+    stopping = threading.Event()
     settings = run.RunSettings(60, 1000, unknown_wait=0.5)
-    quiet = run.StreamRun(services, feed.stream, settings, log, threading.Event())
-    try:
-        quiet.start()
-        awake = Lease.take(jvm, feed.stream.table)
+    with ThreadPoolExecutor(1) as threads:
+        quiet = threads.submit(
+            run.run_streams, feed.services, [feed.stream], settings, stopping
+        )
+        try:
+            wait_for(lambda: last_sign(feed))
+            with monkeypatch.context() as patch:
+                patch.setattr(
+                    "spark_ingest.lease._Holder.alive", lambda self, last_sign: False
+                )
+                awake = Lease.take(Jvm(feed.services.spark), feed.stream.table)
 
-        def stopped() -> bool:
-            quiet.renew()
-            try:
-                quiet.running()
-            except LeaseLost:
-                return True
-            return False
+            def is_told() -> bool:
+                ended = quiet.exception() if quiet.done() else None
+                return "was taken over" in f"{ended} {feed.reports.notes}"
 
-        assert wait_for(stopped)
-        awake.release()
-    finally:
-        quiet.stop()
-        log.close()
+            assert wait_for(is_told, seconds=30)
+            awake.check()
+            awake.release()
+        finally:
+            stopping.set()
