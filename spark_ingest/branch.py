@@ -18,7 +18,7 @@ from spark_ingest.errors import (
     MillraceError,
 )
 from spark_ingest.session import Jvm
-from spark_ingest.table_change import Step, change_table, commit_of
+from spark_ingest.table_change import Step, change_table, commit_of, is_on_main
 
 _ATTEMPTS = 50
 _PAUSE_SECONDS = 0.2
@@ -102,15 +102,14 @@ def _making(branch: str, iceberg: Any) -> Step | None:
 
 def _published(jvm: Jvm, table: str, branch: str) -> bool:
     """Fast-forward ``main``; False where it has moved."""
+    # What main was, or may have been, forwarded to: an answer may be lost on its way.
+    tried: set[int] = set()
 
     def step(iceberg: Any) -> Step | None:
-        # Where ``main`` is there already, an answer was lost on its way.
-        if (
-            iceberg.snapshot(branch).snapshotId()
-            == iceberg.currentSnapshot().snapshotId()
-        ):
+        if tried and is_on_main(iceberg, tried):
             return None
         update = iceberg.manageSnapshots().fastForwardBranch("main", branch)
+        tried.add(iceberg.snapshot(branch).snapshotId())
         return commit_of(update)
 
     try:

@@ -42,6 +42,7 @@ from spark_ingest.table_change import (
     commit_of,
     commit_of_all,
     is_conflict,
+    is_on_main,
 )
 
 _PROPERTY = "millrace.writer"
@@ -261,7 +262,7 @@ class Lease:
 
         def step(iceberg: Any) -> Step | None:
             # Asked before the lease: whoever took that found the batch there.
-            if tried and _is_on_main(iceberg, tried):
+            if tried and is_on_main(iceberg, tried):
                 return None
             self._require(iceberg)
             branch = self._holder.branch
@@ -470,17 +471,6 @@ def _only_maintained(iceberg: Any, head: Any, base: int | None) -> bool:
         parent = head.parentId()
         head = iceberg.snapshot(parent) if parent is not None else None
     return head is not None
-
-
-def _is_on_main(iceberg: Any, wanted: set[int]) -> bool:
-    """Whether one of these snapshots is ``main`` or behind it."""
-    snapshot = iceberg.currentSnapshot()
-    while snapshot is not None:
-        if snapshot.snapshotId() in wanted:
-            return True
-        parent = snapshot.parentId()
-        snapshot = iceberg.snapshot(parent) if parent is not None else None
-    return False
 
 
 def _last_sign(iceberg: Any, branch: str) -> float:

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Sequence
 from typing import Protocol
 
+# How often each lease is asked whether it is due.
 _SECONDS = 5.0
 
 
@@ -23,17 +24,13 @@ class Renewable(Protocol):
 class Renewals:
     """Keeps the leases of a list's members, also of those added later, until it is stopped."""
 
-    def __init__(
-        self, holders: Sequence[Renewable], every_seconds: float = _SECONDS
-    ) -> None:
+    def __init__(self, holders: Sequence[Renewable]) -> None:
         """Begin to renew in the background.
 
         Args:
             holders: Whose leases; looked at anew each time.
-            every_seconds: How often each is asked whether a renewal is due.
         """
         self._holders = holders
-        self._every = every_seconds
         self._stopping = threading.Event()
         self._thread = threading.Thread(
             target=self._renew_on, name="renewals", daemon=True
@@ -46,6 +43,6 @@ class Renewals:
         self._thread.join()
 
     def _renew_on(self) -> None:
-        while not self._stopping.wait(self._every):
+        while not self._stopping.wait(_SECONDS):
             for holder in tuple(self._holders):
                 holder.renew()

@@ -25,7 +25,8 @@ from spark_ingest.session import JAVA_ERRORS, Jvm, java_reason
 
 # About ten seconds of others being faster.
 _CONFLICTS = 20
-_FAILURES = 3
+# Catalogs' own clients ask for half a minute before they give up.
+_FAILURES = 2
 _PAUSE_SECONDS = 0.05
 _LONGEST_PAUSE_SECONDS = 1.0
 _CONFLICT = "org.apache.iceberg.exceptions.CommitFailedException"
@@ -108,6 +109,17 @@ def change_table(
                     raise _away(table, reason, is_open) from error
         longest = _PAUSE_SECONDS * 2 ** (conflicts + failures)
         time.sleep(_random.uniform(0, min(longest, _LONGEST_PAUSE_SECONDS)))
+
+
+def is_on_main(iceberg: Any, wanted: set[int]) -> bool:
+    """Whether one of these snapshots is ``main`` or behind it."""
+    snapshot = iceberg.currentSnapshot()
+    while snapshot is not None:
+        if snapshot.snapshotId() in wanted:
+            return True
+        parent = snapshot.parentId()
+        snapshot = iceberg.snapshot(parent) if parent is not None else None
+    return False
 
 
 def java_class(error: Exception) -> str:

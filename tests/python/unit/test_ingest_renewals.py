@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 
+import pytest
+
 from spark_ingest.renewals import Renewals
 
 
@@ -15,10 +17,13 @@ class Holder:
         self.renewed.set()
 
 
-def test_holders_that_come_later_are_renewed_too_while_the_others_work() -> None:
+def test_holders_that_come_later_are_renewed_too_while_the_others_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("spark_ingest.renewals._SECONDS", 0.01)
     first, later = Holder(), Holder()
     holders = [first]
-    renewals = Renewals(holders, every_seconds=0.01)
+    renewals = Renewals(holders)
     assert first.renewed.wait(10)
     holders.append(later)
     # This thread does nothing for them, as in a batch or a pause.

@@ -1,0 +1,83 @@
+"""A lease is kept whatever its stream does, and a stream without one finds out."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from spark_ingest import lease, ledger, renewals, run
+from spark_ingest.lease import Lease
+from spark_ingest.session import Jvm
+from tests.python.stack.conftest import ORDER, Feed, orders, wait_for
+
+
+def last_sign(feed: Feed) -> float:
+    """When the stream's writer told that it is alive."""
+    iceberg = Jvm(feed.services.spark).iceberg_table(feed.stream.table)
+    branches = lease._writer_branches(iceberg)
+    return max((lease._last_sign(iceberg, branch) for branch in branches), default=0)
+
+
+def test_a_lease_is_renewed_while_a_stream_starts_works_and_waits_for_its_rate(
+    feed: Feed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+
+    def see_a_renewal(then: Any, moment: str) -> Any:
+        def slow(*given: Any, **named: Any) -> Any:
+            before = last_sign(feed)
+            wait_for(lambda: last_sign(feed) > before, seconds=30)
+            seen.append(moment)
+            return then(*given, **named)
+
+        return slow
+
+    monkeypatch.setattr(lease, "_RENEW_SECONDS", 0)
+    monkeypatch.setattr(renewals, "_SECONDS", 0.1)
+    for owner, name in (
+        (ledger, "catch_up"),
+        (Lease, "stage"),
+        (run.StreamRun, "_wait"),
+    ):
+        monkeypatch.setattr(owner, name, see_a_renewal(getattr(owner, name), name))
+    feed.send(*orders(feed.register(ORDER), 0, 2))
+    run.create_tables(feed.services, [feed.stream])
+    settings = run.RunSettings(None, 1000, unknown_wait=0.5, max_rate=1000)
+    run.run_streams(feed.services, [feed.stream], settings, threading.Event())
+    assert seen == ["catch_up", "stage", "_wait"]
+    assert feed.offsets() == [(0, 0), (0, 1)]
+
+
+def test_a_stream_without_records_finds_out_that_it_was_overtaken(
+    feed: Feed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    feed.register(ORDER)
+    run.create_tables(feed.services, [feed.stream])
+    monkeypatch.setattr(lease, "_RENEW_SECONDS", 0)
+    monkeypatch.setattr(renewals, "_SECONDS", 0.1)
+    stopping = threading.Event()
+    settings = run.RunSettings(60, 1000, unknown_wait=0.5)
+    with ThreadPoolExecutor(1) as threads:
+        quiet = threads.submit(
+            run.run_streams, feed.services, [feed.stream], settings, stopping
+        )
+        try:
+            wait_for(lambda: last_sign(feed))
+            with monkeypatch.context() as patch:
+                patch.setattr(
+                    "spark_ingest.lease._Holder.alive", lambda self, last_sign: False
+                )
+                awake = Lease.take(Jvm(feed.services.spark), feed.stream.table)
+
+            def is_told() -> bool:
+                ended = quiet.exception() if quiet.done() else None
+                return "was taken over" in f"{ended} {feed.reports.notes}"
+
+            assert wait_for(is_told, seconds=30)
+            awake.check()
+            awake.release()
+        finally:
+            stopping.set()
