@@ -32,6 +32,8 @@ class CommitLog:
         """
         self._spark = spark
         self._rows: list[tuple[Lease, Stream, BatchResult]] = []
+        # Whether a write failed, so that its rows may be in the log all the same.
+        self._again = False
         self._adding = threading.Lock()
         self._writing = threading.Lock()
         self._closing = threading.Event()
@@ -73,8 +75,10 @@ class CommitLog:
             if not rows:
                 return
             try:
-                ledger.log_commits(self._spark, rows)
+                ledger.log_commits(self._spark, rows, again=self._again)
+                self._again = False
             except BaseException:
+                self._again = True
                 with self._adding:
                     self._rows = [*taken, *self._rows]
                 raise

@@ -12,10 +12,10 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from spark_ingest import bronze, ledger, quarantine
+from spark_ingest.committed import Committed, Span, Taken, merged
 from spark_ingest.errors import MillraceError
 from spark_ingest.kafka import Broker, Topic
 from spark_ingest.lease import CommitKind
-from spark_ingest.ledger import Committed, Span, Taken, merged
 from spark_ingest.session import CATALOG
 from spark_ingest.sources import Stream
 
