@@ -347,7 +347,8 @@ class _Backfill:
     def _remove_leftovers(self, chunk: Ranges, left: Ranges, began: datetime) -> None:
         """Remove what others set aside of the same records and did not publish.
 
-        Only behind publishing: before it, one that is about to publish could lose its own.
+        Or published, and even replayed, into a table that is gone. Only behind publishing:
+        before it, one that is about to publish could lose its own.
         """
         published = {
             p: (left[p][1] if p in left else first, end)
@@ -359,7 +360,7 @@ class _Backfill:
         )
         where = (
             f"_kafka_topic = '{self._topic.name}' and _kafka_topic_id = '{self._topic.id}' "
-            f"and replayed_at is null and ({inside}) "
+            f"and ({inside}) "
             f"and _ingested_at <> timestamp '{began:%Y-%m-%d %H:%M:%S.%f} UTC'"
         )
         table = f"{CATALOG}.{quarantine.TABLE}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
@@ -9,6 +10,7 @@ from pyspark.sql import functions as F
 
 from spark_ingest import ledger
 from spark_ingest.errors import MillraceError
+from spark_ingest.identity import Earlier
 from spark_ingest.kafka import Begin, Topic
 from spark_ingest.lease import CommitKind, own_snapshots
 from spark_ingest.services import Services
@@ -39,6 +41,35 @@ def made_again(stream: Stream, then: str, now: str) -> MillraceError:
         "source and table of its own, or let this table go on with it: "
         f"`spark-ingest recover {stream.name} --new-topic`"
     )
+
+
+def made_anew(
+    stream: Stream, earlier: Earlier, topic: Topic, begins: Mapping[int, int]
+) -> str:
+    """What to tell of a table that was made anew where another one stood.
+
+    Args:
+        stream: Whose table.
+        earlier: The other one.
+        topic: The stream's topic, as it is now.
+        begins: By partition, the offset that the new table begins with.
+    """
+    which = f"table UUID {earlier.uuid}" if earlier.uuid else "older than table UUIDs"
+    told = (
+        f"{stream.name}: {stream.table} was made anew since commit {earlier.last} of an earlier "
+        f"table ({which}): it begins at commit 1 with what the broker holds; the earlier one's "
+        f"commits stay in {ledger.TABLE}; build the marts with `dbt build --full-refresh`"
+    )
+    if earlier.topic_id != topic.id:
+        return f"{told}; all of it was of topic id {earlier.topic_id}, which is gone"
+    lost = [
+        f"{p}: {first} to {min(end, begins.get(p, end)) - 1}"
+        for p, (first, end) in earlier.ranges.items()
+        if first < min(end, begins.get(p, end))
+    ]
+    if lost:
+        told += f"; offsets that it had and this one begins behind: {', '.join(lost)}"
+    return told
 
 
 def position(

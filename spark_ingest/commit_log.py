@@ -36,6 +36,8 @@ class CommitLog:
         self._spark = spark
         self._tell = tell
         self._rows: list[_Row] = []
+        # Whether a write failed, so that its rows may be in the log all the same.
+        self._again = False
         self._adding = threading.Lock()
         self._writing = threading.Lock()
         self._closing = threading.Event()
@@ -86,8 +88,11 @@ class CommitLog:
                         kept += rows
                         failed[rows[0][1].name] = error
                 if held:
-                    ledger.log_commits(self._spark, [(s, r) for _, s, r in held])
+                    rows_of = [(whose, result) for _, whose, result in held]
+                    ledger.log_commits(self._spark, rows_of, again=self._again)
+                    self._again = False
             except BaseException as error:
+                self._again = True
                 if not isinstance(error, TROUBLE):
                     kept = taken
                     raise

@@ -2,13 +2,13 @@
 
 ``bronze.ingest_commits`` has a row for each commit. It follows the tables: the snapshots'
 summaries are the truth, and a row that a crash kept from being written is added at the next
-start.
+start. Each row names its table by Iceberg's UUID; a row of kind ``table``, written before a
+table's first commit, says which table stands under the name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -24,9 +24,11 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from spark_ingest import bronze, quarantine
+from spark_ingest import bronze, identity, quarantine
 from spark_ingest.branch import publish_on
 from spark_ingest.commit import BatchResult
+from spark_ingest.committed import Committed, Span, Taken, merged
+from spark_ingest.identity import Earlier, Identity, identify, uuid_of
 from spark_ingest.kafka import Topic
 from spark_ingest.lease import (
     Commit,
@@ -35,11 +37,13 @@ from spark_ingest.lease import (
     first_snapshot,
     own_snapshots,
 )
-from spark_ingest.session import CATALOG, Jvm
+from spark_ingest.session import CATALOG, JAVA_ERRORS, Jvm
 from spark_ingest.sources import Stream
 
 TABLE = f"{bronze.SCHEMA}.ingest_commits"
 _BRANCH_PREFIX = "log_"
+# Iceberg's word for a commit of which nobody knows whether it was made.
+_UNKNOWN_STATE = "CommitStateUnknown"
 _OFFSETS = ArrayType(
     StructType(
         [
@@ -63,56 +67,12 @@ COLUMNS = StructType(
         StructField("committed_at", TimestampType()),
         # Null is a stream's: rows of a log that is older than the column.
         StructField("kind", StringType()),
+        # Null is of a log that is older than the column.
+        StructField("table_uuid", StringType()),
     ]
 )
 # Kinds that move the stream forward; the others take offsets elsewhere, or none.
 _FORWARD = (CommitKind.STREAM, CommitKind.GAP, CommitKind.NEW_TOPIC)
-
-Span = tuple[int, int]
-
-
-@dataclass(frozen=True)
-class Committed:
-    """All that was committed of a topic.
-
-    Attributes:
-        ranges: By partition, the first offset that the stream ever committed and the one
-            behind its last, gaps that were accepted included.
-        last: The newest commit id of the table; 0 when there is none.
-        backfilled: By partition, the ranges ``(first, end)`` that were committed beside it.
-        given_up: By partition, the ranges within ``ranges`` whose records were given up.
-    """
-
-    ranges: Mapping[int, Span]
-    last: int
-    backfilled: Mapping[int, tuple[Span, ...]]
-    given_up: Mapping[int, tuple[Span, ...]]
-
-    def spans(self) -> dict[int, tuple[Span, ...]]:
-        """By partition, all that was committed, in order and without overlaps."""
-        parts = self.ranges.keys() | self.backfilled.keys()
-        found: dict[int, tuple[Span, ...]] = {}
-        for p in sorted(parts):
-            own = [self.ranges[p]] if p in self.ranges else []
-            found[p] = merged([*own, *self.backfilled.get(p, ())])
-        return found
-
-
-@dataclass(frozen=True)
-class Taken:
-    """What one commit took and what it found there.
-
-    Attributes:
-        commit_id: The commit.
-        kind: Who made it and what for.
-        offsets: Its ranges, by partition.
-        empty: Offsets of it that held no record when Kafka delivered it.
-    """
-
-    commit_id: int
-    kind: CommitKind
-    offsets: Mapping[int, Span]
-    empty: int
 
 
 def create(spark: SparkSession) -> bool:
@@ -143,6 +103,7 @@ def log_commit(spark: SparkSession, stream: Stream, result: BatchResult) -> None
     """
     row = _row(
         stream,
+        uuid_of(Jvm(spark), stream.table),
         result.commit,
         rows=result.rows,
         quarantined=result.quarantined,
@@ -150,20 +111,31 @@ def log_commit(spark: SparkSession, stream: Stream, result: BatchResult) -> None
         started_at=result.started_at,
         committed_at=datetime.now(UTC),
     )
-    if result.commit.kind is CommitKind.STREAM:
-        _append(spark, [row])
-    else:
-        # The stream, which this commit made start anew, may be writing it down too.
-        _append_missing(spark, stream, [row])
+    # The stream, which this commit made start anew, may be writing it down too.
+    _append_missing(spark, [row])
 
 
 def log_commits(
-    spark: SparkSession, commits: Sequence[tuple[Stream, BatchResult]]
+    spark: SparkSession,
+    commits: Sequence[tuple[Stream, BatchResult]],
+    *,
+    again: bool = False,
 ) -> None:
-    """Write down commits of streams that were just published, in one append."""
+    """Write down commits of streams that were just published, in one append.
+
+    Args:
+        spark: A session on the lake.
+        commits: Whose they are, and what they did.
+        again: Whether some of them may be in the log already: only the others are written.
+    """
+    jvm = Jvm(spark)
+    uuids = {
+        name: uuid_of(jvm, name) for name in {stream.table for stream, _ in commits}
+    }
     rows = [
         _row(
             stream,
+            uuids[stream.table],
             result.commit,
             rows=result.rows,
             quarantined=result.quarantined,
@@ -173,17 +145,74 @@ def log_commits(
         )
         for stream, result in commits
     ]
-    _append(spark, rows)
+    if again:
+        _append_missing(spark, rows)
+        return
+    try:
+        _write(spark, rows)
+    except JAVA_ERRORS as error:
+        if _UNKNOWN_STATE not in str(error):
+            raise
+        # The catalog broke off before it told whether they are in.
+        _append_missing(spark, rows)
 
 
-def catch_up(spark: SparkSession, stream: Stream) -> None:
-    """Write down the commits that a crash kept out of the log.
+def catch_up(spark: SparkSession, stream: Stream) -> Earlier | None:
+    """Bring the log up to the table that stands there.
 
-    Their bytes and their start are not known any more and stay null.
+    Commits that a crash kept out of it are written down; their bytes and their start are not
+    known any more and stay null. Rows of an older version get their table's UUID, and a
+    table that the log does not name yet its row.
+
+    Returns:
+        The table that stood there before, the last of them; None where there was none.
     """
-    rows = _unlogged(spark, stream)
+    name_table(spark, stream)
+    rows = _unlogged(spark, stream, _logged(spark, stream.table))
     if rows:
-        _append_missing(spark, stream, rows)
+        _append_missing(spark, rows)
+    return earlier(spark, stream)
+
+
+def earlier(spark: SparkSession, stream: Stream) -> Earlier | None:
+    """The last table that stood under a stream's name before, or the one that is gone."""
+    if not bronze.exists(spark, TABLE):
+        return None
+    here = bronze.exists(spark, stream.table)
+    uuid = uuid_of(Jvm(spark), stream.table) if here else ""
+    return identity.earlier(_named(spark, stream.table), uuid)
+
+
+def name_table(spark: SparkSession, stream: Stream) -> None:
+    """Say in the log which table stands under a stream's name, where it does not yet."""
+    table, log = f"{CATALOG}.{TABLE}", _named(spark, stream.table)
+    known = identify(spark, log, stream.table)
+    if known.is_newest:
+        return
+    if known.first is not None:
+        statement = (
+            f"update {table} set table_uuid = '{known.uuid}' "
+            f"where table_name = '{stream.table}' and table_uuid is null "
+            f"and commit_id >= {known.first}"
+        )
+        quarantine.rewrite(lambda: spark.sql(statement))
+    _append_table(spark, stream, known)
+
+
+def _append_table(spark: SparkSession, stream: Stream, known: Identity) -> None:
+    row: tuple[Any, ...] = (
+        stream.table, 0, stream.topic, None, [], 0, 0, 0, None, datetime.now(UTC),
+        identity.KIND, known.uuid,
+    )  # fmt: skip
+
+    def write(branch: str) -> bool:
+        # Somebody else may have named it meanwhile.
+        if identify(spark, _named(spark, stream.table), stream.table).is_newest:
+            return False
+        _write(spark, [row], f"branch_{branch}")
+        return True
+
+    _publish(spark, write)
 
 
 def logged_ends(spark: SparkSession, stream: Stream) -> list[tuple[str, int, int, int]]:
@@ -195,7 +224,7 @@ def logged_ends(spark: SparkSession, stream: Stream) -> list[tuple[str, int, int
     if not bronze.exists(spark, TABLE):
         return []
     rows = (
-        _logged(spark, stream)
+        _logged(spark, stream.table)
         .where(F.col("kind").isin(*_FORWARD))
         .select("kafka_topic_id", "commit_id", F.explode("offsets").alias("o"))
         .groupBy("kafka_topic_id", "o.partition")
@@ -209,17 +238,35 @@ def commit_ids(spark: SparkSession, stream: Stream, *kinds: CommitKind) -> list[
     """The logged commits of some kinds."""
     if not bronze.exists(spark, TABLE):
         return []
-    rows = _logged(spark, stream).where(F.col("kind").isin(*kinds))
+    rows = _logged(spark, stream.table).where(F.col("kind").isin(*kinds))
     return [row[0] for row in rows.select("commit_id").collect()]
 
 
-def committed(spark: SparkSession, stream: Stream) -> dict[str, Committed]:
+def logged_commits(spark: SparkSession, table: str) -> set[int]:
+    """The commits that the log has of the table that stands under a name."""
+    if not bronze.exists(spark, TABLE):
+        return set()
+    return {
+        row[0] for row in _logged(spark, table).select("commit_id").toLocalIterator()
+    }
+
+
+def committed(
+    spark: SparkSession, stream: Stream, until: int | None = None
+) -> dict[str, Committed]:
     """All that was committed of each topic that a table was filled from, the newest first.
 
     The log's commits, and those that it lacks yet, from the snapshots. The topics are told
     by Kafka's UUID.
+
+    Args:
+        spark: A session on the lake.
+        stream: Whose.
+        until: The newest commit to count; None for all.
     """
     commits = _commits(spark, stream)
+    if until is not None:
+        commits = commits.where(F.col("commit_id") <= until)
     each = commits.select(
         "kafka_topic_id", "kind", "commit_id", F.explode_outer("offsets").alias("o")
     )
@@ -266,6 +313,16 @@ def committed_ranges(spark: SparkSession, stream: Stream, topic: Topic) -> Commi
     return committed(spark, stream).get(topic.id, Committed({}, 0, {}, {}))
 
 
+def grown(
+    spark: SparkSession, stream: Stream, after: int, until: int
+) -> tuple[int, set[CommitKind]]:
+    """Rows that a table's commits above ``after`` brought, up to ``until``, and their kinds."""
+    between = F.col("commit_id").between(after + 1, until)
+    rows = _commits(spark, stream).where(between)
+    each = rows.groupBy("commit_id", "kind").agg(F.max("row_count")).collect()
+    return sum(row[2] for row in each), {CommitKind(row[1]) for row in each}
+
+
 def taken(spark: SparkSession, stream: Stream, topic: Topic) -> list[Taken]:
     """What each commit of a topic took, and how many of its offsets held no record."""
     rows = _commits(spark, stream).where(F.col("kafka_topic_id") == topic.id)
@@ -280,40 +337,41 @@ def taken(spark: SparkSession, stream: Stream, topic: Topic) -> list[Taken]:
     return found
 
 
-def merged(spans: Sequence[Span]) -> tuple[Span, ...]:
-    """Ranges ``(first, end)`` in order; those that touch or overlap are one."""
-    found: list[Span] = []
-    for first, end in sorted(spans):
-        if found and first <= found[-1][1]:
-            found[-1] = (found[-1][0], max(found[-1][1], end))
-        else:
-            found.append((first, end))
-    return tuple(found)
+def _named(spark: SparkSession, table: str) -> DataFrame:
+    """The log's rows of a table's name, whichever table stood there, each with its kind."""
+    log = spark.table(f"{CATALOG}.{TABLE}").where(F.col("table_name") == table)
+    kind, uuid = (
+        F.col(name) if name in log.columns else F.lit(None).cast("string")
+        for name in ("kind", "table_uuid")
+    )
+    kind = F.coalesce(kind, F.lit(str(CommitKind.STREAM)))
+    return log.withColumns({"kind": kind, "table_uuid": uuid})
 
 
-def _logged(spark: SparkSession, stream: Stream) -> DataFrame:
-    """The log's rows of one table, each with its kind."""
-    log = spark.table(f"{CATALOG}.{TABLE}").where(F.col("table_name") == stream.table)
-    kind = F.col("kind") if "kind" in log.columns else F.lit(None)
-    return log.withColumn("kind", F.coalesce(kind, F.lit(str(CommitKind.STREAM))))
+def _logged(spark: SparkSession, table: str) -> DataFrame:
+    """The log's commits of the table that stands there."""
+    log = _named(spark, table)
+    return log.where(identify(spark, log, table).rows())
 
 
 def _commits(spark: SparkSession, stream: Stream) -> DataFrame:
     """The log's rows of one table, and those that it lacks yet, from the snapshots."""
-    lacking = spark.createDataFrame(_unlogged(spark, stream), COLUMNS)
-    return _logged(spark, stream).unionByName(lacking)
+    logged = _logged(spark, stream.table)
+    lacking = spark.createDataFrame(_unlogged(spark, stream, logged), COLUMNS)
+    return logged.unionByName(lacking)
 
 
-def _unlogged(spark: SparkSession, stream: Stream) -> list[tuple[Any, ...]]:
+def _unlogged(
+    spark: SparkSession, stream: Stream, logged: DataFrame
+) -> list[tuple[Any, ...]]:
     """Rows of the log for the own snapshots that it lacks.
 
     They need not be the newest: a commit beside the stream may be written down first.
     """
-    ids = _logged(spark, stream).select("table_name", "commit_id")
-    row = ids.agg(
+    ids = logged.select("table_name", "commit_id")
+    ((first, newest, count),) = ids.agg(
         F.min("commit_id"), F.max("commit_id"), F.countDistinct("commit_id")
-    ).first()
-    first, newest, count = row if row is not None else (None, None, 0)
+    ).collect()
     known, beyond = newest or 0, set[int]()
     if first is not None and (first != 1 or newest != count):
         # There is a hole: all are logged up to the first one.
@@ -328,15 +386,17 @@ def _unlogged(spark: SparkSession, stream: Stream) -> list[tuple[Any, ...]]:
         row = holes.agg(F.min("commit_id")).first()
         known = row[0] if first == 1 and row is not None and row[0] else 0
         beyond = {r[0] for r in ids.where(F.col("commit_id") > known).toLocalIterator()}
+    jvm = Jvm(spark)
+    uuid = uuid_of(jvm, stream.table)
     return [
-        _row_of_snapshot(spark, stream, snapshot)
-        for snapshot in own_snapshots(Jvm(spark), stream.table, after=known)
+        _row_of_snapshot(spark, stream, uuid, snapshot)
+        for snapshot in own_snapshots(jvm, stream.table, after=known)
         if snapshot.commit.id not in beyond
     ]
 
 
 def _row_of_snapshot(
-    spark: SparkSession, stream: Stream, snapshot: OwnSnapshot
+    spark: SparkSession, stream: Stream, uuid: str, snapshot: OwnSnapshot
 ) -> tuple[Any, ...]:
     commit = snapshot.commit
     if commit.kind is CommitKind.REPLAY:
@@ -347,6 +407,7 @@ def _row_of_snapshot(
         quarantined = 0
     return _row(
         stream,
+        uuid,
         commit,
         rows=snapshot.rows,
         quarantined=quarantined,
@@ -374,6 +435,7 @@ def _quarantined(spark: SparkSession, stream: Stream, commit: Commit) -> int:
 
 def _row(
     stream: Stream,
+    uuid: str,
     commit: Commit,
     *,
     rows: int,
@@ -400,29 +462,38 @@ def _row(
         started_at,
         committed_at,
         str(commit.kind),
+        uuid,
     )
 
 
-def _append_missing(
-    spark: SparkSession, stream: Stream, rows: list[tuple[Any, ...]]
-) -> None:
+def _append_missing(spark: SparkSession, rows: Sequence[tuple[Any, ...]]) -> None:
     """Append the rows whose commits the log lacks, whoever else is appending them."""
-    wanted = [row[1] for row in rows]
+    number, uuid = COLUMNS.names.index("commit_id"), COLUMNS.names.index("table_uuid")
+    wanted = {(row[uuid], row[number]): row for row in rows}
 
     def write(branch: str) -> bool:
-        have = _logged(spark, stream).where(F.col("commit_id").isin(wanted))
-        known = {row[0] for row in have.select("commit_id").collect()}
-        lacking = [row for row in rows if row[1] not in known]
+        log = spark.table(f"{CATALOG}.{TABLE}").where(
+            F.col("table_uuid").isin([of for of, _ in wanted])
+            & F.col("commit_id").isin([commit_id for _, commit_id in wanted])
+        )
+        have = log.select("table_uuid", "commit_id").collect()
+        known = {(row[0], row[1]) for row in have}
+        lacking = [row for key, row in wanted.items() if key not in known]
         if lacking:
-            data = spark.createDataFrame(lacking, COLUMNS).coalesce(1)
-            data.writeTo(f"{CATALOG}.{TABLE}.branch_{branch}").append()
+            _write(spark, lacking, f"branch_{branch}")
         return bool(lacking)
 
+    _publish(spark, write)
+
+
+def _publish(spark: SparkSession, write: Callable[[str], bool]) -> None:
     jvm = Jvm(spark)
     first_snapshot(jvm, TABLE)
     publish_on(jvm, TABLE, _BRANCH_PREFIX, write, "others keep writing to it")
 
 
-def _append(spark: SparkSession, rows: list[tuple[Any, ...]]) -> None:
-    table = f"{CATALOG}.{TABLE}"
-    spark.createDataFrame(rows, COLUMNS).coalesce(1).writeTo(table).append()
+def _write(
+    spark: SparkSession, rows: Sequence[tuple[Any, ...]], branch: str | None = None
+) -> None:
+    table = f"{CATALOG}.{TABLE}" + (f".{branch}" if branch else "")
+    spark.createDataFrame(list(rows), COLUMNS).coalesce(1).writeTo(table).append()

@@ -34,9 +34,11 @@ def remove(
         topic: Its topic as it is now; rows of an earlier one of the same name stay.
         committed: By partition, the first offset that is not committed; 0 where missing.
     """
-    rows = quarantine.of_topic(spark, topic.name, topic.id).where("replayed_at is null")
+    all_rows = quarantine.of_topic(spark, topic.name, topic.id)
+    rows = all_rows.where("replayed_at is null")
     beyond = _beyond(committed)
-    counted = rows.agg(F.count_if(beyond), F.count_if(~beyond)).first()
+    is_older = ~beyond & F.col("replayed_at").isNull()
+    counted = all_rows.agg(F.count_if(beyond), F.count_if(is_older)).first()
     uncommitted, older = (0, 0) if counted is None else (counted[0], counted[1])
     if uncommitted:
         quarantine.remove_uncommitted(spark, topic, committed)

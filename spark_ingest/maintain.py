@@ -315,7 +315,7 @@ class _Upkeep:
     def expire(self) -> None:
         before = datetime.now(UTC) - self._policy.keep
         history = self._history()
-        least = history.needed(self._logged())
+        least = history.needed(ledger.logged_commits(self._spark, self._table))
         count = len(history.expired(before, least))
         if count:
             moment = f"{before:%Y-%m-%d %H:%M:%S.%f}"
@@ -360,13 +360,6 @@ class _Upkeep:
             branches={row[0]: row[2] for row in known if row[1] == "BRANCH"},
             tags={row[0]: row[2] for row in known if row[1] == "TAG"},
         )
-
-    def _logged(self) -> set[int]:
-        if not bronze.exists(self._spark, ledger.TABLE):
-            return set()
-        log = self._spark.table(f"{CATALOG}.{ledger.TABLE}")
-        mine = log.where(F.col("table_name") == self._table)
-        return {row[0] for row in mine.select("commit_id").collect()}
 
     def _meta(self, name: str) -> DataFrame:
         return self._spark.table(f"{CATALOG}.{self._table}.{name}")

@@ -248,6 +248,9 @@ def remove_uncommitted(
 ) -> None:
     """Remove what a batch left that never committed: rows at or beyond the offsets.
 
+    What was replayed goes too: it was in a table that is gone, since one that stands there
+    takes nothing from beyond its offsets.
+
     Args:
         spark: A session on the lake.
         topic: Whose rows; those of an earlier topic of the same name stay.
@@ -259,7 +262,7 @@ def remove_uncommitted(
     )
     where = (
         f"_kafka_topic = '{topic.name}' and _kafka_topic_id = '{topic.id}' "
-        f"and replayed_at is null and ({beyond})"
+        f"and ({beyond})"
     )
     # A delete commits even when it removes nothing.
     if spark.table(f"{CATALOG}.{TABLE}").where(where).limit(1).count():

@@ -22,7 +22,7 @@ from spark_ingest.batch_size import (
     first_part,
     logged_record_bytes,
 )
-from spark_ingest.checkpoint import Position, made_again, position
+from spark_ingest.checkpoint import Position, made_again, made_anew, position
 from spark_ingest.commit import BatchResult, BatchWriter
 from spark_ingest.commit_log import CommitLog
 from spark_ingest.errors import (
@@ -199,10 +199,17 @@ class StreamRun:
         self._lease.unstage()
         # What this run committed is written down first, or it would be twice.
         self._log.flush(self.stream)
-        ledger.catch_up(services.spark, self.stream)
-        leftovers.remove(services.spark, self.stream, topic, self._position.offsets)
-        if self._settings.begin != "earliest" and self._position.topic_id is None:
+        earlier = ledger.catch_up(services.spark, self.stream)
+        if self._position.topic_id is None and (
+            earlier or self._settings.begin != "earliest"
+        ):
+            # Before anything of an earlier table is removed from quarantine: what the broker
+            # loses from now on is a gap.
             self._commit_beginning()
+            if earlier:
+                told = made_anew(self.stream, earlier, topic, self._position.offsets)
+                services.progress.note(told)
+        leftovers.remove(services.spark, self.stream, topic, self._position.offsets)
         self._failure = None
         # The table is the checkpoint; Spark's own serves this start alone.
         self._checkpoint = tempfile.TemporaryDirectory(prefix="spark-ingest-")

@@ -41,6 +41,7 @@ def create_table(services: Services, stream: Stream) -> bool:
             stream.columns,
             stream.description,
         )
+        ledger.name_table(spark, stream)
     first_snapshot(Jvm(spark), stream.table)
     return made
 

@@ -1,10 +1,32 @@
 with
 
+-- The table that stands there is the one that was named last.
+tables as (
+
+    select
+        bronze_table,
+        table_uuid,
+        row_number() over (
+            partition by bronze_table
+            order by committed_at desc, table_uuid desc
+        ) as place
+    from {{ ref("stg_ingest__commits") }}
+    where commit_kind = 'table'
+
+),
+
 commits as (
 
-    select * from {{ ref("stg_ingest__commits") }}
+    select commits.*
+    from {{ ref("stg_ingest__commits") }} as commits
+    left join tables
+        on
+            commits.bronze_table = tables.bronze_table
+            and tables.place = 1
+    -- A log that names no table is of one that was never made anew, as far as it knows.
+    where (tables.table_uuid is null or commits.table_uuid = tables.table_uuid)
     -- A stream that is declared no more leaves its commits, and no table to count.
-    where bronze_table in (
+    and commits.bronze_table in (
         {% for stream in ingested_streams() %}
             '{{ stream.table_name }}',
         {% endfor %}
@@ -19,7 +41,7 @@ ranges as (
         *,
         end_offset - first_offset as offset_count,
         sum(end_offset - first_offset) over (
-            partition by bronze_table, commit_id
+            partition by bronze_table, table_uuid, commit_id
         ) as commit_offset_count
     from {{ ref("stg_ingest__commit_offsets") }}
 
@@ -64,6 +86,7 @@ final as (
         on
             ranges.bronze_table = commits.bronze_table
             and ranges.commit_id = commits.commit_id
+            and coalesce(ranges.table_uuid, '') = coalesce(commits.table_uuid, '')
 
 )
 

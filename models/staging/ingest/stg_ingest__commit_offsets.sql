@@ -4,7 +4,7 @@ records as (
 
     {{ array_rows(
         source("ingest", "ingest_commits"),
-        columns=["table_name", "commit_id"],
+        columns=["table_name", "table_uuid", "commit_id"],
         array="offsets",
         fields={
             "partition": ["kafka_partition", "integer"],
@@ -20,6 +20,7 @@ final as (
     select
         -- keys
         cast(table_name as varchar(256)) as bronze_table,
+        cast(table_uuid as varchar(36)) as table_uuid,
         commit_id,
         kafka_partition,
 

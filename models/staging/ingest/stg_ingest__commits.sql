@@ -13,7 +13,8 @@ records as (
         value_bytes,
         started_at,
         committed_at,
-        kind
+        kind,
+        table_uuid
     from {{ source("ingest", "ingest_commits") }}
 
 ),
@@ -23,6 +24,7 @@ final as (
     select
         -- keys
         cast(table_name as varchar(256)) as bronze_table,
+        cast(table_uuid as varchar(36)) as table_uuid,
         commit_id,
 
         -- attributes

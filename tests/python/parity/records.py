@@ -13,6 +13,7 @@ import base64
 from collections import defaultdict
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 from tests.python.spark.increments_records import (
     DAYS,
@@ -64,7 +65,27 @@ class Bronze:
         self.steps: list[Step] = []
         self.records = Records(seed)
         self._commits: dict[str, int] = defaultdict(int)
+        self._uuids: dict[str, str] = {}
         self._moment = _BEGIN
+
+    def make_anew(self, table: str) -> None:
+        """Another table under the name; what the log says so far is of one that is gone."""
+        self._commits[table] = 0
+        self._moment += timedelta(minutes=1)
+        self._uuids[table] = str(UUID(int=len(self._uuids)))
+        row = {
+            "table_name": table,
+            "commit_id": 0,
+            "kafka_topic": table,
+            "offsets": [],
+            "row_count": 0,
+            "quarantined_count": 0,
+            "value_bytes": 0,
+            "committed_at": self._moment.isoformat(),
+            "kind": "table",
+            "table_uuid": self._uuids[table],
+        }
+        self.steps.append({"add": "bronze.ingest_commits", "rows": [row]})
 
     def commit(
         self, table: str, rows: list[Row], aside: list[Row] | None = None
@@ -87,6 +108,10 @@ class Bronze:
         self._commits[table] += 1
         self.steps.append({"commit": table, "rows": rows})
 
+    def log_alone(self, table: str, rows: list[Row]) -> None:
+        """A commit whose rows are in no table any more."""
+        self._log(table, rows, [])
+
     def _log(self, table: str, rows: list[Row], aside: list[Row]) -> None:
         self._commits[table] += 1
         self._moment += timedelta(minutes=7, microseconds=1)
@@ -103,6 +128,7 @@ class Bronze:
                     {
                         "table_name": table,
                         "commit_id": number,
+                        "table_uuid": self._uuids.get(table),
                         "kafka_topic": rows[0]["_kafka_topic"],
                         "kafka_topic_id": rows[0]["_kafka_topic_id"],
                         "offsets": [
@@ -131,6 +157,7 @@ class Bronze:
         row = {
             "table_name": table,
             "commit_id": self._commits[table],
+            "table_uuid": self._uuids.get(table),
             "kafka_topic": last["_kafka_topic"],
             "kafka_topic_id": last["_kafka_topic_id"],
             "offsets": [
@@ -167,6 +194,9 @@ class Bronze:
 def first(bronze: Bronze) -> None:
     """Ordinary days of both domains, awkward texts, and every state of quarantine."""
     records = bronze.records
+    # The log still tells of a table that was dropped: its commits are nobody's.
+    bronze.log_alone(PURCHASES, [records.purchase("CS01", "2026-01-02 12:00:00")])
+    bronze.make_anew(PURCHASES)
     bronze.commit(PRODUCTS, catalogue(records, "2025-12-01 08:00:00"))
     bronze.commit_all(records.some(60, DAYS, newest=50))
     bronze.commit(

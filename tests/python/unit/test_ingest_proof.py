@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from spark_ingest.committed import Span, Taken, merged
 from spark_ingest.lease import CommitKind
-from spark_ingest.ledger import Span, Taken, merged
 from spark_ingest.proof import lost_by_log
 
 

@@ -1,0 +1,172 @@
+"""A bronze table that was dropped begins anew with what the broker holds, and says so."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pyspark.errors import PySparkException
+
+from spark_ingest import ledger, quarantine
+from spark_ingest.checkpoint import standing
+from spark_ingest.commit import BatchResult
+from spark_ingest.identity import KIND
+from spark_ingest.lease import own_snapshots
+from spark_ingest.quarantined import Choice
+from spark_ingest.replay import replay
+from spark_ingest.session import Jvm
+from tests.python.stack.conftest import ORDER, Feed, framed, orders, proofs
+from tests.python.stack.test_recover import expire, forget_own_snapshots
+
+if TYPE_CHECKING:
+    from spark_ingest.proof import PartitionProof
+
+LOG = f"lake.{ledger.TABLE}"
+UNKNOWN = 10**6
+
+
+def logged(feed: Feed) -> list[tuple[Any, ...]]:
+    """Commit id, kind and table of the feed's rows in the log, in the order of time."""
+    rows = feed.services.spark.table(LOG)
+    mine = rows.where(rows["table_name"] == feed.stream.table)
+    named = mine.select("commit_id", "kind", "table_uuid", "committed_at")
+    return [tuple(row)[:3] for row in named.orderBy("committed_at").collect()]
+
+
+def drop(feed: Feed, table: str) -> None:
+    feed.services.spark.sql(f"drop table {table}")
+
+
+def holding(feed: Feed) -> list[PartitionProof]:
+    """The proofs, all of which hold; no position is in quarantine twice."""
+    found = proofs(feed)
+    assert all(proof.holds for proof in found)
+    rows = feed.services.spark.table(f"lake.{quarantine.TABLE}")
+    mine = rows.where(rows["_kafka_topic"] == feed.topic)
+    places = mine.select("_kafka_topic_id", "_kafka_partition", "_kafka_offset")
+    assert all(count == 1 for count in Counter(map(tuple, places.collect())).values())
+    return found
+
+
+def counted(feed: Feed) -> list[tuple[int, int, int]]:
+    return [(p.first, p.bronze, p.quarantined) for p in holding(feed)]
+
+
+def test_a_dropped_table_begins_anew_with_what_the_broker_holds(feed: Feed) -> None:
+    number = feed.register(ORDER)
+    late = framed(UNKNOWN, ORDER, {"id": 1, "note": ""})
+    feed.send(*orders(number, 0, 3), b"junk", late)
+    feed.send(*orders(number, 3, 2), b"junk", partition=1)
+    feed.ingest()
+    feed.send(*orders(number, 5, 2))
+    feed.ingest()
+    spark = feed.services.spark
+    # One of the bad records was replayed into the table: it is bad again when it is read.
+    spark.sql(
+        f"update lake.{quarantine.TABLE} set replayed_at = current_timestamp() "
+        f"where _kafka_topic = '{feed.topic}' and _kafka_offset = 4"
+    )
+    before = logged(feed)
+    (first,) = {uuid for *_, uuid in before}
+    assert [row[:2] for row in before] == [(0, KIND), (1, "stream"), (2, "stream")]
+    drop(feed, feed.table)
+    expire(feed, 0, 2)
+
+    batches = feed.ingest()
+
+    # The beginning is commit 1.
+    assert [(b.commit_id, b.rows, b.quarantined) for b in batches] == [(2, 5, 3)]
+    (note,) = feed.reports.notes
+    assert (
+        f"was made anew since commit 2 of an earlier table (table UUID {first})" in note
+    )
+    assert "begins behind: 0: 0 to 1" in note
+    assert counted(feed) == [(2, 3, 2), (0, 2, 1)]
+    after = logged(feed)
+    assert after[:3] == before
+    assert [row[:2] for row in after[3:]] == [(0, KIND), (1, "stream"), (2, "stream")]
+    assert {uuid for *_, uuid in after[3:]}.isdisjoint({first, None})
+    # Nothing goes on with the numbers of the earlier one, whatever maintenance has left.
+    forget_own_snapshots(feed)
+    here = standing(spark, feed.stream)
+    assert (here.commit_id, here.offsets) == (2, {0: 7, 1: 3})
+    feed.reports.notes.clear()
+    feed.send(*orders(number, 7, 1))
+    (batch,) = feed.ingest()
+    assert (batch.commit_id, batch.rows) == (3, 1)
+    assert feed.reports.notes == []
+    # With quarantine and log dropped too, all that is left is read once.
+    for table in (feed.table, f"lake.{quarantine.TABLE}"):
+        drop(feed, table)
+    feed.ingest()
+    assert counted(feed) == [(2, 4, 2), (0, 2, 1)]
+    spark.sql(f"delete from {LOG} where table_name = '{feed.stream.table}'")
+    drop(feed, feed.table)
+    feed.ingest()
+    assert counted(feed) == [(2, 4, 2), (0, 2, 1)]
+    assert replay(feed.services, feed.stream, Choice()).left == {
+        "not_framed": 2,
+        "unknown_id": 1,
+    }
+
+
+def test_a_log_of_an_older_version_gets_the_tables_that_it_tells_of(
+    feed: Feed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number = feed.register(ORDER)
+    spark, mine = feed.services.spark, f"table_name = '{feed.stream.table}'"
+
+    def made_older() -> None:
+        spark.sql(f"delete from {LOG} where {mine} and kind = '{KIND}'")
+        spark.sql(f"update {LOG} set table_uuid = null where {mine}")
+
+    for first in range(3):
+        feed.send(*orders(number, first, 1), b"junk")
+        feed.ingest()
+    made_older()
+    # Snapshots tell; then, when they have expired, the rows of the table do.
+    assert counted(feed) == [(0, 3, 3), (0, 0, 0)]
+    forget_own_snapshots(feed)
+    assert counted(feed) == [(0, 3, 3), (0, 0, 0)]
+    feed.ingest()
+    assert feed.reports.notes == []
+    rows = logged(feed)
+    assert [row[:2] for row in rows] == [
+        (1, "stream"), (2, "stream"), (3, "stream"), (0, KIND)
+    ]  # fmt: skip
+    assert len({uuid for *_, uuid in rows}) == 1
+
+    # Of a table that is gone the one that stands there has nothing.
+    made_older()
+    drop(feed, feed.table)
+    feed.ingest()
+    assert "(older than table UUIDs)" in feed.reports.notes[0]
+    assert counted(feed) == [(0, 3, 3), (0, 0, 0)]
+    assert [uuid for *_, uuid in logged(feed)][:3] == [None] * 3
+
+
+def test_rows_that_may_be_in_the_log_already_are_written_once(
+    feed: Feed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, failures = ledger._write, ["CommitStateUnknownException"]
+
+    def fail(*arguments: Any) -> None:
+        write(*arguments)
+        if failures:
+            raise PySparkException(failures.pop(0))
+
+    number = feed.register(ORDER)
+    feed.send(*orders(number, 0, 1))
+    feed.ingest()
+    feed.send(*orders(number, 1, 1))
+    monkeypatch.setattr(ledger, "_write", fail)
+    feed.ingest()
+    assert failures == []
+    assert [row[0] for row in logged(feed)] == [0, 1, 2]
+    # As the background does it once a write has failed, whatever it failed of.
+    spark = feed.services.spark
+    (newest, _) = own_snapshots(Jvm(spark), feed.stream.table)
+    result = BatchResult(newest.commit, newest.rows, 0, 0, newest.committed_at, 0)
+    ledger.log_commits(spark, [(feed.stream, result)], again=True)
+    assert [row[0] for row in logged(feed)] == [0, 1, 2]
