@@ -164,9 +164,7 @@ class _Backfill:
         self._topic = topic
         self._settings = settings
         self._stopping = stopping
-        self._size = BatchSize(
-            settings.max_bytes, lambda: logged_record_bytes(services.spark, stream)
-        )
+        self._size = BatchSize(settings.max_bytes)
         self._schemas = Schemas(
             services.registry, stream, settings.unknown_wait, self._wait
         )
@@ -179,7 +177,7 @@ class _Backfill:
         started = time.monotonic()
         while todo and not self._stopping.is_set():
             most = min(size(todo), self._settings.max_records)
-            chunk = newest(todo, self._size.fitting(most))
+            chunk = newest(todo, self._size.fitting(most, self._logged))
             todo = below(todo, chunk)
             try:
                 done += self._take(chunk, size(todo))
@@ -189,6 +187,9 @@ class _Backfill:
                 ahead = done / self._settings.max_rate - (time.monotonic() - started)
                 self._stopping.wait(max(ahead, 0.0))
         return done
+
+    def _logged(self) -> float | None:
+        return logged_record_bytes(self._spark, self._stream)
 
     def _take(self, chunk: Ranges, behind: int) -> int:
         """Read a chunk, set its bad records aside, publish it; offsets that were committed."""

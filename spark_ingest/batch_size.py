@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_ingest import ledger
@@ -14,9 +14,9 @@ from spark_ingest.sources import Stream
 
 # 2.5 million records of 400 bytes.
 MOST_BYTES = 2**30
-# Of a stream whose records nobody has seen: a gigabyte, where each is as large as Kafka lets it
-# be by default.
-_PROBE = 1000
+# Records that are looked at, or taken, where nobody has seen any: a gigabyte, where each is as
+# large as Kafka lets it be by default.
+PROBE = 1000
 _COMMITS = 10
 _MOST_GROWTH = 10.0
 
@@ -24,24 +24,27 @@ _MOST_GROWTH = 10.0
 class BatchSize:
     """Says how many records fit into a batch, by the size of those before."""
 
-    def __init__(self, most_bytes: int, known: Callable[[], float | None]) -> None:
-        """Begin with what is known.
+    def __init__(self, most_bytes: int) -> None:
+        """Begin with nothing known.
 
         Args:
             most_bytes: Of keys and values in a batch.
-            known: Bytes of a record by earlier commits, None where there is none; asked once,
-                when more waits than a probe takes.
         """
         self._most_bytes = most_bytes
-        self._known = known
         self._record_bytes: float | None = None
 
-    def fitting(self, waiting: int) -> int:
-        """How many of the records that wait the next batch may take, at least one."""
-        if self._record_bytes is None and waiting > _PROBE:
-            self._record_bytes = self._known()
+    def fitting(self, waiting: int, known: Callable[[], float | None]) -> int:
+        """How many of the records that wait the next batch may take, at least one.
+
+        Args:
+            waiting: How many these are.
+            known: Bytes of a record, by commits before or by some that wait; None where there
+                are none. Asked where no batch has told yet, and not for a handful.
+        """
+        if self._record_bytes is None and waiting > PROBE:
+            self._record_bytes = known()
         if self._record_bytes is None:
-            return min(waiting, _PROBE)
+            return min(waiting, PROBE)
         most = int(self._most_bytes / max(self._record_bytes, 1.0))
         return max(min(waiting, most), 1)
 
@@ -97,4 +100,13 @@ def logged_record_bytes(spark: SparkSession, stream: Stream) -> float | None:
         .limit(_COMMITS)
     )
     row = newest.agg(F.max(F.col("value_bytes") / records)).first()
+    return None if row is None else row[0]
+
+
+def record_bytes(records: DataFrame) -> float | None:
+    """Bytes of a record's key and value, of Kafka's rows; None where there are none."""
+    size = F.coalesce(F.length("key"), F.lit(0)) + F.coalesce(
+        F.length("value"), F.lit(0)
+    )
+    row = records.agg(F.avg(size)).first()
     return None if row is None else row[0]

@@ -18,9 +18,11 @@ from pyspark.sql.streaming.query import StreamingQuery
 from spark_ingest import bronze, jvm_watch, ledger, leftovers
 from spark_ingest.batch_size import (
     MOST_BYTES,
+    PROBE,
     BatchSize,
     first_part,
     logged_record_bytes,
+    record_bytes,
 )
 from spark_ingest.checkpoint import Position, made_again, made_anew, position
 from spark_ingest.commit import BatchResult, BatchWriter
@@ -166,9 +168,7 @@ class StreamRun:
         # When the rate allows the next batch.
         self._free_at = 0.0
         self.commits = 0
-        self._size = BatchSize(
-            settings.max_bytes, lambda: logged_record_bytes(services.spark, stream)
-        )
+        self._size = BatchSize(settings.max_bytes)
         self._schemas = Schemas(
             services.registry, stream, settings.unknown_wait, self._wait
         )
@@ -347,9 +347,16 @@ class StreamRun:
         while (here := self._position.offsets) != ends:
             self._check_going()
             waiting = sum(end - here.get(p, 0) for p, end in ends.items())
-            to = first_part(here, ends, self._size.fitting(waiting))
+            fitting = self._size.fitting(waiting, lambda: self._record_bytes(ends))
+            to = first_part(here, ends, fitting)
             is_whole = here is starts and to == ends
             self._take(records if is_whole else self._read(here, to), to)
+
+    def _record_bytes(self, ends: Mapping[int, int]) -> float | None:
+        """Bytes of a record by the commits before, else by the first ones that wait."""
+        logged = logged_record_bytes(self._services.spark, self.stream)
+        here = self._position.offsets
+        return logged or record_bytes(self._read(here, first_part(here, ends, PROBE)))
 
     def _check_going(self) -> None:
         if self._closing or self._stopping.is_set():

@@ -6,69 +6,72 @@ from spark_ingest.batch_size import MOST_BYTES, BatchSize, first_part
 from spark_ingest.commit import carried_limits
 
 
-def test_a_stream_whose_records_nobody_has_seen_probes() -> None:
-    size = BatchSize(10**6, lambda: None)
-    assert size.fitting(10**7) == 1000
+def nothing() -> None:
+    """No record was ever seen."""
+
+
+def test_a_stream_whose_records_nobody_has_seen_takes_few() -> None:
+    size = BatchSize(10**6)
+    assert size.fitting(10**7, nothing) == 1000
     size.learn(1000, 100_000)
-    assert size.fitting(10**7) == 10_000
-    assert size.fitting(30) == 30
+    assert size.fitting(10**7, nothing) == 10_000
+    assert size.fitting(30, nothing) == 30
 
 
-def test_the_log_is_asked_once_and_not_for_a_handful() -> None:
+def test_what_is_known_is_asked_once_and_not_for_a_handful() -> None:
     asked: list[float] = []
 
     def known() -> float:
         asked.append(50.0)
         return 50.0
 
-    size = BatchSize(10**6, known)
-    assert size.fitting(1000) == 1000
+    size = BatchSize(10**6)
+    assert size.fitting(1000, known) == 1000
     assert asked == []
-    assert size.fitting(10**7) == 20_000
-    assert size.fitting(10**7) == 20_000
+    assert size.fitting(10**7, known) == 20_000
+    assert size.fitting(10**7, known) == 20_000
     assert asked == [50.0]
 
 
 def test_growth_counts_at_once_and_is_taken_to_go_on() -> None:
-    size = BatchSize(10**6, lambda: 100.0)
-    assert size.fitting(10**7) == 10_000
+    size = BatchSize(10**6)
+    size.learn(10_000, 1_000_000)
+    assert size.fitting(10**7, nothing) == 10_000
     # A third of them was ten times as large.
     size.learn(10_000, 4_000_000)
-    assert size.fitting(10**7) == 625
+    assert size.fitting(10**7, nothing) == 625
     size.learn(625, 625_000)
-    assert size.fitting(10**7) == 1000
+    assert size.fitting(10**7, nothing) == 1000
     # Not without end, where one batch has grown a thousandfold.
     size.learn(1000, 10**9)
-    assert size.fitting(10**7) == 1
-    size.learn(1, 100)
+    assert size.fitting(10**7, nothing) == 1
     for _ in range(20):
         size.learn(1, 100)
-    assert size.fitting(10**7) == 10_000
+    assert size.fitting(10**7, nothing) == 10_000
 
 
 def test_smaller_records_count_by_and_by() -> None:
-    size = BatchSize(10**6, lambda: 1000.0)
-    assert size.fitting(10**7) == 1000
+    size = BatchSize(10**6)
+    size.learn(1000, 10**6)
+    assert size.fitting(10**7, nothing) == 1000
     size.learn(1000, 100_000)
-    assert size.fitting(10**7) == 2000
+    assert size.fitting(10**7, nothing) == 2000
 
 
 def test_a_batch_takes_at_least_one_record_however_large() -> None:
-    size = BatchSize(1000, lambda: 10.0**7)
-    assert size.fitting(5000) == 1
+    assert BatchSize(1000).fitting(5000, lambda: 10.0**7) == 1
 
 
 def test_tombstones_alone_leave_the_estimate_sound() -> None:
-    size = BatchSize(10**6, lambda: None)
+    size = BatchSize(10**6)
     size.learn(500, 0)
-    assert size.fitting(10**7) == 10**6
+    assert size.fitting(10**7, nothing) == 10**6
     size.learn(0, 0)
-    assert size.fitting(10**7) == 10**6
+    assert size.fitting(10**7, nothing) == 10**6
 
 
 def test_the_largest_batch_of_small_records_fits_by_default() -> None:
-    size = BatchSize(MOST_BYTES, lambda: 133.0 + 16)
-    assert size.fitting(2_500_000) == 2_500_000
+    assert BatchSize(MOST_BYTES).fitting(2_500_000, lambda: 149.0) == 2_500_000
 
 
 def test_the_oldest_offsets_are_taken_from_each_partition_in_proportion() -> None:
