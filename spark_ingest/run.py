@@ -28,6 +28,7 @@ from spark_ingest.checkpoint import Position, made_again, made_anew, position
 from spark_ingest.commit import BatchResult, BatchWriter
 from spark_ingest.commit_log import CommitLog
 from spark_ingest.errors import (
+    ConfigurationError,
     MillraceError,
     PersonNeeded,
     ServiceUnavailable,
@@ -190,7 +191,7 @@ class StreamRun:
             self._position = position(
                 services, self.stream, topic, self._settings.begin
             )
-        except ServiceUnavailable:
+        except (ConfigurationError, ServiceUnavailable):
             raise
         except MillraceError as error:
             # Records that are gone, another topic: no program may decide what then.
