@@ -63,3 +63,38 @@ def merged(spans: Sequence[Span]) -> tuple[Span, ...]:
         else:
             found.append((first, end))
     return tuple(found)
+
+
+def size(ranges: Sequence[Span]) -> int:
+    """Offsets in ranges."""
+    return sum(end - first for first, end in ranges)
+
+
+def overlap(ranges: Sequence[Span], others: Sequence[Span]) -> list[Span]:
+    """What ranges have in common with others; both in order and without overlaps."""
+    found, at = [], 0
+    for first, end in ranges:
+        while at < len(others) and others[at][1] <= first:
+            at += 1
+        place = at
+        while place < len(others) and others[place][0] < end:
+            found.append((max(first, others[place][0]), min(end, others[place][1])))
+            place += 1
+    return found
+
+
+def without(ranges: Sequence[Span], others: Sequence[Span]) -> list[Span]:
+    """What is left of ranges without others; both in order and without overlaps."""
+    found, at = [], 0
+    for first, end in ranges:
+        while at < len(others) and others[at][1] <= first:
+            at += 1
+        here, place = first, at
+        while place < len(others) and others[place][0] < end:
+            if others[place][0] > here:
+                found.append((here, others[place][0]))
+            here = max(here, others[place][1])
+            place += 1
+        if here < end:
+            found.append((here, end))
+    return found

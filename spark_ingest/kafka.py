@@ -30,6 +30,12 @@ from spark_ingest.errors import (
 )
 
 _TIMEOUT = 10.0
+_POLL_SECONDS = 0.2
+_STATISTICS_MS = 1000
+# Kafka's UUID of zeros: what a broker says that knows of none.
+_NO_ID = "A" * 22
+# To read so many offsets on is faster than to begin at another one.
+_NEAR = 5000
 _EARLIEST = -2
 _T = TypeVar("_T")
 
@@ -65,6 +71,33 @@ class Topic:
     partitions: tuple[int, ...]
 
 
+class _Reading:
+    """Whether a consumer of one partition gets on, by librdkafka's statistics."""
+
+    def __init__(self, topic: str, partition: int) -> None:
+        self._topic = topic
+        self._partition = str(partition)
+        self._next = -1
+        self._since = time.monotonic()
+
+    def begin(self) -> None:
+        """Count from now."""
+        self._since = time.monotonic()
+
+    def tell(self, statistics: str) -> None:
+        """Take what the library says of itself; called while it is polled."""
+        topics = json.loads(statistics).get("topics", {})
+        partitions = topics.get(self._topic, {}).get("partitions", {})
+        following = partitions.get(self._partition, {}).get("next_offset", self._next)
+        if following != self._next:
+            self._next = following
+            self._since = time.monotonic()
+
+    def has_stalled(self) -> bool:
+        """Whether nothing was read for long."""
+        return time.monotonic() - self._since > _TIMEOUT
+
+
 class Broker:
     """Asks a Kafka cluster about topics; reads no data for the tables."""
 
@@ -81,7 +114,8 @@ class Broker:
         """The topic with this name, or None when there is none.
 
         Raises:
-            ConfigurationError: The cluster does not let us in, or not at this topic.
+            ConfigurationError: The cluster does not let us in, or not at this topic, or gives
+                topics no ids.
             ServiceUnavailable: No broker answers.
         """
         future = self._admin.describe_topics(
@@ -100,7 +134,14 @@ class Broker:
         if allowed and AclOperation.READ not in allowed:
             raise self._cluster.no_right(name, "topic", "READ")
         partitions = tuple(sorted(partition.id for partition in described.partitions))
-        return Topic(name, str(described.topic_id), partitions)
+        topic_id = str(described.topic_id)
+        if topic_id == _NO_ID:
+            raise ConfigurationError(
+                f"{self._cluster.servers} gives topic {name} no id, by which one that was made "
+                "again is told: brokers give one from Kafka 2.8 on, with an "
+                "inter.broker.protocol.version of 2.8 or newer"
+            )
+        return Topic(name, topic_id, partitions)
 
     def existing_topic(self, name: str, needed_by: str) -> Topic:
         """Like :meth:`topic`, for a topic that must be there.
@@ -161,36 +202,54 @@ class Broker:
             "enable.partition.eof": True,
             "isolation.level": "read_committed",
             "auto.offset.reset": "error",
+            "statistics.interval.ms": _STATISTICS_MS,
         }
+        reading = _Reading(topic, partition)
+        settings["stats_cb"] = reading.tell
         consumer = Consumer(settings)
         found = []
+        # Between here and the next record, if there is one, lies none.
+        here: int | None = None
+        record: int | None = -1
         try:
             for first, end in ranges:
-                consumer.assign([TopicPartition(topic, partition, first)])
-                if self._has_record(consumer, topic, first, end):
+                if here is None or first - max(here, record or 0) > _NEAR:
+                    consumer.assign([TopicPartition(topic, partition, first)])
+                    here, record = first, -1
+                while record is not None and record < first:
+                    record = self._next_record(consumer, reading, topic, first)
+                if record is None:
+                    break
+                if record < end:
                     found.append((first, end))
         finally:
             consumer.close()
         return found
 
-    def _has_record(self, consumer: Consumer, topic: str, first: int, end: int) -> bool:
-        deadline = time.monotonic() + _TIMEOUT
-        while time.monotonic() < deadline:
-            message = consumer.poll(1.0)
+    def _next_record(
+        self, consumer: Consumer, reading: _Reading, topic: str, first: int
+    ) -> int | None:
+        """The offset of the next record, at or behind an offset or not; None at the end.
+
+        Records of an aborted transaction are passed over without a word, for as long as that
+        takes: what counts is that the reader gets on.
+        """
+        reading.begin()
+        while not reading.has_stalled():
+            message = consumer.poll(_POLL_SECONDS)
             if message is None:
                 continue
             error = message.error()
-            if error is not None:
-                if error.name() == "_PARTITION_EOF":
-                    return False
-                # The library asks for its group's coordinator; we read as nobody's group.
-                if error.name() == "GROUP_AUTHORIZATION_FAILED":
-                    continue
+            if error is None:
+                offset = message.offset()
+                if offset is not None:
+                    return offset
+                continue
+            if error.name() == "_PARTITION_EOF":
+                return None
+            # The library asks for its group's coordinator; we read as nobody's group.
+            if error.name() != "GROUP_AUTHORIZATION_FAILED":
                 raise self._cluster.failure(KafkaException(error), topic)
-            offset = message.offset()
-            # What an earlier assignment fetched may still arrive.
-            if offset is not None and offset >= first:
-                return offset < end
         raise ServiceUnavailable(
             f"{self._cluster.servers} did not deliver records from offset {first}"
         )

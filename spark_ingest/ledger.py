@@ -171,7 +171,15 @@ def catch_up(spark: SparkSession, stream: Stream) -> Earlier | None:
     rows = _unlogged(spark, stream, _logged(spark, stream.table))
     if rows:
         _append_missing(spark, rows)
-    uuid = uuid_of(Jvm(spark), stream.table)
+    return earlier(spark, stream)
+
+
+def earlier(spark: SparkSession, stream: Stream) -> Earlier | None:
+    """The last table that stood under a stream's name before, or the one that is gone."""
+    if not bronze.exists(spark, TABLE):
+        return None
+    here = bronze.exists(spark, stream.table)
+    uuid = uuid_of(Jvm(spark), stream.table) if here else ""
     return identity.earlier(_named(spark, stream.table), uuid)
 
 
@@ -243,13 +251,22 @@ def logged_commits(spark: SparkSession, table: str) -> set[int]:
     }
 
 
-def committed(spark: SparkSession, stream: Stream) -> dict[str, Committed]:
+def committed(
+    spark: SparkSession, stream: Stream, until: int | None = None
+) -> dict[str, Committed]:
     """All that was committed of each topic that a table was filled from, the newest first.
 
     The log's commits, and those that it lacks yet, from the snapshots. The topics are told
     by Kafka's UUID.
+
+    Args:
+        spark: A session on the lake.
+        stream: Whose.
+        until: The newest commit to count; None for all.
     """
     commits = _commits(spark, stream)
+    if until is not None:
+        commits = commits.where(F.col("commit_id") <= until)
     each = commits.select(
         "kafka_topic_id", "kind", "commit_id", F.explode_outer("offsets").alias("o")
     )
@@ -294,6 +311,16 @@ def committed(spark: SparkSession, stream: Stream) -> dict[str, Committed]:
 def committed_ranges(spark: SparkSession, stream: Stream, topic: Topic) -> Committed:
     """All that was committed of one topic."""
     return committed(spark, stream).get(topic.id, Committed({}, 0, {}, {}))
+
+
+def grown(
+    spark: SparkSession, stream: Stream, after: int, until: int
+) -> tuple[int, set[CommitKind]]:
+    """Rows that a table's commits above ``after`` brought, up to ``until``, and their kinds."""
+    between = F.col("commit_id").between(after + 1, until)
+    rows = _commits(spark, stream).where(between)
+    each = rows.groupBy("commit_id", "kind").agg(F.max("row_count")).collect()
+    return sum(row[2] for row in each), {CommitKind(row[1]) for row in each}
 
 
 def taken(spark: SparkSession, stream: Stream, topic: Topic) -> list[Taken]:

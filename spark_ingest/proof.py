@@ -6,20 +6,35 @@ import bisect
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
-from spark_ingest import bronze, ledger, quarantine
-from spark_ingest.committed import Committed, Span, Taken, merged
+from spark_ingest import bronze, ledger, proven, quarantine
+from spark_ingest.committed import (
+    Committed,
+    Span,
+    Taken,
+    merged,
+    overlap,
+    size,
+    without,
+)
 from spark_ingest.errors import MillraceError
 from spark_ingest.kafka import Broker, Topic
 from spark_ingest.lease import CommitKind
-from spark_ingest.session import CATALOG
+from spark_ingest.proven import Head, Mark, PartitionMark
+from spark_ingest.session import CATALOG, Jvm
 from spark_ingest.sources import Stream
 
 _GAPS_SHOWN = 20
+_PLACE = ["_kafka_partition", "_kafka_offset"]
+_NOTHING = dict.fromkeys(
+    ("bronze", "quarantined", "discarded", "outside", "distinct", "doubled"), 0
+)
+_UNPROVED = PartitionMark((), 0, 0, 0, 0)
 _Spans = Mapping[int, Sequence[Span]]
 
 
@@ -68,9 +83,28 @@ class PartitionProof:
         return not (self.missing or self.doubled or self.uncommitted)
 
 
+@dataclass(frozen=True)
+class Proof:
+    """What the tables and the broker say of one stream.
+
+    Attributes:
+        partitions: Of each topic; empty for a stream that never ran.
+        marks: Up to where each topic was proved, of those that hold and have got on.
+        since: By topic id, the mark that was gone on from.
+    """
+
+    partitions: list[PartitionProof]
+    marks: list[Mark]
+    since: Mapping[str, Mark]
+
+
 def prove(
-    spark: SparkSession, broker: Broker, stream: Stream, topic: Topic
-) -> list[PartitionProof]:
+    spark: SparkSession,
+    broker: Broker,
+    stream: Stream,
+    topic: Topic,
+    marks: Mapping[str, Mark] | None = None,
+) -> Proof:
     """Hold the tables of one stream against its commits and the broker.
 
     Topics of the same name that were there before, and were given up by a person, are held
@@ -81,17 +115,18 @@ def prove(
         broker: The cluster that the stream comes from.
         stream: A stream whose table exists.
         topic: Its topic.
-
-    Returns:
-        A proof for each partition that was ever committed; empty for a stream that never ran.
+        marks: Up to where it was proved before, by topic id: what is behind that is read again
+            only where it may have changed.
 
     Raises:
         MillraceError: The table was filled from another topic of the same name, so that the
             broker cannot be asked about its records.
     """
-    if not bronze.exists(spark, ledger.TABLE):
-        return []
-    known = ledger.committed(spark, stream)
+    now = proven.head(Jvm(spark), stream.table)
+    if now is None or not bronze.exists(spark, ledger.TABLE):
+        return Proof([], [], {})
+    began = datetime.now(UTC)
+    known = ledger.committed(spark, stream, now.commit_id)
     filled_from = next(iter(known), topic.id)
     if filled_from != topic.id:
         raise MillraceError(
@@ -100,10 +135,66 @@ def prove(
             "kafka.bootstrap.servers in profiles/ingest.yml the right cluster?"
         )
     proofs: list[PartitionProof] = []
+    reached: list[Mark] = []
+    since: dict[str, Mark] = {}
     for topic_id, committed in known.items():
+        of = replace(topic, id=topic_id)
         asked = broker if topic_id == topic.id else None
-        proofs += _prove(spark, asked, stream, replace(topic, id=topic_id), committed)
-    return proofs
+        mark = (marks or {}).get(topic_id)
+        found = None
+        if mark is not None and _is_usable(spark, stream, mark, now, committed):
+            found = _prove(spark, asked, stream, of, committed, mark)
+            if found is not None and all(proof.holds for proof in found):
+                since[topic_id] = mark
+            else:
+                # In full, so that all that is wrong is named.
+                found = None
+        if found is None:
+            found = _prove(spark, asked, stream, of, committed, None) or []
+        proofs += found
+        is_new = topic_id not in since or now.snapshot_id != since[topic_id].snapshot_id
+        if is_new and all(proof.holds for proof in found):
+            reached.append(_marked(topic_id, now, committed, found, began))
+    return Proof(proofs, reached, since)
+
+
+def _is_usable(
+    spark: SparkSession, stream: Stream, mark: Mark, now: Head, committed: Committed
+) -> bool:
+    """Whether nothing behind a mark can have changed, and the commits still have it."""
+    if mark.commit_id > committed.last:
+        return False
+    spans = committed.spans()
+    for p, of in mark.partitions.items():
+        if without(of.ranges, spans.get(p, ())):
+            return False
+    brought, kinds = ledger.grown(spark, stream, mark.commit_id, committed.last)
+    # A replay moves records from quarantine to bronze behind the mark.
+    if CommitKind.REPLAY in kinds:
+        return False
+    return proven.is_untouched(Jvm(spark), stream.table, mark, now, brought)
+
+
+def _marked(
+    topic_id: str,
+    now: Head,
+    committed: Committed,
+    proofs: Sequence[PartitionProof],
+    at: datetime,
+) -> Mark:
+    spans = committed.spans()
+    partitions = {
+        proof.partition: PartitionMark(
+            spans[proof.partition],
+            proof.bronze,
+            proof.quarantined,
+            proof.empty,
+            proof.given_up,
+        )
+        for proof in proofs
+        if proof.partition in spans
+    }
+    return Mark(topic_id, committed.last, now.snapshot_id, now.records, partitions, at)
 
 
 def gaps_text(missing: Sequence[Span]) -> str:
@@ -183,19 +274,48 @@ def _prove(
     stream: Stream,
     topic: Topic,
     committed: Committed,
-) -> list[PartitionProof]:
-    """The proof of one topic; without a broker by log and tables alone."""
-    spans = committed.spans()
-    held = _held(spark, stream, topic, committed.last).cache()
+    since: Mark | None,
+) -> list[PartitionProof] | None:
+    """The proof of one topic; without a broker by log and tables alone.
+
+    Args:
+        spark: A session on the lake.
+        broker: Its cluster; None for a topic that is gone.
+        stream: Whose table.
+        topic: Which.
+        committed: All that was committed of it.
+        since: What was proved before, and is not read again.
+
+    Returns:
+        None where quarantine has changed behind the mark.
+    """
+    all_spans = committed.spans()
+    before = {} if since is None else since.partitions
+    spans = {
+        p: tuple(without(ranges, before[p].ranges)) if p in before else ranges
+        for p, ranges in all_spans.items()
+    }
+    after = 0 if since is None else since.commit_id
+    aside = _aside(spark, stream, topic).cache()
+    held = _held(spark, stream, topic, aside, after, committed.last).cache()
     try:
+        proved = {p: of.ranges for p, of in before.items()}
+        old = _counts(aside, proved) if proved else {}
+        if any(
+            (old.get(p, _NOTHING)["quarantined"], old.get(p, _NOTHING)["distinct"])
+            != (of.quarantined, of.quarantined)
+            for p, of in before.items()
+        ):
+            return None
         counts = _counts(held, spans)
         absent = _absent(held, spans, counts)
     finally:
         held.unpersist()
+        aside.unpersist()
     given_up = {
-        p: _overlap(absent.get(p, []), committed.given_up.get(p, ())) for p in spans
+        p: overlap(absent.get(p, []), committed.given_up.get(p, ())) for p in spans
     }
-    absent = {p: _without(absent.get(p, []), given_up[p]) for p in spans}
+    absent = {p: without(absent.get(p, []), given_up[p]) for p in spans}
     oldest = broker.first_offsets(topic) if broker is not None else {}
     newest = broker.end_offsets(topic) if broker is not None else {}
     missing: dict[int, list[Span]] = {}
@@ -204,37 +324,39 @@ def _prove(
     for partition, ranges in absent.items():
         # No broker has anything of a partition that is not there.
         border = oldest.get(partition)
-        kept = ranges if border is None else _without(ranges, [(0, border)])
-        gone[partition] = ranges if border is None else _overlap(ranges, [(0, border)])
+        kept = ranges if border is None else without(ranges, [(0, border)])
+        gone[partition] = ranges if border is None else overlap(ranges, [(0, border)])
         missing[partition] = []
-        if border is not None and broker is not None:
+        if border is not None and broker is not None and kept:
             missing[partition] = broker.records_in(topic.name, partition, kept)
-            told_empty[partition] = _without(kept, missing[partition])
+            told_empty[partition] = without(kept, missing[partition])
     if any(gone.values()):
         commits = ledger.taken(spark, stream, topic)
         for partition, lost in lost_by_log(commits, gone, told_empty).items():
             missing[partition] = sorted(missing[partition] + lost)
     proofs = []
-    for partition in sorted(spans.keys() | counts.keys()):
-        taken = spans.get(partition, ((0, 0),))
+    for partition in sorted(all_spans.keys() | counts.keys()):
+        taken = all_spans.get(partition, ((0, 0),))
         end = committed.ranges.get(partition, taken[-1])[1]
-        count = counts.get(partition, {})
+        count = counts.get(partition, _NOTHING)
         lost = missing.get(partition, [])
+        of = before.get(partition, _UNPROVED)
         proofs.append(
             PartitionProof(
                 stream=stream.name,
                 partition=partition,
                 first=taken[0][0],
                 end=end,
-                bronze=count.get("bronze", 0),
-                quarantined=count.get("quarantined", 0),
-                doubled=count.get("doubled", 0),
-                empty=_size(absent.get(partition, [])) - _size(lost),
+                bronze=count["bronze"] + of.bronze,
+                quarantined=count["quarantined"] + of.quarantined,
+                doubled=count["doubled"],
+                empty=size(absent.get(partition, [])) - size(lost) + of.empty,
                 missing=tuple(lost),
-                uncommitted=count.get("outside", 0),
+                uncommitted=count["outside"],
                 lag=max(newest.get(partition, end) - end, 0),
-                given_up=_size(given_up.get(partition, [])),
-                discarded=count.get("discarded", 0),
+                given_up=size(given_up.get(partition, [])) + of.given_up,
+                discarded=count["discarded"]
+                + old.get(partition, _NOTHING)["discarded"],
                 topic_id=topic.id,
                 is_earlier=broker is None,
             )
@@ -242,27 +364,47 @@ def _prove(
     return proofs
 
 
-def _held(spark: SparkSession, stream: Stream, topic: Topic, last: int) -> DataFrame:
-    """Every (partition, offset) that a table holds of a topic, and whether it is set aside.
-
-    Commits after ``last`` are left out: a stream may be running.
-    """
-    place = ["_kafka_partition", "_kafka_offset"]
-    mine = F.col("_kafka_topic_id") == topic.id
-    in_bronze = spark.table(f"{CATALOG}.{stream.table}").where(mine)
-    aside = spark.table(f"{CATALOG}.{quarantine.TABLE}").where(
-        mine & (F.col("_kafka_topic") == topic.name) & F.col("replayed_at").isNull()
+def _aside(spark: SparkSession, stream: Stream, topic: Topic) -> DataFrame:
+    """Every (partition, offset) of a topic that is set aside."""
+    aside = quarantine.of_topic(spark, topic.name, topic.id).where(
+        "replayed_at is null"
     )
-    in_bronze = in_bronze.where(F.coalesce("_commit_id", F.lit(0)) <= last)
     replays = ledger.commit_ids(spark, stream, CommitKind.REPLAY)
     if replays:
         # A replay publishes its records before it marks them in quarantine.
-        replayed = in_bronze.where(F.col("_commit_id").isin(replays)).select(*place)
-        aside = aside.join(replayed, place, "left_anti")
+        table = spark.table(f"{CATALOG}.{stream.table}")
+        replayed = table.where(
+            (F.col("_kafka_topic_id") == topic.id) & F.col("_commit_id").isin(replays)
+        )
+        aside = aside.join(replayed.select(*_PLACE), _PLACE, "left_anti")
     discarded = F.col("discarded_at").isNotNull().alias("discarded")
-    return in_bronze.select(
-        *place, F.lit(False).alias("aside"), F.lit(False).alias("discarded")
-    ).unionAll(aside.select(*place, F.lit(True).alias("aside"), discarded))
+    return aside.select(*_PLACE, F.lit(True).alias("aside"), discarded)
+
+
+def _held(
+    spark: SparkSession,
+    stream: Stream,
+    topic: Topic,
+    aside: DataFrame,
+    after: int,
+    last: int,
+) -> DataFrame:
+    """Every (partition, offset) that a table holds of a topic, and whether it is set aside.
+
+    Commits after ``last`` are left out: a stream may be running. So are those up to ``after``,
+    which were proved before.
+    """
+    in_bronze = spark.table(f"{CATALOG}.{stream.table}").where(
+        F.col("_kafka_topic_id") == topic.id
+    )
+    if after:
+        # By itself, so that files of earlier commits are not opened.
+        in_bronze = in_bronze.where(F.col("_commit_id") > after)
+    in_bronze = in_bronze.where(F.coalesce("_commit_id", F.lit(0)) <= last)
+    no = F.lit(False)
+    return in_bronze.select(*_PLACE, no.alias("aside"), no.alias("discarded")).unionAll(
+        aside
+    )
 
 
 def _counts(held: DataFrame, spans: _Spans) -> dict[int, dict[str, int]]:
@@ -298,7 +440,7 @@ def _absent(
     short = {
         partition: ranges
         for partition, ranges in spans.items()
-        if counts.get(partition, {}).get("distinct", 0) < _size(ranges)
+        if counts.get(partition, {}).get("distinct", 0) < size(ranges)
     }
     gaps: dict[int, list[Span]] = {p: [] for p in short}
     if not short:
@@ -310,22 +452,21 @@ def _absent(
         for first, end in ranges
         for offset in (first - 1, end)
     ]
-    place = ["_kafka_partition", "_kafka_offset"]
     spark = held.sparkSession
     bounds = spark.createDataFrame(ends, "_kafka_partition int, _kafka_offset bigint")
     in_order = Window.partitionBy("_kafka_partition").orderBy("_kafka_offset")
     found = (
         held.where(_inside(short))
-        .select(*place)
+        .select(*_PLACE)
         .unionAll(bounds)
         .distinct()
         .withColumn("next", F.lead("_kafka_offset").over(in_order))
         .where(F.col("next") > F.col("_kafka_offset") + 1)
-        .orderBy(*place)
+        .orderBy(*_PLACE)
     )
     for partition, offset, following in found.toLocalIterator():
         # Between two ranges nothing was committed.
-        gaps[partition] += _overlap([(offset + 1, following)], short[partition])
+        gaps[partition] += overlap([(offset + 1, following)], short[partition])
     return gaps
 
 
@@ -340,37 +481,3 @@ def _inside(spans: _Spans) -> Column:
                 & (offset < end)
             )
     return inside
-
-
-def _size(ranges: Sequence[Span]) -> int:
-    return sum(end - first for first, end in ranges)
-
-
-def _overlap(ranges: Sequence[Span], others: Sequence[Span]) -> list[Span]:
-    """What ranges have in common with others; both in order and without overlaps."""
-    found, at = [], 0
-    for first, end in ranges:
-        while at < len(others) and others[at][1] <= first:
-            at += 1
-        place = at
-        while place < len(others) and others[place][0] < end:
-            found.append((max(first, others[place][0]), min(end, others[place][1])))
-            place += 1
-    return found
-
-
-def _without(ranges: Sequence[Span], others: Sequence[Span]) -> list[Span]:
-    """What is left of ranges without others; both in order and without overlaps."""
-    found, at = [], 0
-    for first, end in ranges:
-        while at < len(others) and others[at][1] <= first:
-            at += 1
-        here, place = first, at
-        while place < len(others) and others[place][0] < end:
-            if others[place][0] > here:
-                found.append((here, others[place][0]))
-            here = max(here, others[place][1])
-            place += 1
-        if here < end:
-            found.append((here, end))
-    return found

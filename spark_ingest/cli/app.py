@@ -161,9 +161,9 @@ def open_lake(
 
 
 def _refuse_copied(spark: SparkSession, streams: list[Stream]) -> None:
-    from spark_ingest import bronze, ledger, quarantine
+    from spark_ingest import bronze, ledger, proven, quarantine
 
-    own = [quarantine.TABLE, ledger.TABLE]
+    own = [quarantine.TABLE, ledger.TABLE, proven.TABLE]
     bronze.refuse_copied(spark, [stream.table for stream in streams] + own)
 
 

@@ -70,7 +70,8 @@ def maintain_command(
 ) -> None:
     """Compact small files, expire snapshots, remove what no snapshot needs.
 
-    Of the streams' tables and, without SELECT, of quarantine and the commit log. Streams may
+    Of the streams' tables and, without SELECT, of quarantine, the commit log and the marks of
+    verify. Streams may
     run beside it. Stopped anywhere it leaves good tables; the next round goes on.
     """
     if whole_lake and select:
@@ -124,13 +125,13 @@ def _size(option: str, text: str) -> int:
 def _tables(
     spark: SparkSession, streams: list[Stream], *, everything: bool, whole_lake: bool
 ) -> list[str]:
-    from spark_ingest import bronze, ledger, maintain, quarantine
+    from spark_ingest import bronze, ledger, maintain, proven, quarantine
 
     if whole_lake:
         return maintain.lake_tables(spark)
     names = [stream.table for stream in streams]
     if everything:
-        names += [quarantine.TABLE, ledger.TABLE]
+        names += [quarantine.TABLE, ledger.TABLE, proven.TABLE]
     return [name for name in names if bronze.exists(spark, name)]
 
 

@@ -3,51 +3,62 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
 
 from spark_ingest.cli.app import Select, app, console, open_services
-from spark_ingest.errors import MillraceError
 
 if TYPE_CHECKING:
+    from spark_ingest.kafka import Topic
     from spark_ingest.proof import PartitionProof
+    from spark_ingest.services import Services
+    from spark_ingest.sources import Stream
 
 
 @app.command()
-def verify(context: typer.Context, select: Select = None) -> None:
+def verify(
+    context: typer.Context,
+    select: Select = None,
+    full: Annotated[
+        bool,
+        typer.Option(
+            "--full",
+            help="Prove from the first commit on, not from where it was proved before.",
+        ),
+    ] = False,
+) -> None:
     """Prove from the tables and the broker that every record is there exactly once.
 
     For each topic and partition: every offset between the first and the last committed one
     is in bronze or in quarantine once, or holds no record. Exits 1 and names the offsets
     where that does not hold. A stream that never ran is reported, not failed. Records that
     expired unread, and that somebody gave up by `recover --accept-gap`, are told as that.
+
+    What holds is marked in bronze.ingest_proofs, and the next proof goes on there; it begins
+    at the first commit again where anything behind the mark may have changed.
     """
     streams, services = open_services(context, select)
     from spark_ingest import bronze
-    from spark_ingest.lease import own_snapshots
-    from spark_ingest.proof import prove
-    from spark_ingest.session import Jvm
 
     proofs: list[PartitionProof] = []
     idle: list[str] = []
+    gone: list[str] = []
     for stream in streams:
-        if not bronze.exists(services.spark, stream.table):
-            idle.append(stream.name)
-            continue
         topic = services.broker.topic(stream.topic)
-        if topic is None:
-            if own_snapshots(Jvm(services.spark), stream.table):
-                raise MillraceError(
-                    f"topic {stream.topic} is gone and {stream.table} was filled from it: "
-                    "nothing can be proved; is it the right cluster in profiles/ingest.yml?"
-                )
-            idle.append(stream.name)
-            continue
-        found = prove(services.spark, services.broker, stream, topic)
+        has_table = bronze.exists(services.spark, stream.table)
+        found: list[PartitionProof] = []
+        told = None
+        if has_table and topic is not None:
+            found = _proved(services, stream, topic, full)
+        elif has_table:
+            told = _filled_from(services, stream)
+        told = told or (None if found else _stood_before(services, stream))
         proofs += found
-        if not found:
+        if told is not None:
+            gone.append(told)
+        elif not found:
             idle.append(stream.name)
     _print_proofs(proofs)
     for name in idle:
@@ -55,7 +66,9 @@ def verify(context: typer.Context, select: Select = None) -> None:
     broken = [proof for proof in proofs if not proof.holds]
     for proof in broken:
         _print_broken(proof)
-    if broken:
+    for told in gone:
+        print(told, file=sys.stderr)
+    if broken or gone:
         raise typer.Exit(1)
     total = sum(proof.bronze + proof.quarantined for proof in proofs)
     given_up = sum(proof.given_up for proof in proofs)
@@ -64,6 +77,69 @@ def verify(context: typer.Context, select: Select = None) -> None:
         print(
             f"every one of {total:,} records is in exactly one table, exactly once{but}"
         )
+
+
+def _filled_from(services: Services, stream: Stream) -> str | None:
+    """What to say of a table whose topic is gone; None where nothing was ever committed."""
+    from spark_ingest.checkpoint import standing
+
+    here = standing(services.spark, stream)
+    if here.topic_id is None:
+        return None
+    return (
+        f"{stream.name}: topic {stream.topic} is gone and {stream.table} was filled from it, up "
+        f"to commit {here.commit_id}: nothing can be proved; is it the right cluster in "
+        "profiles/ingest.yml?"
+    )
+
+
+def _stood_before(services: Services, stream: Stream) -> str | None:
+    """What to say where all that was committed was of a table that is gone."""
+    from spark_ingest import ledger
+
+    earlier = ledger.earlier(services.spark, stream)
+    if earlier is None:
+        return None
+    return (
+        f"{stream.name}: the {stream.table} that was filled up to commit {earlier.last} is gone: "
+        "`spark-ingest run` begins anew with what the broker holds; "
+        "docs/runbooks/lost-lake.md says what else there is"
+    )
+
+
+def _proved(
+    services: Services, stream: Stream, topic: Topic, full: bool
+) -> list[PartitionProof]:
+    """Prove one stream from its marks on, and mark what holds."""
+    from spark_ingest import proven
+    from spark_ingest.identity import uuid_of
+    from spark_ingest.proof import prove
+    from spark_ingest.session import JAVA_ERRORS, Jvm, java_reason
+
+    spark = services.spark
+    uuid = uuid_of(Jvm(spark), stream.table)
+    known = proven.marks(spark, uuid)
+    found = prove(spark, services.broker, stream, topic, {} if full else known)
+    for mark in found.since.values():
+        print(
+            f"{stream.name}: proved before up to commit {mark.commit_id} "
+            f"({mark.at:%Y-%m-%d %H:%M:%S} UTC), now from there on; --full proves it all"
+        )
+    if known and not found.since and not full:
+        print(
+            f"{stream.name}: proved from the first commit on: what was proved before may have "
+            "changed"
+        )
+    if found.marks:
+        try:
+            proven.write(spark, stream.table, uuid, found.marks)
+        except JAVA_ERRORS as error:
+            print(
+                f"{stream.name}: no mark could be left in {proven.TABLE}, so the next proof "
+                f"begins where this one did: {java_reason(error)}",
+                file=sys.stderr,
+            )
+    return found.partitions
 
 
 def _print_proofs(proofs: list[PartitionProof]) -> None:

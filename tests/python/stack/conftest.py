@@ -31,7 +31,7 @@ from spark_ingest.wire_format import header
 from tests.python.conftest import Stack
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from spark_ingest.proof import PartitionProof
 
@@ -131,6 +131,12 @@ class Feed:
         run.run_streams(self.services, [self.stream], settings, threading.Event())
         return self.reports.batches[before:]
 
+    def log(self) -> DataFrame:
+        """The table's commits in the log, in order."""
+        rows = self.services.spark.table("lake.bronze.ingest_commits")
+        mine = rows.where(rows["table_name"] == self.stream.table)
+        return mine.where("kind <> 'table'").orderBy("commit_id")
+
     def offsets(self) -> list[tuple[int, int]]:
         """Every (partition, offset) in the bronze table, with repetitions."""
         rows = self.services.spark.table(self.table)
@@ -168,7 +174,8 @@ def proofs(feed: Feed) -> list[PartitionProof]:
     """What `spark-ingest verify` finds, by partition."""
     services = feed.services
     topic = services.broker.existing_topic(feed.topic, feed.stream.name)
-    return proof.prove(services.spark, services.broker, feed.stream, topic)
+    found = proof.prove(services.spark, services.broker, feed.stream, topic)
+    return found.partitions
 
 
 def wait_for(what: Callable[[], Any], seconds: float = 90) -> Any:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spark_ingest import lease, ledger, run
+from spark_ingest import lease, run
 from spark_ingest.backfill import BackfillSettings, backfill
 from spark_ingest.errors import CommitRefused, MillraceError
 from spark_ingest.lease import CommitKind, own_snapshots
@@ -94,9 +94,7 @@ def test_a_backfill_that_was_killed_goes_on_beside_a_faster_stream(
         (5, CommitKind.BACKFILL),
     ]
     assert commits[0].commit.position == {0: 12, 1: 11}
-    log = feed.services.spark.table(f"lake.{ledger.TABLE}")
-    mine = log.where(log["table_name"] == feed.stream.table).orderBy("commit_id")
-    counts = mine.select("commit_id", "row_count", "quarantined_count").collect()
+    counts = feed.log().select("commit_id", "row_count", "quarantined_count").collect()
     # The first is the beginning itself.
     assert [tuple(row) for row in counts] == [
         (1, 0, 0), (2, 2, 0), (3, 11, 1), (4, 1, 0), (5, 7, 1),

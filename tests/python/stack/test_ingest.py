@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spark_ingest import ledger, run
+from spark_ingest import run
 from spark_ingest.errors import (
     ConfigurationError,
     MillraceError,
@@ -68,11 +68,7 @@ def test_good_bad_and_tombstones_are_all_accounted_for(feed: Feed) -> None:
     )
     assert b"junk" in [bytes(row[0]) for row in bytes_kept]
     assert all(proof.holds for proof in proofs(feed))
-    (logged,) = (
-        feed.services.spark.table(f"lake.{ledger.TABLE}")
-        .where(f"table_name = '{feed.stream.table}'")
-        .collect()
-    )
+    (logged,) = feed.log().collect()
     assert (logged["row_count"], logged["quarantined_count"], logged["commit_id"]) == (
         4,
         3,

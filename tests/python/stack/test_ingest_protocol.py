@@ -193,8 +193,8 @@ def test_commits_that_a_crash_kept_out_of_the_log_are_written_down_at_the_next_s
     spark.sql(f"delete from {log} where {mine}")
     feed.send(*orders(number, 2, 1))
     feed.ingest()
-    rows = spark.table(log).where(mine).orderBy("commit_id").collect()
-    assert [(r["commit_id"], r["row_count"], r["quarantined_count"]) for r in rows] == [
+    counts = feed.log().select("commit_id", "row_count", "quarantined_count")
+    assert [tuple(row) for row in counts.collect()] == [
         (1, 2, 1), (2, 1, 0)
     ]  # fmt: skip
 

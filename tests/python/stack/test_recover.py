@@ -60,15 +60,13 @@ def forget_own_snapshots(feed: Feed) -> None:
 
 def log(feed: Feed) -> list[tuple[int, str, int]]:
     """Commit id, kind and offsets taken of each of the feed's rows in the commit log."""
-    rows = feed.services.spark.table(f"lake.{ledger.TABLE}")
-    mine = rows.where(rows["table_name"] == feed.stream.table).orderBy("commit_id")
     return [
         (
             row["commit_id"],
             row["kind"],
             sum(o["end_offset"] - o["first_offset"] for o in row["offsets"]),
         )
-        for row in mine.collect()
+        for row in feed.log().collect()
     ]
 
 

@@ -1,0 +1,192 @@
+"""What `spark-ingest verify` says of topics that are gone or slow to read."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from confluent_kafka.admin import NewTopic
+from py4j.protocol import Py4JJavaError
+from typer.testing import Result
+
+from spark_ingest import kafka
+from tests.python.stack.conftest import ORDER, Feed, orders, wait_for
+from tests.python.stack.test_recover import admin, command, forget_own_snapshots
+
+if TYPE_CHECKING:
+    from spark_ingest.kafka import Broker
+
+
+@pytest.fixture(autouse=True)
+def connected(feed: Feed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command, run in this process, finds the test's services."""
+    for name, value in feed.stack.env.items():
+        monkeypatch.setenv(name, value)
+
+
+@contextmanager
+def away(feed: Feed, where: str) -> Iterator[None]:
+    """The data files of some rows of the feed's table, out of sight."""
+    rows = feed.services.spark.table(feed.table).where(where)
+    names = [row[0] for row in rows.select("_file").distinct().collect()]
+    files = [Path(name.removeprefix("file:")) for name in names]
+    assert files
+    for file in files:
+        file.rename(f"{file}.away")
+    try:
+        yield
+    finally:
+        for file in files:
+            Path(f"{file}.away").rename(file)
+
+
+def books(done: Result) -> dict[int, tuple[int, ...]]:
+    """By partition: first, end, bronze, quarantine, empty, given up."""
+    found = {}
+    for line in done.stdout.splitlines():
+        if line.startswith("│"):
+            _, *cells = (cell.strip() for cell in line.strip("│").split("│"))
+            partition, *counts = (int(cell.replace(",", "")) for cell in cells)
+            found[partition] = tuple(counts[:6])
+    return found
+
+
+def read_slowly(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let each fetch bring a record or so, and soon count as none."""
+    settings: dict[str, Any] = {**broker._cluster.settings}
+    settings |= {"fetch.message.max.bytes": 1, "fetch.max.bytes": 1000}
+    settings |= {"message.max.bytes": 1000, "receive.message.max.bytes": 1512}
+    monkeypatch.setattr(broker._cluster, "settings", settings)
+    monkeypatch.setattr(kafka, "_STATISTICS_MS", 50)
+    monkeypatch.setattr(kafka, "_POLL_SECONDS", 0.05)
+
+
+def test_a_long_aborted_transaction_is_waited_for_as_long_as_it_is_read(
+    feed: Feed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = {"transactional.id": feed.topic, "batch.num.messages": "1"}
+    producer = feed.producer(**settings)
+    producer.init_transactions(30)
+    (value,) = orders(feed.register(ORDER), 0, 1)
+    for count, end in (
+        (3000, producer.abort_transaction),
+        (1, producer.commit_transaction),
+    ):
+        producer.begin_transaction()
+        for _ in range(count):
+            producer.produce(feed.topic, value, b"k", 0)
+            producer.poll(0)
+        producer.flush(30)
+        end(30)
+    broker = feed.services.broker
+    # 3,000 records, a marker, one record, a marker.
+    read_slowly(broker, monkeypatch)
+    began = time.monotonic()
+    assert broker.records_in(
+        feed.topic, 0, [(0, 3001), (3001, 3002), (3002, 3003)]
+    ) == [(3001, 3002)]
+    took = time.monotonic() - began
+    # With a limit that the whole exceeds by far.
+    monkeypatch.setattr(kafka, "_TIMEOUT", took / 4)
+    assert broker.records_in(feed.topic, 0, [(0, 3001)]) == []
+
+
+def test_the_next_proof_reads_what_is_new_and_notices_what_changed_before(
+    feed: Feed,
+) -> None:
+    number = feed.register(ORDER)
+    feed.send(*orders(number, 0, 3), b"junk")
+    feed.ingest()
+    feed.send(*orders(number, 3, 2), b"junk", partition=1)
+    feed.ingest()
+    first = command(feed, "verify")
+    assert (first.exit_code, "proved before" in first.stdout) == (0, False)
+    feed.send(*orders(number, 4, 2), b"junk")
+    feed.ingest()
+    # What was proved is not opened again: it could not be.
+    with away(feed, "_commit_id < 3"):
+        second = command(feed, "verify")
+        assert second.exit_code == 0, second.output
+        assert "proved before up to commit 2" in second.stdout
+        assert books(second) == {0: (0, 7, 5, 2, 0, 0), 1: (0, 3, 2, 1, 0, 0)}
+        assert isinstance(command(feed, "verify", "--full").exception, Py4JJavaError)
+    in_full = command(feed, "verify", "--full")
+    assert books(in_full) == books(second)
+    assert "proved before" not in in_full.stdout
+    again = command(feed, "verify")
+    assert (books(again), "up to commit 3" in again.stdout) == (books(second), True)
+
+    spark = feed.services.spark
+    feed.send(*orders(number, 6, 2))
+    feed.ingest()
+    # Maintenance has forgotten the proved snapshot: the number of rows tells.
+    forget_own_snapshots(feed)
+    third = command(feed, "verify")
+    assert (third.exit_code, "up to commit 3" in third.stdout) == (0, True)
+    spark.sql(f"delete from {feed.table} where _kafka_offset = 1")
+    forget_own_snapshots(feed)
+    lost = command(feed, "verify")
+    assert (lost.exit_code, "proved from the first commit on" in lost.stdout) == (
+        1,
+        True,
+    )
+    assert "partition 0: missing offsets 1\n" in lost.output
+    # A proof that does not hold leaves no mark.
+    assert command(feed, "verify").exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            "insert into {table} select * from {table} where _kafka_offset = 0",
+            "partition 0: 1 offsets are there more than once",
+        ),
+        pytest.param(
+            "delete from {table} where _kafka_offset = 1 and _kafka_partition = 0",
+            "partition 0: missing offsets 1",
+            marks=pytest.mark.long,
+        ),
+        pytest.param(
+            "delete from lake.bronze.quarantine where _kafka_topic = '{topic}'",
+            "partition 0: missing offsets 2",
+            marks=pytest.mark.long,
+        ),
+    ],
+)
+def test_what_somebody_else_does_behind_the_mark_is_noticed(
+    feed: Feed, change: str, said: str
+) -> None:
+    number = feed.register(ORDER)
+    feed.send(*orders(number, 0, 2), b"junk")
+    feed.ingest()
+    assert command(feed, "verify").exit_code == 0
+    feed.services.spark.sql(change.format(table=feed.table, topic=feed.topic))
+    feed.send(*orders(number, 3, 1))
+    feed.ingest()
+    done = command(feed, "verify")
+    assert (done.exit_code, said in done.output) == (1, True), done.output
+
+
+def test_a_table_whose_topic_is_gone_fails_whatever_its_snapshots_tell(
+    feed: Feed,
+) -> None:
+    feed.send(*orders(feed.register(ORDER), 0, 2))
+    feed.ingest()
+    forget_own_snapshots(feed)
+    admin(feed).delete_topics([feed.topic])[feed.topic].result(30)
+    wait_for(lambda: feed.services.broker.topic(feed.topic) is None)
+    done = command(feed, "verify")
+    assert done.exit_code == 1
+    assert f"topic {feed.topic} is gone" in done.output
+    assert "up to commit 1: nothing can be proved" in done.output
+    feed.services.spark.sql(f"drop table {feed.table}")
+    done = command(feed, "verify")
+    assert done.exit_code == 1
+    assert "that was filled up to commit 1 is gone" in done.output
+    # The fixture deletes it again.
+    admin(feed).create_topics([NewTopic(feed.topic, 2, 1)])[feed.topic].result(30)
