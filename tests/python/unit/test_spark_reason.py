@@ -92,3 +92,17 @@ def test_a_line_within_a_view_is_not_looked_for_in_the_statement() -> None:
         "[DIVIDE_BY_ZERO] Division by zero."
         " (line 1, position 8 of VIEW lake.marts.halves)"
     )
+
+
+def test_a_catalog_without_its_jar_is_told_with_the_fix() -> None:
+    message = (
+        "An error occurred while calling o43.sql.\n: org.apache.spark.SparkException:"
+        " Cannot find catalog plugin class for catalog 'lake':"
+        " org.apache.iceberg.spark.SparkCatalog.\n\tat org.apache.spark.Q.q(Q.scala:1)"
+    )
+
+    assert spark_reason(message) == (
+        "org.apache.spark.SparkException: Cannot find catalog plugin class for catalog"
+        " 'lake': org.apache.iceberg.spark.SparkCatalog:"
+        " run `sandbox parts spark`, which fetches the JARs"
+    )
