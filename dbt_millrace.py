@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.plugins.manager import dbtPlugin
-from dbt_common.exceptions import DbtDatabaseError
+from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 
 from spark_ingest.errors import spark_reason
 
@@ -76,10 +76,12 @@ def _in_short(sql: str) -> Iterator[None]:
 
 
 def _text_of(error: BaseException) -> str:
-    """What Spark says: a Thrift server answers with a structure."""
+    """What Spark says: a Thrift server answers with a structure, or dbt-spark has read it."""
+    if isinstance(error, DbtRuntimeError):
+        return str(error.msg)
     answer = error.args[0] if error.args else None
     status = getattr(answer, "status", None)
-    return str(getattr(status, "errorMessage", None) or error)
+    return str(getattr(status, "errorMessage", None) or error) or repr(error)
 
 
 plugins = [SparkErrors]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -169,3 +170,20 @@ def test_installing_fetches_only_where_spark_reads_no_start_up_file(
 
     assert (asked == [["spark"]]) == fetched
     assert (tmp_path / folder / "spark-env.sh").exists() != fetched
+
+
+def test_ctrl_c_ends_the_fetch_though_pyspark_had_it_ignored(
+    conf: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPARK_CONF_DIR", str(conf))
+
+    def interrupted(_names: list[str]) -> list[str]:
+        signal.raise_signal(signal.SIGINT)
+        return []
+
+    monkeypatch.setattr(spark_conf, "fetch", interrupted)
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        assert spark_conf.main(["--fetch"]) == 130
+    finally:
+        signal.signal(signal.SIGINT, before)
