@@ -13,7 +13,7 @@ from typing import Any
 
 from rich.live import Live as Screen
 
-from sandbox import stack
+from sandbox import parts, stack
 from sandbox.demo import SHARES, next_seed
 from sandbox.history import PREPARING, READY, ROUND, History, Round
 from sandbox.locks import claimed
@@ -79,6 +79,8 @@ class Live:
 
     @contextmanager
     def _services(self) -> Iterator[None]:
+        # Ingest and dbt would fetch them too, with the progress in their logs.
+        parts.fetch(["spark"])
         say("starting broker and registry")
         started = stack.up(self.home)
         try:

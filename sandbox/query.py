@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import csv
 import os
-import re
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, TextIO
 
 from sandbox import parts, spark_conf
 from sandbox.settings import Home
-from spark_ingest.errors import ConfigurationError
+from spark_ingest.errors import ConfigurationError, spark_reason
 from spark_ingest.preflight import check_java, check_spark_home
 
 if TYPE_CHECKING:
@@ -77,7 +76,7 @@ def run_query(home: Home, statement: str, form: Format, to: TextIO) -> None:
     try:
         _write(spark.sql(text), form, to)
     except PySparkException as error:
-        raise ConfigurationError(_one_line(str(error))) from error
+        raise ConfigurationError(spark_reason(str(error))) from error
     finally:
         spark.stop()
 
@@ -136,11 +135,3 @@ def write_table(frame: DataFrame, to: TextIO) -> None:
             for cell, width, to_right in zip(row, widths, right, strict=True)
         )
         to.write("  ".join(cells).rstrip() + "\n")
-
-
-def _one_line(message: str) -> str:
-    """Spark's message without its plan and trace, and where in the statement it is."""
-    told, _, rest = message.partition("SQLSTATE:")
-    place = re.search(r"line (\d+),? pos (\d+)", rest)
-    line = " ".join(told.split("JVM stacktrace:")[0].split())
-    return f"{line} (line {place[1]}, position {place[2]})" if place else line

@@ -2,18 +2,25 @@
 
 The one source is ``profiles/spark-defaults.conf``. `make install` renders it into the
 Spark of the virtual environment (for programs typed by hand) and into the sandbox's own
-``spark-conf`` folder (for ``SPARK_CONF_DIR``).
+``spark-conf`` folder (for ``SPARK_CONF_DIR``). The start-up file beside it fetches the
+lake's JARs where they are missing, before any Spark of this environment starts.
 """
 
 from __future__ import annotations
 
+import os
+import shlex
 import shutil
+import signal
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 from string import Template
 
-from sandbox.parts import component_folder
+from sandbox.parts import component_folder, fetch
 from sandbox.settings import PROJECT, Home, load_home, save_settings
+from sandbox.ui import say
+from spark_ingest.errors import MillraceError
 
 PROFILES = PROJECT / "profiles"
 
@@ -47,12 +54,20 @@ def render(home: Home, into: Path) -> Path:
         target.write_text(text)
     shutil.copyfile(PROFILES / "log4j2.properties", into / "log4j2.properties")
     start_up = into / "spark-env.sh"
-    # Spark's launcher does not quote this file's path: a blank in it is an error there.
-    if any(character.isspace() for character in str(into)):
-        start_up.unlink(missing_ok=True)
+    if takes_start_up(into):
+        script = Template((PROFILES / "spark-env.sh").read_text()).safe_substitute(
+            SPARK_PARTS=shlex.quote(str(component_folder("spark"))),
+            PYTHON=shlex.quote(sys.executable),
+        )
+        start_up.write_text(script)
     else:
-        shutil.copyfile(PROFILES / "spark-env.sh", start_up)
+        start_up.unlink(missing_ok=True)
     return target
+
+
+def takes_start_up(conf: Path) -> bool:
+    """Whether Spark's launcher can read a start-up file there: it does not quote the path."""
+    return not any(character.isspace() for character in str(conf))
 
 
 def rendered_home(conf: Path) -> Path | None:
@@ -67,14 +82,50 @@ def rendered_home(conf: Path) -> Path | None:
     return None
 
 
-def main() -> None:
-    """Render for this environment's Spark and for the sandbox; what `make install` runs."""
+def main(arguments: list[str]) -> int:
+    """Render for this environment's Spark and for the sandbox; what `make install` runs.
+
+    With ``--fetch``, which the start-up file says, bring the JARs of the Spark that starts.
+
+    Returns:
+        The exit code.
+    """
+    try:
+        if arguments == ["--fetch"]:
+            _fetch_for_start(Path(os.environ["SPARK_CONF_DIR"]))
+        else:
+            _install()
+    except MillraceError as error:
+        say(f"error: {error}")
+        return error.exit_code
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def _install() -> None:
     home = load_home()
     if not home.settings_file.exists():
         save_settings(home)
     for folder in (environment_conf(), home.spark_conf):
         render(home, folder)
+    # Where Spark reads no start-up file, now is the time; the rest works without.
+    if not takes_start_up(environment_conf()):
+        try:
+            fetch(["spark"])
+        except MillraceError as error:
+            say(f"Spark's JARs are missing ({error}): run `sandbox parts spark`")
+
+
+def _fetch_for_start(conf: Path) -> None:
+    # PySpark starts its launcher with Ctrl-C ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    fetch(["spark"])
+    home = rendered_home(conf)
+    # The cache may be at another place than it was when the settings were rendered.
+    if home is not None:
+        render(Home(home), conf)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))

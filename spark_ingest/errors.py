@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 
 class MillraceError(Exception):
     """Something that a person can mend; its text is one line with the fix.
@@ -51,3 +53,46 @@ class ColumnsChanged(CommitRefused):
 
 class CommitUnknown(CommitRefused):
     """The catalog did not say whether a commit is in: the table's offsets tell."""
+
+
+_CLASS = re.compile(r"\[[A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)*\] ")
+_PLACE = re.compile(
+    r"(?:== SQL of (?P<owner>\w+ \S+) \()?line (?P<line>\d+),? pos(?:ition)? (?P<at>\d+)"
+)
+# Where the message ends and the plan, the statement or the stack of Java begins.
+_ENDS = re.compile(r"SQLSTATE:|;\n|\n\s*at |\n+Caused by:|\n*JVM stacktrace:|\n+== SQL")
+_PREFIX = re.compile(r"^An error occurred while calling \S+\s*:? ")
+
+
+def spark_reason(message: str, statement: str = "", before: int = 0) -> str:
+    """An error of Spark's without plan, statement and trace, and where it is.
+
+    Args:
+        message: What Spark says: thirty lines, often.
+        statement: The SQL; the line that Spark names is shown when it has several.
+        before: Lines that Spark got before it, which its reader does not see.
+
+    Returns:
+        One line, which begins with the error's class where Spark gives one; a second with
+        the line of the statement.
+    """
+    known = _CLASS.search(message)
+    text = message[known.start() :] if known else message.strip()
+    end = _ENDS.search(text)
+    told, rest = (text[: end.start()], text[end.start() :]) if end else (text, "")
+    reason = _PREFIX.sub("", " ".join(told.split()))
+    if "Cannot find catalog plugin class" in reason:
+        reason = (
+            reason.rstrip(".") + ": run `sandbox parts spark`, which fetches the JARs"
+        )
+    place = _PLACE.search(rest)
+    if place is None:
+        return reason
+    number, at = int(place["line"]), place["at"]
+    if place["owner"]:
+        return f"{reason} (line {number}, position {at} of {place['owner']})"
+    number -= before
+    where = f"line {number}, position {at}"
+    lines = statement.splitlines()
+    shown = lines[number - 1].strip() if 1 < len(lines) >= number else ""
+    return f"{reason} ({where})" + (f"\nline {number}: {shown}" if shown else "")

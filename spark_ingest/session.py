@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -62,10 +63,37 @@ def open_session() -> SparkSession:
             f"Spark knows no catalog {CATALOG!r}: run `make install`, or put the keys of "
             "profiles/spark-defaults.conf into your cluster's Spark configuration"
         )
+    require_class(spark, spark.conf.get(f"spark.sql.catalog.{CATALOG}"))
     # A warehouse of an object store has a scheme, and room.
     if Path(warehouse).is_absolute():
         check_disk(Path(warehouse))
     return spark
+
+
+def require_class(spark: SparkSession, name: str | None) -> None:
+    """Refuse a Spark without a class that all work needs, naming the JARs that are not there.
+
+    What the settings name and does not exist is no mistake by itself: a cluster may list
+    folders that only some of its machines have.
+
+    Raises:
+        ConfigurationError: The class is on no class path.
+    """
+    # By its whole name: of each part of a dotted name Py4J asks all jars.
+    utils: Any = getattr(spark._jvm, "org.apache.spark.util.Utils")
+    if not name or utils.classIsLoadable(name):
+        return
+    settings = spark.sparkContext.getConf()
+    gone = [
+        f" ({entry} of {key} is not there)"
+        for key in ("spark.driver.extraClassPath", "spark.jars")
+        for entry in re.split("[:,]", settings.get(key) or "")
+        if entry.startswith("/") and not Path(entry.removesuffix("/*")).exists()
+    ]
+    raise ConfigurationError(
+        f"Spark has no class {name}{''.join(gone[:1])}: run `sandbox parts spark`, or bring"
+        " the JARs that sandbox/ivy.xml lists to your cluster's class path"
+    )
 
 
 def silence_statement_log() -> None:

@@ -329,6 +329,21 @@ def test_packages_declare_what_they_import(package: str, extras: set[str]) -> No
     assert undeclared == set()
 
 
+def test_package_data_are_patterns_of_files_that_a_package_holds() -> None:
+    setuptools = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"][
+        "setuptools"
+    ]
+
+    nothing = [
+        f"{package}: {pattern}"
+        for package, patterns in setuptools["package-data"].items()
+        for pattern in patterns
+        if not list((ROOT / package).glob(pattern))
+    ]
+
+    assert nothing == []
+
+
 @pytest.mark.parametrize("package", ["spark_ingest", "sandbox"])
 def test_architecture_names_every_module(package: str) -> None:
     document = (ROOT / "docs/architecture.md").read_text()

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from sandbox import cli
+from sandbox import cli, live, parts, stack
 from sandbox.history import History, Round
-from spark_ingest.errors import ConfigurationError
+from sandbox.settings import Home
+from spark_ingest.errors import ConfigurationError, ServiceUnavailable
 
 SALES = "marts.fct_rental_sales"
 LINES = "marts.fct_purchases_enriched"
@@ -103,3 +106,21 @@ def test_the_help_teaches_how_to_end_it() -> None:
 
     assert "Ctrl-C" in shown
     assert "--minutes" in shown
+
+
+def test_parts_are_fetched_before_anything_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[Home] = []
+
+    def no_network(names: list[str]) -> list[str]:
+        raise ServiceUnavailable(f"cannot fetch {names}")
+
+    monkeypatch.setattr(parts, "fetch", no_network)
+    monkeypatch.setattr(live, "check_java", lambda: 17)
+    monkeypatch.setattr(stack, "up", started.append)
+
+    with pytest.raises(ServiceUnavailable, match="cannot fetch \\['spark'\\]"):
+        live.Live(Home(tmp_path), 10.0, 1.0).run()
+
+    assert started == []

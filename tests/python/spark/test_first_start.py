@@ -1,0 +1,61 @@
+"""A Spark that is started by hand on a machine where no part was fetched yet."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sandbox import parts, spark_conf
+from sandbox.settings import Home
+from spark_ingest.errors import ConfigurationError
+from spark_ingest.session import CATALOG, require_class
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def test_spark_sql_with_an_empty_cache_fetches_its_jars_and_opens_the_lake(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # What Ivy fetched for the other tests need not come over the network again.
+    known = parts.cache_folder() / "ivy"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "ca che"))
+    shutil.copytree(known, parts.cache_folder() / "ivy")
+    conf = tmp_path / "conf"
+    spark_conf.render(Home(tmp_path / "home"), conf)
+    assert parts.missing(["spark"]) == ["spark"]
+
+    spark_sql = str(Path(sys.executable).parent / "spark-sql")
+
+    done = subprocess.run(
+        [spark_sql, "-e", "create namespace made; show namespaces"],
+        env={**os.environ, "SPARK_CONF_DIR": str(conf)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert "Fetching spark from Maven Central, once" in done.stderr
+    assert done.stdout.split() == ["made"]
+    assert parts.missing(["spark"]) == []
+
+
+def test_a_spark_without_icebergs_classes_is_refused_with_the_fix(
+    spark: SparkSession,
+) -> None:
+    require_class(spark, spark.conf.get(f"spark.sql.catalog.{CATALOG}"))
+
+    with pytest.raises(ConfigurationError) as caught:
+        require_class(spark, "org.apache.iceberg.spark.NoSuchCatalog")
+
+    assert "has no class org.apache.iceberg.spark.NoSuchCatalog" in str(caught.value)
+    assert "`sandbox parts spark`" in str(caught.value)
