@@ -165,7 +165,7 @@ class BatchWriter:
                 )
             bad = bad.withColumn("_ingested_at", F.lit(began))
             self._lease.check()
-            quarantine.append(quarantine.tell_left_over(bad, judged.value, judged.key))
+            quarantine.append(bad)
         try:
             self._lease.publish()
         except LeaseLost:
