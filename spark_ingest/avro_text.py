@@ -21,7 +21,7 @@ Decoder = Callable[[bytes, int, list[str]], int]
 """Reads a value at a place, adds its JSON to the parts, returns the place behind it."""
 
 # Before the full names of a writer's own types, which then all have a namespace.
-OWN = "bronze__.own."
+OWN = "own__."
 # As Spark's own decoder is told to in profiles/spark-defaults.conf.
 _MOST_BYTES = 16_777_216
 _MOST_ITEMS = 1_000_000
