@@ -29,6 +29,8 @@ public final class AvroCheck implements UDF1 {
     // Items that take no bytes are as many as their count says.
     private static final int MOST_EMPTY_ITEMS = 1000000;
 
+    private static final int LONGEST_PATH = 400;
+
     private static final int NULL = 0;
     private static final int BOOLEAN = 1;
     private static final int INT = 2;
@@ -187,6 +189,9 @@ public final class AvroCheck implements UDF1 {
         }
 
         String reason() {
+            if (path.length() > LONGEST_PATH) {
+                path.replace(LONGEST_PATH / 2, path.length() - LONGEST_PATH / 2, " ... ");
+            }
             return path.length() == 0 ? what : path + ": " + what;
         }
     }

@@ -151,6 +151,11 @@ def verdict(part: Part, schema: TopicSchema) -> Column:
             reason("decode", _UNDECODABLE, *whose, ": ", problem),
         )
     said = f" bytes is not what the source's {framing.name} says"
+    if schema.readings:
+        said = (
+            " bytes is more than Spark's decoder takes: see org.apache.avro.limits in "
+            "profiles/spark-defaults.conf"
+        )
     return judged.when(
         undecodable, reason("decode", _UNDECODABLE, f"{part} of ", size, said)
     )

@@ -113,6 +113,33 @@ def test_a_value_that_does_not_fit_is_set_aside_with_its_fields_name(
         assert row["error_message"].startswith(wanted)
 
 
+def test_what_contains_itself_is_held_to_the_same_rules(spark: SparkSession) -> None:
+    link = record(
+        ("paid", "boolean"), ("sum", MONEY), ("next", ["null", "n.L"]), name="L"
+    )
+    good = b"\x01" + chunk(unscaled(5))
+    endless = (good + b"\x02") * 501 + good + b"\x00"
+    values = [
+        good + b"\x00",
+        good + b"\x02\x02",
+        good + b"\x02\x00" + chunk(CUT),
+        endless,
+    ]
+    told = said(spark, topic(record(("x", link))), [header(1) + v for v in values])
+    assert told[0]["error_class"] is None
+    for row, reason in zip(
+        told[1:],
+        (
+            "x.next.paid: boolean byte 2",
+            "x.next.sum: 184467440737095516.21 has more than 10 digits",
+            f"x.{'next.' * 39}nex ... {'.next' * 40}: more than 500 records deep",
+        ),
+        strict=True,
+    ):
+        assert row["error_class"] == "undecodable"
+        assert row["error_message"] == f"value schema 1: {reason}"
+
+
 def test_a_key_that_does_not_fit_sets_its_record_aside(spark: SparkSession) -> None:
     value = framed(1, record(("a", "int")), {"a": 1})
     keys = combine(
