@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import logging
 import subprocess
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -113,15 +114,18 @@ def glue(spark: SparkSession, strict: bool = True) -> Iterator[Gate]:
     server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
     server.start()
     _, port = server.get_host_and_port()
+    # It tells of each request otherwise.
+    logging.getLogger("werkzeug").setLevel(logging.WARNING)
     jvm: Any = spark._jvm
     system = jvm.System
     before = {name: system.getProperty(name) for name in _AWS_SETTINGS}
     try:
         for name, value in _AWS_SETTINGS.items():
             system.setProperty(name, value)
-        with gate(port) as made:
+        with gate(port) as made, ExitStack() as rules:
             if strict:
-                made.treat(is_glue_commit, _Versions(made).update, times=1_000_000)
+                update = _Versions(made).update
+                rules.enter_context(made.treating(is_glue_commit, update))
             yield made
     finally:
         for name, value in before.items():

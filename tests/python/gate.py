@@ -33,12 +33,12 @@ class Answer:
     body: bytes
 
 
-@dataclass
+@dataclass(frozen=True, eq=False)
 class _Rule:
     wanted: Callable[[Request], bool]
     # None: the answer is lost on its way.
     treat: Callable[[Request], Answer | None]
-    left: int
+    is_once: bool
 
 
 @dataclass
@@ -86,17 +86,26 @@ class Gate:
         self,
         wanted: Callable[[Request], bool],
         treat: Callable[[Request], Answer | None],
-        times: int = 1,
     ) -> None:
-        """Treat the next requests of a kind otherwise; the newest rule counts.
-
-        Args:
-            wanted: Which.
-            treat: What is done with one; None is an answer that is lost.
-            times: How many of them.
-        """
+        """Treat the next request of a kind otherwise; None for an answer that is lost."""
         with self._choosing:
-            self._rules.append(_Rule(wanted, treat, times))
+            self._rules.append(_Rule(wanted, treat, is_once=True))
+
+    @contextmanager
+    def treating(
+        self,
+        wanted: Callable[[Request], bool],
+        treat: Callable[[Request], Answer | None],
+    ) -> Iterator[None]:
+        """Treat all requests of a kind otherwise for a while; the newest rule counts."""
+        rule = _Rule(wanted, treat, is_once=False)
+        with self._choosing:
+            self._rules.append(rule)
+        try:
+            yield
+        finally:
+            with self._choosing:
+                self._rules.remove(rule)
 
     def hold(self, wanted: Callable[[Request], bool]) -> Held:
         """Hold the next request of a kind before the service gets it."""
@@ -121,10 +130,10 @@ class Gate:
     def answer(self, request: Request) -> Answer | None:
         """What becomes of a request."""
         with self._choosing:
-            rules = [r for r in reversed(self._rules) if r.left and r.wanted(request)]
+            rules = [rule for rule in reversed(self._rules) if rule.wanted(request)]
             rule = rules[0] if rules else None
-            if rule is not None:
-                rule.left -= 1
+            if rule is not None and rule.is_once:
+                self._rules.remove(rule)
         return self.pass_on(request) if rule is None else rule.treat(request)
 
 
