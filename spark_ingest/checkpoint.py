@@ -57,8 +57,9 @@ def made_anew(
     which = f"table UUID {earlier.uuid}" if earlier.uuid else "older than table UUIDs"
     told = (
         f"{stream.name}: {stream.table} was made anew since commit {earlier.last} of an earlier "
-        f"table ({which}): it begins at commit 1 with what the broker holds; the earlier one's "
-        f"commits stay in {ledger.TABLE}; build the marts with `dbt build --full-refresh`"
+        f"table ({which}): it begins at commit 1, with what the broker holds from there "
+        f"on; the earlier one's commits stay in {ledger.TABLE}; "
+        "build the marts with `dbt build --full-refresh`"
     )
     if earlier.topic_id != topic.id:
         return f"{told}; all of it was of topic id {earlier.topic_id}, which is gone"

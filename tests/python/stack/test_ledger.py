@@ -16,6 +16,7 @@ import pytest
 
 from tests.python.project_copy import copy_project
 from tests.python.stack.conftest import ORDER, Feed, orders, proofs
+from tests.python.stack.test_recover import expire
 
 # Of a partition: first and end offset, rows, quarantined, empty, given up, missing, doubled.
 Books = dict[tuple[str, int], tuple[int, ...]]
@@ -190,3 +191,31 @@ def test_the_ledger_says_what_verify_says(keeper: Keeper) -> None:
     assert proved.items() <= books.items()
     # The log knows that one of these was a record, and the broker which.
     assert keeper.gaps()[0] == (1, 1, False)
+
+
+@pytest.mark.long
+def test_a_table_made_anew_shows_no_gap_of_the_one_that_is_gone(
+    keeper: Keeper,
+) -> None:
+    feed = keeper.feed
+    number = feed.register(ORDER)
+    feed.send(*orders(number, 0, 3), b"junk")
+    feed.send(*orders(number, 3, 2), partition=1)
+    feed.ingest()
+    feed.services.spark.sql(f"drop table {feed.table}")
+    expire(feed, 0, 2)
+    feed.ingest()
+    assert feed.log().count() == 3
+
+    keeper.dbt("build", "+rpt_ingest_ledger")
+
+    mine = {
+        partition: counts
+        for (name, partition), counts in keeper.ledger().items()
+        if name == feed.stream.name
+    }
+    assert mine == {0: (2, 4, 1, 1, 0, 0, 0, 0), 1: (0, 2, 2, 0, 0, 0, 0, 0)}
+    assert [
+        (p.first, p.end, p.bronze, p.quarantined, p.holds) for p in proofs(feed)
+    ] == [(2, 4, 1, 1, True), (0, 2, 2, 0, True)]
+    assert keeper.gaps() == []

@@ -58,9 +58,8 @@ def books(done: Result) -> dict[int, tuple[int, ...]]:
 def read_slowly(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let each fetch bring a record or so, and soon count as none."""
     settings: dict[str, Any] = {**broker._cluster.settings}
-    settings |= {"fetch.message.max.bytes": 1, "fetch.max.bytes": 1}
-    settings["message.max.bytes"] = 1000
-    settings["receive.message.max.bytes"] = 1513
+    settings |= {"fetch.message.max.bytes": 1, "fetch.max.bytes": 1000}
+    settings |= {"message.max.bytes": 1000, "receive.message.max.bytes": 1512}
     monkeypatch.setattr(broker._cluster, "settings", settings)
     monkeypatch.setattr(kafka, "_STATISTICS_MS", 50)
     monkeypatch.setattr(kafka, "_POLL_SECONDS", 0.05)
@@ -94,7 +93,6 @@ def test_a_long_aborted_transaction_is_waited_for_as_long_as_it_is_read(
     # With a limit that the whole exceeds by far.
     monkeypatch.setattr(kafka, "_TIMEOUT", took / 4)
     assert broker.records_in(feed.topic, 0, [(0, 3001)]) == []
-    print("took", took)
 
 
 def test_the_next_proof_reads_what_is_new_and_notices_what_changed_before(
@@ -148,13 +146,15 @@ def test_the_next_proof_reads_what_is_new_and_notices_what_changed_before(
             "insert into {table} select * from {table} where _kafka_offset = 0",
             "partition 0: 1 offsets are there more than once",
         ),
-        (
+        pytest.param(
             "delete from {table} where _kafka_offset = 1 and _kafka_partition = 0",
             "partition 0: missing offsets 1",
+            marks=pytest.mark.long,
         ),
-        (
+        pytest.param(
             "delete from lake.bronze.quarantine where _kafka_topic = '{topic}'",
             "partition 0: missing offsets 2",
+            marks=pytest.mark.long,
         ),
     ],
 )

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import Future
 from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from confluent_kafka import Uuid
 
 from spark_ingest.config import Connections, Registry
-from spark_ingest.kafka import Topic, batch_ends, reader_options
+from spark_ingest.errors import ConfigurationError
+from spark_ingest.kafka import Broker, Topic, batch_ends, reader_options
 from spark_ingest.proof import gaps_text
 
 CONNECTIONS = Connections(
@@ -31,6 +37,25 @@ def test_a_batchs_ends_come_from_sparks_offset_log(tmp_path: Path) -> None:
     log = 'v1\n{"batchWatermarkMs":0}\n{"t":{"1":3,"0":12}}\n'
     (tmp_path / "offsets" / "4").write_text(log)
     assert batch_ends(tmp_path, 4, "t") == {0: 12, 1: 3}
+
+
+def test_a_topic_that_kafka_gives_no_id_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plain = Connections(
+        name="x", kafka={"bootstrap.servers": "a:1"}, registry=Registry(url="http://r")
+    )
+    broker = Broker(plain)
+    described: Future[SimpleNamespace] = Future()
+    described.set_result(
+        SimpleNamespace(authorized_operations=None, partitions=[], topic_id=Uuid(0, 0))
+    )
+    admin = SimpleNamespace(
+        describe_topics=lambda *_, **__: {"t": described}, poll=lambda _: 0
+    )
+    monkeypatch.setattr(broker, "_admin", admin)
+    with pytest.raises(ConfigurationError, match="gives topic t no id"):
+        broker.topic("t")
 
 
 def test_gaps_are_told_as_ranges() -> None:
