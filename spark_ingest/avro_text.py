@@ -21,7 +21,7 @@ Decoder = Callable[[bytes, int, list[str]], int]
 """Reads a value at a place, adds its JSON to the parts, returns the place behind it."""
 
 # Before the full names of a writer's own types, which then all have a namespace.
-OWN = "bronze__.own."
+OWN = "own__."
 # As Spark's own decoder is told to in profiles/spark-defaults.conf.
 _MOST_BYTES = 16_777_216
 _MOST_ITEMS = 1_000_000
@@ -307,7 +307,7 @@ def _decoder(schema: Any, namespace: str, named: dict[str, Decoder]) -> Decoder:
     if isinstance(schema, str):
         return _PLAIN.get(schema) or named[_full(schema, namespace)]
     kind, logical = schema["type"], schema.get("logicalType")
-    if logical == "decimal" and kind in ("bytes", "fixed") and "precision" in schema:
+    if logical == "decimal" and kind in ("bytes", "fixed") and _makes_sense(schema):
         decode = _decimal(schema.get("size"), schema.get("scale", 0))
     elif logical in _TIMES and kind in ("int", "long"):
         decode = _time(logical)
@@ -326,6 +326,16 @@ def _decoder(schema: Any, namespace: str, named: dict[str, Decoder]) -> Decoder:
     if "name" in schema:
         named[_full(schema["name"], schema.get("namespace", namespace))] = decode
     return decode
+
+
+def _makes_sense(decimal_schema: Any) -> bool:
+    """Whether a decimal is one: with other parameters Avro leaves the plain bytes."""
+    precision, scale = decimal_schema.get("precision"), decimal_schema.get("scale", 0)
+    if not isinstance(precision, int) or not isinstance(scale, int):
+        return False
+    size = decimal_schema.get("size")
+    fits = size is None or 10**precision <= 1 << max(0, 8 * size - 1)
+    return precision >= 1 and 0 <= scale <= precision and fits
 
 
 def _named_record(schema: Any, namespace: str, named: dict[str, Decoder]) -> Decoder:

@@ -200,9 +200,7 @@ class _Backfill:
                 *quarantine.rows("_verdict", F.lit(began))
             )
             if bad.limit(1).count():
-                quarantine.append(
-                    quarantine.tell_left_over(bad, judged.value, judged.key)
-                )
+                quarantine.append(bad)
             count = size(chunk)
             while left and not self._stopping.is_set():
                 clock = time.monotonic()

@@ -178,8 +178,7 @@ class BatchWriter:
                 )
             bad = bad.withColumn("_ingested_at", F.lit(began))
             self._lease.check()
-            told = quarantine.tell_left_over(bad, judged.value, judged.key)
-            quarantine.append(told, counts.bad > _SMALL)
+            quarantine.append(bad, counts.bad > _SMALL)
         try:
             self._lease.publish()
         except LeaseLost:

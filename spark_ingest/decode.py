@@ -1,10 +1,10 @@
 """Payloads to columns, each record with the schema that wrote it.
 
-Spark's ``from_avro`` neither notices bytes that are left over nor fails on a wrong schema
-that happens to fit. So an Avro int is appended to every payload and a field for it to both
-schemas: the record is good only if that number comes back, which takes a decoder that has
-consumed exactly the payload's bytes. JSON gets the number in the same way, as a second
-value behind the record's own.
+Spark's ``from_avro`` neither notices bytes that are left over nor fails on values that do not
+fit, so bytes of Avro are checked first (:mod:`spark_ingest.avro_check`). What it cannot decode
+it gives as a struct of nulls: so the schema that it reads with has one field more, an int that
+comes from its default, and the record is good only if that number comes back. JSON gets the
+number as a second value behind the record's own.
 """
 
 from __future__ import annotations
@@ -23,16 +23,12 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from spark_ingest import avro_text
-from spark_ingest.avro import AvroSchema
+from spark_ingest import avro_check, avro_text
 from spark_ingest.readings import WRAPPED, Reading
 from spark_ingest.schema import JSON_TEXT, TopicSchema
 from spark_ingest.wire_format import Part
 
 _SENTINEL = 1518256350
-_TAIL = "tail__"
-_SENTINEL_FIELD = {"name": _TAIL, "type": "int"}
-_HEAD_FIELD = {"name": "head__", "type": "int"}
 _BROKEN = "broken__"
 
 
@@ -42,8 +38,9 @@ def decoded(part: Part, schema: TopicSchema) -> Column:
     Args:
         part: ``value`` or ``key``: reads ``_kafka_<part>``, and ``_kafka_headers`` where the
             framing puts its ids there.
-        schema: The topic's schemas, usable; records of other ids come out null. Where it has
-            columns of JSON text, these are there already, as ``_<part>_texts``.
+        schema: The topic's schemas, usable; records of other ids come out null. Where they
+            are Avro, what is wrong is there already, as ``_<part>_problem``, and columns of
+            JSON text as ``_<part>_texts``.
     """
     if schema.framing.format == "json":
         return _from_json(part, schema)
@@ -51,14 +48,21 @@ def decoded(part: Part, schema: TopicSchema) -> Column:
         kind = "string" if schema.framing.format == "string" else "binary"
         return F.struct(F.col(f"_kafka_{part}").cast(kind).alias(WRAPPED))
     column = F.lit(None)
+    number = {"name": _number(schema), "type": "int", "default": _SENTINEL}
+    # Cutting the framing off would copy every record.
+    framing = [_framing_field(schema)] if schema.framing.begin else []
     for reading in schema.readings:
+        reader = {
+            **reading.reader,
+            "fields": [*reading.reader["fields"], number],
+        }
         value = from_avro(
-            F.concat(schema.framing.payload(part), F.lit(_zigzag(_SENTINEL))),
-            json.dumps(_with_fields(reading.writer, [], [_SENTINEL_FIELD])),
+            F.col(f"_kafka_{part}"),
+            json.dumps(
+                {**reading.writer, "fields": [*framing, *reading.writer["fields"]]}
+            ),
             {
-                "avroSchema": json.dumps(
-                    _with_fields(reading.reader, [], [_SENTINEL_FIELD])
-                ),
+                "avroSchema": json.dumps(reader),
                 "mode": "PERMISSIVE",
                 "enableStableIdentifiersForUnionType": "true",
                 "stableIdentifierPrefixForUnionType": "",
@@ -67,9 +71,28 @@ def decoded(part: Part, schema: TopicSchema) -> Column:
         if reading.cast:
             value = value.cast(_avro_struct(schema))
         column = F.when(_is_of(part, schema, reading), value).otherwise(column)
-    if schema.texts:
-        # Java's decoder would go as deep as the bytes say, to the end of its stack.
-        column = F.when(F.col(f"_{part}_texts").isNotNull(), column)
+    if not schema.readings:
+        return column
+    # Java's decoder would take as much memory, and go as deep, as the bytes say.
+    return F.when(F.col(f"_{part}_problem").isNull(), column)
+
+
+def problem(part: Part, schema: TopicSchema) -> Column | None:
+    """Why the bytes of ``_kafka_<part>`` are not what their schema says; None without Avro.
+
+    Returns:
+        As :func:`spark_ingest.avro_check.check` says it; null too where no schema is known.
+    """
+    if not schema.readings:
+        return None
+    column = F.lit(None).cast("string")
+    for reading in schema.readings:
+        writer = reading.writer
+        if schema.wrapped:
+            # The bytes are the same, and fields have their own names.
+            writer = writer["fields"][0]["type"]
+        found = avro_check.check(f"_kafka_{part}", schema.framing.begin, writer)
+        column = F.when(_is_of(part, schema, reading), found).otherwise(column)
     return column
 
 
@@ -99,46 +122,16 @@ def is_good(part: Part, schema: TopicSchema) -> Column:
         return F.lit(True)
     if schema.framing.format == "json":
         items = struct[WRAPPED]
-        came_back = (F.size(items) == 2) & (F.get(items, F.lit(1))[_TAIL] == _SENTINEL)
+        number = F.get(items, F.lit(1))[_number(schema)]
+        came_back = (F.size(items) == 2) & (number == _SENTINEL)
         is_text = F.is_valid_utf8(F.col(f"_kafka_{part}").cast("string"))
         is_object = F.get(items, F.lit(0)).isNotNull()
         sound = came_back & struct[_BROKEN].isNull() & is_object & is_text
     else:
-        sound = struct[_TAIL] == F.lit(_SENTINEL)
+        sound = struct[_number(schema)] == F.lit(_SENTINEL)
         if schema.texts:
             sound = sound & F.col(f"_{part}_texts").isNotNull()
     return F.coalesce(sound, F.lit(False))
-
-
-def begins_with_payload(part: Part, schema: TopicSchema) -> Column:
-    """Whether bytes that :func:`decoded` refused begin with a whole payload all the same.
-
-    So it tells bytes that are left over from bytes that do not decode: the number goes
-    before the payload, and comes back wherever the payload ends. Known of Avro alone, and
-    not where a type contains itself.
-
-    Args:
-        part: Of ``_kafka_value`` or ``_kafka_key``.
-        schema: The topic's schemas, usable.
-    """
-    column = F.lit(None).cast("int")
-    # What contains itself is not decoded unless it is good: see decoded().
-    for reading in () if schema.texts else schema.readings:
-        value = from_avro(
-            F.concat(F.lit(_zigzag(_SENTINEL)), schema.framing.payload(part)),
-            json.dumps(_with_fields(reading.writer, [_HEAD_FIELD], [])),
-            {
-                "avroSchema": json.dumps(
-                    _with_fields(reading.reader, [_HEAD_FIELD], [])
-                ),
-                "mode": "PERMISSIVE",
-                "enableStableIdentifiersForUnionType": "true",
-                "stableIdentifierPrefixForUnionType": "",
-            },
-        )
-        found = value["head__"]
-        column = F.when(_is_of(part, schema, reading), found).otherwise(column)
-    return F.coalesce(column == F.lit(_SENTINEL), F.lit(False))
 
 
 def fields(part: Part, schema: TopicSchema) -> dict[str, Column]:
@@ -179,14 +172,15 @@ def _is_of(part: Part, schema: TopicSchema, reading: Reading) -> Column:
 
 def _from_json(part: Part, schema: TopicSchema) -> Column:
     named = [field for field in schema.columns.fields if field.name != JSON_TEXT]
-    item = StructType([*named, StructField(_TAIL, IntegerType())])
+    number = _number(schema)
+    item = StructType([*named, StructField(number, IntegerType())])
     shape = StructType(
         [StructField(WRAPPED, ArrayType(item)), StructField(_BROKEN, StringType())]
     )
     text = F.concat(
         F.lit(f'{{"{WRAPPED}":['),
         F.col(f"_kafka_{part}").cast("string"),
-        F.lit(f',{{"{_TAIL}":{_SENTINEL}}}]}}'),
+        F.lit(f',{{"{number}":{_SENTINEL}}}]}}'),
     )
     options = {
         "mode": "PERMISSIVE",
@@ -201,20 +195,30 @@ def _avro_struct(schema: TopicSchema) -> StructType:
     kept = [field for field in schema.columns.fields if field.name not in schema.texts]
     if schema.wrapped and schema.is_record:
         kept = [StructField(WRAPPED, StructType(kept))]
-    return StructType([*kept, StructField(_TAIL, IntegerType())])
+    return StructType([*kept, StructField(_number(schema), IntegerType())])
 
 
-def _with_fields(
-    record: AvroSchema, before: list[dict[str, Any]], behind: list[dict[str, Any]]
-) -> dict[str, Any]:
-    return {**record, "fields": [*before, *record["fields"], *behind]}
+def _framing_field(schema: TopicSchema) -> dict[str, Any]:
+    """The framing as a field of the writer's that no reader has: it is skipped."""
+    kind = {
+        "type": "fixed",
+        "name": "it",
+        "namespace": "framing__",
+        "size": schema.framing.begin,
+    }
+    return {"name": _free_name(schema, "framing__"), "type": kind}
 
 
-def _zigzag(number: int) -> bytes:
-    """A non-negative Avro int, as the specification encodes it."""
-    rest, encoded = number << 1, bytearray()
-    while rest > 0x7F:
-        encoded.append(rest & 0x7F | 0x80)
-        rest >>= 7
-    encoded.append(rest)
-    return bytes(encoded)
+def _number(schema: TopicSchema) -> str:
+    """The name of the number that comes back."""
+    return _free_name(schema, "number__")
+
+
+def _free_name(schema: TopicSchema, name: str) -> str:
+    """A name that no field beside it has."""
+    taken = {each.lower() for each in schema.columns.names}
+    for reading in schema.readings:
+        taken |= {field["name"].lower() for field in reading.writer["fields"]}
+    while name in taken:
+        name += "_"
+    return name

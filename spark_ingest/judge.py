@@ -145,7 +145,11 @@ def _decode(
     if not schema.usable:
         return first, {}
     decoded = {f"_{part}": decode.decoded(part, schema)}
-    texts = decode.texts(part, schema)
-    if texts is None:
-        return first | decoded, {}
-    return first | {f"_{part}_texts": texts}, decoded
+    told = {
+        "problem": decode.problem(part, schema),
+        "texts": decode.texts(part, schema),
+    }
+    needed = {
+        f"_{part}_{name}": each for name, each in told.items() if each is not None
+    }
+    return (first | needed, decoded) if needed else (first | decoded, {})

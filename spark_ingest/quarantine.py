@@ -18,7 +18,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from spark_ingest import bronze, decode
+from spark_ingest import avro_check, bronze, decode
 from spark_ingest.kafka import Topic
 from spark_ingest.schema import TopicSchema
 from spark_ingest.session import CATALOG, JAVA_ERRORS, Jvm
@@ -104,7 +104,6 @@ def verdict(part: Part, schema: TopicSchema) -> Column:
         )
 
     framing = schema.framing
-    said: list[Column | str]
     judged = F.when(F.col(framed).isNull(), F.lit(None))
     if framing.has_ids:
         judged = judged.when(
@@ -129,20 +128,37 @@ def verdict(part: Part, schema: TopicSchema) -> Column:
                 "schema", _UNKNOWN, f"{part} schema ", number, " is not in the registry"
             ),
         )
-        said = [
-            f"{part} schema ",
-            number,
-            " does not decode exactly the ",
-            size,
-            " bytes",
-        ]
-    else:
-        said = [
-            f"{part} of ",
-            size,
-            f" bytes is not what the source's {framing.name} says",
-        ]
-    return judged.when(undecodable, reason("decode", _UNDECODABLE, *said))
+    if schema.readings:
+        problem = F.col(f"_{part}_problem")
+        place = F.substring(problem, 2, 10)
+        judged = judged.when(
+            F.startswith(problem, F.lit(avro_check.LEFT_OVER)),
+            reason(
+                "decode",
+                _LEFT_OVER,
+                f"{part} of ",
+                size,
+                " bytes: its schema reads to byte ",
+                place,
+                ", the others are left over",
+            ),
+        )
+        whose: list[Column | str] = (
+            [f"{part} schema ", number] if framing.has_ids else [part]
+        )
+        judged = judged.when(
+            problem.isNotNull(),
+            reason("decode", _UNDECODABLE, *whose, ": ", problem),
+        )
+    said = f" bytes is not what the source's {framing.name} says"
+    if schema.readings:
+        said = (
+            " bytes is more than Spark's decoder takes: see org.apache.avro.limits in "
+            "profiles/spark-defaults.conf"
+        )
+    return judged.when(
+        undecodable, reason("decode", _UNDECODABLE, f"{part} of ", size, said)
+    )
 
 
 def size_verdict(limit: int) -> Column:
@@ -166,40 +182,6 @@ def size_verdict(limit: int) -> Column:
         )
         judged = F.when(size > limit, why).otherwise(judged)
     return judged
-
-
-def tell_left_over(
-    bad: DataFrame, value: TopicSchema, key: TopicSchema | None
-) -> DataFrame:
-    """Among undecodable records tell those apart that only have bytes left over.
-
-    This decodes a second time, so it is asked of bad records only.
-
-    Args:
-        bad: Rows of the quarantine's columns.
-        value: The schemas that they were judged by.
-        key: Those of the keys where they are decoded.
-    """
-    parts: list[tuple[Part, TopicSchema | None]] = [("value", value), ("key", key)]
-    for part, schema in parts:
-        if schema is None or not schema.readings:
-            continue
-        has_more = (
-            F.col("error_class") == _error_class(part, _UNDECODABLE)
-        ) & decode.begins_with_payload(part, schema)
-        said = F.concat(
-            F.lit(f"{part} of "),
-            F.length(f"_kafka_{part}").cast("string"),
-            F.lit(" bytes: its schema reads fewer, the others are left over"),
-        )
-        now = F.lit(_error_class(part, _LEFT_OVER))
-        # The message first: what it goes by is not overwritten yet.
-        bad = bad.withColumn(
-            "error_message", F.when(has_more, said).otherwise(F.col("error_message"))
-        ).withColumn(
-            "error_class", F.when(has_more, now).otherwise(F.col("error_class"))
-        )
-    return bad
 
 
 def unknown_id(part: str) -> Column:

@@ -15,7 +15,9 @@ from spark_ingest.avro import PRIMITIVES, AvroSchema, AvroType, digits
 from spark_ingest.avro_text import OWN
 
 WRAPPED = "value"
+# No field's name gets in the way of a namespace beside it.
 _NAMESPACE = "bronze__"
+_WRAPPER = {"type": "record", "name": "it", "namespace": "wrapper__"}
 
 
 @dataclass(frozen=True)
@@ -51,9 +53,9 @@ def readings(
         writer = speller.writer(mine, merged, "")
         reader = speller.reader(mine, merged, "")
         if wrapped:
-            writer = _record("wrapped__", [{"name": WRAPPED, "type": writer}])
+            writer = {**_WRAPPER, "fields": [{"name": WRAPPED, "type": writer}]}
             kept = [] if reader is None else [_member(WRAPPED, reader)]
-            reader = _record("wrapped__", kept)
+            reader = {**_WRAPPER, "fields": kept}
         key = json.dumps(writer), json.dumps(reader)
         found = alike.get(key)
         ids = (number,) if found is None else (*found.ids, number)

@@ -213,12 +213,8 @@ class _Replay:
         self, chunk: _Chunk, checked: int, known: DataFrame, judged: Judged
     ) -> None:
         good = judged.records.where("_verdict is null")
-        bad = quarantine.tell_left_over(
-            judged.records.where("_verdict is not null").select(
-                *quarantine.rows("_verdict", F.current_timestamp())
-            ),
-            judged.value,
-            judged.key,
+        bad = judged.records.where("_verdict is not null").select(
+            *quarantine.rows("_verdict", F.current_timestamp())
         )
         with _cached(bad.select(*_PLACE, *_REASON)) as still_bad:
             classes = still_bad.groupBy("error_class").count().collect()

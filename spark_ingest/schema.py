@@ -8,7 +8,7 @@ to double, decimal precision).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql.types import DataType, StructField, StructType
@@ -22,6 +22,8 @@ from spark_ingest.wire_format import CONFLUENT, Framing
 # Beside the columns of JSON, for nothing proves that these hold all of it.
 JSON_TEXT = "_json"
 _NULL = AvroType("null")
+Problem = Callable[[Reading], str | None]
+"""What the decoder has against a reading; None where it takes it."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,7 @@ def combine(
     held: DataType | None = None,
     reserved: Iterable[str] = (),
     framing: Framing = CONFLUENT,
+    problem: Problem | None = None,
 ) -> TopicSchema:
     """Put the versions of a topic together, in the order given.
 
@@ -81,6 +84,8 @@ def combine(
             columns of its own, the type of one column for a key; None where nothing.
         reserved: Names, in lower case, that no field at the top may have.
         framing: How a record tells its version.
+        problem: Asked of each version that fits: one that the decoder will not take is a
+            misfit, too.
     """
     merged = _NULL
     fitting: dict[int, AvroType] = {}
@@ -95,13 +100,15 @@ def combine(
             candidate = _merge(merged, _settled(mine, ""), "")
             _refuse_reserved(candidate, taken)
             _refuse_unlike(held, candidate)
+            if problem is not None:
+                _refuse_unreadable(mine, candidate, problem)
             merged = candidate
             fitting[writer.id] = mine
             docs |= _core(mine).docs
         except SchemaMisfit as misfit:
             misfits[writer.id] = str(misfit)
     is_record = merged.kind == "record"
-    wrapped = not is_record or any(w.kind == "union" for w in fitting.values())
+    wrapped = not is_record or any(w.kind != "record" for w in fitting.values())
     return TopicSchema(
         framing=framing,
         readings=readings(fitting, merged, wrapped),
@@ -155,6 +162,13 @@ def _refuse_unlike(held: DataType | None, merged: AvroType) -> None:
     clash = None if want is None else columns.clash(held, want, "")
     if clash is not None:
         raise SchemaMisfit(clash)
+
+
+def _refuse_unreadable(mine: AvroType, merged: AvroType, problem: Problem) -> None:
+    for reading in readings({0: mine}, merged, wrapped=True):
+        why = problem(reading)
+        if why is not None:
+            raise SchemaMisfit(f"it cannot be read: {why}")
 
 
 def _settled(kind: AvroType, path: str) -> AvroType:

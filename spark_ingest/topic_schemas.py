@@ -29,10 +29,11 @@ from pyspark.sql.types import (
 )
 
 from spark_ingest import bronze, quarantine
+from spark_ingest.avro_check import schema_problem
 from spark_ingest.errors import ConfigurationError
 from spark_ingest.readings import WRAPPED
 from spark_ingest.registry import SchemaRegistry, WriterSchema
-from spark_ingest.schema import JSON_TEXT, TopicSchema, combine, declared
+from spark_ingest.schema import JSON_TEXT, Problem, TopicSchema, combine, declared
 from spark_ingest.session import CATALOG
 from spark_ingest.sources import Stream
 from spark_ingest.wire_format import Framing, Part, framing_named
@@ -68,11 +69,13 @@ class Schemas:
         default_factory=lambda: {"value": [], "key": []}
     )
     _held: StructType | None = None
+    _problem: Problem | None = None
     _made: dict[Part, tuple[tuple[int, ...], TopicSchema]] = field(default_factory=dict)
     _unknown: dict[int, float] = field(default_factory=dict)
 
     def hold(self, spark: SparkSession) -> None:
-        """Heed what the stream's table, where there is one, holds already."""
+        """Heed what the stream's table, where there is one, holds already, and the decoder."""
+        self._problem = schema_problem
         if self._held is None and bronze.exists(spark, self.stream.table):
             self._held = spark.table(f"{CATALOG}.{self.stream.table}").schema
             self._made.clear()
@@ -136,7 +139,8 @@ class Schemas:
         before = self._made.get(part)
         if before is None or before[0] != ids:
             reserved = RESERVED if part == "value" else ()
-            made = combine(writers, self._held_part(part), reserved, framing)
+            held = self._held_part(part)
+            made = combine(writers, held, reserved, framing, self._problem)
             self._made[part] = before = (ids, made)
         return before[1]
 

@@ -50,6 +50,11 @@ class Framing:
         """Whether a record tells its schema; if not, the source gives the one there is."""
         return self.id_bytes > 0
 
+    @property
+    def begin(self) -> int:
+        """How many bytes stand before the payload."""
+        return self.id_bytes + 1 if self.has_ids and not self.in_header else 0
+
     def has_schema(self, part: Part, schema_id: int) -> Column:
         """Whether the value or key carries this id (boolean; null stays null).
 
@@ -83,10 +88,9 @@ class Framing:
 
     def payload(self, part: Part) -> Column:
         """The bytes behind the framing."""
-        framed = F.col(f"_kafka_{part}")
-        if not self.has_ids or self.in_header:
-            return framed
-        return F.expr(f"substring(_kafka_{part}, {self.id_bytes + 2})")
+        if not self.begin:
+            return F.col(f"_kafka_{part}")
+        return F.expr(f"substring(_kafka_{part}, {self.begin + 1})")
 
     def _read_id(self, part: Part) -> Column:
         framed = F.col(f"_kafka_{part}")

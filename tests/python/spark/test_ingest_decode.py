@@ -119,21 +119,31 @@ def test_bad_records_of_every_kind_are_told_apart(spark: SparkSession) -> None:
     assert verdicts(judged.records) == [
         None,
         None,
-        *["undecodable"] * 3,
-        *["unknown_id"] * 2,
         "undecodable",
+        "left_over_bytes",
+        "undecodable",
+        *["unknown_id"] * 2,
+        "left_over_bytes",
         *["not_framed"] * 3,
         "undecodable",
     ]
     bad = judged.records.where("_verdict is not null").select(
         *quarantine.rows("_verdict", F.lit(datetime.now(UTC)))
     )
-    told = quarantine.tell_left_over(bad, judged.value, judged.key)
-    over = told.where("error_class = 'left_over_bytes'").orderBy("_kafka_offset")
-    assert [
-        (row["_kafka_offset"], row["error_message"].partition(":")[0])
-        for row in over.collect()
-    ] == [(3, f"value of {len(good) + 1} bytes"), (7, f"value of {len(of_v2)} bytes")]
+    told = [row["error_message"] for row in bad.orderBy("_kafka_offset").collect()]
+    behind = "the others are left over"
+    assert told == [
+        "value schema 1: note: the bytes end early",
+        f"value of {len(good) + 1} bytes: its schema reads to byte {len(good)}, {behind}",
+        "value schema 1: id: the bytes end early",
+        "value schema 99 is not in the registry",
+        "value schema 4294967295 is not in the registry",
+        f"value of {len(of_v2)} bytes: its schema reads to byte {len(of_v2) - 1}, {behind}",
+        "value of 2 bytes has no Confluent framing",
+        "value of 9 bytes has no Confluent framing",
+        "value of 0 bytes has no Confluent framing",
+        "value schema 1: id: the bytes end early",
+    ]
 
 
 def zigzag(number: int) -> bytes:

@@ -71,6 +71,23 @@ def test_each_type_has_its_text(kind: Any, value: Any, said: str | None) -> None
     assert text(kind, value) == said
 
 
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"precision": 2, "scale": 3},
+        {"precision": 0},
+        {"precision": "2"},
+        {"precision": 5, "type": "fixed", "name": "F", "size": 1},
+    ],
+)
+def test_a_decimal_of_parameters_that_make_no_sense_is_bytes(
+    parameters: dict[str, Any],
+) -> None:
+    kind = {"type": "bytes", "logicalType": "decimal", **parameters}
+    payload = b"\x05\x0e" if "size" in parameters else b"\x02\x05\x0e"
+    assert avro_text.reader(wrapped(kind), ["a"])(payload) == ('"BQ=="',)
+
+
 BRANCH = {
     "type": "record",
     "name": "Branch",
