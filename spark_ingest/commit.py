@@ -273,8 +273,7 @@ def carried_limits(budget: int, tasks: int) -> tuple[int, int]:
 
 def _carried_bytes(spark: SparkSession) -> int:
     """Bytes of bad records that a batch may bring to the driver."""
-    text = spark.sparkContext.getConf().get("spark.driver.maxResultSize", "1g")
-    most = int(Jvm(spark).bytes_of(str(text)))
+    most = Jvm(spark).most_result_bytes()
     # 0 is without a limit.
     return min(_CARRIED_BYTES, most // _SHARE_OF_RESULTS) if most else _CARRIED_BYTES
 

@@ -126,11 +126,12 @@ class Jvm:
         """Iceberg's ``org.apache.iceberg.Table``, freshly loaded from the catalog."""
         return self._spark3.loadIcebergTable(self._session, f"{CATALOG}.{table}")
 
-    def bytes_of(self, text: str) -> int:
-        """A size as Spark's settings have it: ``512m``, ``1g``, or plain bytes."""
-        return int(
-            self._jvm.org.apache.spark.network.util.JavaUtils.byteStringAsBytes(text)
-        )
+    def most_result_bytes(self) -> int:
+        """What the tasks of a job may bring to the driver; 0 for no limit."""
+        conf = self._session.sparkContext().conf()
+        text = conf.get("spark.driver.maxResultSize", "1g")
+        sizes = self._jvm.org.apache.spark.network.util.JavaUtils
+        return int(sizes.byteStringAsBytes(text))
 
     def metadata_bytes(self, table: str) -> int | None:
         """Bytes in a table's metadata folder; None where Hadoop does not know the store."""
