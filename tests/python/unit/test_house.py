@@ -383,6 +383,17 @@ def test_links_of_the_documents_lead_somewhere() -> None:
     assert dead == []
 
 
+def test_the_first_round_builds_all_models_for_no_selection_has_all_its_parents() -> (
+    None
+):
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    (round_,) = re.findall(r"While you work:\n\n```\n(.*?)```", text, re.DOTALL)
+
+    builds = [line for line in round_.splitlines() if line.startswith("dbt ")]
+
+    assert [line.partition("#")[0].strip() for line in builds] == ["dbt build"]
+
+
 def test_ci_runs_what_the_readme_tells_people_to_run() -> None:
     script = ROOT / ".ci/run"
     assert os.access(script, os.X_OK)
