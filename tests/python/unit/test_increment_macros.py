@@ -129,6 +129,39 @@ def test_very_many_ranges_become_one_that_spans_them() -> None:
     ]
 
 
+def days_in(ranges: list[list[date]]) -> set[date]:
+    return {
+        first + datetime.timedelta(days=step)
+        for first, end in ranges
+        for step in range((end - first).days)
+    }
+
+
+@pytest.mark.parametrize("days_before", [0, 1, 2, 7])
+@pytest.mark.parametrize(("count", "every"), [(40, 3), (120, 2), (120, 3), (120, 9)])
+def test_whatever_is_deleted_is_read_again(
+    count: int, every: int, days_before: int
+) -> None:
+    """Two blocks of scattered days of a parent, far from each other."""
+    step = datetime.timedelta(days=every)
+    blocks = [date(2025, 1, 1), date(2025, 1, 1) + count // 2 * step]
+    blocks[1] += datetime.timedelta(days=20)
+    days = {
+        block + at * step - datetime.timedelta(days=back)
+        for block in blocks
+        for at in range(count // 2)
+        for back in range(days_before + 1)
+    }
+    touched, context = increment(days=sorted(days)), macros()
+
+    deleted = days_in(context.day_ranges(touched))
+    read = days_in(context.day_ranges(touched, days_before))
+
+    assert set(touched["days"]) <= deleted
+    for later in range(days_before + 1):
+        assert {day + datetime.timedelta(days=later) for day in deleted} <= read
+
+
 def test_a_condition_keeps_the_touched_days_to_their_last_moment() -> None:
     condition = macros().in_touched_days(
         increment(days=[date(2026, 1, 2), date(2026, 1, 5)]), "paid_at"
