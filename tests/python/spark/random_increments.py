@@ -182,6 +182,7 @@ class Trial:
         self._put_back("state.read_points", reads, fact)
         self._load(3)
         self._try(["run", "--select", fact])
+        later = self._copy(f"marts.{fact}")
         is_told = f"""
             exists (
                 select 1 from {told} as told
@@ -199,10 +200,10 @@ class Trial:
             )
         """
         self.steps += [
-            {"sql": f"delete from marts.{fact} as kept where {is_told}"},
             {
-                "sql": f"insert into marts.{fact}"
-                f" select * from {rows} as kept where {is_told}"
+                "sql": f"insert overwrite marts.{fact}"
+                f" select * from {later} as kept where not {is_told}"
+                f" union all select * from {rows} as kept where {is_told}"
             },
         ]
 
