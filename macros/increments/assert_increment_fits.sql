@@ -86,9 +86,7 @@
 
 {#- A build that leaves rows out. -#}
 {% macro is_partial_build() -%}
-    {{ return(
-        flags.EMPTY | default(false) or flags.SAMPLE | default(none) is not none
-    ) }}
+    {{ return(flags.EMPTY or invocation_args_dict.get("sample") is not none) }}
 {%- endmacro %}
 
 {#- Views keep the limit or the sample that they were made with, and marts that were built

@@ -16,7 +16,8 @@
         "reads": {},
         "recorded": {"reads": [], "days": []},
     } -%}
-    {%- if model.resource_type == "unit_test" and is_incremental() -%}
+    {%- if model.resource_type == "unit_test"
+        and "is_incremental" in ((model.overrides or {}).get("macros") or {}) -%}
         {{ exceptions.raise_compiler_error(
             "a unit test asks no lake, which an increment does: leave out the override of "
             ~ "is_incremental, and see tests/python/spark/test_increments.py"

@@ -73,10 +73,11 @@
 
 {#- Whether `ref` gives a relation of another target, as dbt decides it. -#}
 {% macro is_deferred(node) -%}
-    {%- if not (flags.DEFER | default(false)) or node.config.materialized == "ephemeral" -%}
+    {%- set given = invocation_args_dict -%}
+    {%- if not given.get("defer") or node.config.materialized == "ephemeral" -%}
         {{ return(false) }}
     {%- endif -%}
-    {%- if flags.FAVOR_STATE and node.unique_id not in selected_resources -%}
+    {%- if given.get("favor_state") and node.unique_id not in selected_resources -%}
         {{ return(true) }}
     {%- endif -%}
     {{ return(adapter.get_relation(node.database, node.schema, node.alias) is none) }}
@@ -104,17 +105,26 @@
     {%- endfor -%}
 {%- endmacro %}
 
+{#- `flags` does not have these. -#}
 {% macro command_end() -%}
+    {%- set given = invocation_args_dict -%}
     {%- set words = [""] -%}
-    {%- if flags.DEFER | default(false) -%}
+    {%- if given.get("defer") -%}
         {%- do words.append("--defer") -%}
-        {%- if flags.FAVOR_STATE -%}
+        {%- if given.get("favor_state") -%}
             {%- do words.append("--favor-state") -%}
         {%- endif -%}
-        {%- do words.append("--state " ~ (flags.DEFER_STATE or flags.STATE)) -%}
+        {%- do words.append(state_option()) -%}
     {%- endif -%}
-    {%- if flags.TARGET | default(none) -%}
-        {%- do words.append("--target " ~ flags.TARGET) -%}
+    {%- if given.get("target") -%}
+        {%- do words.append("--target " ~ given.target) -%}
     {%- endif -%}
     {{ return(words | join(" ")) }}
+{%- endmacro %}
+
+{#- In quotes where a shell would take the folder for two. -#}
+{% macro state_option() -%}
+    {%- set given = invocation_args_dict -%}
+    {%- set folder = (given.get("defer_state") or given.get("state")) | string -%}
+    {{ return("--state " ~ ("'" ~ folder ~ "'" if " " in folder else folder)) }}
 {%- endmacro %}

@@ -11,8 +11,7 @@
 {% macro refuse_clone() -%}
     {{ exceptions.raise_compiler_error(
         "`dbt clone` does not copy what a mart has read: run "
-        ~ "`dbt build --full-refresh --select " ~ model.name ~ " --defer --state "
-        ~ (flags.DEFER_STATE or flags.STATE)
-        ~ (" --target " ~ flags.TARGET if flags.TARGET else "") ~ "`"
+        ~ "`dbt build --full-refresh --select " ~ model.name ~ " --defer "
+        ~ state_option() ~ command_end() ~ "`"
     ) }}
 {%- endmacro %}

@@ -153,10 +153,24 @@ def test_days_that_are_put_together_stay_once_and_those_of_unfinished_runs_all()
 
 def test_a_unit_test_cannot_pretend_to_be_an_increment() -> None:
     context = macros(
-        is_incremental=lambda: True,
         tojson=json.dumps,
-        model=SimpleNamespace(resource_type="unit_test"),
+        model=SimpleNamespace(
+            resource_type="unit_test", overrides={"macros": {"is_incremental": True}}
+        ),
     )
 
     with pytest.raises(CompilerError, match="leave out the override of is_incremental"):
         context.begin_increment(time_column="paid_at")
+
+
+def test_the_command_that_mends_has_the_options_that_were_given() -> None:
+    given = {"defer": True, "state": "last run", "target": "ada"}
+    adapter = SimpleNamespace(get_relation=lambda *_: None)
+    context = macros(invocation_args_dict=given, adapter=adapter)
+
+    assert context.refresh_command() == (
+        "dbt build --full-refresh --select fct_sales+"
+        " --defer --state 'last run' --target ada"
+    )
+    assert context.is_deferred(node("stg_sales", "view"))
+    assert context.model_code()["stg_sales"] == "deferred"

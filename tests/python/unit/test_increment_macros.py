@@ -45,20 +45,14 @@ def node(name: str, materialized: str, *parents: str, code: str = "select 1") ->
         unique_id=name,
         name=name,
         alias=name,
+        database="dev",
+        schema="marts",
         resource_type="seed" if materialized == "seed" else "model",
         raw_code=code,
         checksum=SimpleNamespace(checksum="c" * 64),
         config=SimpleNamespace(materialized=materialized),
         depends_on=SimpleNamespace(nodes=parents, macros=[]),
     )
-
-
-def flags(**given: Any) -> SimpleNamespace:
-    """dbt's, of a run without any; ``given`` replaces some."""
-    none: dict[str, Any] = dict.fromkeys(
-        ("EMPTY", "SAMPLE", "DEFER", "FAVOR_STATE", "STATE", "DEFER_STATE", "TARGET")
-    )
-    return SimpleNamespace(**{**none, "WHICH": "run", **given})
 
 
 def macros(**context: Any) -> Macros:
@@ -71,7 +65,8 @@ def macros(**context: Any) -> Macros:
             "graph": SimpleGraph(),
             "invocation_id": "one",
             "modules": SimpleNamespace(datetime=datetime, re=re),
-            "flags": flags(),
+            "flags": SimpleNamespace(EMPTY=False, WHICH="run"),
+            "invocation_args_dict": {},
             "this": SimpleNamespace(schema="marts", identifier="fct_sales"),
             "model": SimpleNamespace(
                 resource_type="model",
