@@ -14,11 +14,11 @@
 
 {#- External tables are in no list that the adapter reads. -#}
 {% macro redshift__has_column(table, column) -%}
-    {{ return(
-        run_query(
-            "select columnname from svv_external_columns where schemaname = '"
-            ~ table.schema ~ "' and tablename = '" ~ table.identifier
-            ~ "' and columnname = '" ~ column ~ "'"
-        ).rows | length > 0
-    ) }}
+    {%- set rows = lake_rows(
+        "select columnname from svv_external_columns where schemaname = '"
+        ~ table.schema ~ "' and tablename = '" ~ table.identifier
+        ~ "' and columnname = '" ~ column ~ "'",
+        [[column]],
+    ) -%}
+    {{ return(rows | length > 0) }}
 {%- endmacro %}
