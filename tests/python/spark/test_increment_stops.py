@@ -65,6 +65,10 @@ class Stops:
         rows = self.records.some(5, DAYS, newest=9)["bronze.pagila__sales"]
         self.steps.append({"commit": "bronze.pagila__sales", "rows": rows})
 
+    def sell(self, payment_id: int) -> None:
+        sale = self.records.sale(payment_id, f"{DAYS[0]} 10:00:00")
+        self.steps.append({"commit": "bronze.pagila__sales", "rows": [sale]})
+
     def edit(self, file: str, old: str, new: str) -> None:
         path = str(self.project / file)
         self.steps.append({"replace": {"file": path, "old": old, "new": new}})
@@ -171,6 +175,18 @@ def history(stops: Stops) -> None:
     stops.add("clone, mended", **{"as told by": stops.names["clone"]})
     stops.differences("clone, compared", SALES, "marts", "ada_marts")
 
+    # Two runs at once: the first writes after the second has ended, and dies then.
+    stops.sell(7001)
+    stops.sql("create table state.kept as select * from state.read_points")
+    stops.add("first of two", dbt=["run", "--select", SALES])
+    stops.sql(f"create table state.rows as select * from marts.{SALES}")
+    stops.sql("insert overwrite state.read_points select * from state.kept")
+    stops.sell(7002)
+    stops.add("second of two", dbt=["run", "--select", SALES])
+    stops.sql(f"insert overwrite marts.{SALES} select * from state.rows")
+    stops.add("after the two", dbt=RUN)
+    stops.compare("after the two")
+
     stops.load()
     broken = f"alter table marts.{WINDOWS}"
     stops.sql(f"{broken} set tblproperties ('write.format.default' = 'none')")
@@ -235,6 +251,9 @@ def test_what_would_mix_rows_stops(
         "defer",
         "defer again, mended",
         "clone, mended",
+        "first of two",
+        "second of two",
+        "after the two",
         "retry",
         "after the retry",
     ],
