@@ -11,7 +11,8 @@
     {{ query }}
 {%- endmacro %}
 
-{#- One commit of the table, which Iceberg refuses when another changed the same rows. -#}
+{#- One commit of the table. Iceberg does not look whether another changed the same rows: SQL
+    cannot ask it to. Increments find out by themselves, see `assert_nobody_else_built`. -#}
 {% macro spark__replace_rows(relation, condition, query) -%}
     insert into {{ relation }} replace where {{ condition }}
     {{ query }}

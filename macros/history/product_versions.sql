@@ -8,6 +8,8 @@
     ) }}
 {%- endmacro %}
 
+{#- Not the level of stock and the propensity to buy, which the catalogue sends along: they
+    are measures of a moment, and would make a version of each. -#}
 {% macro product_attributes() -%}
     {{ return([
         "product_category",
@@ -15,8 +17,6 @@
         "product_size",
         "product_cogs_amount",
         "product_price_amount",
-        "inventory_level",
-        "propensity_to_buy",
         "has_fruit",
         "has_veggies",
         "has_nuts",

@@ -4,9 +4,15 @@
 {% macro touch_changed_versions(
     increment, table, records, stream, key, attributes, versions_of
 ) -%}
-    {%- set read = read_of_stream(
-        increment, stream, until=recorded_read_point(table, stream)
-    ) -%}
+    {%- set theirs = recorded_read(table, stream) -%}
+    {%- if not theirs.is_recorded and asks_the_lake() and writes_rows()
+        and not is_partial_build() and "deferred" not in increment.code -%}
+        {{ exceptions.raise_compiler_error(
+            table ~ " has no row in " ~ increment_tables().read_points
+            ~ ": nobody knows what it was made of; run `" ~ refresh_command() ~ "`"
+        ) }}
+    {%- endif -%}
+    {%- set read = read_of_stream(increment, stream, until=theirs) -%}
     {%- if not increment.is_everything and read.after < read.to -%}
         {%- set records = queryable(records) -%}
         {%- set keys = (

@@ -42,16 +42,25 @@
                 {%- endfor %}
             from (
                 select
-                    records.*,
+                    positions.*,
                     row_number() over (
-                        partition by records.{{ key }}, records.{{ time_column }}
-                        order by
-                            records._kafka_topic_id desc,
-                            records._kafka_partition desc,
-                            records._kafka_offset desc,
-                            records._commit_id desc
+                        partition by positions.{{ key }}, positions.{{ time_column }}
+                        order by {{ latest_of_partitions() }}
                     ) as recency
-                from {{ relation }} as records
+                from (
+                    select
+                        records.*,
+                        row_number() over (
+                            partition by
+                                records.{{ key }},
+                                records.{{ time_column }},
+                                records._kafka_topic_id,
+                                records._kafka_partition
+                            order by {{ latest_in_partition() }}
+                        ) as recency_in_partition
+                    from {{ relation }} as records
+                ) as positions
+                where positions.recency_in_partition = 1
             ) as moments
             where moments.recency = 1
         ) as states

@@ -1,57 +1,106 @@
 {#- Before a row is changed: a run that dies in between has told which days are different.
-    Days of such a run, and of this one, get this increment's number, the others keep
-    theirs. -#}
+    It adds to what others told, and looks afterwards whether one of them has ended meanwhile:
+    of two runs at one time at least one sees the other. -#}
 {% macro announce_increment(inside_transaction=true) -%}
     {%- set increment = current_increment() if execute else none -%}
-    {%- if increment and hook_commits(inside_transaction) and is_read_by_increments() and (
+    {%- if increment and hook_commits(inside_transaction) and not is_partial_build() and (
         increment.is_everything or increment.has_timeless or increment.days
-    ) -%}
+    ) and model.config.materialized == "incremental" -%}
         {%- set rows = [] -%}
         {%- if increment.is_everything -%}
-            {%- do rows.append([none, true, increment.id]) -%}
+            {%- do rows.append([none, true]) -%}
         {%- else -%}
             {%- if increment.has_timeless -%}
-                {%- do rows.append([none, false, increment.id]) -%}
+                {%- do rows.append([none, false]) -%}
             {%- endif -%}
             {%- for day in increment.days | sort -%}
-                {%- do rows.append([day, day == increment.onwards_from, increment.id]) -%}
-            {%- endfor -%}
-            {%- for row in increment.recorded.days
-                if row.model_name == increment.model_name -%}
-                {%- set is_newer = (
-                    increment.has_timeless if row.day is none and not row.is_onwards
-                    else row.day in increment.days
-                    and (row.day == increment.onwards_from or not row.is_onwards)
-                ) -%}
-                {%- if not is_newer -%}
-                    {%- do rows.append([row.day, row.is_onwards, row.increment_id]) -%}
-                {%- endif -%}
+                {%- do rows.append([day, day == increment.onwards_from]) -%}
             {%- endfor -%}
         {%- endif -%}
-        {%- set selects = [] -%}
-        {%- for day, is_onwards, id in rows -%}
-            {%- do selects.append(
-                "select '" ~ increment.model_name ~ "', cast("
-                ~ ("'" ~ day.isoformat() ~ "'" if day is not none else "null")
-                ~ " as date), " ~ ("true" if is_onwards else "false")
-                ~ ", cast(" ~ id ~ " as bigint)"
-            ) -%}
-        {%- endfor -%}
-        {%- set table = increment_tables().touched_days -%}
-        {{ in_own_transaction(table, replace_rows(
-            table,
-            "model_name = '" ~ increment.model_name ~ "'",
-            selects | join(" union all "),
-        )) }}
+        {%- do run_query(touched_days_statement(increment, rows)) -%}
+        {%- do increment.update({"is_announced": true}) -%}
+        {%- do assert_nobody_else_built(
+            increment, recorded_since(increment), has_written=false
+        ) -%}
     {%- endif -%}
 {%- endmacro %}
 
-{% macro is_read_by_increments() -%}
-    {%- for node in graph.nodes.values() -%}
-        {%- if node.config.materialized == "incremental"
-            and model.unique_id in node.depends_on.nodes -%}
-            {{ return(true) }}
+{#- Rows are added, and each twentieth time put together: what is told anew goes then. Only
+    rows that this run has seen are replaced. -#}
+{% macro touched_days_statement(increment, rows) -%}
+    {%- set table = increment_tables().touched_days -%}
+    {%- set selects = [] -%}
+    {%- for day, is_onwards in rows -%}
+        {%- do selects.append(touched_day_select(
+            increment, day, "true" if is_onwards else "false", increment.id, invocation_id
+        )) -%}
+    {%- endfor -%}
+    {%- if not increment.is_everything and increment.id % 20 != 0 -%}
+        {{ return(in_own_transaction(
+            table, "insert into " ~ table ~ "\n" ~ selects | join(" union all ")
+        )) }}
+    {%- endif -%}
+    {%- for row in kept_days(increment, rows) -%}
+        {%- do selects.append(touched_day_select(
+            increment,
+            row.day,
+            "null" if row.is_end else ("true" if row.is_onwards else "false"),
+            row.increment_id,
+            row.run_id,
+        )) -%}
+    {%- endfor -%}
+    {{ return(in_own_transaction(table, replace_rows(
+        table,
+        "model_name = '" ~ increment.model_name ~ "' and increment_id < " ~ increment.id,
+        selects | join(" union all "),
+    ))) }}
+{%- endmacro %}
+
+{% macro touched_day_select(increment, day, is_onwards, increment_id, run_id) -%}
+    {{ return(
+        "select '" ~ increment.model_name ~ "', cast("
+        ~ ("'" ~ day.isoformat() ~ "'" if day is not none else "null") ~ " as date), cast("
+        ~ is_onwards ~ " as boolean), cast(" ~ increment_id ~ " as bigint), '"
+        ~ run_id ~ "'"
+    ) }}
+{%- endmacro %}
+
+{#- What was told before and still says something: of each day the newest, and whatever a
+    run told whose end nobody knows. -#}
+{% macro kept_days(increment, rows) -%}
+    {%- set seen = [] -%}
+    {%- for row in rows -%}
+        {%- do seen.append(row) -%}
+    {%- endfor -%}
+    {%- set kept = [] -%}
+    {%- for row in increment.recorded.days | sort(attribute="increment_id", reverse=true)
+        if row.model_name == increment.model_name -%}
+        {%- if row.run_id in increment.unfinished -%}
+            {%- do kept.append(row) -%}
+        {%- elif not (
+            increment.is_everything or row.is_end or [row.day, row.is_onwards] in seen
+            or [row.day, true] in seen
+        ) -%}
+            {%- do seen.append([row.day, row.is_onwards]) -%}
+            {%- do kept.append(row) -%}
         {%- endif -%}
     {%- endfor -%}
-    {{ return(false) }}
+    {{ return(kept) }}
+{%- endmacro %}
+
+{#- After a run: increments that failed have ended, and need not be waited for. -#}
+{% macro end_increments() -%}
+    {%- if execute -%}
+        {%- for key, increment in invocation_memory().items()
+            if key.startswith("increment of ")
+            and increment.is_announced and not increment.is_recorded -%}
+            {%- set table = increment_tables().touched_days -%}
+            {%- do run_query(in_own_transaction(
+                table,
+                "insert into " ~ table ~ "\n" ~ touched_day_select(
+                    increment, none, "null", increment.id, invocation_id
+                ),
+            )) -%}
+        {%- endfor -%}
+    {%- endif -%}
 {%- endmacro %}

@@ -10,28 +10,36 @@
         "moved": none,
         "id": 1,
         "committed": 0,
+        "code": "{}",
+        "unfinished": {},
+        "is_announced": false,
         "reads": {},
         "recorded": {"reads": [], "days": []},
     } -%}
+    {%- if model.resource_type == "unit_test"
+        and "is_incremental" in ((model.overrides or {}).get("macros") or {}) -%}
+        {{ exceptions.raise_compiler_error(
+            "a unit test asks no lake, which an increment does: leave out the override of "
+            ~ "is_incremental, and see tests/python/spark/test_increments.py"
+        ) }}
+    {%- endif -%}
     {%- if asks_the_lake() -%}
-        {%- if flags.EMPTY and is_incremental() -%}
-            {{ exceptions.raise_compiler_error(
-                "--empty would leave the touched days of " ~ increment.model_name
-                ~ " without rows: leave the flag out, or build into another schema"
-            ) }}
-        {%- endif -%}
         {%- do increment.update({"recorded": recorded_increments()}) -%}
         {%- set ids = increment_ids(increment, increment.model_name) -%}
         {%- do increment.update({
             "id": ids.newest + 1,
             "committed": ids.committed,
             "is_everything": not is_incremental(),
+            "code": tojson(model_code(), sort_keys=true),
+            "unfinished": unfinished_runs(increment),
         }) -%}
+        {%- if writes_rows() and not is_partial_build() -%}
+            {%- do assert_increment_fits(increment) -%}
+        {%- endif -%}
         {%- if not increment.is_everything -%}
-            {%- if writes_rows() -%}
-                {%- do assert_increment_fits(increment) -%}
-            {%- endif -%}
-            {%- do touch_days(increment, increment.model_name, ids.committed) -%}
+            {%- do touch_days(
+                increment, increment.model_name, ids.committed, increment.unfinished
+            ) -%}
         {%- endif -%}
         {%- do invocation_memory().update({
             "increment of " ~ increment.model_name: increment
@@ -56,11 +64,14 @@
     {%- endfor -%}
     {%- set wanted = "model_name in ('" ~ names | join("', '") ~ "')" -%}
     {%- set rows = lake_rows(
-        "select 'read' as kind, model_name, source_name as name, read_to, increment_id, settings"
+        "select 'read' as kind, model_name, source_name as name, read_to, increment_id,"
+        ~ " settings, coalesce(table_uuid, 'none') as table_uuid,"
+        ~ " coalesce(code, 'none') as code, coalesce(unfinished, '{}') as unfinished"
         ~ " from " ~ tables.read_points ~ " where " ~ wanted
         ~ " union all"
         ~ " select 'day', model_name, coalesce(cast(touched_date as varchar(10)), 'all'),"
-        ~ " case when is_onwards then 1 else 0 end, increment_id, 'none'"
+        ~ " case when is_onwards then 1 when is_onwards is null then 2 else 0 end,"
+        ~ " increment_id, coalesce(run_id, 'none'), 'none', 'none', '{}'"
         ~ " from " ~ tables.touched_days ~ " where " ~ wanted,
         made_up_increments(names),
     ) -%}
@@ -72,13 +83,18 @@
                 "read_to": row[3] | int,
                 "increment_id": row[4] | int,
                 "settings": row[5],
+                "table_uuid": none if row[6] == "none" else row[6],
+                "code": none if row[7] == "none" else row[7],
+                "unfinished": row[8],
             }) -%}
         {%- else -%}
             {%- do recorded.days.append({
                 "model_name": row[1],
                 "day": none if row[2] == "all" else calendar_day(row[2]),
                 "is_onwards": row[3] | int == 1,
+                "is_end": row[3] | int == 2,
                 "increment_id": row[4] | int,
+                "run_id": row[5],
             }) -%}
         {%- endif -%}
     {%- endfor -%}
@@ -90,10 +106,16 @@
 {% macro made_up_increments(names) -%}
     {%- set rows = [] -%}
     {%- for name in names -%}
-        {%- do rows.append(["read", name, "made.up", 9, 2, "{}"]) -%}
+        {%- do rows.append(
+            ["read", name, "made.up", 9, 2, "{}", "none", "none", "{}"]
+        ) -%}
         {%- if name != names[0] -%}
-            {%- do rows.append(["day", name, "2026-01-02", 0, 2, "none"]) -%}
-            {%- do rows.append(["day", name, "2026-01-05", 1, 2, "none"]) -%}
+            {%- do rows.append(
+                ["day", name, "2026-01-02", 0, 2, "none", "none", "none", "{}"]
+            ) -%}
+            {%- do rows.append(
+                ["day", name, "2026-01-05", 1, 2, "none", "none", "none", "{}"]
+            ) -%}
         {%- endif -%}
     {%- endfor -%}
     {{ return(rows) }}
@@ -118,21 +140,10 @@
     }) }}
 {%- endmacro %}
 
-{% macro assert_increment_fits(increment) -%}
-    {%- set name = increment.model_name -%}
-    {%- set fix = "run `dbt build --full-refresh --select " ~ this.identifier ~ "`" -%}
-    {%- set mine = increment.recorded.reads
-        | selectattr("model_name", "equalto", name) | list -%}
-    {%- if not mine -%}
-        {{ exceptions.raise_compiler_error(
-            name ~ " has no row in " ~ increment_tables().read_points
-            ~ ": nobody knows what it has read; " ~ fix
-        ) }}
-    {%- endif -%}
-    {%- if mine[0].settings != increment.settings -%}
-        {{ exceptions.raise_compiler_error(
-            name ~ " was built with " ~ mine[0].settings ~ " and would now go on with "
-            ~ increment.settings ~ ": old and new rows would mix; " ~ fix
-        ) }}
-    {%- endif -%}
+{#- What is recorded of the model itself, a row for each stream and parent. -#}
+{% macro own_reads(increment) -%}
+    {{ return(
+        increment.recorded.reads
+        | selectattr("model_name", "equalto", increment.model_name) | list
+    ) }}
 {%- endmacro %}

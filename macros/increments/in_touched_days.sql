@@ -31,22 +31,38 @@
 
 {#- The touched days as ranges, each of its first day and the day after its last (none: it
     has no end). Many ranges become one that spans them: the rows between are rewritten as
-    they are. -#}
+    they are. That is decided before any range is made longer, which lets ranges meet: what is
+    deleted and what is read to fill it again must be of the same days. -#}
 {% macro day_ranges(increment, days_after=0) -%}
     {%- set one_day = modules.datetime.timedelta(days=1) -%}
     {%- set ranges = [] -%}
     {%- for day in increment.days | sort -%}
-        {%- set is_last = increment.onwards_from is not none and day >= increment.onwards_from -%}
-        {%- set end = none if is_last else day + one_day * (1 + days_after) -%}
-        {%- if ranges and (ranges[-1][1] is none or ranges[-1][1] >= day) -%}
-            {%- set first = ranges.pop() -%}
-            {%- do ranges.append([first[0], none if first[1] is none else end]) -%}
-        {%- else -%}
-            {%- do ranges.append([day, end]) -%}
-        {%- endif -%}
+        {%- set has_no_end = (
+            increment.onwards_from is not none and day >= increment.onwards_from
+        ) -%}
+        {%- do add_range(ranges, day, none if has_no_end else day + one_day) -%}
     {%- endfor -%}
+    {%- set whole = ranges -%}
     {%- if ranges | length > 100 -%}
-        {{ return([[ranges[0][0], ranges[-1][1]]]) }}
+        {%- set whole = [[ranges[0][0], ranges[-1][1]]] -%}
     {%- endif -%}
-    {{ return(ranges) }}
+    {%- set longer = [] -%}
+    {%- for first, end in whole -%}
+        {%- do add_range(
+            longer, first, none if end is none else end + one_day * days_after
+        ) -%}
+    {%- endfor -%}
+    {{ return(longer) }}
+{%- endmacro %}
+
+{#- Adds a range that begins after those before it; where it meets the last, the two are
+    one. -#}
+{% macro add_range(ranges, first, end) -%}
+    {%- if ranges and (ranges[-1][1] is none or ranges[-1][1] >= first) -%}
+        {%- set before = ranges.pop() -%}
+        {%- set has_no_end = before[1] is none or end is none -%}
+        {%- do ranges.append([before[0], none if has_no_end else end]) -%}
+    {%- else -%}
+        {%- do ranges.append([first, end]) -%}
+    {%- endif -%}
 {%- endmacro %}

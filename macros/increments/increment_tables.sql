@@ -1,4 +1,4 @@
-{#- Both are small: a model's rows are replaced, not added to. -#}
+{#- Both are small. A column is added at the end: an older lake gets it at its next run. -#}
 {% macro increment_tables() -%}
     {{ return({
         "read_points": api.Relation.create(
@@ -10,37 +10,60 @@
     }) }}
 {%- endmacro %}
 
-{% macro create_increment_tables() -%}
-    {%- if execute and target.name != "lint" -%}
-        {%- set tables = increment_tables() -%}
-        {%- do run_query("create schema if not exists " ~ tables.read_points.schema) -%}
-        {%- do run_query(create_small_table(tables.read_points, {
+{% macro increment_columns() -%}
+    {{ return({
+        "read_points": {
             "model_name": "varchar(256)",
             "source_name": "varchar(256)",
             "read_to": "bigint",
             "increment_id": "bigint",
             "settings": "varchar(4096)",
             "recorded_at": "timestamp",
-        }, "model_name")) -%}
-        {%- do run_query(create_small_table(tables.touched_days, {
+            "table_uuid": "varchar(64)",
+            "code": "varchar(16000)",
+            "unfinished": "varchar(16000)",
+        },
+        "touched_days": {
             "model_name": "varchar(256)",
             "touched_date": "date",
             "is_onwards": "boolean",
             "increment_id": "bigint",
-        }, "model_name")) -%}
+            "run_id": "varchar(64)",
+        },
+    }) }}
+{%- endmacro %}
+
+{% macro create_increment_tables() -%}
+    {%- if execute and target.name != "lint" -%}
+        {%- set tables = increment_tables() -%}
+        {%- do run_query("create schema if not exists " ~ tables.read_points.schema) -%}
+        {%- for name, columns in increment_columns().items() -%}
+            {%- do run_query(create_small_table(tables[name], columns, "model_name")) -%}
+            {%- set there = adapter.get_columns_in_relation(tables[name])
+                | map(attribute="name") | list -%}
+            {%- for column, type in columns.items() if column not in there -%}
+                {%- do run_query(
+                    "alter table " ~ tables[name] ~ " add column " ~ column ~ " " ~ type
+                ) -%}
+            {%- endfor -%}
+        {%- endfor -%}
     {%- endif -%}
 {%- endmacro %}
 
-{#- `dbt compile` and `dbt docs generate` make no tables: before the first build there are
-    none. -#}
+{#- `dbt compile` and `dbt docs generate` make no tables and no columns: before the first
+    build there are none. -#}
 {% macro are_increments_recorded() -%}
     {%- if rendered_branch() is not none -%}
         {{ return(true) }}
     {%- endif -%}
     {%- set memory = invocation_memory() -%}
     {%- if "are increments recorded" not in memory -%}
-        {%- do memory.update({"are increments recorded": adapter.check_schema_exists(
-            target.database, increment_tables().read_points.schema
+        {%- set table = increment_tables().read_points -%}
+        {%- do memory.update({"are increments recorded": (
+            adapter.check_schema_exists(target.database, table.schema)
+            and "unfinished" in (
+                adapter.get_columns_in_relation(table) | map(attribute="name") | list
+            )
         )}) -%}
     {%- endif -%}
     {{ return(memory["are increments recorded"]) }}

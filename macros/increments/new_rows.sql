@@ -7,13 +7,24 @@
     {%- endif -%}
 {%- endmacro %}
 
-{#- From where to where this increment reads a stream; recorded when it is done. -#}
+{#- From where to where this increment reads a stream; recorded when it is done. The table's
+    UUID is asked for first: a table that is made anew in between is found out at the next
+    increment. -#}
 {% macro read_of_stream(increment, stream, until=none) -%}
     {%- if stream not in increment.reads -%}
-        {%- do increment.reads.update({stream: {
+        {%- set uuid = table_uuid(stream) if asks_the_lake() else none -%}
+        {%- if until is none -%}
+            {%- set until = {"to": read_point(stream), "table_uuid": uuid} -%}
+        {%- endif -%}
+        {%- set read = {
             "after": read_to(increment, stream),
-            "to": read_point(stream) if until is none else until,
-        }}) -%}
+            "to": until.to,
+            "table_uuid": until.table_uuid,
+        } -%}
+        {%- if asks_the_lake() and writes_rows() and not increment.is_everything -%}
+            {%- do assert_same_table(increment, stream, read) -%}
+        {%- endif -%}
+        {%- do increment.reads.update({stream: read}) -%}
     {%- endif -%}
     {{ return(increment.reads[stream]) }}
 {%- endmacro %}

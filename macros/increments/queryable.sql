@@ -7,9 +7,18 @@
     {{ return(queryable_model(relation.identifier.removeprefix("__dbt__cte__"))) }}
 {%- endmacro %}
 
-{% macro queryable_model(name) -%}
+{#- Takes what `ref` takes: a name, before it a package, and a version. -#}
+{% macro queryable_model(name, name_in_package=none, version=none, v=none) -%}
+    {%- set package = name if name_in_package else none -%}
+    {%- set name = name_in_package or name -%}
+    {%- set version = version or v -%}
     {%- for node in graph.nodes.values()
-        if node.name == name and node.resource_type in ["model", "seed"] -%}
+        if node.name == name and node.resource_type in ["model", "seed"]
+        and package in [none, node.package_name]
+        and (
+            version | string == node.version | string if version is not none
+            else node.version | default(none) == node.latest_version | default(none)
+        ) -%}
         {%- if node.config.materialized != "ephemeral" -%}
             {{ return(api.Relation.create(
                 database=node.database, schema=node.schema, identifier=node.alias
@@ -21,4 +30,7 @@
             ) ~ ")"
         ) }}
     {%- endfor -%}
+    {{ exceptions.raise_compiler_error(
+        "no model or seed is named " ~ name ~ ", which an ephemeral one reads"
+    ) }}
 {%- endmacro %}

@@ -2,38 +2,110 @@
     rewrites the same days to the same result. -#}
 {% macro record_increment(inside_transaction=true) -%}
     {%- set increment = current_increment() if execute else none -%}
-    {#- What --empty makes has read nothing; the next run says so. -#}
-    {%- if increment and hook_commits(inside_transaction) and not flags.EMPTY and (
+    {#- What --empty or --sample makes has read nothing; the next run says so. -#}
+    {%- if increment and hook_commits(inside_transaction) and not is_partial_build() and (
         increment.is_everything or is_anything_read(increment)
     ) -%}
-        {%- do assert_nobody_else_built(increment) -%}
-        {{ read_points_statement(increment, "to") }}
+        {%- set since = recorded_since(increment) -%}
+        {%- do assert_nobody_else_built(increment, since, has_written=true) -%}
+        {%- do increment.update({
+            "unfinished": still_unfinished(increment, since.others), "is_recorded": true,
+        }) -%}
+        {{ read_points_statement(increment, "to", increment.id) }}
     {%- endif -%}
 {%- endmacro %}
 
-{#- Two runs at one time may each have replaced what the other wrote. Then nobody has read
-    anything: the next run reads it once more, and its rows are right again. -#}
-{% macro assert_nobody_else_built(increment) -%}
-    {%- set newest = run_query(
-        "select max(increment_id) as newest from " ~ increment_tables().read_points
+{#- The newest increment of the model that was recorded, and the runs that announced one since
+    this run began. -#}
+{% macro recorded_since(increment) -%}
+    {%- set tables = increment_tables() -%}
+    {%- set newest = [0] -%}
+    {%- set others = [] -%}
+    {%- for row in run_query(
+        "select 'read' as kind, max(increment_id) as newest from " ~ tables.read_points
         ~ " where model_name = '" ~ increment.model_name ~ "'"
-    ).rows[0][0] -%}
-    {%- if (newest or 0) | int != increment.committed -%}
-        {%- do run_query(read_points_statement(increment, "after")) -%}
+        ~ " union all select run_id, max(increment_id) from " ~ tables.touched_days
+        ~ " where model_name = '" ~ increment.model_name ~ "' and increment_id > "
+        ~ increment.committed ~ " and run_id <> '" ~ invocation_id ~ "' group by run_id"
+    ).rows -%}
+        {%- if row[0] == "read" -%}
+            {%- do newest.append((row[1] or 0) | int) -%}
+        {%- else -%}
+            {%- do others.append(row[0]) -%}
+        {%- endif -%}
+    {%- endfor -%}
+    {{ return({"newest": newest | max, "others": others}) }}
+{%- endmacro %}
+
+{#- Two runs at one time may each have replaced what the other wrote. Then nobody has read
+    anything: the next run reads it once more, rewrites the days of this one too, and its rows
+    are right again. Before a row was written it is enough to stop. -#}
+{% macro assert_nobody_else_built(increment, since, has_written) -%}
+    {%- if since.newest != increment.committed -%}
+        {%- if has_written -%}
+            {%- set unfinished = still_unfinished(increment, since.others) -%}
+            {%- do unfinished.update({invocation_id: "ended"}) -%}
+            {%- do increment.update({"unfinished": unfinished}) -%}
+            {%- do run_query(read_points_statement(
+                increment, "after", [since.newest, increment.id] | max
+            )) -%}
+            {%- do increment.update({"is_recorded": true}) -%}
+        {%- endif -%}
         {{ exceptions.raise_compiler_error(
             "another run of dbt built " ~ increment.model_name ~ " at the same time: "
-            ~ "let it end, then run `dbt build --select " ~ this.identifier ~ "+`"
+            ~ "let it end, then run `dbt build --select " ~ this.identifier ~ "+"
+            ~ command_end() ~ "`"
         ) }}
     {%- endif -%}
 {%- endmacro %}
 
-{% macro read_points_statement(increment, bound) -%}
+{#- Runs that may still write, or may have died when they did, with when they were first
+    seen. Their days are rewritten again and again until they have ended, or for a day: no run
+    takes longer. What was rewritten whole need not wait for those that it has seen. -#}
+{% macro still_unfinished(increment, others) -%}
+    {%- set form = "%Y-%m-%dT%H:%M:%S" -%}
+    {%- set now = run_started_at.strftime(form) -%}
+    {%- set yesterday = (
+        run_started_at - modules.datetime.timedelta(days=1)
+    ).strftime(form) -%}
+    {%- set ended, seen = [], [] -%}
+    {%- for row in increment.recorded.days
+        if row.model_name == increment.model_name -%}
+        {%- do seen.append(row.run_id) -%}
+        {%- if row.is_end -%}
+            {%- do ended.append(row.run_id) -%}
+        {%- endif -%}
+    {%- endfor -%}
+    {%- set runs = {} -%}
+    {%- for run_id in others -%}
+        {%- do runs.update({run_id: now}) -%}
+    {%- endfor -%}
+    {%- do runs.update(increment.unfinished) -%}
+    {%- set still = {} -%}
+    {%- for run_id, since in runs.items()
+        if run_id not in ended and since != "ended" and since > yesterday
+        and not (increment.is_everything and run_id in seen) -%}
+        {%- do still.update({run_id: since}) -%}
+    {%- endfor -%}
+    {{ return(still) }}
+{%- endmacro %}
+
+{#- As the last increment recorded them. -#}
+{% macro unfinished_runs(increment) -%}
+    {%- set mine = own_reads(increment) -%}
+    {{ return(fromjson(mine[0].unfinished) if mine else {}) }}
+{%- endmacro %}
+
+{% macro read_points_statement(increment, bound, increment_id) -%}
     {%- set selects = [] -%}
     {%- for source_name, read in increment.reads.items() -%}
         {%- do selects.append(
             "select '" ~ increment.model_name ~ "', '" ~ source_name ~ "', cast("
-            ~ read[bound] ~ " as bigint), cast(" ~ increment.id ~ " as bigint), "
-            ~ sql_literal(increment.settings) ~ ", " ~ dbt.current_timestamp()
+            ~ read[bound] ~ " as bigint), cast(" ~ increment_id ~ " as bigint), "
+            ~ sql_literal(increment.settings) ~ ", " ~ dbt.current_timestamp() ~ ", cast("
+            ~ (sql_literal(read.table_uuid) if read.table_uuid else "null")
+            ~ " as varchar(64)), " ~ sql_literal(increment.code) ~ ", "
+            ~ sql_literal(tojson(increment.unfinished, sort_keys=true))
         ) -%}
     {%- endfor -%}
     {%- set table = increment_tables().read_points -%}
@@ -44,9 +116,17 @@
     )) }}
 {%- endmacro %}
 
+{#- A UUID or code that an older lake does not know is worth a row, too. -#}
 {% macro is_anything_read(increment) -%}
     {%- for read in increment.reads.values() if read.to != read.after -%}
         {{ return(true) }}
+    {%- endfor -%}
+    {%- for mine in own_reads(increment) if mine.source_name in increment.reads -%}
+        {%- set read = increment.reads[mine.source_name] -%}
+        {%- if mine.code != increment.code
+            or (read.table_uuid and read.table_uuid != mine.table_uuid) -%}
+            {{ return(true) }}
+        {%- endif -%}
     {%- endfor -%}
     {{ return(increment.days | length > 0 or increment.has_timeless) }}
 {%- endmacro %}

@@ -1,15 +1,31 @@
 {% macro recorded_read_point(relation, stream) -%}
+    {{ return(recorded_read(relation, stream).to) }}
+{%- endmacro %}
+
+{#- How far a mart has read a stream, and of which table; `is_recorded` tells a mart that has
+    read nothing from one that nobody knows of. -#}
+{% macro recorded_read(relation, stream) -%}
     {%- if not asks_the_lake() -%}
-        {{ return(9223372036854775807) }}
+        {{ return({
+            "to": 9223372036854775807, "table_uuid": none, "is_recorded": true
+        }) }}
     {%- endif -%}
-    {%- if not are_increments_recorded() -%}
-        {{ return(0) }}
+    {%- set rows = [] -%}
+    {%- if are_increments_recorded() -%}
+        {%- set rows = lake_rows(
+            "select read_to, coalesce(table_uuid, 'none') as table_uuid from "
+            ~ increment_tables().read_points
+            ~ " where model_name = '" ~ relation.schema ~ "." ~ relation.identifier
+            ~ "' and source_name = '" ~ stream ~ "'",
+            [[9, "none"]],
+        ) -%}
     {%- endif -%}
-    {%- set found = lake_rows(
-        "select max(read_to) as read_to from " ~ increment_tables().read_points
-        ~ " where model_name = '" ~ relation.schema ~ "." ~ relation.identifier
-        ~ "' and source_name = '" ~ stream ~ "'",
-        [[9]],
-    )[0][0] -%}
-    {{ return((found or 0) | int) }}
+    {%- if not rows -%}
+        {{ return({"to": 0, "table_uuid": none, "is_recorded": false}) }}
+    {%- endif -%}
+    {{ return({
+        "to": rows[0][0] | int,
+        "table_uuid": none if rows[0][1] == "none" else rows[0][1],
+        "is_recorded": true,
+    }) }}
 {%- endmacro %}

@@ -1,7 +1,9 @@
-{#- The days that a model, itself or one it reads, recorded after an increment. -#}
-{% macro touch_days(increment, model_name, after) -%}
+{#- The days that a model, itself or one it reads, recorded after an increment, and those of
+    runs that nobody knows the end of. -#}
+{% macro touch_days(increment, model_name, after, runs=()) -%}
     {%- for row in increment.recorded.days
-        if row.model_name == model_name and row.increment_id > after -%}
+        if row.model_name == model_name and not row.is_end
+        and (row.increment_id > after or row.run_id in runs) -%}
         {%- if row.day is none and row.is_onwards -%}
             {%- do increment.update({"is_everything": true}) -%}
         {%- elif row.day is none -%}

@@ -8,11 +8,13 @@
         {%- if to == 0 and not increment.is_everything and writes_rows() -%}
             {{ exceptions.raise_compiler_error(
                 name ~ " has no row in " ~ increment_tables().read_points
-                ~ ": nobody knows what changed in it; run `dbt build --full-refresh --select "
-                ~ relation.identifier ~ "+`"
+                ~ ": nobody knows what changed in it; run `"
+                ~ refresh_command(node_of(relation)) ~ "`"
             ) }}
         {%- endif -%}
-        {%- do increment.reads.update({name: {"after": after, "to": to}}) -%}
+        {%- do increment.reads.update({name: {
+            "after": after, "to": to, "table_uuid": none
+        }}) -%}
         {%- if not increment.is_everything -%}
             {%- set theirs = {
                 "is_everything": false, "has_timeless": false, "days": [],

@@ -64,33 +64,26 @@ records as (
 
 ),
 
--- Within one partition Kafka's own order decides, whatever the clocks of the producers;
--- the later commit, where an ingest wrote one record twice.
 ranked_in_partition as (
 
     select
         *,
         row_number() over (
             partition by payment_id, _kafka_topic_id, _kafka_partition
-            order by _kafka_offset desc, _commit_id desc
+            order by {{ latest_in_partition() }}
         ) as recency_in_partition
     from records
 
 ),
 
--- Partitions have no order between them: a sale that moved (another customer, a topic
--- made anew) goes by time, and by position where two times are equal.
+-- A sale that moved (another customer, a topic made anew) is in several partitions.
 ranked as (
 
     select
         *,
         row_number() over (
             partition by payment_id
-            order by
-                _kafka_timestamp desc,
-                _kafka_topic_id desc,
-                _kafka_partition desc,
-                _kafka_offset desc
+            order by {{ latest_of_partitions() }}
         ) as recency,
         max(was_moved) over (partition by payment_id) as was_moved_before,
         count(*) over (partition by payment_id) as partition_count

@@ -47,8 +47,6 @@ final as (
         -- numbers
         product_cogs_amount,
         product_price_amount,
-        inventory_level,
-        propensity_to_buy,
 
         -- flags
         has_fruit,

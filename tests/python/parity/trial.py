@@ -282,7 +282,8 @@ def _compared(
     manifest: Mapping[str, Any],
 ) -> Compared:
     if table in STATE:
-        spark, theirs = _without(spark, "recorded_at"), _without(theirs, "recorded_at")
+        for column in ("recorded_at", "run_id"):
+            spark, theirs = _without(spark, column), _without(theirs, column)
     node = next(
         (
             node

@@ -29,6 +29,8 @@ def create_bronze(spark: SparkSession, project: Path) -> None:
     bronze.create_schema(spark)
     quarantine.create(spark)
     ledger.create(spark)
+    if "table_uuid" not in spark.table(ledger.TABLE).columns:
+        spark.sql(f"alter table {ledger.TABLE} add column table_uuid string")
     for table, columns in declared_tables(project):
         ddl = ", ".join(f"{column['name']} {column['data_type']}" for column in columns)
         spark.sql(

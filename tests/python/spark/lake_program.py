@@ -7,7 +7,8 @@ steps as JSON and writes what each gave, in order:
 - ``{"add": table, "rows": [...]}`` appends rows as they are, and gives how many;
 - ``{"sql": statement}`` gives the rows, each a list of texts;
 - ``{"dbt": [arguments], "meanwhile": [steps]}`` gives ``{"success", "said"}``; the other
-  steps are done beside it; ``"project"`` names another one than that of all;
+  steps are done beside it; ``"project"`` names another one than that of all, ``"target"``
+  another folder for what dbt writes;
 - ``{"run": [command]}`` runs a program of this environment, and gives the same;
 - ``{"in order": [steps]}`` gives what each gave;
 - ``{"together": [steps]}`` does the first here and the others beside it, and gives the
@@ -17,12 +18,17 @@ steps as JSON and writes what each gave, in order:
   ``{"columns": [[name, type]], "rows", "identity"}``, a null being null; the last stays
   the same until the table is made anew;
 - ``{"copy": [file, to]}`` copies a file, if there is one;
-- ``{"append": {"file", "text"}}`` adds to a file of the project.
+- ``{"append": {"file", "text"}}`` adds to a file of the project;
+- ``{"replace": {"file", "old", "new"}}`` changes one;
+- ``{"as told by": number}`` types the command that an earlier step was told to run, with the
+  ``"words"`` that follow any command.
 """
 
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -76,15 +82,29 @@ def do(spark: SparkSession, project: Path, out: Path, step: Step) -> Any:
     if "append" in step:
         with Path(step["append"]["file"]).open("a") as file:
             return file.write(step["append"]["text"])
+    if "replace" in step:
+        return replace(**step["replace"])
     beside = threading.Thread(
         target=lambda: [do(spark, project, out, other) for other in step["meanwhile"]]
     )
     if "meanwhile" in step:
         beside.start()
-    done = type_dbt(Path(step.get("project", project)), out, step["dbt"])
+    done = type_dbt(
+        Path(step.get("project", project)),
+        out,
+        step["dbt"],
+        step.get("target", "target"),
+    )
     if "meanwhile" in step:
         beside.join()
     return done
+
+
+def replace(file: str, old: str, new: str) -> int:
+    """Change a text in a file of the project, where it must be."""
+    before = Path(file).read_text()
+    assert old in before, f"{file} has no {old}"
+    return Path(file).write_text(before.replace(old, new))
 
 
 def together(
@@ -154,7 +174,9 @@ def texts(spark: SparkSession, query: str) -> list[list[str]]:
     ]
 
 
-def type_dbt(project: Path, out: Path, arguments: list[str]) -> dict[str, Any]:
+def type_dbt(
+    project: Path, out: Path, arguments: list[str], target: str
+) -> dict[str, Any]:
     """Run dbt in this JVM; whether it succeeded, and what it said when it did not."""
     done = dbtRunner().invoke(
         [
@@ -168,7 +190,7 @@ def type_dbt(project: Path, out: Path, arguments: list[str]) -> dict[str, Any]:
             "--profiles-dir",
             str(project / "profiles"),
             "--target-path",
-            str(out / "target"),
+            str(out / target),
         ]
     )
     failed = [
@@ -181,12 +203,26 @@ def type_dbt(project: Path, out: Path, arguments: list[str]) -> dict[str, Any]:
     return {"success": done.success, "said": "\n".join(failed)}
 
 
+def as_told(step: Step, results: list[Any]) -> Step:
+    """The step that types what another one's message names."""
+    said = results[step["as told by"]]["said"]
+    command = re.search(r"run `dbt ([^`]*)`", said)
+    assert command, f"no command in: {said}"
+    words = shlex.split(command[1])
+    if "run" in step:
+        return {"run": [*step["run"], *words, *step["words"]]}
+    return {**step, "dbt": words}
+
+
 def main(project: Path, out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
     spark = SparkSession.builder.getOrCreate()
     create_bronze(spark, project)
     steps = json.loads((out / "steps.json").read_text())
-    results = [do(spark, project, out, step) for step in steps]
+    results: list[Any] = []
+    for step in steps:
+        typed_step = as_told(step, results) if "as told by" in step else step
+        results.append(do(spark, project, out, typed_step))
     (out / "results.json").write_text(json.dumps(results))
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from functools import partial
-from types import SimpleNamespace
+from functools import cache, partial
+from types import CodeType, SimpleNamespace
 from typing import Any
 
 import duckdb
@@ -20,6 +20,7 @@ SETTINGS: dict[str, Any] = {
     "sales_window_slide_minutes": 5,
     "sales_window_time": "paid_at",
     "bare_schema_targets": ["sandbox", "production"],
+    "accept_changed_code": False,
 }
 # What Redshift does not have, or only with another meaning.
 SPARK_ONLY = re.compile(r"unix_seconds|timestamp_seconds|\brange\s*\(|explode|sequence")
@@ -41,6 +42,33 @@ def _return(value: Any) -> None:
     raise Returned(value)
 
 
+def _environment() -> jinja2.Environment:
+    return jinja2.Environment(
+        extensions=["jinja2.ext.do"], undefined=jinja2.StrictUndefined
+    )
+
+
+@cache
+def _compiled() -> dict[str, CodeType]:
+    """Each macro by itself, as dbt compiles them.
+
+    Under another name: a macro must find its neighbours, and itself, in the context, or what
+    they return would end it too.
+    """
+    files = [
+        file.read_text()
+        for file in sorted((PROJECT / "macros").glob("*/*.sql"))
+        if file.parent.name != "overrides" or file.stem == "text_literal"
+    ]
+    codes = {}
+    for text, name in re.findall(
+        r"({%-? macro (\w+).*?endmacro -?%})", "".join(files), re.DOTALL
+    ):
+        renamed = text.replace(f"macro {name}", f"macro dbt_macro__{name}", 1)
+        codes[name] = _environment().compile(renamed)
+    return codes
+
+
 class Macros:
     """The project's macros under the names that dbt gives them.
 
@@ -60,14 +88,7 @@ class Macros:
     ) -> None:
         self._engine = engine
         self._macros: dict[str, Callable[..., Any]] = {}
-        files = [
-            file.read_text()
-            for file in sorted((PROJECT / "macros").glob("*/*.sql"))
-            if file.parent.name != "overrides" or file.stem == "text_literal"
-        ]
-        environment = jinja2.Environment(
-            extensions=["jinja2.ext.do"], undefined=jinja2.StrictUndefined
-        )
+        environment = _environment()
         environment.globals.update(
             {
                 "adapter": SimpleNamespace(dispatch=self._dispatch),
@@ -79,16 +100,12 @@ class Macros:
                 **(context or {}),
             }
         )
-        for name in re.findall(r"{%-? macro (\w+)", "".join(files)):
+        codes = _compiled()
+        for name in codes:
             environment.globals[name] = partial(self._call, name)
-        # One by one, as dbt does: a macro must find its neighbours in the context, or
-        # what they return would end it too.
-        for text in re.findall(
-            r"{%-? macro .*?endmacro -?%}", "".join(files), re.DOTALL
-        ):
-            for name, macro in vars(environment.from_string(text).module).items():
-                if isinstance(macro, jinja2.runtime.Macro):
-                    self._macros[name] = macro
+        for name, code in codes.items():
+            template = jinja2.Template.from_code(environment, code, environment.globals)
+            self._macros[name] = getattr(template.module, f"dbt_macro__{name}")
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         return partial(self._call, name)

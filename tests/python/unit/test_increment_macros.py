@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import hashlib
+import json
 import re
 from datetime import date
 from types import SimpleNamespace
@@ -17,6 +19,42 @@ FACT = "marts.fct_sales"
 PARENT = "marts.fct_parent"
 
 
+class SimpleGraph(dict[str, Any]):
+    """A seed and a view below the fact, and its parent that is incremental."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            sources={},
+            nodes={
+                "regions": node("regions", "seed"),
+                "stg_sales": node("stg_sales", "view", "regions"),
+                "fct_parent": node("fct_parent", "incremental", "stg_sales"),
+                "fct_sales": node(
+                    "fct_sales", "incremental", "stg_sales", "fct_parent"
+                ),
+            },
+        )
+
+
+class Node(dict[str, Any]):
+    __getattr__ = dict.__getitem__
+
+
+def node(name: str, materialized: str, *parents: str, code: str = "select 1") -> Node:
+    return Node(
+        unique_id=name,
+        name=name,
+        alias=name,
+        database="dev",
+        schema="marts",
+        resource_type="seed" if materialized == "seed" else "model",
+        raw_code=code,
+        checksum=SimpleNamespace(checksum="c" * 64),
+        config=SimpleNamespace(materialized=materialized),
+        depends_on=SimpleNamespace(nodes=parents, macros=[]),
+    )
+
+
 def macros(**context: Any) -> Macros:
     relation = SimpleNamespace(
         create=lambda schema, identifier: f"{schema}.{identifier}"
@@ -24,14 +62,22 @@ def macros(**context: Any) -> Macros:
     return Macros(
         context={
             "api": SimpleNamespace(Relation=relation),
-            "graph": {"nodes": {}, "sources": {}},
+            "graph": SimpleGraph(),
             "invocation_id": "one",
-            "modules": SimpleNamespace(datetime=datetime),
+            "modules": SimpleNamespace(datetime=datetime, re=re),
             "flags": SimpleNamespace(EMPTY=False, WHICH="run"),
+            "invocation_args_dict": {},
             "this": SimpleNamespace(schema="marts", identifier="fct_sales"),
             "model": SimpleNamespace(
-                resource_type="model", unique_id="model.millrace.fct_sales"
+                resource_type="model",
+                unique_id="fct_sales",
+                name="fct_sales",
+                config=SimpleNamespace(materialized="incremental"),
             ),
+            "fromjson": json.loads,
+            "local_md5": lambda text: hashlib.md5(text.encode()).hexdigest(),
+            "project_name": "millrace",
+            "selected_resources": ["fct_sales"],
             **context,
         }
     )
@@ -50,6 +96,9 @@ def increment(**other: Any) -> dict[str, Any]:
         "moved": None,
         "id": 8,
         "committed": 7,
+        "code": "{}",
+        "unfinished": {},
+        "is_announced": False,
         "reads": {},
         "recorded": {"reads": [], "days": []},
         **other,
@@ -57,18 +106,31 @@ def increment(**other: Any) -> dict[str, Any]:
 
 
 def recorded_day(
-    day: date | None, increment_id: int, model: str = PARENT, is_onwards: bool = False
+    day: date | None,
+    increment_id: int,
+    model: str = PARENT,
+    is_onwards: bool = False,
+    *,
+    is_end: bool = False,
+    run_id: str = "none",
 ) -> dict[str, Any]:
     return {
         "model_name": model,
         "day": day,
         "is_onwards": is_onwards,
+        "is_end": is_end,
         "increment_id": increment_id,
+        "run_id": run_id,
     }
 
 
 def recorded_read(
-    model: str, source: str, read_to: int, increment_id: int, settings: str = "{}"
+    model: str,
+    source: str,
+    read_to: int,
+    increment_id: int,
+    settings: str = "{}",
+    **other: Any,
 ) -> dict[str, Any]:
     return {
         "model_name": model,
@@ -76,6 +138,10 @@ def recorded_read(
         "read_to": read_to,
         "increment_id": increment_id,
         "settings": settings,
+        "table_uuid": None,
+        "code": None,
+        "unfinished": "{}",
+        **other,
     }
 
 
@@ -127,6 +193,39 @@ def test_very_many_ranges_become_one_that_spans_them() -> None:
     assert macros().day_ranges(increment(days=days)) == [
         [days[0], days[-1] + datetime.timedelta(days=1)]
     ]
+
+
+def days_in(ranges: list[list[date]]) -> set[date]:
+    return {
+        first + datetime.timedelta(days=step)
+        for first, end in ranges
+        for step in range((end - first).days)
+    }
+
+
+@pytest.mark.parametrize("days_before", [0, 1, 2, 7])
+@pytest.mark.parametrize(("count", "every"), [(40, 3), (120, 2), (120, 3), (120, 9)])
+def test_whatever_is_deleted_is_read_again(
+    count: int, every: int, days_before: int
+) -> None:
+    """Two blocks of scattered days of a parent, far from each other."""
+    step = datetime.timedelta(days=every)
+    blocks = [date(2025, 1, 1), date(2025, 1, 1) + count // 2 * step]
+    blocks[1] += datetime.timedelta(days=20)
+    days = {
+        block + at * step - datetime.timedelta(days=back)
+        for block in blocks
+        for at in range(count // 2)
+        for back in range(days_before + 1)
+    }
+    touched, context = increment(days=sorted(days)), macros()
+
+    deleted = days_in(context.day_ranges(touched))
+    read = days_in(context.day_ranges(touched, days_before))
+
+    assert set(touched["days"]) <= deleted
+    for later in range(days_before + 1):
+        assert {day + datetime.timedelta(days=later) for day in deleted} <= read
 
 
 def test_a_condition_keeps_the_touched_days_to_their_last_moment() -> None:
@@ -208,7 +307,7 @@ def test_a_child_rewrites_what_changed_in_its_parent_since_it_read_it() -> None:
         date(2026, 1, 7),
         date(2026, 1, 8),
     ]
-    assert touched["reads"] == {PARENT: {"after": 3, "to": 5}}
+    assert touched["reads"] == {PARENT: {"after": 3, "to": 5, "table_uuid": None}}
 
 
 @pytest.mark.parametrize(
@@ -243,7 +342,9 @@ def test_a_child_is_rewritten_whole_when_days_do_not_tell(
 def test_a_parent_that_recorded_nothing_is_refused() -> None:
     parent = SimpleNamespace(schema="marts", identifier="fct_parent")
 
-    with pytest.raises(CompilerError, match=r"--full-refresh --select fct_parent\+"):
+    with pytest.raises(
+        CompilerError, match=r"--full-refresh --select regions stg_sales fct_parent\+"
+    ):
         macros().touch_days_of(increment(), parent)
 
 
@@ -266,4 +367,5 @@ def test_rows_that_would_mix_stop_the_run_and_name_the_full_refresh(
     with pytest.raises(CompilerError, match=re.escape(message)) as raised:
         context.assert_increment_fits(begun)
 
-    assert "run `dbt build --full-refresh --select fct_sales`" in str(raised.value)
+    command = "run `dbt build --full-refresh --select regions stg_sales fct_sales+`"
+    assert command in str(raised.value)

@@ -1,0 +1,1 @@
+select True as is_there

@@ -1,0 +1,52 @@
+"""Random rounds of increments end as a full refresh: see ``random_increments``."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from sandbox.settings import Home
+from tests.python.spark.lake_steps import do_steps
+from tests.python.spark.random_increments import Trial
+
+ROUNDS_OF_A_LAKE = 5
+LONG_SECONDS = 600
+
+
+def assert_rounds_equal_full_refreshes(folder: Path, seed: int, count: int) -> None:
+    print(f"seed {seed}: {count} rounds")
+    trial = Trial(seed)
+    trial.rounds(count)
+
+    results = do_steps(folder, trial.steps)
+
+    for at in trial.must_succeed:
+        done = results[at]
+        assert done["success"], f"seed {seed}, step {at}: {done['said']}"
+    for at, number in trial.differences.items():
+        assert results[at] == [], f"seed {seed}, round {number}, step {at}"
+
+
+def test_five_random_rounds_equal_full_refreshes(home: Home, tmp_path: Path) -> None:
+    """``ROUNDS=200`` does more; ``SEED`` is that of the first lake."""
+    rounds = int(os.environ.get("ROUNDS", ROUNDS_OF_A_LAKE))
+    first = int(os.environ.get("SEED", "1"))
+    for lake in range(-(-rounds // ROUNDS_OF_A_LAKE)):
+        assert_rounds_equal_full_refreshes(
+            tmp_path / str(lake), first + lake, ROUNDS_OF_A_LAKE
+        )
+
+
+@pytest.mark.long
+def test_ten_minutes_of_random_rounds_equal_full_refreshes(
+    home: Home, tmp_path: Path
+) -> None:
+    first = int(time.time())
+    end, seed = time.monotonic() + LONG_SECONDS, first
+    while time.monotonic() < end:
+        folder = tmp_path / str(seed - first)
+        assert_rounds_equal_full_refreshes(folder, seed, ROUNDS_OF_A_LAKE)
+        seed += 1
