@@ -211,7 +211,7 @@ def as_told(step: Step, results: list[Any]) -> Step:
     words = shlex.split(command[1])
     if "run" in step:
         return {"run": [*step["run"], *words, *step["words"]]}
-    return {**step, "dbt": words}
+    return {**step, "dbt": [*words, *step["words"]]}
 
 
 def main(project: Path, out: Path) -> None:

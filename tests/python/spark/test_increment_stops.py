@@ -5,6 +5,7 @@ Each time the marts end as a build of all of them in other schemas, made anew.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,8 @@ ADA = """
       server_side_parameters:
         spark.sql.catalogImplementation: in-memory
 """
+
+pytestmark = pytest.mark.long
 
 
 class Stops:
@@ -94,8 +97,13 @@ class Stops:
     def stop(self, name: str, words: list[str], schema: str = "marts") -> None:
         """A build that stops, the command that it names, and what came of it."""
         self.add(name, dbt=words)
-        self.add(f"{name}, mended", **{"as told by": self.names[name]})
+        self.mend(name)
         self.compare(name, schema)
+
+    def mend(self, name: str, words: Sequence[str] = NO_TESTS) -> None:
+        """What a message names, without the tests: they take longer than all else."""
+        told = {"as told by": self.names[name], "words": list(words)}
+        self.add(f"{name}, mended", **told)
 
     def made_anew(self, uuid: str) -> None:
         """Ingest tells that the table that stands there now is another one."""
@@ -167,12 +175,12 @@ def history(stops: Stops) -> None:
     stops.load()
     stops.add("below", dbt=EVERYTHING)
     stops.add("defer again", dbt=["run", "--select", WINDOWS, *defer, *OWN])
-    stops.add("defer again, mended", **{"as told by": stops.names["defer again"]})
+    stops.mend("defer again")
     stops.differences("defer again, compared", WINDOWS, "marts", "ada_marts")
     stops.add(
         "clone", dbt=["clone", "--select", SALES, "--state", str(stops.state), *OWN]
     )
-    stops.add("clone, mended", **{"as told by": stops.names["clone"]})
+    stops.mend("clone")
     stops.differences("clone, compared", SALES, "marts", "ada_marts")
 
     # Two runs at once: the first writes after the second has ended, and dies then.
