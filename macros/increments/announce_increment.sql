@@ -1,6 +1,7 @@
 {#- Before a row is changed: a run that dies in between has told which days are different.
     It adds to what others told, and looks afterwards whether one of them has ended meanwhile:
-    of two runs at one time at least one sees the other. -#}
+    of two runs at one time at least one sees the other. Facts that no other fact reads tell,
+    too: what a run that died beside another wrote is known from nowhere else. -#}
 {% macro announce_increment(inside_transaction=true) -%}
     {%- set increment = current_increment() if execute else none -%}
     {%- if increment and hook_commits(inside_transaction) and not is_partial_build() and (

@@ -5,7 +5,6 @@ Each time the marts end as a build of all of them in other schemas, made anew.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -100,10 +99,9 @@ class Stops:
         self.mend(name)
         self.compare(name, schema)
 
-    def mend(self, name: str, words: Sequence[str] = NO_TESTS) -> None:
-        """What a message names, without the tests: they take longer than all else."""
-        told = {"as told by": self.names[name], "words": list(words)}
-        self.add(f"{name}, mended", **told)
+    def mend(self, name: str) -> None:
+        """What a message names, typed as it is printed, with the tests of what it builds."""
+        self.add(f"{name}, mended", **{"as told by": self.names[name], "words": []})
 
     def made_anew(self, uuid: str) -> None:
         """Ingest tells that the table that stands there now is another one."""
