@@ -8,6 +8,7 @@ missing or that no calendar knows.
 
 from __future__ import annotations
 
+from datetime import date, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from random import Random
 from typing import Any
@@ -25,6 +26,16 @@ PRODUCTS = {
     "IS01": ("Indulgent Smoothies", "5.49", "2.20"),
 }
 LATE_PRODUCT = "SC01"
+# Every third day of two blocks, and the days between the blocks: more stretches than an
+# increment tells apart, which windows of the day before join to two.
+SCATTERED_DAYS = [
+    (date(2024, 1, 1) + timedelta(days=start + 3 * step)).isoformat()
+    for start in (0, 230)
+    for step in range(70)
+]
+DAYS_BETWEEN = [
+    (date(2024, 1, 1) + timedelta(days=210 + step)).isoformat() for step in range(18)
+]
 UNKNOWN_PRODUCT = "XX99"
 
 
@@ -169,6 +180,18 @@ class Records:
             _key=product_id,
             _schema_id=4,
         )
+
+    def one_of_each(self, days: list[str], first_id: int) -> dict[str, list[Row]]:
+        """A sale and a purchase on each of the days, by bronze table."""
+        return {
+            "bronze.pagila__sales": [
+                self.sale(payment_id, f"{day} 12:00:00")
+                for payment_id, day in enumerate(days, first_id)
+            ],
+            "bronze.smoothies__purchases": [
+                self.purchase("CS01", f"{day} 12:00:00") for day in days
+            ],
+        }
 
     def some(self, count: int, days: list[str], newest: int) -> dict[str, list[Row]]:
         """A mixed batch of both domains, by bronze table.

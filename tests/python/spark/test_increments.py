@@ -9,10 +9,12 @@ import pytest
 from sandbox.settings import PROJECT, Home
 from tests.python.spark.increments_records import (
     DAYS,
+    DAYS_BETWEEN,
     LATE_PRODUCT,
     LONELY_DAY,
     LONELY_PURCHASE,
     LONELY_SALE,
+    SCATTERED_DAYS,
     Records,
     catalogue,
 )
@@ -57,6 +59,7 @@ def history() -> Steps:
         {"bronze.smoothies__products": catalogue(records, "2025-12-01 08:00:00")}
     )
     steps.commit(records.some(60, DAYS, newest=50))
+    steps.commit(records.one_of_each(DAYS_BETWEEN, first_id=20_000))
     steps.commit(
         {
             "bronze.pagila__sales": [
@@ -127,6 +130,8 @@ def history() -> Steps:
             ]
         }
     )
+    # So many days that all between the first and the last are rewritten.
+    steps.commit(records.one_of_each(SCATTERED_DAYS, first_id=30_000))
     steps.add("goes on", dbt=RUN)
     steps.add("lonely after", export=["marts.fct_rental_sales"])
 
