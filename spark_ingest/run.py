@@ -15,7 +15,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from spark_ingest import bronze, jvm_watch, ledger, leftovers
+from spark_ingest import bronze, jvm_watch, ledger, leftovers, set_back
 from spark_ingest.batch_size import (
     MOST_BYTES,
     PROBE,
@@ -187,6 +187,12 @@ class StreamRun:
         # Asked anew: it may have got partitions since.
         topic = services.broker.existing_topic(self.stream.topic, self.stream.name)
         self._topic = topic
+        # What this run committed is written down first, or it would be twice.
+        self._log.flush(self.stream)
+        # Before the place is looked for: what a person may have to decide then is logged too.
+        told = set_back.remove_rows_ahead(services.spark, self.stream)
+        if told:
+            services.progress.note(told)
         try:
             self._position = position(
                 services, self.stream, topic, self._settings.begin
@@ -198,8 +204,6 @@ class StreamRun:
             raise PersonNeeded(str(error)) from error
         # What an earlier start staged or set aside and did not publish is read again.
         self._lease.unstage()
-        # What this run committed is written down first, or it would be twice.
-        self._log.flush(self.stream)
         earlier = ledger.catch_up(services.spark, self.stream)
         if self._position.topic_id is None and (
             earlier or self._settings.begin != "earliest"

@@ -1,0 +1,87 @@
+"""A table that was set back to an earlier commit: what the log has beyond it is removed.
+
+Older metadata that was registered again, or a rollback, leaves rows of commits that the
+table has no more. The next commits get the same ids, so with those rows the log would tell
+of other records than the table has.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from spark_ingest import bronze, ledger, quarantine
+from spark_ingest.identity import uuid_of
+from spark_ingest.lease import CommitKind, own_snapshots
+from spark_ingest.session import CATALOG, Jvm
+from spark_ingest.sources import Stream
+
+_LOG = f"{CATALOG}.{ledger.TABLE}"
+_PLACE = ("_kafka_topic_id", "_kafka_partition", "_kafka_offset")
+
+
+def remove_rows_ahead(spark: SparkSession, stream: Stream) -> str | None:
+    """Remove the log's rows of commits beyond the newest one that a stream's table shows.
+
+    Of a table whose own snapshots have expired nobody can tell.
+
+    Args:
+        spark: A session on the lake.
+        stream: Whose table, held by its lease.
+
+    Returns:
+        What to tell people; None where the log is not ahead.
+    """
+    if not bronze.exists(spark, ledger.TABLE):
+        return None
+    jvm = Jvm(spark)
+    uuid = uuid_of(jvm, stream.table)
+    # The log is read first: what is committed meanwhile makes the table newer, not the log.
+    (last,) = spark.table(_LOG).where(f"table_uuid = '{uuid}'").agg(
+        F.max("commit_id")
+    ).collect()[0]  # fmt: skip
+    own = own_snapshots(jvm, stream.table)
+    if not own or last is None or last <= own[0].commit.id:
+        return None
+    first = own[0].commit.id + 1
+    ahead = f"table_uuid = '{uuid}' and commit_id between {first} and {last}"
+    kinds = spark.table(_LOG).where(ahead).select("kind").distinct().collect()
+    if any(row[0] == CommitKind.REPLAY for row in kinds):
+        _open_again(spark, stream, own[0].committed_at)
+    quarantine.rewrite(lambda: spark.sql(f"delete from {_LOG} where {ahead}"))
+    return (
+        f"{stream.name}: {stream.table} was set back to commit {first - 1}: its commits "
+        f"{first} to {last} are removed from {ledger.TABLE}, and what they took is read "
+        "again from the broker; build the marts with `dbt build --full-refresh`"
+    )
+
+
+def _open_again(spark: SparkSession, stream: Stream, since: datetime) -> None:
+    """Open the bad records that were replayed since then and that the table has no more."""
+    table = spark.table(f"{CATALOG}.{stream.table}").select(*_PLACE)
+    is_since = F.col("replayed_at") > F.lit(since)
+    replayed = quarantine.of_topic(spark, stream.topic).where(is_since)
+    # Once, and for good: the table that they are found in is the one that changes.
+    found = (
+        replayed.join(table, [*_PLACE], "left_anti")
+        .select(*(F.col(key).alias(f"gone{key}") for key in _PLACE))
+        .distinct()
+        .cache()
+    )
+    same = [f"quarantine.{key} = gone{key}" for key in _PLACE]
+    same += [f"quarantine._kafka_topic = '{stream.topic}'"]
+    try:
+        quarantine.rewrite(
+            lambda: (
+                found.mergeInto(
+                    f"{CATALOG}.{quarantine.TABLE}", F.expr(" and ".join(same))
+                )
+                .whenMatched(F.expr("quarantine.replayed_at is not null"))
+                .update({"replayed_at": F.lit(None).cast("timestamp")})
+                .merge()
+            )
+        )
+    finally:
+        found.unpersist()

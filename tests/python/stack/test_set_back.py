@@ -1,0 +1,55 @@
+"""A table whose older metadata was registered again: the log follows it, and nothing is twice."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from spark_ingest.quarantined import Choice
+from spark_ingest.replay import replay
+from spark_ingest.session import Jvm
+from tests.python.stack.conftest import ORDER, Feed, orders, proofs
+from tests.python.stack.test_quarantine import TAGGED, ingest_without, states, tagged
+
+if TYPE_CHECKING:
+    import pytest
+
+
+def books(feed: Feed) -> list[tuple[Any, ...]]:
+    """Commit id, rows and quarantined of the feed's commits in the log."""
+    rows = feed.log().select("commit_id", "row_count", "quarantined_count")
+    return [tuple(row) for row in rows.collect()]
+
+
+def test_a_table_that_was_set_back_takes_its_log_and_its_replays_along(
+    feed: Feed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spark = feed.services.spark
+    number, coming = feed.register(ORDER), feed.register(TAGGED)
+    feed.send(*orders(number, 0, 2), b"junk", *tagged(coming, 7))
+    ingest_without(feed, coming, monkeypatch)
+    operations = Jvm(spark).iceberg_table(feed.stream.table).operations()
+    older = operations.current().metadataFileLocation()
+    assert sum(replay(feed.services, feed.stream, Choice()).left.values()) == 1
+    feed.send(*orders(number, 2, 1), b"more junk")
+    feed.ingest()
+    feed.send(*orders(number, 3, 1))
+    feed.ingest()
+    assert books(feed) == [(1, 2, 2), (2, 1, -1), (3, 1, 1), (4, 1, 0)]
+    assert feed.reports.notes == []
+    spark.sql(f"drop table {feed.table}")
+    spark.sql(
+        f"call lake.system.register_table(table => '{feed.stream.table}', "
+        f"metadata_file => '{older}')"
+    )
+    # Until the stream starts, the log tells what is gone.
+    assert not all(proof.holds for proof in proofs(feed))
+
+    feed.ingest()
+
+    (note,) = feed.reports.notes
+    assert "was set back to commit 1: its commits 2 to 4 are removed" in note
+    assert books(feed) == [(1, 2, 2), (2, 2, 1)]
+    # What was replayed is open again.
+    assert [state for *_, state in states(feed)] == ["open"] * 3
+    held = [(p.bronze, p.quarantined, p.holds) for p in proofs(feed)]
+    assert held == [(4, 3, True), (0, 0, True)]
