@@ -18,7 +18,7 @@
     that stands between it and the sources or incremental models. -#}
 {% macro rewritten_parents(node_id, found=none) -%}
     {%- set found = [] if found is none else found -%}
-    {%- for parent in graph.nodes[node_id].depends_on.nodes if parent in graph.nodes -%}
+    {%- for parent in graph.nodes[node_id].depends_on.nodes | sort if parent in graph.nodes -%}
         {%- set node = graph.nodes[parent] -%}
         {%- if node.config.materialized != "incremental" and node not in found -%}
             {%- do rewritten_parents(parent, found) -%}
