@@ -171,7 +171,8 @@ def history() -> Steps:
         "unrecorded", sql="delete from state.read_points where model_name like '%sales'"
     )
     steps.add("not recorded", dbt=["run", "--select", "fct_rental_sales"])
-    steps.add("full refresh", dbt=[*RUN, "--full-refresh"])
+    # With the views: nobody knows any more of which code the facts were made.
+    steps.add("full refresh", dbt=[*BUILD, "--full-refresh"])
     steps.add("whole", export=MARTS)
     return steps
 
@@ -199,7 +200,8 @@ def found(home: Home, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any
 def test_increments_equal_a_full_refresh(found: dict[str, Any], mart: str) -> None:
     built, whole = found["increments"][mart], found["whole"][mart]
 
-    assert found["last"]["success"], found["last"]["said"]
+    for step in ("last", "full refresh"):
+        assert found[step]["success"], found[step]["said"]
     if built != whole:
         kept, made = ({tuple(row) for row in rows} for rows in (built, whole))
         pytest.fail(
@@ -276,6 +278,6 @@ def test_a_mart_that_nobody_knows_the_read_point_of_stops_the_run(
     assert not done["success"]
     assert "has no row in state.read_points" in done["said"]
     assert (
-        "run `dbt build --full-refresh --select sales_regions stg_pagila__sales"
+        "run `dbt build --full-refresh --select stg_pagila__sales sales_regions"
         " int_rentals__sales_enriched fct_rental_sales+`"
     ) in done["said"]
