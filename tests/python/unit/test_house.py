@@ -344,6 +344,22 @@ def test_package_data_are_patterns_of_files_that_a_package_holds() -> None:
     assert nothing == []
 
 
+def test_every_java_source_of_the_engine_is_in_its_package() -> None:
+    setuptools = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"][
+        "setuptools"
+    ]
+    engine = ROOT / "spark_ingest"
+    packaged = {
+        path
+        for pattern in setuptools["package-data"]["spark_ingest"]
+        for path in engine.glob(pattern)
+    }
+    sources = set(engine.rglob("*.java"))
+    assert sources
+    assert sources
+    assert sources <= packaged
+
+
 @pytest.mark.parametrize("package", ["spark_ingest", "sandbox"])
 def test_architecture_names_every_module(package: str) -> None:
     document = (ROOT / "docs/architecture.md").read_text()
