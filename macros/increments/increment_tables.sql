@@ -39,12 +39,17 @@
         {%- do run_query("create schema if not exists " ~ tables.read_points.schema) -%}
         {%- for name, columns in increment_columns().items() -%}
             {%- do run_query(create_small_table(tables[name], columns, "model_name")) -%}
+        {%- endfor -%}
+        {#- On Redshift dbt asks for columns in a transaction, and takes back what follows in it
+            when the hook has ended. -#}
+        {%- for name, columns in increment_columns().items() -%}
             {%- set there = adapter.get_columns_in_relation(tables[name])
                 | map(attribute="name") | list -%}
             {%- for column, type in columns.items() if column not in there -%}
-                {%- do run_query(
-                    "alter table " ~ tables[name] ~ " add column " ~ column ~ " " ~ type
-                ) -%}
+                {%- do run_query(in_own_transaction(
+                    tables[name],
+                    "alter table " ~ tables[name] ~ " add column " ~ column ~ " " ~ type,
+                )) -%}
             {%- endfor -%}
         {%- endfor -%}
     {%- endif -%}
