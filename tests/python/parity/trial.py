@@ -282,7 +282,8 @@ def _compared(
     manifest: Mapping[str, Any],
 ) -> Compared:
     if table in STATE:
-        for column in ("recorded_at", "run_id"):
+        # Of the macros that a model is made with, those of its engine count.
+        for column in ("recorded_at", "run_id", "code"):
             spark, theirs = _without(spark, column), _without(theirs, column)
     node = next(
         (
