@@ -1,7 +1,8 @@
 """Payloads to columns, each record with the schema that wrote it.
 
 Spark's ``from_avro`` neither notices bytes that are left over nor fails on values that do not
-fit, so bytes of Avro are checked first (:mod:`spark_ingest.avro_check`). What it cannot decode
+fit, so bytes of Avro are checked first (:mod:`spark_ingest.avro_check`); ``from_json`` changes
+what a column cannot hold, so JSON is, too (``JsonCheck.java``). What ``from_avro`` cannot decode
 it gives as a struct of nulls: so the schema that it reads with has one field more, an int that
 comes from its default, and the record is good only if that number comes back. JSON gets the
 number as a second value behind the record's own.
@@ -23,7 +24,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from spark_ingest import avro_check, avro_text
+from spark_ingest import avro_check, avro_text, java_checks
 from spark_ingest.readings import WRAPPED, Reading
 from spark_ingest.schema import JSON_TEXT, TopicSchema
 from spark_ingest.wire_format import Part
@@ -39,8 +40,8 @@ def decoded(part: Part, schema: TopicSchema) -> Column:
         part: ``value`` or ``key``: reads ``_kafka_<part>``, and ``_kafka_headers`` where the
             framing puts its ids there.
         schema: The topic's schemas, usable; records of other ids come out null. Where they
-            are Avro, what is wrong is there already, as ``_<part>_problem``, and columns of
-            JSON text as ``_<part>_texts``.
+            are Avro or JSON, what is wrong is there already, as ``_<part>_problem``, and
+            columns of JSON text as ``_<part>_texts``.
     """
     if schema.framing.format == "json":
         return _from_json(part, schema)
@@ -78,11 +79,14 @@ def decoded(part: Part, schema: TopicSchema) -> Column:
 
 
 def problem(part: Part, schema: TopicSchema) -> Column | None:
-    """Why the bytes of ``_kafka_<part>`` are not what their schema says; None without Avro.
+    """Why the columns cannot hold what ``_kafka_<part>`` says; None where nobody can tell.
 
     Returns:
         As :func:`spark_ingest.avro_check.check` says it; null too where no schema is known.
     """
+    if schema.framing.format == "json":
+        shape = _json_columns(schema).json()
+        return java_checks.checked("JsonCheck", f"_kafka_{part}", shape)
     if not schema.readings:
         return None
     column = F.lit(None).cast("string")
@@ -171,9 +175,8 @@ def _is_of(part: Part, schema: TopicSchema, reading: Reading) -> Column:
 
 
 def _from_json(part: Part, schema: TopicSchema) -> Column:
-    named = [field for field in schema.columns.fields if field.name != JSON_TEXT]
     number = _number(schema)
-    item = StructType([*named, StructField(number, IntegerType())])
+    item = StructType([*_json_columns(schema), StructField(number, IntegerType())])
     shape = StructType(
         [StructField(WRAPPED, ArrayType(item)), StructField(_BROKEN, StringType())]
     )
@@ -187,7 +190,13 @@ def _from_json(part: Part, schema: TopicSchema) -> Column:
         "columnNameOfCorruptRecord": _BROKEN,
         "allowSingleQuotes": "false",
     }
-    return F.from_json(text, shape, options)
+    # Decimals of many digits would take as long to round as their exponents say.
+    return F.when(F.col(f"_{part}_problem").isNull(), F.from_json(text, shape, options))
+
+
+def _json_columns(schema: TopicSchema) -> StructType:
+    """The columns that the members of an object become."""
+    return StructType([f for f in schema.columns.fields if f.name != JSON_TEXT])
 
 
 def _avro_struct(schema: TopicSchema) -> StructType:

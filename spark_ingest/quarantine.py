@@ -128,8 +128,8 @@ def verdict(part: Part, schema: TopicSchema) -> Column:
                 "schema", _UNKNOWN, f"{part} schema ", number, " is not in the registry"
             ),
         )
+    problem = F.col(f"_{part}_problem")
     if schema.readings:
-        problem = F.col(f"_{part}_problem")
         place = F.substring(problem, 2, 10)
         judged = judged.when(
             F.startswith(problem, F.lit(avro_check.LEFT_OVER)),
@@ -143,6 +143,7 @@ def verdict(part: Part, schema: TopicSchema) -> Column:
                 ", the others are left over",
             ),
         )
+    if schema.readings or framing.format == "json":
         whose: list[Column | str] = (
             [f"{part} schema ", number] if framing.has_ids else [part]
         )

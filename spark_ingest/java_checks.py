@@ -1,0 +1,66 @@
+"""Checks in Java, beside what Spark brings: compiled in the session, shipped to executors.
+
+Spark's compiler compiles a source of this package once in a session, and executors fetch the
+classes as they fetch any jar: there is nothing to build and nothing to install.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import Column, SparkSession
+
+SOURCES = Path(__file__).parent
+_PACKAGE = "millrace"
+# By Spark application, which has executors of its own, and class.
+_loaders: dict[tuple[str, str], Any] = {}
+
+
+def checked(name: str, column: str, *arguments: str | int) -> Column:
+    """What a check says of a column: a reason, or null where nothing is wrong.
+
+    Args:
+        name: Its class, the name of its source too.
+        column: Name of the column.
+        arguments: Of the class's constructor.
+    """
+    spark = SparkSession.active()
+    jvm: Any = spark._jvm
+    given = jvm.java.util.ArrayList()
+    for argument in arguments:
+        given.add(argument)
+    loader = _loader(spark, name)
+    made = loader.loadClass(f"{_PACKAGE}.{name}").getConstructors()[0]
+    spark_sql = jvm.org.apache.spark.sql
+    function = spark_sql.functions.udf(
+        made.newInstance(given.toArray()), spark_sql.types.DataTypes.StringType
+    )
+    of = jvm.java.util.ArrayList()
+    of.add(spark_sql.functions.col(column))
+    return Column(function.withName(name).apply(jvm.PythonUtils.toSeq(of)))
+
+
+def _loader(spark: SparkSession, name: str) -> Any:
+    """What loads the compiled class in this JVM; its executors have it as a jar."""
+    key = spark.sparkContext.applicationId, name
+    if key not in _loaders:
+        jvm: Any = spark._jvm
+        compiler = jvm.org.codehaus.janino.SimpleCompiler()
+        compiler.setParentClassLoader(
+            jvm.java.lang.Thread.currentThread().getContextClassLoader()
+        )
+        compiler.cook((SOURCES / f"{name}.java").read_text())
+        # Spark removes it when its JVM ends: executors may come until then.
+        folder = jvm.org.apache.spark.util.Utils.createTempDir(
+            tempfile.gettempdir(), _PACKAGE
+        )
+        jar = Path(str(folder)) / f"{name}.jar"
+        with zipfile.ZipFile(jar, "w") as archive:
+            for each, code in compiler.getBytecodes().items():
+                archive.writestr(f"{each.replace('.', '/')}.class", bytes(code))
+        spark.sparkContext._jsc.addJar(str(jar))
+        _loaders[key] = compiler.getClassLoader()
+    return _loaders[key]
