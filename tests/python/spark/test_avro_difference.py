@@ -33,7 +33,7 @@ Landed = tuple[str | None, str | None, dict[str, Any]]
 
 
 def test_what_lands_is_what_the_specification_reads(spark: SparkSession) -> None:
-    agree(spark, SEED, topics=8, records=625)
+    agree(spark, SEED, topics=5, records=1000)
 
 
 @pytest.mark.long
