@@ -3,6 +3,7 @@ package millrace;
 import java.math.BigDecimal;
 import java.math.BigInteger;
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -47,6 +48,8 @@ public final class AvroCheck implements UDF1 {
     private static final int MILLIS = 13;
     // The bytes that all have their highest bit clear are ASCII.
     private static final long HIGHEST_BITS = 0x8080808080808080L;
+    private static final boolean FIRST_IS_LOWEST =
+            ByteOrder.nativeOrder() == ByteOrder.LITTLE_ENDIAN;
 
     private static final long[] POWERS = new long[19];
 
@@ -207,6 +210,12 @@ public final class AvroCheck implements UDF1 {
         }
 
         int over(Node node, int at) {
+            if (node.kind == UNION) {
+                // No union is a branch of another.
+                int index = index("union", node.parts.length, at);
+                at = data[at] >= 0 ? at + 1 : behindNumber(at);
+                node = node.parts[index];
+            }
             switch (node.kind) {
                 case NULL:
                     return at;
@@ -233,9 +242,6 @@ public final class AvroCheck implements UDF1 {
                 case ARRAY:
                 case MAP:
                     return blocks(node, at);
-                case UNION:
-                    int index = index("union", node.parts.length, at);
-                    return over(node.parts[index], data[at] >= 0 ? at + 1 : behindNumber(at));
                 case DECIMAL:
                     int end = node.size < 0 ? behindChunk(at) : behind(at, node.size);
                     decimal(node, node.size < 0 ? behindNumber(at) : at, end);
@@ -316,6 +322,15 @@ public final class AvroCheck implements UDF1 {
 
         /** Behind a number of up to 64 bits, in as many as ten bytes. */
         private int behindNumber(int at) {
+            if (data[at] >= 0) {
+                return at + 1;
+            }
+            if (FIRST_IS_LOWEST && at + 8 <= data.length) {
+                long last = ~word(at) & HIGHEST_BITS;
+                if (last != 0) {
+                    return at + 1 + (Long.numberOfTrailingZeros(last) >>> 3);
+                }
+            }
             int end = at;
             while (data[end] < 0) {
                 end++;
@@ -401,10 +416,15 @@ public final class AvroCheck implements UDF1 {
         private int text(int at) {
             int end = behindChunk(at);
             int here = data[at] >= 0 ? at + 1 : behindNumber(at);
-            while (here + 8 <= end
-                    && (Platform.getLong(data, Platform.BYTE_ARRAY_OFFSET + here) & HIGHEST_BITS)
-                            == 0) {
+            while (here + 8 <= end && (word(here) & HIGHEST_BITS) == 0) {
                 here += 8;
+            }
+            int left = end - here;
+            if (FIRST_IS_LOWEST && left > 0 && left < 8 && here + 8 <= data.length) {
+                // What is behind the text does not count.
+                if ((word(here) & HIGHEST_BITS >>> 8 * (8 - left)) == 0) {
+                    return end;
+                }
             }
             while (here < end) {
                 int length = data[here] >= 0 ? 1 : encoded(here, end);
@@ -414,6 +434,10 @@ public final class AvroCheck implements UDF1 {
                 here += length;
             }
             return end;
+        }
+
+        private long word(int at) {
+            return Platform.getLong(data, Platform.BYTE_ARRAY_OFFSET + at);
         }
 
         /** Bytes of the character here, by the Unicode standard's table 3-7; 0 where it is none. */
