@@ -3,9 +3,9 @@
 Spark's ``from_avro`` neither notices bytes that are left over nor fails on values that do not
 fit, so bytes of Avro are checked first (:mod:`spark_ingest.avro_check`); ``from_json`` changes
 what a column cannot hold, so JSON is, too (``JsonCheck.java``). What ``from_avro`` cannot decode
-it gives as a struct of nulls: so the schema that it reads with has one field more, an int that
-comes from its default, and the record is good only if that number comes back. JSON gets the
-number as a second value behind the record's own.
+it gives as a struct of nulls: so the schema that it reads with has one field more, an int, and
+the record is good only if its number comes back: the zero that framings begin with, or a default.
+JSON gets the number as a second value behind the record's own.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def decoded(part: Part, schema: TopicSchema) -> Column:
     column = F.lit(None)
     number = {"name": _number(schema), "type": "int", "default": _SENTINEL}
     # Cutting the framing off would copy every record.
-    framing = [_framing_field(schema)] if schema.framing.begin else []
+    framing = _framing_fields(schema) if schema.framing.begin else []
     for reading in schema.readings:
         reader = {
             **reading.reader,
@@ -132,7 +132,9 @@ def is_good(part: Part, schema: TopicSchema) -> Column:
         is_object = F.get(items, F.lit(0)).isNotNull()
         sound = came_back & struct[_BROKEN].isNull() & is_object & is_text
     else:
-        sound = struct[_number(schema)] == F.lit(_SENTINEL)
+        # Avro reads a default as if it were a record of its own: a byte costs less.
+        number = F.lit(0 if schema.framing.begin else _SENTINEL)
+        sound = struct[_number(schema)] == number
         if schema.texts:
             sound = sound & F.col(f"_{part}_texts").isNotNull()
     return F.coalesce(sound, F.lit(False))
@@ -207,15 +209,18 @@ def _avro_struct(schema: TopicSchema) -> StructType:
     return StructType([*kept, StructField(_number(schema), IntegerType())])
 
 
-def _framing_field(schema: TopicSchema) -> dict[str, Any]:
-    """The framing as a field of the writer's that no reader has: it is skipped."""
+def _framing_fields(schema: TopicSchema) -> list[dict[str, Any]]:
+    """The framing as fields of the writer's: the zero before ids, an int, and what is skipped."""
     kind = {
         "type": "fixed",
         "name": "it",
         "namespace": "framing__",
-        "size": schema.framing.begin,
+        "size": schema.framing.begin - 1,
     }
-    return {"name": _free_name(schema, "framing__"), "type": kind}
+    return [
+        {"name": _number(schema), "type": "int"},
+        {"name": _free_name(schema, "framing__"), "type": kind},
+    ]
 
 
 def _number(schema: TopicSchema) -> str:
