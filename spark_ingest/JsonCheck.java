@@ -74,8 +74,8 @@ public final class JsonCheck implements UDF1 {
     private static final Pattern TIMES =
             Pattern.compile(
                     DAY
-                            + "(?:[T ](\\d\\d):(\\d\\d)(?::(\\d\\d)(?:\\.(\\d+))?)?"
-                            + "( ?(?:Z|UTC|[+-]\\d\\d(?::?\\d\\d)?))?)?");
+                            + "(?:[T ](\\d\\d):(\\d\\d)(?::(\\d\\d)(?:\\.(\\d+))?"
+                            + "( ?(?:Z|UTC|[+-]\\d\\d(?::?\\d\\d)?))?)?)?");
 
     // Spark takes these too, and Python writes them.
     private static final JsonFactory FACTORY =
@@ -227,11 +227,11 @@ public final class JsonCheck implements UDF1 {
                     break;
                 case DATE:
                     need(token == JsonToken.VALUE_STRING, "a date as text");
-                    time(DATES, "a date", false);
+                    time(DATES, "a date like 2026-01-31", false);
                     break;
                 default:
                     need(token == JsonToken.VALUE_STRING, "a time as text");
-                    time(TIMES, "a time", node.kind == TIMESTAMP_NTZ);
+                    time(TIMES, "a time like 2026-01-31T12:00:00Z", node.kind == TIMESTAMP_NTZ);
             }
         }
 
@@ -378,7 +378,7 @@ public final class JsonCheck implements UDF1 {
             String said = parser.getText();
             Matcher found = pattern.matcher(said);
             if (!found.matches()) {
-                throw new Bad(shown(said) + " is not " + what + " of ISO 8601");
+                throw new Bad(shown(said) + " is not " + what);
             }
             try {
                 LocalDate.of(part(found, 1), part(found, 2), part(found, 3));
