@@ -171,7 +171,7 @@ def test_a_key_of_json_that_a_column_would_change_sets_its_record_aside(
 ) -> None:
     shape = _parse_datatype_string("price decimal(6,2)")
     assert isinstance(shape, StructType)
-    columns = StructType().add("i", "int").add("_json", "string")
+    columns = StructType().add("i", "integer").add("_json", "string")
     key = json.dumps({"price": 1.239}).encode()
     records = kafka(spark, b'{"i": 1}', key=key)
     found = judge(records, "id", declared(JSON, columns), declared(JSON, shape))
