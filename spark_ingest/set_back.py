@@ -2,7 +2,8 @@
 
 Older metadata that was registered again, or a rollback, leaves rows of commits that the
 table has no more. The next commits get the same ids, so with those rows the log would tell
-of other records than the table has.
+of other records than the table has. Who has read the table knows by the time of the log's row
+that names it: it stands there as it does since then.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from spark_ingest import bronze, ledger, quarantine
-from spark_ingest.identity import uuid_of
+from spark_ingest.identity import KIND, uuid_of
 from spark_ingest.lease import CommitKind, own_snapshots
 from spark_ingest.session import CATALOG, Jvm
 from spark_ingest.sources import Stream
@@ -50,11 +51,17 @@ def remove_rows_ahead(spark: SparkSession, stream: Stream) -> str | None:
     kinds = spark.table(_LOG).where(ahead).select("kind").distinct().collect()
     if any(row[0] == CommitKind.REPLAY for row in kinds):
         _open_again(spark, stream, own[0].committed_at)
+    # Before the rows ahead are gone: without them nobody would know any more.
+    stands = (
+        f"update {_LOG} set committed_at = current_timestamp() "
+        f"where table_uuid = '{uuid}' and kind = '{KIND}'"
+    )
+    quarantine.rewrite(lambda: spark.sql(stands))
     quarantine.rewrite(lambda: spark.sql(f"delete from {_LOG} where {ahead}"))
     return (
         f"{stream.name}: {stream.table} was set back to commit {first - 1}: its commits "
         f"{first} to {last} are removed from {ledger.TABLE}, and what they took is read "
-        "again from the broker; build the marts with `dbt build --full-refresh`"
+        "again from the broker; dbt asks for a full refresh of the marts that have read them"
     )
 
 

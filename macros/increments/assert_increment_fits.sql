@@ -60,8 +60,8 @@
     {{ return(changed) }}
 {%- endmacro %}
 
-{#- A table made anew counts its commits from 1 again: what was read of the old one says
-    nothing of it. -#}
+{#- A table made anew counts its commits from 1 again, and one that was set back from where it
+    stands: what was read before says nothing of it, however far it has come since. -#}
 {% macro assert_same_table(increment, stream, read) -%}
     {%- set fix = (
         "run `dbt build --full-refresh --select source:" ~ stream ~ "+"
@@ -72,6 +72,13 @@
             {{ exceptions.raise_compiler_error(
                 bronze_table(stream) ~ " was made anew (" ~ read.table_uuid ~ ") since "
                 ~ increment.model_name ~ " read it (" ~ mine.table_uuid ~ "): " ~ fix
+            ) }}
+        {%- endif -%}
+        {%- if mine.table_since and read.table_since
+            and mine.table_since != read.table_since -%}
+            {{ exceptions.raise_compiler_error(
+                bronze_table(stream) ~ " was set back to an earlier commit since "
+                ~ increment.model_name ~ " read it: " ~ fix
             ) }}
         {%- endif -%}
     {%- endfor -%}

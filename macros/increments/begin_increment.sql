@@ -66,12 +66,13 @@
     {%- set rows = lake_rows(
         "select 'read' as kind, model_name, source_name as name, read_to, increment_id,"
         ~ " settings, coalesce(table_uuid, 'none') as table_uuid,"
-        ~ " coalesce(code, 'none') as code, coalesce(unfinished, '{}') as unfinished"
+        ~ " coalesce(code, 'none') as code, coalesce(unfinished, '{}') as unfinished,"
+        ~ " coalesce(table_since, 0) as table_since"
         ~ " from " ~ tables.read_points ~ " where " ~ wanted
         ~ " union all"
         ~ " select 'day', model_name, coalesce(cast(touched_date as varchar(10)), 'all'),"
         ~ " case when is_onwards then 1 when is_onwards is null then 2 else 0 end,"
-        ~ " increment_id, coalesce(run_id, 'none'), 'none', 'none', '{}'"
+        ~ " increment_id, coalesce(run_id, 'none'), 'none', 'none', '{}', 0"
         ~ " from " ~ tables.touched_days ~ " where " ~ wanted,
         made_up_increments(names),
     ) -%}
@@ -86,6 +87,7 @@
                 "table_uuid": none if row[6] == "none" else row[6],
                 "code": none if row[7] == "none" else row[7],
                 "unfinished": row[8],
+                "table_since": row[9] | int,
             }) -%}
         {%- else -%}
             {%- do recorded.days.append({
@@ -107,14 +109,14 @@
     {%- set rows = [] -%}
     {%- for name in names -%}
         {%- do rows.append(
-            ["read", name, "made.up", 9, 2, "{}", "none", "none", "{}"]
+            ["read", name, "made.up", 9, 2, "{}", "none", "none", "{}", 0]
         ) -%}
         {%- if name != names[0] -%}
             {%- do rows.append(
-                ["day", name, "2026-01-02", 0, 2, "none", "none", "none", "{}"]
+                ["day", name, "2026-01-02", 0, 2, "none", "none", "none", "{}", 0]
             ) -%}
             {%- do rows.append(
-                ["day", name, "2026-01-05", 1, 2, "none", "none", "none", "{}"]
+                ["day", name, "2026-01-05", 1, 2, "none", "none", "none", "{}", 0]
             ) -%}
         {%- endif -%}
     {%- endfor -%}

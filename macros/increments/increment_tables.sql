@@ -22,6 +22,7 @@
             "table_uuid": "varchar(64)",
             "code": "varchar(16000)",
             "unfinished": "varchar(16000)",
+            "table_since": "bigint",
         },
         "touched_days": {
             "model_name": "varchar(256)",
@@ -66,7 +67,7 @@
         {%- set table = increment_tables().read_points -%}
         {%- do memory.update({"are increments recorded": (
             adapter.check_schema_exists(target.database, table.schema)
-            and "unfinished" in (
+            and "table_since" in (
                 adapter.get_columns_in_relation(table) | map(attribute="name") | list
             )
         )}) -%}

@@ -7,19 +7,20 @@
     {%- endif -%}
 {%- endmacro %}
 
-{#- From where to where this increment reads a stream; recorded when it is done. The table's
-    UUID is asked for first: a table that is made anew in between is found out at the next
+{#- From where to where this increment reads a stream; recorded when it is done. Which
+    table it is is asked first: one that is made anew in between is found out at the next
     increment. -#}
 {% macro read_of_stream(increment, stream, until=none) -%}
     {%- if stream not in increment.reads -%}
-        {%- set uuid = table_uuid(stream) if asks_the_lake() else none -%}
+        {%- set table = bronze_identity(stream) if asks_the_lake() else {} -%}
         {%- if until is none -%}
-            {%- set until = {"to": read_point(stream), "table_uuid": uuid} -%}
+            {%- set until = dict(table, to=read_point(stream)) -%}
         {%- endif -%}
         {%- set read = {
             "after": read_to(increment, stream),
             "to": until.to,
             "table_uuid": until.table_uuid,
+            "table_since": until.table_since,
         } -%}
         {%- if asks_the_lake() and writes_rows() and not increment.is_everything -%}
             {%- do assert_same_table(increment, stream, read) -%}

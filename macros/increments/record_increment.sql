@@ -106,6 +106,7 @@
             ~ (sql_literal(read.table_uuid) if read.table_uuid else "null")
             ~ " as varchar(64)), " ~ sql_literal(increment.code) ~ ", "
             ~ sql_literal(tojson(increment.unfinished, sort_keys=true))
+            ~ ", cast(" ~ read.table_since ~ " as bigint)"
         ) -%}
     {%- endfor -%}
     {%- set table = increment_tables().read_points -%}
@@ -116,7 +117,7 @@
     )) }}
 {%- endmacro %}
 
-{#- A UUID or code that an older lake does not know is worth a row, too. -#}
+{#- A table or code that an older lake does not know is worth a row, too. -#}
 {% macro is_anything_read(increment) -%}
     {%- for read in increment.reads.values() if read.to != read.after -%}
         {{ return(true) }}
@@ -124,7 +125,9 @@
     {%- for mine in own_reads(increment) if mine.source_name in increment.reads -%}
         {%- set read = increment.reads[mine.source_name] -%}
         {%- if mine.code != increment.code
-            or (read.table_uuid and read.table_uuid != mine.table_uuid) -%}
+            or (read.table_uuid and (
+                read.table_uuid != mine.table_uuid or read.table_since != mine.table_since
+            )) -%}
             {{ return(true) }}
         {%- endif -%}
     {%- endfor -%}

@@ -13,7 +13,7 @@
             ) }}
         {%- endif -%}
         {%- do increment.reads.update({name: {
-            "after": after, "to": to, "table_uuid": none
+            "after": after, "to": to, "table_uuid": none, "table_since": 0
         }}) -%}
         {%- if not increment.is_everything -%}
             {%- set theirs = {

@@ -154,6 +154,10 @@ def one_target(stops: Stops) -> None:
         sql="select * from state.read_points where (source_name = 'pagila.sales')"
         " <> coalesce(table_uuid = 'first-table', false)",
     )
+    # As ingest says it of a table that was set back; it has come further since.
+    stops.sql(f"update {LOG} set committed_at = now() where kind = 'table'")
+    stops.load()
+    stops.stop("grown again", RUN)
     stops.sql("delete from bronze.pagila__sales where _commit_id > 2")
     stops.add("set back", dbt=RUN)
     for _ in range(8):
@@ -208,6 +212,7 @@ MESSAGES = {
     "seed": "was built with ",
     "view": f"was built with other code of {VIEW}: ",
     "macro": f"was built with other code of {VIEW}, stg_pagila__sales: ",
+    "grown again": "bronze.pagila__sales was set back to an earlier commit since",
     "set back": "bronze.pagila__sales ends with commit 2",
     "made anew": "bronze.pagila__sales was made anew (second-table)",
     "defer again": f"was built with other code of {SALES}",

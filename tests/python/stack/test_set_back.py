@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from pyspark.sql import functions as F
+
+from spark_ingest import ledger
 from spark_ingest.quarantined import Choice
 from spark_ingest.replay import replay
-from spark_ingest.session import Jvm
+from spark_ingest.session import CATALOG, Jvm
 from tests.python.stack.conftest import ORDER, Feed, orders, proofs
 from tests.python.stack.test_quarantine import TAGGED, ingest_without, states, tagged
 
@@ -18,6 +22,16 @@ def books(feed: Feed) -> list[tuple[Any, ...]]:
     """Commit id, rows and quarantined of the feed's commits in the log."""
     rows = feed.log().select("commit_id", "row_count", "quarantined_count")
     return [tuple(row) for row in rows.collect()]
+
+
+def since(feed: Feed) -> datetime:
+    """Since when the log says that the feed's table stands there as it does."""
+    log = feed.services.spark.table(f"{CATALOG}.{ledger.TABLE}")
+    (row,) = log.where(
+        (F.col("table_name") == feed.stream.table) & (F.col("kind") == "table")
+    ).collect()
+    moment: datetime = row["committed_at"]
+    return moment
 
 
 def test_a_table_that_was_set_back_takes_its_log_and_its_replays_along(
@@ -41,6 +55,7 @@ def test_a_table_that_was_set_back_takes_its_log_and_its_replays_along(
         f"call lake.system.register_table(table => '{feed.stream.table}', "
         f"metadata_file => '{older}')"
     )
+    before = since(feed)
     # Until the stream starts, the log tells what is gone.
     assert not all(proof.holds for proof in proofs(feed))
 
@@ -49,6 +64,8 @@ def test_a_table_that_was_set_back_takes_its_log_and_its_replays_along(
     (note,) = feed.reports.notes
     assert "was set back to commit 1: its commits 2 to 4 are removed" in note
     assert books(feed) == [(1, 2, 2), (2, 2, 1)]
+    # By which dbt knows, however far the table has come when it looks.
+    assert since(feed) > before
     # What was replayed is open again.
     assert [state for *_, state in states(feed)] == ["open"] * 3
     held = [(p.bronze, p.quarantined, p.holds) for p in proofs(feed)]

@@ -76,21 +76,22 @@ def test_a_checksum_knows_rows_from_layout() -> None:
     assert of("select 1") != of("select 2")
 
 
-def test_a_table_made_anew_stops_the_increment() -> None:
-    mine = recorded_read(FACT, "pagila.sales", 3, 7, table_uuid="old")
+def test_a_table_made_anew_or_set_back_stops_the_increment() -> None:
+    mine = recorded_read(FACT, "pagila.sales", 3, 7, table_uuid="old", table_since=1000)
     begun = increment(recorded={"reads": [mine], "days": []})
     source = Node(source_name="pagila", name="sales", schema="bronze", identifier="s")
     context = macros(graph={"nodes": {}, "sources": {"s": source}})
 
     for read, message in [
-        ({"after": 3, "to": 9, "table_uuid": "new"}, "was made anew"),
-        ({"after": 3, "to": 2, "table_uuid": None}, "ends with commit 2"),
+        ({"to": 9, "table_uuid": "new", "table_since": 2000}, "was made anew"),
+        ({"to": 9, "table_uuid": "old", "table_since": 2000}, "was set back"),
+        ({"to": 2, "table_uuid": None, "table_since": 0}, "ends with commit 2"),
     ]:
         with pytest.raises(CompilerError, match=message) as raised:
-            context.assert_same_table(begun, "pagila.sales", read)
+            context.assert_same_table(begun, "pagila.sales", {"after": 3, **read})
         assert "--full-refresh --select source:pagila.sales+`" in str(raised.value)
-    for uuid in ("old", None):
-        read = {"after": 3, "to": 3, "table_uuid": uuid}
+    for uuid, since in (("old", 1000), (None, 0)):
+        read = {"after": 3, "to": 3, "table_uuid": uuid, "table_since": since}
         context.assert_same_table(begun, "pagila.sales", read)
 
 

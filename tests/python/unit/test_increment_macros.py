@@ -141,6 +141,7 @@ def recorded_read(
         "table_uuid": None,
         "code": None,
         "unfinished": "{}",
+        "table_since": 0,
         **other,
     }
 
@@ -307,7 +308,9 @@ def test_a_child_rewrites_what_changed_in_its_parent_since_it_read_it() -> None:
         date(2026, 1, 7),
         date(2026, 1, 8),
     ]
-    assert touched["reads"] == {PARENT: {"after": 3, "to": 5, "table_uuid": None}}
+    assert touched["reads"] == {
+        PARENT: {"after": 3, "to": 5, "table_uuid": None, "table_since": 0}
+    }
 
 
 @pytest.mark.parametrize(
