@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import psutil
@@ -22,7 +21,7 @@ from confluent_kafka.admin import (
 
 from sandbox import process
 from sandbox import stack as sandbox_services
-from spark_ingest import ledger, recover, run
+from spark_ingest import ledger, recover
 from spark_ingest.errors import MillraceError
 from tests.python.fault.harness import Sender, account, go_on, record
 from tests.python.stack.conftest import (
@@ -31,6 +30,7 @@ from tests.python.stack.conftest import (
     away,
     orders,
     proofs,
+    running,
     wait_for,
     wide,
 )
@@ -66,30 +66,6 @@ def _into(sent: Sent, value: bytes | None) -> Callable[[object, Message], None]:
         sent[partition, offset] = value
 
     return told
-
-
-@contextmanager
-def running(feed: Feed, *others: Feed) -> Iterator[list[MillraceError]]:
-    """The engine at work on feeds in this process; the errors that ended it."""
-    streams = [one.stream for one in (feed, *others)]
-    run.create_tables(feed.services, streams)
-    stopping, failures = threading.Event(), list[MillraceError]()
-    settings = run.RunSettings(0.5, 1_000_000, unknown_wait=0.5)
-
-    def work() -> None:
-        try:
-            run.run_streams(feed.services, streams, settings, stopping)
-        except MillraceError as failure:
-            failures.append(failure)
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    try:
-        yield failures
-    finally:
-        stopping.set()
-        thread.join(300)
-        assert not thread.is_alive()
 
 
 def taken(feed: Feed) -> int:

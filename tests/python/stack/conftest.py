@@ -23,6 +23,7 @@ from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 from sandbox.settings import PROJECT
 from spark_ingest import proof, run
 from spark_ingest.config import load_connections
+from spark_ingest.errors import MillraceError
 from spark_ingest.kafka import Broker
 from spark_ingest.progress import BatchReport, Progress
 from spark_ingest.registry import SchemaRegistry
@@ -189,6 +190,32 @@ def wait_for(what: Callable[[], Any], seconds: float = 90) -> Any:
             return found
         time.sleep(0.1)
     raise AssertionError(f"not within {seconds} s")
+
+
+@contextmanager
+def running(feed: Feed, *others: Feed) -> Iterator[list[MillraceError]]:
+    """The engine at work on feeds in this process; the error that it ended with."""
+    streams = [one.stream for one in (feed, *others)]
+    run.create_tables(feed.services, streams)
+    stopping, failures = threading.Event(), list[MillraceError]()
+    settings = run.RunSettings(0.3, 1_000_000, unknown_wait=0.5)
+
+    def work() -> None:
+        try:
+            run.run_streams(feed.services, streams, settings, stopping)
+        except MillraceError as failure:
+            failures.append(failure)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield failures
+    finally:
+        # Seen only where the test fails.
+        print(*feed.reports.notes, sep="\n")
+        stopping.set()
+        thread.join(300)
+        assert not thread.is_alive()
 
 
 @contextmanager

@@ -16,7 +16,6 @@ from spark_ingest.errors import ConfigurationError, MillraceError
 from spark_ingest.metrics import MetricsProgress
 from spark_ingest.progress import BatchReport
 from spark_ingest.required import check_executors, check_limits, check_settings
-from spark_ingest.sources import Stream
 from spark_ingest.tables import prepare
 from tests.python.stack.conftest import (
     ORDER,
@@ -25,37 +24,13 @@ from tests.python.stack.conftest import (
     framed,
     orders,
     proofs,
+    running,
     wait_for,
     wide,
 )
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-
-@contextmanager
-def running(feed: Feed, *streams: Stream) -> Iterator[list[MillraceError]]:
-    """Streams at work in this process until the end; the error that they ended with."""
-    run.create_tables(feed.services, streams)
-    stopping, failures = threading.Event(), list[MillraceError]()
-    settings = run.RunSettings(0.3, 1_000_000, unknown_wait=0.5)
-
-    def work() -> None:
-        try:
-            run.run_streams(feed.services, streams, settings, stopping)
-        except MillraceError as failure:
-            failures.append(failure)
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    try:
-        yield failures
-    finally:
-        # Seen only where the test fails.
-        print(*feed.reports.notes, sep="\n")
-        stopping.set()
-        thread.join(120)
-        assert not thread.is_alive()
 
 
 def logged(feed: Feed) -> list[int]:
@@ -90,7 +65,7 @@ def test_a_stream_whose_storage_fails_leaves_the_other_alone_and_recovers(
         failures = sample("millrace_restarts_total", broken, reason="failure")
         return failures + sample("millrace_waits_total", broken)
 
-    with running(both, broken.stream, good.stream) as failures:
+    with running(both, broken) as failures:
         for feed in (broken, good):
             feed.send(*orders(ids[feed.topic], 0, 2))
         wait_for(lambda: of(broken, good.reports.batches) == 2)
@@ -234,7 +209,7 @@ def test_a_log_that_cannot_be_written_is_caught_up_without_a_restart(
 ) -> None:
     monkeypatch.setattr("spark_ingest.commit_log._SECONDS", 0.3)
     number, spark = feed.register(ORDER), feed.services.spark
-    with running(feed, feed.stream) as failures:
+    with running(feed) as failures:
         feed.send(*orders(number, 0, 1))
         wait_for(lambda: logged(feed) == [1])
         spark.sql(f"alter table lake.{ledger.TABLE} rename to bronze.elsewhere")

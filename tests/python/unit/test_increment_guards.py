@@ -82,17 +82,20 @@ def test_a_table_made_anew_or_set_back_stops_the_increment() -> None:
     source = Node(source_name="pagila", name="sales", schema="bronze", identifier="s")
     context = macros(graph={"nodes": {}, "sources": {"s": source}})
 
-    for read, message in [
-        ({"to": 9, "table_uuid": "new", "table_since": 2000}, "was made anew"),
-        ({"to": 9, "table_uuid": "old", "table_since": 2000}, "was set back"),
-        ({"to": 2, "table_uuid": None, "table_since": 0}, "ends with commit 2"),
+    def reads(to: int, uuid: str | None, since: int) -> None:
+        read = {"after": 3, "to": to, "table_uuid": uuid, "table_since": since}
+        context.assert_same_table(begun, "pagila.sales", read)
+
+    for to, uuid, since, message in [
+        (9, "new", 2000, "was made anew"),
+        (9, "old", 2000, "was set back"),
+        (2, None, 0, "ends with commit 2"),
     ]:
         with pytest.raises(CompilerError, match=message) as raised:
-            context.assert_same_table(begun, "pagila.sales", {"after": 3, **read})
+            reads(to, uuid, since)
         assert "--full-refresh --select source:pagila.sales+`" in str(raised.value)
-    for uuid, since in (("old", 1000), (None, 0)):
-        read = {"after": 3, "to": 3, "table_uuid": uuid, "table_since": since}
-        context.assert_same_table(begun, "pagila.sales", read)
+    reads(3, "old", 1000)
+    reads(3, None, 0)
 
 
 def at_work(now: str = "2026-01-05T12:00:00") -> Macros:
