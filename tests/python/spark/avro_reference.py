@@ -45,6 +45,8 @@ class Reader:
         self.place = 0
         self.field = ""
         """The last field at the top that was begun."""
+        self.read: dict[str, Any] = {}
+        """The fields at the top that were read whole."""
 
     def value(self) -> Any:
         """The one value that the bytes begin with."""
@@ -134,6 +136,8 @@ class Reader:
             if top:
                 self.field = each["name"]
             found[each["name"]] = self._read(each["type"])
+            if top:
+                self.read[each["name"]] = found[each["name"]]
         self._depth -= 1
         return found
 

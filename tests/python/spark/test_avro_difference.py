@@ -7,6 +7,7 @@ import io
 import json
 import os
 import random
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -55,11 +56,14 @@ def agree(spark: SparkSession, seed: int, topics: int, records: int) -> None:
         for (version, value, sound), (error_class, message, row) in zip(
             values, landed, strict=True
         ):
-            told, wanted = reference(versions[version], value, types)
+            told, field, wanted = reference(versions[version], value, types)
             kinds[told] += 1
             schema = versions[version]
             case = f"SEED={seed} topic {number}: {value.hex()} of {json.dumps(schema)}"
             assert (error_class or "good") == told, f"{message}; {case}"
+            if told == "undecodable":
+                reason = f"value schema {version + 1}: {field}"
+                assert re.match(rf"{reason}\b", message or ""), f"{message}; {case}"
             if told == "good":
                 assert row == wanted, case
             if sound:
@@ -114,18 +118,28 @@ def engine(
 
 def reference(
     schema: Any, value: bytes, columns: StructType
-) -> tuple[str, dict[str, Any] | None]:
-    """What the specification says of a record: its class and, if it is good, its columns."""
+) -> tuple[str, str | None, dict[str, Any] | None]:
+    """What the specification says of a record.
+
+    Returns:
+        Its class; the first field that is wrong; if it is good, its columns.
+    """
     reader = Reader(value[5:], schema)
+    wrong = None
     try:
-        found = reader.value()
+        reader.value()
     except Damaged:
-        return "undecodable", None
-    if misfit(schema, found):
-        return "undecodable", None
+        wrong = reader.field
+    for each in schema["fields"]:
+        name = each["name"]
+        if name in reader.read and misfit(each["type"], reader.read[name]):
+            wrong = name
+            break
+    if wrong:
+        return "undecodable", wrong, None
     if reader.place < len(value) - 5:
-        return "left_over_bytes", None
-    return "good", held(schema, found, columns)
+        return "left_over_bytes", None, None
+    return "good", None, held(schema, reader.read, columns)
 
 
 def held(schema: Any, value: Any, kind: DataType) -> Any:
