@@ -57,7 +57,7 @@ def _loader(spark: SparkSession, name: str) -> Any:
         folder = jvm.org.apache.spark.util.Utils.createTempDir(
             tempfile.gettempdir(), _PACKAGE
         )
-        jar = Path(str(folder)) / f"{name}.jar"
+        jar = Path(str(folder)) / f"{_PACKAGE}.{name}.jar"
         with zipfile.ZipFile(jar, "w") as archive:
             for each, code in compiler.getBytecodes().items():
                 archive.writestr(f"{each.replace('.', '/')}.class", bytes(code))

@@ -188,6 +188,9 @@ class Writer:
                 b"\xc0\x80",
                 b"\xed\xa0\x80",
                 b"\xe3\x81",
+                b"\xe0\x80\x80",
+                b"\xf0\x80\x80\x80",
+                b"\xf4\x90\x80\x80",
                 b"\xf5",
             )
             content = content[:at] + self._chance.choice(harm) + content[at:]
