@@ -17,7 +17,7 @@
             {%- set until = dict(table, to=read_point(stream)) -%}
         {%- endif -%}
         {%- set read = {
-            "after": read_to(increment, stream),
+            "after": read_surely(increment, stream),
             "to": until.to,
             "table_uuid": until.table_uuid,
             "table_since": until.table_since,
@@ -28,6 +28,15 @@
         {%- do increment.reads.update({stream: read}) -%}
     {%- endif -%}
     {{ return(increment.reads[stream]) }}
+{%- endmacro %}
+
+{#- How far the model has read a stream, whatever a run of unknown end may have replaced. -#}
+{% macro read_surely(increment, stream) -%}
+    {%- set ends = [read_to(increment, stream)] -%}
+    {%- for run in increment.unfinished.values() if stream in run.after -%}
+        {%- do ends.append(run.after[stream]) -%}
+    {%- endfor -%}
+    {{ return(ends | min) }}
 {%- endmacro %}
 
 {#- How far the model had read a stream or a model before this increment. -#}

@@ -44,7 +44,9 @@
     {%- if since.newest != increment.committed -%}
         {%- if has_written -%}
             {%- set unfinished = still_unfinished(increment, since.others) -%}
-            {%- do unfinished.update({invocation_id: "ended"}) -%}
+            {%- do unfinished.update({
+                invocation_id: {"since": "ended", "after": read_before(increment)}
+            }) -%}
             {%- do increment.update({"unfinished": unfinished}) -%}
             {%- do run_query(read_points_statement(
                 increment, "after", [since.newest, increment.id] | max
@@ -60,7 +62,8 @@
 {%- endmacro %}
 
 {#- Runs that may still write, or may have died when they did, with when they were first
-    seen. Their days are rewritten again and again until they have ended, or for a day: no run
+    seen and how far the model had read then: they may replace what was read since with rows
+    of before. Their days are rewritten again and again until they have ended, or for a day: no run
     takes longer. What was rewritten whole need not wait for those that it has seen. -#}
 {% macro still_unfinished(increment, others) -%}
     {%- set form = "%Y-%m-%dT%H:%M:%S" -%}
@@ -78,16 +81,27 @@
     {%- endfor -%}
     {%- set runs = {} -%}
     {%- for run_id in others -%}
-        {%- do runs.update({run_id: now}) -%}
+        {%- do runs.update({
+            run_id: {"since": now, "after": read_before(increment)}
+        }) -%}
     {%- endfor -%}
     {%- do runs.update(increment.unfinished) -%}
     {%- set still = {} -%}
-    {%- for run_id, since in runs.items()
-        if run_id not in ended and since != "ended" and since > yesterday
+    {%- for run_id, run in runs.items()
+        if run_id not in ended and run.since != "ended" and run.since > yesterday
         and not (increment.is_everything and run_id in seen) -%}
-        {%- do still.update({run_id: since}) -%}
+        {%- do still.update({run_id: run}) -%}
     {%- endfor -%}
     {{ return(still) }}
+{%- endmacro %}
+
+{#- By source, how far the model had read when this increment began. -#}
+{% macro read_before(increment) -%}
+    {%- set before = {} -%}
+    {%- for source_name, read in increment.reads.items() -%}
+        {%- do before.update({source_name: read.after}) -%}
+    {%- endfor -%}
+    {{ return(before) }}
 {%- endmacro %}
 
 {#- As the last increment recorded them. -#}

@@ -22,6 +22,7 @@ from tests.python.unit.test_increment_macros import (
     recorded_read,
 )
 
+YOUNG = {"since": "2026-01-04T12:00:01", "after": {"pagila.sales": 3}}
 CODE = json.dumps({"fct_sales": "a", "stg_sales": "b", "regions": "c"})
 
 
@@ -110,15 +111,27 @@ def test_runs_of_unknown_end_are_rewritten_for_a_day() -> None:
     begun = increment(
         recorded={"reads": [], "days": days},
         unfinished={
-            "old": "2026-01-04T11:59:59",
-            "young": "2026-01-04T12:00:01",
-            "itself": "ended",
+            "old": {"since": "2026-01-04T11:59:59", "after": {}},
+            "young": YOUNG,
+            "itself": {"since": "ended", "after": {}},
         },
+        reads={"pagila.sales": {"after": 4, "to": 6}},
     )
 
     still = at_work().still_unfinished(begun, ["beside", "failed"])
 
-    assert still == {"young": "2026-01-04T12:00:01", "beside": "2026-01-05T12:00:00"}
+    beside = {"since": "2026-01-05T12:00:00", "after": {"pagila.sales": 4}}
+    assert still == {"young": YOUNG, "beside": beside}
+
+
+def test_what_was_read_beside_a_run_of_unknown_end_is_read_again() -> None:
+    mine = recorded_read(FACT, "pagila.sales", 6, 7)
+    begun = increment(recorded={"reads": [mine], "days": []})
+
+    assert macros().read_surely(begun, "pagila.sales") == 6
+    begun["unfinished"] = {"young": YOUNG, "other": {"since": "", "after": {}}}
+    assert macros().read_surely(begun, "pagila.sales") == 3
+    assert macros().read_surely(begun, "pagila.refunds") == 0
 
 
 def test_an_unfinished_run_is_rewritten_whatever_its_number() -> None:
@@ -129,7 +142,7 @@ def test_an_unfinished_run_is_rewritten_whatever_its_number() -> None:
     ]
     begun = increment(recorded={"reads": [], "days": days})
 
-    macros().touch_days(begun, FACT, 7, {"dead": "2026-01-04T12:00:01"})
+    macros().touch_days(begun, FACT, 7, {"dead": YOUNG})
 
     assert sorted(begun["days"]) == [date(2026, 1, 1), date(2026, 1, 3)]
 
@@ -145,7 +158,7 @@ def test_days_that_are_put_together_stay_once_and_those_of_unfinished_runs_all()
         recorded_day(None, 4, FACT, is_end=True),
         recorded_day(date(2026, 1, 9), 4, PARENT),
     ]
-    begun = increment(recorded={"reads": [], "days": days}, unfinished={"dead": "2026"})
+    begun = increment(recorded={"reads": [], "days": days}, unfinished={"dead": YOUNG})
 
     kept_rows = macros().kept_days(begun, [[date(2026, 1, 2), False]])
 
