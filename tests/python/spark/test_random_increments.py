@@ -12,7 +12,7 @@ from sandbox.settings import Home
 from tests.python.spark.lake_steps import do_steps
 from tests.python.spark.random_increments import Trial
 
-QUICK_ROUNDS = 3
+QUICK_ROUNDS = 5
 ROUNDS_OF_A_LAKE = 5
 LONG_SECONDS = 600
 

@@ -122,6 +122,7 @@ def test_whatever_was_dropped_with_it_each_record_is_there_once(feed: Feed) -> N
     }
 
 
+@pytest.mark.long
 def test_a_log_of_an_older_version_gets_the_tables_that_it_tells_of(
     feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:

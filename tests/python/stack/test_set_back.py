@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pytest
 from pyspark.sql import functions as F
 
 from spark_ingest import ledger
@@ -13,9 +14,6 @@ from spark_ingest.replay import replay
 from spark_ingest.session import CATALOG, Jvm
 from tests.python.stack.conftest import ORDER, Feed, orders, proofs
 from tests.python.stack.test_quarantine import TAGGED, ingest_without, states, tagged
-
-if TYPE_CHECKING:
-    import pytest
 
 
 def books(feed: Feed) -> list[tuple[Any, ...]]:
@@ -34,6 +32,7 @@ def since(feed: Feed) -> datetime:
     return moment
 
 
+@pytest.mark.long
 def test_a_table_that_was_set_back_takes_its_log_and_its_replays_along(
     feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -46,6 +46,7 @@ def of(feed: Feed, batches: list[BatchReport]) -> int:
     return sum(batch.rows + batch.quarantined for batch in mine)
 
 
+@pytest.mark.long
 def test_a_stream_whose_storage_fails_leaves_the_other_alone_and_recovers(
     new_feed: Callable[[], Feed], monkeypatch: pytest.MonkeyPatch
 ) -> None:
