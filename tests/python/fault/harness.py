@@ -243,7 +243,8 @@ def go_on(feed: Feed) -> str:
     """Let the stream go on in this process until it has caught up; how it went."""
     batches = feed.ingest()
     rows = sum(batch.rows + batch.quarantined for batch in batches)
-    return f"started again: {rows:,} records in {len(batches)} batches"
+    in_batches = "1 batch" if len(batches) == 1 else f"{len(batches)} batches"
+    return f"started again: {rows:,} record{'' if rows == 1 else 's'} in {in_batches}"
 
 
 def record(fault: str, done: str, found: Account, went_on: str) -> None:
