@@ -318,3 +318,20 @@ def _logical(schema: dict[str, Any], path: str) -> tuple[tuple[str, Any], ...]:
 def digits(size: int) -> int:
     """Decimal digits that always fit a signed number of ``size`` bytes."""
     return len(str(2 ** (8 * size - 1) - 1)) - 1
+
+
+@dataclass(frozen=True)
+class WriterSchema:
+    """A registered schema.
+
+    Attributes:
+        id: What a record's framing carries.
+        schema: Its Avro schema as parsed JSON; None when it cannot be used.
+        references: Schemas that it leans on, each behind those that it leans on itself.
+        problem: Why it cannot be used.
+    """
+
+    id: int
+    schema: AvroSchema | None
+    references: tuple[AvroSchema, ...] = ()
+    problem: str = ""

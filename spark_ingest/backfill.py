@@ -14,33 +14,31 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from math import ceil
 
 from pyspark import StorageLevel
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from spark_ingest import ledger, quarantine
+from spark_ingest import judge, ledger, quarantine, table_change
 from spark_ingest.batch_size import MOST_BYTES, BatchSize, logged_record_bytes
 from spark_ingest.checkpoint import Position, made_again, standing
-from spark_ingest.commit import BatchResult
+from spark_ingest.committed import BatchResult
 from spark_ingest.errors import CommitRefused, MillraceError
 from spark_ingest.judge import Judged
 from spark_ingest.kafka import Topic, reader_options
 from spark_ingest.landing import grow_table, judge_with_registry, table_rows
 from spark_ingest.lease import Commit, CommitKind, own_snapshots
+from spark_ingest.offsets import Ranges, below, newest, total, within
 from spark_ingest.progress import BatchReport
-from spark_ingest.run import Stopping
 from spark_ingest.services import Services
 from spark_ingest.session import CATALOG, Jvm
 from spark_ingest.side_commit import commit_beside
 from spark_ingest.sources import Stream
+from spark_ingest.supervise import Stopping
 from spark_ingest.topic_schemas import Schemas
 
 # Below this a commit's fixed cost is most of it.
 _SMALLEST_PIECE = 1000
-
-Ranges = Mapping[int, tuple[int, int]]
 
 
 @dataclass(frozen=True)
@@ -58,33 +56,6 @@ class BackfillSettings:
     unknown_wait: float
     max_rate: int | None = None
     max_bytes: int = MOST_BYTES
-
-
-def size(ranges: Ranges) -> int:
-    """Offsets in ranges ``(first, end)`` by partition."""
-    return sum(end - first for first, end in ranges.values())
-
-
-def newest(ranges: Ranges, count: int) -> dict[int, tuple[int, int]]:
-    """The last ``count`` offsets or so of ranges, from each partition in proportion.
-
-    At least one of each: the parts of a backfill end together.
-    """
-    share = min(count / max(size(ranges), 1), 1.0)
-    return {
-        p: (end - min(ceil((end - first) * share), end - first), end)
-        for p, (first, end) in ranges.items()
-        if end > first
-    }
-
-
-def below(ranges: Ranges, taken: Ranges) -> dict[int, tuple[int, int]]:
-    """What is left of ranges when their newest parts are taken."""
-    left = {
-        p: (first, taken[p][0] if p in taken else end)
-        for p, (first, end) in ranges.items()
-    }
-    return {p: (first, end) for p, (first, end) in left.items() if end > first}
 
 
 def missing_before(
@@ -176,11 +147,11 @@ class _Backfill:
         done = 0
         started = time.monotonic()
         while todo and not self._stopping.is_set():
-            most = min(size(todo), self._settings.max_records)
+            most = min(total(todo), self._settings.max_records)
             chunk = newest(todo, self._size.fitting(most, self._logged))
             todo = below(todo, chunk)
             try:
-                done += self._take(chunk, size(todo))
+                done += self._take(chunk, total(todo))
             except Stopping:
                 break
             if self._settings.max_rate is not None:
@@ -201,14 +172,14 @@ class _Backfill:
             )
             if bad.limit(1).count():
                 quarantine.append(bad)
-            count = size(chunk)
+            size = total(chunk)
             while left and not self._stopping.is_set():
                 clock = time.monotonic()
-                piece, commit, count = self._publish(judged, left, count, began)
+                piece, commit, size = self._publish(judged, left, size, began)
                 left = below(left, piece)
-                done += size(piece)
+                done += total(piece)
                 seconds = time.monotonic() - clock
-                self._report(judged, commit, began, seconds, behind + size(left))
+                self._report(judged, commit, began, seconds, behind + total(left))
         self._remove_leftovers(chunk, left, began)
         return done
 
@@ -234,7 +205,9 @@ class _Backfill:
                 CommitKind.BACKFILL,
                 here.offsets,
             )
-            good = judged.records.where(_within(piece) & F.col("_verdict").isNull())
+            good = judged.records.where(
+                F.expr(within(piece)) & F.col("_verdict").isNull()
+            )
             rows = table_rows(
                 good, judged.columns, self._stream.table, commit.id, began
             )
@@ -244,7 +217,7 @@ class _Backfill:
         if commit is None:
             raise AssertionError("make always gives rows")
         self._checked = commit.id
-        fitting = size(pieces[-1])
+        fitting = total(pieces[-1])
         return pieces[-1], commit, fitting * 2 if len(pieces) == 1 else fitting
 
     def _check_nobody_else(self, here: Position, left: Ranges) -> None:
@@ -282,7 +255,7 @@ class _Backfill:
             kept = judged.records.persist(StorageLevel.DISK_ONLY)
             try:
                 (row,) = kept.agg(
-                    *(F.collect_set(quarantine.unknown_id(part)) for part in parts)
+                    *(F.collect_set(judge.unknown_id(part)) for part in parts)
                 ).collect()
                 unknown = dict(zip(parts, row, strict=True))
                 if sum(self._schemas.learn(ids, part) for part, ids in unknown.items()):
@@ -318,7 +291,7 @@ class _Backfill:
     ) -> None:
         ranges = {p: (commit.starts[p], end) for p, end in commit.ends.items()}
         (row,) = (
-            judged.records.where(_within(ranges))
+            judged.records.where(within(ranges))
             .agg(
                 F.count_if(F.col("_verdict").isNull()),
                 F.count_if(F.col("_verdict").isNotNull()),
@@ -353,33 +326,17 @@ class _Backfill:
             p: (left[p][1] if p in left else first, end)
             for p, (first, end) in chunk.items()
         }
-        inside = " or ".join(
-            f"_kafka_partition = {p} and _kafka_offset between {first} and {end - 1}"
-            for p, (first, end) in published.items()
-        )
         where = (
             f"_kafka_topic = '{self._topic.name}' and _kafka_topic_id = '{self._topic.id}' "
-            f"and ({inside}) "
+            f"and {within(published)} "
             f"and _ingested_at <> timestamp '{began:%Y-%m-%d %H:%M:%S.%f} UTC'"
         )
         table = f"{CATALOG}.{quarantine.TABLE}"
         if self._spark.table(table).where(where).limit(1).count():
-            quarantine.rewrite(
+            table_change.rewrite(
                 lambda: self._spark.sql(f"delete from {table} where {where}")
             )
 
     def _wait(self, seconds: float) -> None:
         if self._stopping.wait(seconds):
             raise Stopping
-
-
-def _within(ranges: Ranges) -> Column:
-    """Whether a record is at an offset of some ranges."""
-    inside = F.lit(False)
-    for partition, (first, end) in ranges.items():
-        inside = inside | (
-            (F.col("_kafka_partition") == partition)
-            & (F.col("_kafka_offset") >= first)
-            & (F.col("_kafka_offset") < end)
-        )
-    return inside

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
@@ -14,8 +14,9 @@ from pyspark.sql.internal import InternalFunction
 from pyspark.sql.types import StructType
 
 from spark_ingest import bronze, quarantine
+from spark_ingest.committed import BatchResult
 from spark_ingest.errors import LeaseLost
-from spark_ingest.judge import Judged, Recipe, recipe
+from spark_ingest.judge import Judged, Recipe, recipe, unknown_id
 from spark_ingest.kafka import Topic
 from spark_ingest.landing import batch_columns, grow_table, row_columns, schemas_now
 from spark_ingest.lease import Commit, Lease
@@ -33,34 +34,6 @@ _LARGEST_CARRIED = 8_000
 _ROW_BYTES = 192
 # Offsets of a batch that one task takes as fast as several.
 _SMALL = 5000
-
-
-@dataclass(frozen=True)
-class BatchResult:
-    """What a batch did.
-
-    Attributes:
-        commit: What was published.
-        rows: Records in bronze.
-        quarantined: Records in quarantine.
-        value_bytes: Bytes of all values read.
-        started_at: When it began; the records' ``_ingested_at``.
-        seconds: Wall time.
-        key_bytes: Bytes of all keys read.
-    """
-
-    commit: Commit
-    rows: int
-    quarantined: int
-    value_bytes: int
-    started_at: datetime
-    seconds: float
-    key_bytes: int = 0
-
-    @property
-    def committed_at(self) -> datetime:
-        """When it was visible."""
-        return self.started_at + timedelta(seconds=self.seconds)
 
 
 @dataclass(frozen=True)
@@ -289,9 +262,7 @@ def _notes(parts: list[str], largest: int) -> tuple[Column, ...]:
     length = F.coalesce(F.length("_kafka_value"), F.lit(0))
     whole = length + F.coalesce(F.length("_kafka_key"), F.lit(0)) + _headers_length()
     aside = F.struct(*quarantine.rows("_verdict", F.lit(None)))
-    unknown = [
-        quarantine.unknown_id(part).alias(f"_millrace_unknown_{part}") for part in parts
-    ]
+    unknown = [unknown_id(part).alias(f"_millrace_unknown_{part}") for part in parts]
     return (
         bad.alias("_millrace_bad"),
         length.alias("_millrace_bytes"),

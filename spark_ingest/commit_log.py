@@ -13,11 +13,11 @@ from collections.abc import Callable
 from pyspark.sql import SparkSession
 
 from spark_ingest import jvm_watch, ledger
-from spark_ingest.commit import BatchResult
+from spark_ingest.committed import BatchResult
 from spark_ingest.errors import LeaseLost
 from spark_ingest.lease import Lease
+from spark_ingest.session import TROUBLE, reason_text
 from spark_ingest.sources import Stream
-from spark_ingest.supervise import TROUBLE, reason_text
 
 _SECONDS = 5.0
 _Row = tuple[Lease, Stream, BatchResult]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
-from spark_ingest.lease import CommitKind
-
-Span = tuple[int, int]
+from spark_ingest.lease import Commit, CommitKind
+from spark_ingest.offsets import Span, merged
 
 
 @dataclass(frozen=True)
@@ -54,47 +54,29 @@ class Taken:
     empty: int
 
 
-def merged(spans: Sequence[Span]) -> tuple[Span, ...]:
-    """Ranges ``(first, end)`` in order; those that touch or overlap are one."""
-    found: list[Span] = []
-    for first, end in sorted(spans):
-        if found and first <= found[-1][1]:
-            found[-1] = (found[-1][0], max(found[-1][1], end))
-        else:
-            found.append((first, end))
-    return tuple(found)
+@dataclass(frozen=True)
+class BatchResult:
+    """What a batch did.
 
+    Attributes:
+        commit: What was published.
+        rows: Records in bronze.
+        quarantined: Records in quarantine.
+        value_bytes: Bytes of all values read.
+        started_at: When it began; the records' ``_ingested_at``.
+        seconds: Wall time.
+        key_bytes: Bytes of all keys read.
+    """
 
-def size(ranges: Sequence[Span]) -> int:
-    """Offsets in ranges."""
-    return sum(end - first for first, end in ranges)
+    commit: Commit
+    rows: int
+    quarantined: int
+    value_bytes: int
+    started_at: datetime
+    seconds: float
+    key_bytes: int = 0
 
-
-def overlap(ranges: Sequence[Span], others: Sequence[Span]) -> list[Span]:
-    """What ranges have in common with others; both in order and without overlaps."""
-    found, at = [], 0
-    for first, end in ranges:
-        while at < len(others) and others[at][1] <= first:
-            at += 1
-        place = at
-        while place < len(others) and others[place][0] < end:
-            found.append((max(first, others[place][0]), min(end, others[place][1])))
-            place += 1
-    return found
-
-
-def without(ranges: Sequence[Span], others: Sequence[Span]) -> list[Span]:
-    """What is left of ranges without others; both in order and without overlaps."""
-    found, at = [], 0
-    for first, end in ranges:
-        while at < len(others) and others[at][1] <= first:
-            at += 1
-        here, place = first, at
-        while place < len(others) and others[place][0] < end:
-            if others[place][0] > here:
-                found.append((here, others[place][0]))
-            here = max(here, others[place][1])
-            place += 1
-        if here < end:
-            found.append((here, end))
-    return found
+    @property
+    def committed_at(self) -> datetime:
+        """When it was visible."""
+        return self.started_at + timedelta(seconds=self.seconds)

@@ -13,7 +13,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from spark_ingest import clients
-from spark_ingest.errors import ConfigurationError
+from spark_ingest.errors import ConfigurationError, first_problem
 
 # ${NAME} or ${NAME:-default}
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
@@ -134,13 +134,6 @@ def load_connections(
         kafka=filled["kafka"],
         registry=_registry(filled["registry"], f"{where}.registry"),
     )
-
-
-def first_problem(error: ValidationError) -> str:
-    """The first thing that a validation found, as one line: key, then what is wrong."""
-    problem = error.errors(include_input=False, include_url=False)[0]
-    key = ".".join(str(part) for part in problem["loc"])
-    return f"{key}: {problem['msg']}"
 
 
 def _registry(settings: dict[str, str], where: str) -> Registry:

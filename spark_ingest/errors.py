@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from pydantic import ValidationError
+
 
 class MillraceError(Exception):
     """Something that a person can mend; its text is one line with the fix.
@@ -96,3 +98,10 @@ def spark_reason(message: str, statement: str = "", before: int = 0) -> str:
     lines = statement.splitlines()
     shown = lines[number - 1].strip() if 1 < len(lines) >= number else ""
     return f"{reason} ({where})" + (f"\nline {number}: {shown}" if shown else "")
+
+
+def first_problem(error: ValidationError) -> str:
+    """The first thing that a validation found, as one line: key, then what is wrong."""
+    problem = error.errors(include_input=False, include_url=False)[0]
+    key = ".".join(str(part) for part in problem["loc"])
+    return f"{key}: {problem['msg']}"

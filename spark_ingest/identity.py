@@ -15,6 +15,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_ingest.lease import CommitKind, own_snapshots
+from spark_ingest.offsets import within
 from spark_ingest.session import CATALOG, Jvm
 
 KIND = "table"
@@ -163,16 +164,11 @@ def _in_rows(spark: SparkSession, log: DataFrame, table: str) -> list[int]:
     row = taken.select("kafka_topic_id", "offsets").first()
     if row is None:
         return []
-    inside = F.lit(False)
-    for o in row["offsets"]:
-        offset = F.col("_kafka_offset")
-        inside = inside | (
-            (F.col("_kafka_partition") == o["partition"])
-            & (offset >= o["first_offset"])
-            & (offset < o["end_offset"])
-        )
+    took = {
+        o["partition"]: (o["first_offset"], o["end_offset"]) for o in row["offsets"]
+    }
     same = (F.col("_commit_id") == oldest) & (F.col("_kafka_topic_id") == row[0])
-    return [] if data.where(same & inside).isEmpty() else [int(oldest)]
+    return [] if data.where(same).where(within(took)).isEmpty() else [int(oldest)]
 
 
 def _ends(offsets: list[Any]) -> Mapping[int, int]:

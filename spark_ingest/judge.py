@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
     BinaryType,
@@ -16,13 +16,11 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from spark_ingest import bronze, decode, quarantine
-from spark_ingest.errors import ConfigurationError
+from spark_ingest import avro_check, bronze, decode
 from spark_ingest.schema import TopicSchema
-from spark_ingest.topic_schemas import Schemas
 from spark_ingest.wire_format import Part
 
-_KAFKA_ROWS = StructType(
+KAFKA_ROWS = StructType(
     [
         StructField("key", BinaryType()),
         StructField("value", BinaryType()),
@@ -33,6 +31,15 @@ _KAFKA_ROWS = StructType(
         StructField("headers", bronze.HEADERS),
     ]
 )
+
+
+_UNKNOWN = "unknown_id"
+
+
+_UNDECODABLE = "undecodable"
+
+
+_LEFT_OVER = "left_over_bytes"
 
 
 @dataclass(frozen=True)
@@ -100,41 +107,21 @@ def recipe(
         key: Schemas of the keys where they are decoded.
         most_bytes: Most bytes of a value, and of a key.
     """
-    taken = [F.col(name).alias(f"_kafka_{name}") for name in _KAFKA_ROWS.names]
+    taken = [F.col(name).alias(f"_kafka_{name}") for name in KAFKA_ROWS.names]
     taken.append(F.lit(topic_id).alias("_kafka_topic_id"))
-    verdicts = [quarantine.size_verdict(most_bytes), quarantine.verdict("value", value)]
+    verdicts = [size_verdict(most_bytes), verdict("value", value)]
     first, then = _decode("value", value)
     columns = decode.fields("value", value) if value.usable else {}
     if key is not None:
         of_key = _decode("key", key)
         first, then = first | of_key[0], then | of_key[1]
-        verdicts.append(quarantine.verdict("key", key))
+        verdicts.append(verdict("key", key))
         if key.usable and key.columns.fields:
             columns[bronze.KEY] = decode.whole("key", key)
     # Spark analyses the plan anew for each of them.
     steps = [step for step in (first, then) if step]
     steps.append({"_verdict": F.coalesce(*verdicts)})
     return Recipe(tuple(taken), tuple(steps), columns, value, key)
-
-
-def planned_columns(spark: SparkSession, schemas: Schemas) -> StructType:
-    """The columns that a stream's table needs for the schemas registered now.
-
-    Raises:
-        ConfigurationError: No usable value schema is registered.
-        ServiceUnavailable: The registry does not answer.
-    """
-    schemas.hold(spark)
-    stream, value = schemas.stream, schemas.value()
-    if not value.usable:
-        reasons = "; ".join(value.misfits.values()) or "none is registered"
-        raise ConfigurationError(
-            f"source {stream.name}: no usable schema under subject {stream.topic}-value "
-            f"({reasons}): let the producer register one first (`sandbox up` does for the sandbox)"
-        )
-    nothing = spark.createDataFrame([], _KAFKA_ROWS)
-    made = recipe("", value, schemas.key(), stream.ingest.max_value_bytes)
-    return bronze.table_columns(made.judge(nothing).schema())
 
 
 def _decode(
@@ -153,3 +140,119 @@ def _decode(
         f"_{part}_{name}": each for name, each in told.items() if each is not None
     }
     return (first | needed, decoded) if needed else (first | decoded, {})
+
+
+def verdict(part: Part, schema: TopicSchema) -> Column:
+    """Why a record's value or key cannot be taken; null where it can.
+
+    Args:
+        part: ``value`` or ``key``: judges ``_kafka_<part>`` (a null in it is good: a tombstone,
+            or no key), with its ``_<part>_schema_id`` and the decoded ``_<part>``.
+        schema: The topic's schemas for that part.
+
+    Returns:
+        struct<stage: string, error_class: string, error_message: string>.
+    """
+    framed, schema_id = f"_kafka_{part}", F.col(f"_{part}_schema_id")
+    number, size = schema_id.cast("string"), F.length(framed).cast("string")
+    ids = [*schema.writers, *schema.misfits]
+    undecodable = ~decode.is_good(part, schema) if schema.usable else F.lit(True)
+
+    def reason(stage: str, error_class: str, *message: Column | str) -> Column:
+        texts = [F.lit(text) if isinstance(text, str) else text for text in message]
+        return F.struct(
+            F.lit(stage).alias("stage"),
+            F.lit(_error_class(part, error_class)).alias("error_class"),
+            F.concat(*texts).alias("error_message"),
+        )
+
+    framing = schema.framing
+    judged = F.when(F.col(framed).isNull(), F.lit(None))
+    if framing.has_ids:
+        judged = judged.when(
+            schema_id.isNull(),
+            reason(
+                "framing",
+                "not_framed",
+                f"{part} of ",
+                size,
+                f" bytes has no {framing.title}",
+            ),
+        )
+    for misfit, why in schema.misfits.items():
+        text = f"{part} schema {misfit} does not fit the table: {why}"
+        judged = judged.when(
+            framing.has_schema(part, misfit), reason("schema", "incompatible", text)
+        )
+    if framing.has_ids:
+        judged = judged.when(
+            ~schema_id.isin(ids) if ids else F.lit(True),
+            reason(
+                "schema", _UNKNOWN, f"{part} schema ", number, " is not in the registry"
+            ),
+        )
+    problem = F.col(f"_{part}_problem")
+    if schema.readings:
+        place = F.substring(problem, 2, 10)
+        judged = judged.when(
+            F.startswith(problem, F.lit(avro_check.LEFT_OVER)),
+            reason(
+                "decode",
+                _LEFT_OVER,
+                f"{part} of ",
+                size,
+                " bytes: its schema reads to byte ",
+                place,
+                ", the others are left over",
+            ),
+        )
+    if schema.readings or framing.format == "json":
+        whose: list[Column | str] = (
+            [f"{part} schema ", number] if framing.has_ids else [part]
+        )
+        judged = judged.when(
+            problem.isNotNull(),
+            reason("decode", _UNDECODABLE, *whose, ": ", problem),
+        )
+    said = f" bytes is not what the source's {framing.name} says"
+    if schema.readings:
+        said = (
+            " bytes is more than Spark's decoder takes: see org.apache.avro.limits in "
+            "profiles/spark-defaults.conf"
+        )
+    return judged.when(
+        undecodable, reason("decode", _UNDECODABLE, f"{part} of ", size, said)
+    )
+
+
+def size_verdict(limit: int) -> Column:
+    """Why a record is too long to be taken, like :func:`verdict`; null where it is not.
+
+    Args:
+        limit: Most bytes of a value, and of a key.
+    """
+    judged = F.lit(None)
+    for part in ("key", "value"):
+        size = F.length(f"_kafka_{part}")
+        text = F.concat(
+            F.lit(f"{part} of "),
+            size.cast("string"),
+            F.lit(f" bytes: max_value_bytes is {limit}"),
+        )
+        why = F.struct(
+            F.lit("size").alias("stage"),
+            F.lit(_error_class(part, "oversized")).alias("error_class"),
+            text.alias("error_message"),
+        )
+        judged = F.when(size > limit, why).otherwise(judged)
+    return judged
+
+
+def unknown_id(part: str) -> Column:
+    """The schema id of a record that was judged to have one the registry does not know."""
+    is_unknown = F.col("_verdict")["error_class"] == _error_class(part, _UNKNOWN)
+    return F.when(is_unknown, F.col(f"_{part}_schema_id"))
+
+
+def _error_class(part: str, error_class: str) -> str:
+    return error_class if part == "value" else f"{part}_{error_class}"

@@ -9,8 +9,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from spark_ingest import bronze
-from spark_ingest.errors import ServiceUnavailable
-from spark_ingest.judge import Judged, recipe
+from spark_ingest.errors import ConfigurationError, ServiceUnavailable
+from spark_ingest.judge import KAFKA_ROWS, Judged, recipe
 from spark_ingest.schema import TopicSchema
 from spark_ingest.session import CATALOG, Jvm
 from spark_ingest.topic_schemas import Schemas
@@ -51,6 +51,26 @@ def schemas_now(
             "any more: bring the subject back, or mend registry.url in profiles/ingest.yml"
         )
     return value, schemas.key()
+
+
+def planned_columns(spark: SparkSession, schemas: Schemas) -> StructType:
+    """The columns that a stream's table needs for the schemas registered now.
+
+    Raises:
+        ConfigurationError: No usable value schema is registered.
+        ServiceUnavailable: The registry does not answer.
+    """
+    schemas.hold(spark)
+    stream, value = schemas.stream, schemas.value()
+    if not value.usable:
+        reasons = "; ".join(value.misfits.values()) or "none is registered"
+        raise ConfigurationError(
+            f"source {stream.name}: no usable schema under subject {stream.topic}-value "
+            f"({reasons}): let the producer register one first (`sandbox up` does for the sandbox)"
+        )
+    nothing = spark.createDataFrame([], KAFKA_ROWS)
+    made = recipe("", value, schemas.key(), stream.ingest.max_value_bytes)
+    return bronze.table_columns(made.judge(nothing).schema())
 
 
 def grow_table(spark: SparkSession, table: str, judged: Judged) -> None:

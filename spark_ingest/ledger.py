@@ -24,10 +24,9 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from spark_ingest import bronze, identity, quarantine
+from spark_ingest import bronze, identity, quarantine, table_change
 from spark_ingest.branch import publish_on
-from spark_ingest.commit import BatchResult
-from spark_ingest.committed import Committed, Span, Taken, merged
+from spark_ingest.committed import BatchResult, Committed, Taken
 from spark_ingest.identity import Earlier, Identity, identify, uuid_of
 from spark_ingest.kafka import Topic
 from spark_ingest.lease import (
@@ -37,6 +36,7 @@ from spark_ingest.lease import (
     first_snapshot,
     own_snapshots,
 )
+from spark_ingest.offsets import Span, merged, total, within
 from spark_ingest.session import CATALOG, JAVA_ERRORS, Jvm
 from spark_ingest.sources import Stream
 
@@ -195,7 +195,7 @@ def name_table(spark: SparkSession, stream: Stream) -> None:
             f"where table_name = '{stream.table}' and table_uuid is null "
             f"and commit_id >= {known.first}"
         )
-        quarantine.rewrite(lambda: spark.sql(statement))
+        table_change.rewrite(lambda: spark.sql(statement))
     _append_table(spark, stream, known)
 
 
@@ -328,11 +328,10 @@ def taken(spark: SparkSession, stream: Stream, topic: Topic) -> list[Taken]:
     rows = _commits(spark, stream).where(F.col("kafka_topic_id") == topic.id)
     found = []
     columns = ("commit_id", "kind", "offsets", "row_count", "quarantined_count")
-    for commit_id, kind, offsets, count, set_aside in rows.select(*columns).collect():
+    for commit_id, kind, offsets, kept, set_aside in rows.select(*columns).collect():
         ranges = {o["partition"]: (o["first_offset"], o["end_offset"]) for o in offsets}
-        size = sum(end - first for first, end in ranges.values())
         found.append(
-            Taken(commit_id, CommitKind(kind), ranges, size - count - set_aside)
+            Taken(commit_id, CommitKind(kind), ranges, total(ranges) - kept - set_aside)
         )
     return found
 
@@ -418,19 +417,12 @@ def _row_of_snapshot(
 
 
 def _quarantined(spark: SparkSession, stream: Stream, commit: Commit) -> int:
-    inside = F.lit(False)
-    for p, end in commit.ends.items():
-        offset = F.col("_kafka_offset")
-        inside = inside | (
-            (F.col("_kafka_partition") == p)
-            & (offset >= commit.starts.get(p, 0))
-            & (offset < end)
-        )
+    took = {p: (commit.starts.get(p, 0), end) for p, end in commit.ends.items()}
     rows = spark.table(f"{CATALOG}.{quarantine.TABLE}").where(
         (F.col("_kafka_topic") == stream.topic)
         & (F.col("_kafka_topic_id") == commit.topic_id)
     )
-    return rows.where(inside).count()
+    return rows.where(within(took)).count()
 
 
 def _row(

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_ingest import ledger, quarantine
+from spark_ingest import ledger, quarantine, table_change
 from spark_ingest.kafka import Topic
+from spark_ingest.offsets import beyond
 from spark_ingest.session import CATALOG
 from spark_ingest.sources import Stream
 
@@ -36,23 +37,14 @@ def remove(
     """
     all_rows = quarantine.of_topic(spark, topic.name, topic.id)
     rows = all_rows.where("replayed_at is null")
-    beyond = _beyond(committed)
-    is_older = ~beyond & F.col("replayed_at").isNull()
-    counted = all_rows.agg(F.count_if(beyond), F.count_if(is_older)).first()
+    is_beyond = F.expr(beyond(committed))
+    is_older = ~is_beyond & F.col("replayed_at").isNull()
+    counted = all_rows.agg(F.count_if(is_beyond), F.count_if(is_older)).first()
     uncommitted, older = (0, 0) if counted is None else (counted[0], counted[1])
     if uncommitted:
         quarantine.remove_uncommitted(spark, topic, committed)
     if older:
-        _remove_overtaken(spark, stream, topic, rows.where(~beyond))
-
-
-def _beyond(committed: Mapping[int, int]) -> Column:
-    end = F.lit(0)
-    for partition, offset in committed.items():
-        end = F.when(F.col("_kafka_partition") == partition, F.lit(offset)).otherwise(
-            end
-        )
-    return F.col("_kafka_offset") >= end
+        _remove_overtaken(spark, stream, topic, rows.where(~is_beyond))
 
 
 def _remove_overtaken(
@@ -97,7 +89,7 @@ def _delete(topic: Topic, doomed: DataFrame) -> None:
     ]
     try:
         if not found.isEmpty():
-            quarantine.rewrite(
+            table_change.rewrite(
                 lambda: (
                     found.mergeInto(
                         f"{CATALOG}.{quarantine.TABLE}", F.expr(" and ".join(same))

@@ -9,22 +9,15 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from spark_ingest import bronze, ledger, proven, quarantine
-from spark_ingest.committed import (
-    Committed,
-    Span,
-    Taken,
-    merged,
-    overlap,
-    size,
-    without,
-)
+from spark_ingest.committed import Committed, Taken
 from spark_ingest.errors import MillraceError
 from spark_ingest.kafka import Broker, Topic
 from spark_ingest.lease import CommitKind
+from spark_ingest.offsets import Span, Spans, inside, merged, overlap, size, without
 from spark_ingest.proven import Head, Mark, PartitionMark
 from spark_ingest.session import CATALOG, Jvm
 from spark_ingest.sources import Stream
@@ -35,7 +28,6 @@ _NOTHING = dict.fromkeys(
     ("bronze", "quarantined", "discarded", "outside", "distinct", "doubled"), 0
 )
 _UNPROVED = PartitionMark((), 0, 0, 0, 0)
-_Spans = Mapping[int, Sequence[Span]]
 
 
 @dataclass(frozen=True)
@@ -208,7 +200,7 @@ def gaps_text(missing: Sequence[Span]) -> str:
 
 
 def lost_by_log(
-    commits: Sequence[Taken], gone: _Spans, told_empty: _Spans
+    commits: Sequence[Taken], gone: Spans, told_empty: Spans
 ) -> dict[int, list[Span]]:
     """Which of the absent offsets that no broker can be asked about held records.
 
@@ -240,7 +232,7 @@ def lost_by_log(
 
 
 def _pieces(
-    commits: Sequence[Taken], ranges: _Spans
+    commits: Sequence[Taken], ranges: Spans
 ) -> Iterator[tuple[int, int | None, int, int]]:
     """Ranges cut at the borders of commits: (partition, commit id, first, end)."""
     taken: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
@@ -407,9 +399,9 @@ def _held(
     )
 
 
-def _counts(held: DataFrame, spans: _Spans) -> dict[int, dict[str, int]]:
+def _counts(held: DataFrame, spans: Spans) -> dict[int, dict[str, int]]:
     rows = (
-        held.withColumn("inside", _inside(spans))
+        held.withColumn("inside", F.expr(inside(spans)))
         .groupBy("_kafka_partition")
         .agg(
             F.count_if(F.col("inside") & ~F.col("aside")).alias("bronze"),
@@ -434,7 +426,7 @@ def _counts(held: DataFrame, spans: _Spans) -> dict[int, dict[str, int]]:
 
 
 def _absent(
-    held: DataFrame, spans: _Spans, counts: Mapping[int, Mapping[str, int]]
+    held: DataFrame, spans: Spans, counts: Mapping[int, Mapping[str, int]]
 ) -> dict[int, list[Span]]:
     """By partition, the offset ranges inside the committed ones that no table holds."""
     short = {
@@ -456,7 +448,7 @@ def _absent(
     bounds = spark.createDataFrame(ends, "_kafka_partition int, _kafka_offset bigint")
     in_order = Window.partitionBy("_kafka_partition").orderBy("_kafka_offset")
     found = (
-        held.where(_inside(short))
+        held.where(inside(short))
         .select(*_PLACE)
         .unionAll(bounds)
         .distinct()
@@ -468,16 +460,3 @@ def _absent(
         # Between two ranges nothing was committed.
         gaps[partition] += overlap([(offset + 1, following)], short[partition])
     return gaps
-
-
-def _inside(spans: _Spans) -> Column:
-    inside = F.lit(False)
-    for partition, ranges in spans.items():
-        for first, end in ranges:
-            offset = F.col("_kafka_offset")
-            inside = inside | (
-                (F.col("_kafka_partition") == partition)
-                & (offset >= first)
-                & (offset < end)
-            )
-    return inside

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_ingest import bronze, quarantine
+from spark_ingest import bronze, quarantine, table_change
 from spark_ingest.errors import ConfigurationError
 from spark_ingest.session import CATALOG, JAVA_ERRORS, java_reason
 
@@ -85,7 +85,7 @@ def discard(rows: DataFrame, reason: str) -> int:
                 "discarded_at": F.lit(datetime.now(UTC)),
                 "discard_reason": F.lit(reason),
             }
-            quarantine.rewrite(
+            table_change.rewrite(
                 lambda: (
                     found.mergeInto(
                         f"{CATALOG}.{quarantine.TABLE}", F.expr(" and ".join(same))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
@@ -12,7 +11,7 @@ from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.error import SchemaRegistryError
 
 from spark_ingest.apicurio import Apicurio
-from spark_ingest.avro import AvroSchema
+from spark_ingest.avro import AvroSchema, WriterSchema
 from spark_ingest.config import Connections
 from spark_ingest.errors import (
     ConfigurationError,
@@ -25,23 +24,8 @@ from spark_ingest.wire_format import Ids
 # The registry's own words for an unknown subject, version and schema: any other 404 is a
 # wrong address or a proxy, and says nothing of schemas.
 _NOT_THERE = (40401, 40402, 40403)
-
-
-@dataclass(frozen=True)
-class WriterSchema:
-    """A registered schema.
-
-    Attributes:
-        id: What a record's framing carries.
-        schema: Its Avro schema as parsed JSON; None when it cannot be used.
-        references: Schemas that it leans on, each behind those that it leans on itself.
-        problem: Why it cannot be used.
-    """
-
-    id: int
-    schema: AvroSchema | None
-    references: tuple[AvroSchema, ...] = ()
-    problem: str = ""
+# Schema ids are signed 32-bit numbers in the registry's interface.
+LARGEST_ID = 2**31 - 1
 
 
 class SchemaRegistry:

@@ -19,13 +19,14 @@ from datetime import UTC, datetime
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from spark_ingest import ledger, quarantine
+from spark_ingest import judge, ledger, quarantine, table_change
 from spark_ingest.checkpoint import Position, standing
-from spark_ingest.commit import BatchResult
+from spark_ingest.committed import BatchResult
 from spark_ingest.errors import MillraceError
 from spark_ingest.judge import Judged
 from spark_ingest.landing import grow_table, judge_with_registry, table_rows
 from spark_ingest.lease import Commit, CommitKind, own_snapshots
+from spark_ingest.offsets import Ranges, inside, within
 from spark_ingest.quarantined import Choice
 from spark_ingest.services import Services
 from spark_ingest.session import CATALOG, Jvm
@@ -68,13 +69,14 @@ class _Chunk:
     first: int
     last: int
 
+    @property
+    def range(self) -> Ranges:
+        """Its offsets."""
+        return {self.partition: (self.first, self.last + 1)}
+
     def holds(self) -> Column:
         """Whether a row of bronze or quarantine is at one of its offsets."""
-        return (
-            (F.col("_kafka_topic_id") == self.topic_id)
-            & (F.col("_kafka_partition") == self.partition)
-            & F.col("_kafka_offset").between(self.first, self.last)
-        )
+        return (F.col("_kafka_topic_id") == self.topic_id) & F.expr(within(self.range))
 
 
 def replay(
@@ -156,17 +158,11 @@ class _Replay:
                 f"{self._stream.table} has no commit yet, so nothing of {self._stream.topic} "
                 "can be replayed: let `spark-ingest run` take its records first"
             )
-        offset, inside = F.col("_kafka_offset"), F.lit(False)
-        for topic_id, committed in found.items():
-            for partition, spans in committed.spans().items():
-                held = F.lit(False)
-                for first, end in spans:
-                    held = held | ((offset >= first) & (offset < end))
-                place = (F.col("_kafka_topic_id") == topic_id) & (
-                    F.col("_kafka_partition") == partition
-                )
-                inside = inside | (place & held)
-        return inside
+        each = [
+            f"(_kafka_topic_id = '{topic_id}' and {inside(committed.spans())})"
+            for topic_id, committed in found.items()
+        ]
+        return F.expr(" or ".join(each))
 
     def _replay(self, chunk: _Chunk) -> None:
         checked = standing(self._spark, self._stream).commit_id
@@ -199,7 +195,7 @@ class _Replay:
         while True:
             judged = judge_with_registry(records, chunk.topic_id, self._schemas)
             with _cached(judged.records) as kept:
-                unknown = [F.collect_set(quarantine.unknown_id(part)) for part in parts]
+                unknown = [F.collect_set(judge.unknown_id(part)) for part in parts]
                 told = kept.agg(*unknown).first()
                 learned = [
                     self._schemas.learn(list(told[i]) if told else [], part)
@@ -290,15 +286,14 @@ class _Replay:
         named = [f"new_{name}" for name in marks.columns]
         with _cached(marks.toDF(*named)) as new:
             if not new.isEmpty():
-                quarantine.rewrite(lambda: self._merge(chunk, new))
+                table_change.rewrite(lambda: self._merge(chunk, new))
 
     def _merge(self, chunk: _Chunk, new: DataFrame) -> None:
         same = [f"quarantine.{name} = new_{name}" for name in _PLACE]
         same += [
             f"quarantine._kafka_topic = '{self._stream.topic}'",
             f"quarantine._kafka_topic_id = '{chunk.topic_id}'",
-            f"quarantine._kafka_partition = {chunk.partition}",
-            f"quarantine._kafka_offset between {chunk.first} and {chunk.last}",
+            within(chunk.range, of="quarantine"),
             "quarantine.replayed_at is null",
         ]
         table = f"{CATALOG}.{quarantine.TABLE}"

@@ -6,7 +6,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import ceil
 from pathlib import Path
@@ -15,7 +15,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from spark_ingest import bronze, jvm_watch, ledger, leftovers, set_back
+from spark_ingest import jvm_watch, ledger, leftovers, set_back
 from spark_ingest.batch_size import (
     MOST_BYTES,
     PROBE,
@@ -25,23 +25,23 @@ from spark_ingest.batch_size import (
     record_bytes,
 )
 from spark_ingest.checkpoint import Position, made_again, made_anew, position
-from spark_ingest.commit import BatchResult, BatchWriter
+from spark_ingest.commit import BatchWriter
 from spark_ingest.commit_log import CommitLog
+from spark_ingest.committed import BatchResult
 from spark_ingest.errors import (
     ConfigurationError,
     MillraceError,
     PersonNeeded,
     ServiceUnavailable,
 )
-from spark_ingest.judge import planned_columns
 from spark_ingest.kafka import Begin, batch_ends, range_options, reader_options
 from spark_ingest.lease import Commit, Lease
-from spark_ingest.progress import BatchReport, Progress
+from spark_ingest.progress import BatchReport
 from spark_ingest.services import Services
 from spark_ingest.session import CATALOG, JAVA_ERRORS, Jvm, java_reason
 from spark_ingest.sources import Stream
-from spark_ingest.supervise import Watched, supervise
-from spark_ingest.tables import create_again, create_shared, create_table
+from spark_ingest.supervise import Stopping, Watched, supervise
+from spark_ingest.tables import create_again
 from spark_ingest.topic_schemas import Schemas
 
 _RETRY_SECONDS = 5.0
@@ -84,65 +84,6 @@ class RunSettings:
         if self.every is None:
             return None
         return max(self.every - _BATCH_SECONDS, self.every / 2)
-
-
-class Stopping(Exception):
-    """The run is being stopped while a batch waits."""
-
-
-def create_tables(services: Services, streams: Sequence[Stream]) -> list[str]:
-    """Make the schema, quarantine, the commit log and each stream's table; what was made.
-
-    Raises:
-        ConfigurationError: A stream has no usable schema in the registry.
-        ServiceUnavailable: The registry does not answer.
-    """
-    made = create_shared(services)
-    made += [stream.table for stream in streams if create_table(services, stream)]
-    return made
-
-
-@dataclass(frozen=True)
-class Planned:
-    """What a run of a stream would begin with.
-
-    Attributes:
-        partitions: Of its topic.
-        next_commit: The commit id of its next batch.
-        to_read: Records on the broker that are not committed.
-        would: What would change in the lake, for people.
-    """
-
-    partitions: int
-    next_commit: int
-    to_read: int
-    would: str
-
-
-def plan(services: Services, stream: Stream) -> Planned:
-    """Look at a stream without changing anything.
-
-    Raises:
-        MillraceError: The stream could not start.
-    """
-    spark = services.spark
-    topic = services.broker.existing_topic(stream.topic, stream.name)
-    wanted = planned_columns(spark, Schemas(services.registry, stream, 0, time.sleep))
-    ends = services.broker.end_offsets(topic)
-    if bronze.exists(spark, stream.table):
-        here = position(services, stream, topic)
-        missing = bronze.missing_columns(spark, stream.table, wanted)
-        would = f"add or widen {', '.join(missing)}" if missing else "append"
-    else:
-        here = Position(0, services.broker.first_offsets(topic), None)
-        would = f"create the table with {len(wanted.fields)} columns"
-    to_read = sum(end - here.offsets[partition] for partition, end in ends.items())
-    return Planned(len(topic.partitions), here.commit_id + 1, to_read, would)
-
-
-def with_progress(services: Services, progress: Progress) -> Services:
-    """The same services, reporting elsewhere."""
-    return replace(services, progress=progress)
 
 
 class StreamRun:

@@ -14,9 +14,8 @@ from dataclasses import dataclass, replace
 from pyspark.sql.types import DataType, StructField, StructType
 
 from spark_ingest import columns
-from spark_ingest.avro import AvroType, SchemaMisfit, parse
+from spark_ingest.avro import AvroType, SchemaMisfit, WriterSchema, parse
 from spark_ingest.readings import WRAPPED, Reading, readings
-from spark_ingest.registry import WriterSchema
 from spark_ingest.wire_format import CONFLUENT, Framing
 
 # Beside the columns of JSON, for nothing proves that these hold all of it.

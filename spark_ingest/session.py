@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from spark_ingest import jvm_watch
-from spark_ingest.errors import ConfigurationError
+from spark_ingest.errors import ConfigurationError, MillraceError
 from spark_ingest.preflight import check_disk
 
 CATALOG = "lake"
@@ -32,6 +32,10 @@ _ASKED_FOR = (
 )
 # An error of Java's arrives as one of Py4J, or as PySpark's own where that knows its class.
 JAVA_ERRORS = (Py4JJavaError, PySparkException)
+
+
+# What ends a stream and not the command: all else is a mistake in the program.
+TROUBLE = (MillraceError, *JAVA_ERRORS, OSError)
 
 
 def open_session() -> SparkSession:
@@ -168,3 +172,8 @@ def java_reason(error: Exception) -> str:
     # A NullPointerException has no message, others an empty one.
     said = (java.getMessage() or "").splitlines()
     return str(said[0] if said else java.toString().splitlines()[0])
+
+
+def reason_text(error: Exception) -> str:
+    """What an error says, as one line."""
+    return java_reason(error) if isinstance(error, JAVA_ERRORS) else str(error)

@@ -13,7 +13,7 @@ from datetime import datetime
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from spark_ingest import bronze, ledger, quarantine
+from spark_ingest import bronze, ledger, quarantine, table_change
 from spark_ingest.identity import KIND, uuid_of
 from spark_ingest.lease import CommitKind, own_snapshots
 from spark_ingest.session import CATALOG, Jvm
@@ -56,8 +56,8 @@ def remove_rows_ahead(spark: SparkSession, stream: Stream) -> str | None:
         f"update {_LOG} set committed_at = current_timestamp() "
         f"where table_uuid = '{uuid}' and kind = '{KIND}'"
     )
-    quarantine.rewrite(lambda: spark.sql(stands))
-    quarantine.rewrite(lambda: spark.sql(f"delete from {_LOG} where {ahead}"))
+    table_change.rewrite(lambda: spark.sql(stands))
+    table_change.rewrite(lambda: spark.sql(f"delete from {_LOG} where {ahead}"))
     return (
         f"{stream.name}: {stream.table} was set back to commit {first - 1}: its commits "
         f"{first} to {last} are removed from {ledger.TABLE}, and what they took is read "
@@ -80,7 +80,7 @@ def _open_again(spark: SparkSession, stream: Stream, since: datetime) -> None:
     same = [f"quarantine.{key} = gone{key}" for key in _PLACE]
     same += [f"quarantine._kafka_topic = '{stream.topic}'"]
     try:
-        quarantine.rewrite(
+        table_change.rewrite(
             lambda: (
                 found.mergeInto(
                     f"{CATALOG}.{quarantine.TABLE}", F.expr(" and ".join(same))

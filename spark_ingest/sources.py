@@ -14,8 +14,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from spark_ingest import avro
-from spark_ingest.config import first_problem
-from spark_ingest.errors import ConfigurationError
+from spark_ingest.errors import ConfigurationError, first_problem
 
 # As much as profiles/spark-defaults.conf lets an Avro string or bytes have.
 MAX_VALUE_BYTES = 16 * 1024 * 1024

@@ -15,14 +15,13 @@ from spark_ingest.errors import (
     CommitRefused,
     ConfigurationError,
     LeaseLost,
-    MillraceError,
     PersonNeeded,
     ServiceUnavailable,
     StreamsFailed,
 )
 from spark_ingest.progress import Progress
 from spark_ingest.renewals import Renewals
-from spark_ingest.session import JAVA_ERRORS, java_reason
+from spark_ingest.session import TROUBLE, reason_text
 
 _POLL_SECONDS = 0.2
 _FIRST_SECONDS = 5.0
@@ -32,8 +31,10 @@ _LEASE_SECONDS = 30.0
 _PERSON_SECONDS = 60.0
 # All write to the commit log when they begin; some hundred would only be in each other's way.
 _BEGIN_AT_ONCE = 4
-# What ends a stream and not the command: all else is a mistake in the program.
-TROUBLE = (MillraceError, *JAVA_ERRORS, OSError)
+
+
+class Stopping(Exception):
+    """The run is being stopped while a batch waits."""
 
 
 class Reason(StrEnum):
@@ -305,8 +306,3 @@ def supervise(
             f"{one.name}: {reason_text(one.failure)}" for one in failed if one.failure
         )
         raise StreamsFailed(f"{len(failed)} of {len(watched)} streams failed: {told}")
-
-
-def reason_text(error: Exception) -> str:
-    """What an error says, as one line."""
-    return java_reason(error) if isinstance(error, JAVA_ERRORS) else str(error)

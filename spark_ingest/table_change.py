@@ -36,6 +36,10 @@ _INVALID = (
     "java.lang.IllegalArgumentException",
     "java.lang.IllegalStateException",
 )
+_REWRITES = 20
+_REWRITE_PAUSE_SECONDS = 0.3
+# What Iceberg calls it when two rewrites of the same files meet.
+_REWRITE_CONFLICTS = ("ValidationException", "CommitFailedException", "conflicting")
 _random = secrets.SystemRandom()
 # The commit that is left to make of a change.
 Step = Callable[[], object]
@@ -155,3 +159,19 @@ def _away(table: str, reason: str, is_open: bool) -> MillraceError:
             f"{table}: the catalog did not say whether a commit is in: {reason}"
         )
     return CatalogUnavailable(f"{table}: its catalog does not answer: {reason}")
+
+
+def rewrite(change: Callable[[], object]) -> None:
+    """Delete or update rows, again where others rewrote the same files meanwhile.
+
+    Args:
+        change: Does it; plans anew each time.
+    """
+    for left in range(_REWRITES - 1, -1, -1):
+        try:
+            change()
+            return
+        except JAVA_ERRORS as error:
+            if not left or not any(word in str(error) for word in _REWRITE_CONFLICTS):
+                raise
+        time.sleep(_REWRITE_PAUSE_SECONDS)

@@ -7,13 +7,24 @@ from collections.abc import Sequence
 
 from spark_ingest import bronze, ledger, quarantine
 from spark_ingest.errors import ConfigurationError
-from spark_ingest.judge import planned_columns
+from spark_ingest.landing import planned_columns
 from spark_ingest.lease import first_snapshot
 from spark_ingest.services import Services
-from spark_ingest.session import Jvm
+from spark_ingest.session import TROUBLE, Jvm, reason_text
 from spark_ingest.sources import Stream
-from spark_ingest.supervise import TROUBLE, reason_text
 from spark_ingest.topic_schemas import Schemas
+
+
+def create_tables(services: Services, streams: Sequence[Stream]) -> list[str]:
+    """Make the schema, quarantine, the commit log and each stream's table; what was made.
+
+    Raises:
+        ConfigurationError: A stream has no usable schema in the registry.
+        ServiceUnavailable: The registry does not answer.
+    """
+    made = create_shared(services)
+    made += [stream.table for stream in streams if create_table(services, stream)]
+    return made
 
 
 def create_shared(services: Services) -> list[str]:

@@ -28,11 +28,12 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from spark_ingest import bronze, quarantine
+from spark_ingest import bronze
+from spark_ingest.avro import WriterSchema
 from spark_ingest.avro_check import schema_problem
 from spark_ingest.errors import ConfigurationError
 from spark_ingest.readings import WRAPPED
-from spark_ingest.registry import SchemaRegistry, WriterSchema
+from spark_ingest.registry import LARGEST_ID, SchemaRegistry
 from spark_ingest.schema import JSON_TEXT, Problem, TopicSchema, combine, declared
 from spark_ingest.session import CATALOG
 from spark_ingest.sources import Stream
@@ -109,7 +110,7 @@ class Schemas:
         missing = [
             n
             for n in sorted(ids)[:_MOST_ASKED]
-            if n <= quarantine.MAX_INT
+            if n <= LARGEST_ID
             and now - self._unknown.get(n, -_ASK_AGAIN_SECONDS) >= _ASK_AGAIN_SECONDS
         ]
         patient = any(n not in self._unknown for n in missing)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -47,7 +48,6 @@ def backfill_command(
     most_bytes = size_of("--max-batch-bytes", max_batch_bytes)
     first = begin_of("earliest" if offset is not None else begin)
     streams, services = open_services(context, select, topics_needed=True)
-    from spark_ingest import run
     from spark_ingest.backfill import BackfillSettings, backfill
     from spark_ingest.progress import open_progress
     from spark_ingest.required import check_limits
@@ -57,7 +57,7 @@ def backfill_command(
     settings = BackfillSettings(max_batch, unknown_wait, max_rate, most_bytes)
     landed: dict[str, int] = {}
     with open_progress() as progress:
-        services = run.with_progress(services, progress)
+        services = replace(services, progress=progress)
         for stream in streams:
             topic = services.broker.existing_topic(stream.topic, stream.name)
             floor = services.broker.begin_offsets(topic, first)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -33,13 +34,13 @@ _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 def plan(context: typer.Context, select: Select = None) -> None:
     """Show each stream: its topic, its table, what is new. Changes nothing."""
     streams, services = open_services(context, select, topics_needed=True)
-    from spark_ingest import run
+    from spark_ingest.plan import plan as plan_of
 
     table = Table(
         "stream", "topic", "partitions", "table", "next commit", "to read", "would"
     )
     for stream in streams:
-        planned = run.plan(services, stream)
+        planned = plan_of(services, stream)
         table.add_row(
             stream.name,
             stream.topic,
@@ -56,9 +57,9 @@ def plan(context: typer.Context, select: Select = None) -> None:
 def create(context: typer.Context, select: Select = None) -> None:
     """Make the bronze tables, quarantine and the commit log where they are missing."""
     streams, services = open_services(context, select)
-    from spark_ingest import run
+    from spark_ingest import tables
 
-    made = run.create_tables(services, streams)
+    made = tables.create_tables(services, streams)
     for table in made:
         print(f"made {table}")
     if not made:
@@ -129,7 +130,7 @@ def run_command(
         names = [stream.name for stream in streams]
         shown = MetricsProgress(shown, names, metrics_host, metrics_port)
     with shown as progress:
-        services = run.with_progress(services, progress)
+        services = replace(services, progress=progress)
         prepare(services, streams)
         run.run_streams(services, streams, settings, stopping)
 

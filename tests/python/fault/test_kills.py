@@ -9,7 +9,7 @@ import time
 import psutil
 import pytest
 
-from spark_ingest import run
+from spark_ingest import tables
 from tests.python.fault.harness import (
     Ingest,
     Sender,
@@ -58,7 +58,7 @@ def test_killed_at_a_moment_of_a_batch(
     feed: Feed, moment: str, what: str, words: str
 ) -> None:
     sender, moments = Sender(feed), Moments(feed.stack.home, feed.stream.table)
-    run.create_tables(feed.services, [feed.stream])
+    tables.create_tables(feed.services, [feed.stream])
     for _ in range(5):
         with ingesting(feed, *RUN) as process:
             process.batches(2)
@@ -82,7 +82,7 @@ def test_killed_at_a_moment_of_a_batch(
 @pytest.mark.long
 def test_killed_while_it_cleans_up_what_an_earlier_kill_left(feed: Feed) -> None:
     sender, moments = Sender(feed), Moments(feed.stack.home, feed.stream.table)
-    run.create_tables(feed.services, [feed.stream])
+    tables.create_tables(feed.services, [feed.stream])
     for _ in range(5):
         with ingesting(feed, *RUN) as process:
             process.batches(2)
@@ -106,7 +106,7 @@ def test_killed_while_it_cleans_up_what_an_earlier_kill_left(feed: Feed) -> None
 @pytest.mark.long
 def test_killed_twenty_times_at_random_under_load(feed: Feed) -> None:
     chance, sender = random.Random(11), Sender(feed)
-    run.create_tables(feed.services, [feed.stream])
+    tables.create_tables(feed.services, [feed.stream])
     for number in range(20):
         with ingesting(feed, *RUN) as process:
             if number % 5:
@@ -127,7 +127,7 @@ def test_a_writer_asleep_and_overtaken_does_not_commit(
     feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sender, moments = Sender(feed), Moments(feed.stack.home, feed.stream.table)
-    run.create_tables(feed.services, [feed.stream])
+    tables.create_tables(feed.services, [feed.stream])
     with ingesting(feed, *RUN) as process:
         process.batches(2)
         batch = moments.begin()
@@ -170,7 +170,7 @@ def test_a_writer_asleep_and_overtaken_does_not_commit(
 def test_an_unknown_schema_is_registered_between_crash_and_retry(feed: Feed) -> None:
     """What was quarantined by the batch that never committed is good when it is repeated."""
     feed.register(ORDER)
-    run.create_tables(feed.services, [feed.stream])
+    tables.create_tables(feed.services, [feed.stream])
     fields = [
         {"name": "id", "type": "int"},
         {"name": "note", "type": "string"},
@@ -201,7 +201,7 @@ def test_an_unknown_schema_is_registered_between_crash_and_retry(feed: Feed) -> 
 @pytest.mark.long
 def test_killed_during_maintenance(feed: Feed) -> None:
     sender, moments = Sender(feed), Moments(feed.stack.home, feed.stream.table)
-    run.create_tables(feed.services, [feed.stream])
+    tables.create_tables(feed.services, [feed.stream])
     with ingesting(feed, *RUN) as process:
         process.batches(8)
         maintain = Ingest(feed, command="maintain")
@@ -227,7 +227,7 @@ def test_killed_during_maintenance(feed: Feed) -> None:
 def test_a_stream_waits_for_room_on_a_full_disk(feed: Feed) -> None:
     """A file that may not grow stands for the disk: the error is of the same kind."""
     sender, moments = Sender(feed), Moments(feed.stack.home, feed.stream.table)
-    run.create_tables(feed.services, [feed.stream])
+    tables.create_tables(feed.services, [feed.stream])
     with ingesting(feed, *RUN) as process:
         process.batches(2)
         full, free = (4096, psutil.RLIM_INFINITY), (psutil.RLIM_INFINITY,) * 2

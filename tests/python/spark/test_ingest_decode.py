@@ -14,10 +14,10 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from spark_ingest import bronze, quarantine
+from spark_ingest.avro import WriterSchema
 from spark_ingest.commit import _counters, _notes
 from spark_ingest.judge import Judged, recipe
 from spark_ingest.landing import batch_columns, row_columns
-from spark_ingest.registry import WriterSchema
 from spark_ingest.schema import TopicSchema, combine
 from spark_ingest.wire_format import header
 

@@ -8,8 +8,8 @@ import pytest
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
+from spark_ingest.avro import WriterSchema
 from spark_ingest.avro_check import schema_problem
-from spark_ingest.registry import WriterSchema
 from spark_ingest.schema import TopicSchema, combine
 from spark_ingest.wire_format import header
 from tests.python.spark.test_ingest_decode import (

@@ -21,7 +21,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 
 from sandbox.settings import PROJECT
-from spark_ingest import proof, run
+from spark_ingest import proof, run, tables
 from spark_ingest.config import load_connections
 from spark_ingest.errors import MillraceError
 from spark_ingest.kafka import Broker
@@ -129,7 +129,7 @@ class Feed:
     def ingest(self, max_records: int = 1_000_000) -> list[BatchReport]:
         """Take what is there, in this process; the batches it took."""
         before = len(self.reports.batches)
-        run.create_tables(self.services, [self.stream])
+        tables.create_tables(self.services, [self.stream])
         settings = run.RunSettings(None, max_records, unknown_wait=0.5)
         run.run_streams(self.services, [self.stream], settings, threading.Event())
         return self.reports.batches[before:]
@@ -196,7 +196,7 @@ def wait_for(what: Callable[[], Any], seconds: float = 90) -> Any:
 def running(feed: Feed, *others: Feed) -> Iterator[list[MillraceError]]:
     """The engine at work on feeds in this process; the error that it ended with."""
     streams = [one.stream for one in (feed, *others)]
-    run.create_tables(feed.services, streams)
+    tables.create_tables(feed.services, streams)
     stopping, failures = threading.Event(), list[MillraceError]()
     settings = run.RunSettings(0.3, 1_000_000, unknown_wait=0.5)
 

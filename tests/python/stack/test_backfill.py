@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spark_ingest import lease, run
+from spark_ingest import lease, run, tables
 from spark_ingest.backfill import BackfillSettings, backfill
 from spark_ingest.errors import CommitRefused, MillraceError
 from spark_ingest.lease import CommitKind, own_snapshots
@@ -34,7 +34,7 @@ def begun_later(feed: Feed) -> int:
     since = datetime.now(UTC)
     feed.send(*orders(number, 20, 1))
     feed.send(*orders(number, 21, 1), partition=1)
-    run.create_tables(feed.services, [feed.stream])
+    tables.create_tables(feed.services, [feed.stream])
     settings = run.RunSettings(None, 100, 0.1, begin=since)
     run.run_streams(feed.services, [feed.stream], settings, threading.Event())
     assert feed.offsets() == [(0, 10), (1, 10)]
@@ -136,6 +136,6 @@ def test_a_second_backfill_of_the_same_records_is_refused(
 
 def test_there_is_nothing_before_a_stream_that_has_not_begun(feed: Feed) -> None:
     feed.send(*orders(feed.register(ORDER), 0, 1))
-    run.create_tables(feed.services, [feed.stream])
+    tables.create_tables(feed.services, [feed.stream])
     with pytest.raises(MillraceError, match="has no commit yet"):
         filled_back(feed)

@@ -10,7 +10,7 @@ from pyspark.errors import PySparkException
 
 from spark_ingest import ledger, quarantine
 from spark_ingest.checkpoint import standing
-from spark_ingest.commit import BatchResult
+from spark_ingest.committed import BatchResult
 from spark_ingest.identity import KIND
 from spark_ingest.lease import own_snapshots
 from spark_ingest.quarantined import Choice

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spark_ingest import run
+from spark_ingest import plan, run, tables
 from spark_ingest.errors import (
     ConfigurationError,
     MillraceError,
@@ -150,7 +150,7 @@ def test_a_schema_of_another_subject_is_found_by_its_id(feed: Feed) -> None:
 def test_a_new_field_adds_a_column_while_the_stream_runs(feed: Feed) -> None:
     old = feed.register(ORDER)
     feed.send(*orders(old, 0, 3))
-    run.create_tables(feed.services, [feed.stream])
+    tables.create_tables(feed.services, [feed.stream])
     stopping, failures = threading.Event(), []
 
     def work() -> None:
@@ -231,19 +231,19 @@ def test_offsets_without_a_record_are_not_missing(feed: Feed) -> None:
 
 def test_a_topic_without_a_schema_is_named(feed: Feed) -> None:
     with pytest.raises(ConfigurationError, match=f"subject {feed.topic}-value"):
-        run.create_tables(feed.services, [feed.stream])
+        tables.create_tables(feed.services, [feed.stream])
 
 
 def test_plan_changes_nothing_and_says_what_would_be_done(feed: Feed) -> None:
     feed.send(*orders(feed.register(ORDER), 0, 4))
-    run.create_tables(feed.services, [])
-    planned = run.plan(feed.services, feed.stream)
+    tables.create_tables(feed.services, [])
+    planned = plan.plan(feed.services, feed.stream)
     assert (planned.next_commit, planned.to_read, planned.partitions) == (1, 4, 2)
     assert "create the table" in planned.would
     assert not feed.services.spark.catalog.tableExists(feed.table)
     feed.ingest()
     feed.register(WIDER)
-    planned = run.plan(feed.services, feed.stream)
+    planned = plan.plan(feed.services, feed.stream)
     assert (planned.next_commit, planned.to_read) == (2, 0)
     assert planned.would == "add or widen channel"
 
@@ -264,7 +264,7 @@ def test_progress_lines_are_json_for_machines(
 def test_where_a_table_begins_is_kept_though_nothing_came(feed: Feed) -> None:
     number = feed.register(ORDER)
     feed.send(*orders(number, 0, 3))
-    run.create_tables(feed.services, [feed.stream])
+    tables.create_tables(feed.services, [feed.stream])
     latest = run.RunSettings(None, 1000, 0, begin="latest")
     run.run_streams(feed.services, [feed.stream], latest, threading.Event())
     assert feed.offsets() == []
@@ -279,7 +279,7 @@ def test_where_a_table_begins_is_kept_though_nothing_came(feed: Feed) -> None:
 def test_a_table_begins_where_asked_and_keeps_to_the_rate(feed: Feed) -> None:
     number = feed.register(ORDER)
     feed.send(*orders(number, 0, 2))
-    run.create_tables(feed.services, [feed.stream])
+    tables.create_tables(feed.services, [feed.stream])
     time.sleep(0.05)
     begin = datetime.now(UTC)
     feed.send(*orders(number, 2, 10))

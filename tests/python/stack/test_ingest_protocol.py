@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spark_ingest import bronze, ledger, run
+from spark_ingest import bronze, ledger, tables
 from spark_ingest.errors import (
     CommitRefused,
     ConfigurationError,
@@ -26,14 +26,14 @@ from tests.python.stack.conftest import ORDER, Feed, framed, orders, proofs, wai
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from spark_ingest.avro import WriterSchema
     from spark_ingest.checkpoint import Position
-    from spark_ingest.registry import WriterSchema
     from spark_ingest.wire_format import Ids
 
 
 def test_a_second_writer_is_refused_and_told_who_writes(feed: Feed) -> None:
     feed.register(ORDER)
-    run.create_tables(feed.services, [feed.stream])
+    tables.create_tables(feed.services, [feed.stream])
     jvm = Jvm(feed.services.spark)
     lease = Lease.take(jvm, feed.stream.table)
     with pytest.raises(LeaseLost, match=r"has a writer already \(pid \d+ on "):
@@ -203,19 +203,19 @@ def test_a_lake_that_was_copied_from_elsewhere_is_refused(
     feed: Feed, tmp_path: Path
 ) -> None:
     feed.register(ORDER)
-    run.create_tables(feed.services, [feed.stream])
+    tables.create_tables(feed.services, [feed.stream])
     spark, key = feed.services.spark, "spark.sql.catalog.lake.warehouse"
     here = str(spark.conf.get(key))
-    tables = [feed.stream.table, "bronze.not_there"]
-    bronze.refuse_copied(spark, tables)
+    names = [feed.stream.table, "bronze.not_there"]
+    bronze.refuse_copied(spark, names)
     try:
         spark.conf.set(key, str(tmp_path))
         with pytest.raises(ConfigurationError, match="it was copied from there"):
-            bronze.refuse_copied(spark, tables)
+            bronze.refuse_copied(spark, names)
         # A link to where the tables are is as good as the place itself.
         (tmp_path / "link").symlink_to(here)
         spark.conf.set(key, str(tmp_path / "link"))
-        bronze.refuse_copied(spark, tables)
+        bronze.refuse_copied(spark, names)
     finally:
         spark.conf.set(key, here)
 
@@ -241,7 +241,7 @@ def test_a_topic_made_anew_while_a_batch_is_read_is_not_committed(
     feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     feed.send(*orders(feed.register(ORDER), 0, 2))
-    run.create_tables(feed.services, [feed.stream])
+    tables.create_tables(feed.services, [feed.stream])
     ask, stage, staged = Broker.existing_topic, Lease.stage, threading.Event()
 
     def then_stage(lease: Lease, rows: DataFrame, commit: Commit) -> None:
@@ -264,7 +264,7 @@ def test_a_subject_that_is_gone_is_waited_for_and_no_record_blamed(
 ) -> None:
     number = feed.register(ORDER)
     feed.send(*orders(number, 0, 2))
-    run.create_tables(feed.services, [feed.stream])
+    tables.create_tables(feed.services, [feed.stream])
     ask = feed.services.registry.subject_schemas
     asked: list[str] = []
 

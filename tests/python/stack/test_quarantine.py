@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from dataclasses import replace as changed
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from sandbox.settings import PROJECT
-from spark_ingest import landing, quarantine, run, side_commit
+from spark_ingest import landing, quarantine, side_commit, table_change
 from spark_ingest import replay as replaying
 from spark_ingest.cli import app
 from spark_ingest.cli.quarantine import (
@@ -33,7 +34,7 @@ from tests.python.stack.conftest import ORDER, Feed, framed, orders, proofs, wai
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
 
-    from spark_ingest.registry import WriterSchema
+    from spark_ingest.avro import WriterSchema
 
 UNKNOWN = 10**6
 TAGGED = {
@@ -329,7 +330,7 @@ def test_a_stream_and_two_replays_at_once_neither_lose_nor_double(
     feed.send(*orders(number, 0, 1), *tagged(coming, *range(20)), b"junk", b"junk")
     ingest_without(feed, coming, monkeypatch)
     monkeypatch.setattr(replaying, "_CHUNK_ROWS", 8)
-    other = run.with_progress(services, feed.reports)
+    other = replace(services, progress=feed.reports)
     results: list[Replayed] = []
     publish, land = side_commit.commit_beside, landing.table_rows
 
@@ -371,7 +372,7 @@ def test_a_stream_and_two_replays_at_once_neither_lose_nor_double(
 
     def keep_touching() -> None:
         for _ in range(3):
-            quarantine.rewrite(touch)
+            table_change.rewrite(touch)
 
     with ThreadPoolExecutor(2) as others:
         touched = [others.submit(keep_touching) for _ in range(2)]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from spark_ingest import lease, ledger, renewals, run
+from spark_ingest import lease, ledger, renewals, run, tables
 from spark_ingest.lease import Lease
 from spark_ingest.session import Jvm
 from tests.python.stack.conftest import ORDER, Feed, orders, wait_for
@@ -44,7 +44,7 @@ def test_a_lease_is_renewed_while_a_stream_starts_works_and_waits_for_its_rate(
     ):
         monkeypatch.setattr(owner, name, see_a_renewal(getattr(owner, name), name))
     feed.send(*orders(feed.register(ORDER), 0, 2))
-    run.create_tables(feed.services, [feed.stream])
+    tables.create_tables(feed.services, [feed.stream])
     settings = run.RunSettings(None, 1000, unknown_wait=0.5, max_rate=1000)
     run.run_streams(feed.services, [feed.stream], settings, threading.Event())
     assert seen == ["catch_up", "stage", "_wait"]
@@ -55,7 +55,7 @@ def test_a_stream_without_records_finds_out_that_it_was_overtaken(
     feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     feed.register(ORDER)
-    run.create_tables(feed.services, [feed.stream])
+    tables.create_tables(feed.services, [feed.stream])
     monkeypatch.setattr(lease, "_RENEW_SECONDS", 0)
     monkeypatch.setattr(renewals, "_SECONDS", 0.1)
     stopping = threading.Event()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from spark_ingest import bronze, ledger, quarantine, run
+from spark_ingest import bronze, ledger, quarantine, run, tables
 from spark_ingest.errors import ConfigurationError, MillraceError
 from spark_ingest.metrics import MetricsProgress
 from spark_ingest.progress import BatchReport
@@ -123,7 +123,7 @@ def test_records_that_grow_tenfold_make_batches_of_fewer(feed: Feed) -> None:
         ]
 
     feed.send(*padded(0, 2200, 100), *padded(2200, 1000, 1000))
-    run.create_tables(feed.services, [feed.stream])
+    tables.create_tables(feed.services, [feed.stream])
     settings = run.RunSettings(None, 1_000_000, 0.5, max_bytes=150_000)
 
     def ingest() -> list[BatchReport]:
@@ -171,7 +171,7 @@ def test_a_batch_wholly_bad_on_many_partitions_ends_in_quarantine(
     wide(feed, 8)
     # Fewer would go through one task.
     monkeypatch.setattr("spark_ingest.commit._SMALL", 100)
-    run.create_tables(feed.services, [feed.stream])
+    tables.create_tables(feed.services, [feed.stream])
     # Of a result below spark.task.maxDirectResultSize, a megabyte, Spark does not count what
     # the counters carry.
     for partition in range(8):

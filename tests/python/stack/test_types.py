@@ -19,7 +19,7 @@ from confluent_kafka.schema_registry import (
 )
 from pyspark.sql import Row
 
-from spark_ingest import run
+from spark_ingest import run, tables
 from spark_ingest.wire_format import header
 from tests.python.stack.conftest import Feed, framed
 
@@ -157,7 +157,7 @@ TREE = record(
 def ingest_all(feeds: list[Feed]) -> None:
     """Take what all their topics hold, in one run."""
     services, streams = feeds[0].services, [feed.stream for feed in feeds]
-    run.create_tables(services, streams)
+    tables.create_tables(services, streams)
     settings = run.RunSettings(None, 1_000_000, unknown_wait=0.5)
     run.run_streams(services, streams, settings, threading.Event())
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spark_ingest.backfill import below, newest, size
+from spark_ingest.offsets import below, newest, total
 
 
 def test_the_newest_offsets_come_first_from_each_partition_in_proportion() -> None:
@@ -24,7 +24,7 @@ def test_every_offset_is_taken_once() -> None:
     seen: list[tuple[int, int]] = []
     while todo:
         piece = newest(todo, 100)
-        assert 1 <= size(piece) <= 101
+        assert 1 <= total(piece) <= 101
         seen += [(p, n) for p, (a, b) in piece.items() for n in range(a, b)]
         todo = below(todo, piece)
     assert len(seen) == len(set(seen)) == 1001 + 37

@@ -10,8 +10,8 @@ from typing import Any, cast
 import pytest
 
 from spark_ingest import commit_log, ledger
-from spark_ingest.commit import BatchResult
 from spark_ingest.commit_log import CommitLog
+from spark_ingest.committed import BatchResult
 from spark_ingest.errors import LeaseLost
 from spark_ingest.lease import Commit, Lease
 from spark_ingest.sources import IngestMeta, Stream

@@ -17,7 +17,7 @@ from pyspark.sql.types import (
 )
 
 from spark_ingest import avro_text
-from spark_ingest.registry import WriterSchema
+from spark_ingest.avro import WriterSchema
 from spark_ingest.schema import TopicSchema, combine
 
 
