@@ -11,8 +11,8 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from spark_ingest import bronze
 from spark_ingest.columns import covers, holds
+from spark_ingest.jvm import CATALOG
 from spark_ingest.landing import planned_columns
-from spark_ingest.session import CATALOG
 from spark_ingest.sources import Stream
 from spark_ingest.topic_schemas import RESERVED, Schemas
 

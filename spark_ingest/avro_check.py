@@ -8,14 +8,13 @@ a class beside it, ``AvroCheck.java``.
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from pyspark.sql import Column, SparkSession
 
 from spark_ingest import java_checks
 from spark_ingest.avro import AvroSchema
+from spark_ingest.jvm import JAVA_ERRORS, Jvm, java_reason
 from spark_ingest.readings import Reading
-from spark_ingest.session import JAVA_ERRORS, java_reason
 
 # Begins a reason that is the place behind a whole value: the others are bytes left over.
 LEFT_OVER = "+"
@@ -38,7 +37,7 @@ def check(column: str, begin: int, writer: AvroSchema) -> Column:
 
 def schema_problem(reading: Reading) -> str | None:
     """What Java's Avro or Spark has against a version's schemas; None where they take them."""
-    jvm: Any = SparkSession.active()._jvm
+    jvm = Jvm(SparkSession.active()).packages
     avro, spark_avro = jvm.org.apache.avro, jvm.org.apache.spark.sql.avro
     try:
         avro.Schema.Parser().parse(json.dumps(reading.writer))

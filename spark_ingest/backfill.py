@@ -25,13 +25,13 @@ from spark_ingest.checkpoint import Position, made_again, standing
 from spark_ingest.committed import BatchResult
 from spark_ingest.errors import CommitRefused, MillraceError
 from spark_ingest.judge import Judged
+from spark_ingest.jvm import CATALOG, Jvm
 from spark_ingest.kafka import Topic, reader_options
 from spark_ingest.landing import grow_table, judge_with_registry, table_rows
 from spark_ingest.lease import Commit, CommitKind, own_snapshots
 from spark_ingest.offsets import Ranges, below, newest, total, within
 from spark_ingest.progress import BatchReport
 from spark_ingest.services import Services
-from spark_ingest.session import CATALOG, Jvm
 from spark_ingest.side_commit import commit_beside
 from spark_ingest.sources import Stream
 from spark_ingest.supervise import Stopping
@@ -166,7 +166,7 @@ class _Backfill:
         """Read a chunk, set its bad records aside, publish it; offsets that were committed."""
         began, done, left = datetime.now(UTC), 0, dict(chunk)
         with self._judged(chunk) as judged:
-            grow_table(self._spark, self._stream.table, judged)
+            grow_table(self._spark, self._stream.table, judged.schema())
             bad = judged.records.where("_verdict is not null").select(
                 *quarantine.rows("_verdict", F.lit(began))
             )

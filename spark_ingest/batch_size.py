@@ -8,8 +8,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_ingest import ledger
+from spark_ingest.jvm import CATALOG
 from spark_ingest.lease import CommitKind
-from spark_ingest.session import CATALOG
 from spark_ingest.sources import Stream
 
 # 2.5 million records of 400 bytes.

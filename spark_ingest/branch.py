@@ -17,7 +17,7 @@ from spark_ingest.errors import (
     CommitUnknown,
     MillraceError,
 )
-from spark_ingest.session import Jvm
+from spark_ingest.jvm import Jvm
 from spark_ingest.table_change import Step, change_table, commit_of, is_on_main
 
 _ATTEMPTS = 50

@@ -10,17 +10,16 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.internal import InternalFunction
 from pyspark.sql.types import StructType
 
 from spark_ingest import bronze, quarantine
 from spark_ingest.committed import BatchResult
 from spark_ingest.errors import LeaseLost
 from spark_ingest.judge import Judged, Recipe, recipe, unknown_id
+from spark_ingest.jvm import CATALOG, Jvm, observed_row, smallest
 from spark_ingest.kafka import Topic
 from spark_ingest.landing import batch_columns, grow_table, row_columns, schemas_now
 from spark_ingest.lease import Commit, Lease
-from spark_ingest.session import CATALOG, Jvm
 from spark_ingest.sources import Stream
 from spark_ingest.topic_schemas import Schemas
 
@@ -177,7 +176,7 @@ class BatchWriter:
             made = recipe(self._topic.id, value, key, most)
             judged = made.judge(records)
             types = judged.schema()
-            grow_table(self._spark, table, judged)
+            grow_table(self._spark, table, types)
             plan = None
         else:
             made, types = plan.recipe, plan.types
@@ -207,8 +206,7 @@ class BatchWriter:
         good = observed.where("not _millrace_bad").drop(*bronze.WORKING)
         self._lease.stage(good.coalesce(1) if is_small else good, commit)
         # The JVM's own row: the bad records need not pass through Python.
-        told: Any = observation._jo
-        row = told.getRow()
+        row = observed_row(observation)
         carried = row.getSeq(4)
         return _Counts(
             rows=row.getLong(0),
@@ -283,7 +281,7 @@ def _counters(parts: list[str], most: int) -> tuple[Column, ...]:
         F.count_if("_millrace_bad"),
         F.coalesce(F.sum("_millrace_bytes"), F.lit(0)),
         F.coalesce(F.sum(F.length("_kafka_key")), F.lit(0)),
-        InternalFunction.collect_top_k(F.col("_millrace_carried"), most, reverse=False),
+        smallest(F.col("_millrace_carried"), most),
         *(F.collect_set(f"_millrace_unknown_{part}") for part in parts),
     )
 

@@ -15,8 +15,8 @@ from pyspark.sql import SparkSession
 from spark_ingest import jvm_watch, ledger
 from spark_ingest.committed import BatchResult
 from spark_ingest.errors import LeaseLost
+from spark_ingest.jvm import TROUBLE, reason_text
 from spark_ingest.lease import Lease
-from spark_ingest.session import TROUBLE, reason_text
 from spark_ingest.sources import Stream
 
 _SECONDS = 5.0

@@ -13,6 +13,8 @@ from typing import Any
 
 from pyspark.sql import Column, SparkSession
 
+from spark_ingest.jvm import Jvm
+
 SOURCES = Path(__file__).parent
 _PACKAGE = "millrace"
 # By Spark application, which has executors of its own, and class.
@@ -28,7 +30,7 @@ def checked(name: str, column: str, *arguments: str | int) -> Column:
         arguments: Of the class's constructor.
     """
     spark = SparkSession.active()
-    jvm: Any = spark._jvm
+    jvm = Jvm(spark).packages
     given = jvm.java.util.ArrayList()
     for argument in arguments:
         given.add(argument)
@@ -47,20 +49,20 @@ def _loader(spark: SparkSession, name: str) -> Any:
     """What loads the compiled class in this JVM; its executors have it as a jar."""
     key = spark.sparkContext.applicationId, name
     if key not in _loaders:
-        jvm: Any = spark._jvm
-        compiler = jvm.org.codehaus.janino.SimpleCompiler()
+        jvm = Jvm(spark)
+        compiler = jvm.packages.org.codehaus.janino.SimpleCompiler()
         compiler.setParentClassLoader(
-            jvm.java.lang.Thread.currentThread().getContextClassLoader()
+            jvm.packages.java.lang.Thread.currentThread().getContextClassLoader()
         )
         compiler.cook((SOURCES / f"{name}.java").read_text())
         # Spark removes it when its JVM ends: executors may come until then.
-        folder = jvm.org.apache.spark.util.Utils.createTempDir(
+        folder = jvm.packages.org.apache.spark.util.Utils.createTempDir(
             tempfile.gettempdir(), _PACKAGE
         )
         jar = Path(str(folder)) / f"{_PACKAGE}.{name}.jar"
         with zipfile.ZipFile(jar, "w") as archive:
             for each, code in compiler.getBytecodes().items():
                 archive.writestr(f"{each.replace('.', '/')}.class", bytes(code))
-        spark.sparkContext._jsc.addJar(str(jar))
+        jvm.add_jar(jar)
         _loaders[key] = compiler.getClassLoader()
     return _loaders[key]

@@ -13,6 +13,8 @@ from typing import Any
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import SparkSession
 
+from spark_ingest.jvm import process, task_listener
+
 # What Python meets that asks a JVM which is gone.
 _GONE = (Py4JError, ConnectionRefusedError, ConnectionResetError, EOFError)
 _saying = threading.Lock()
@@ -24,8 +26,7 @@ def watch(spark: SparkSession) -> None:
     Nothing can be finished or given back without it; the next start cleans up. A session
     whose JVM somebody else started is not watched.
     """
-    gateway: Any = getattr(spark.sparkContext, "_gateway", None)
-    jvm: Popen[bytes] | None = getattr(gateway, "proc", None)
+    jvm = process(spark)
     if jvm is None or any(thread.name == __name__ for thread in threading.enumerate()):
         return
     # Its own account of a lost connection is pages long.
@@ -34,7 +35,7 @@ def watch(spark: SparkSession) -> None:
     logging.getLogger().addFilter(lambda told: "py4j" not in told.pathname)
     threading.excepthook = _hook
     # It listens for the JVM's tasks, and prints what a lost connection is.
-    listener: Any = getattr(spark.sparkContext, "_accumulatorServer", None)
+    listener = task_listener(spark)
     if listener is not None:
         listener.handle_error = _listener_failed
     threading.Thread(target=_wait, args=(jvm,), name=__name__, daemon=True).start()

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from confluent_kafka import (
@@ -328,15 +327,3 @@ def range_options(
         "includeHeaders": "true",
         "failOnDataLoss": "true",
     }
-
-
-def batch_ends(checkpoint: Path, batch_id: int, topic: str) -> dict[int, int]:
-    """Where a micro-batch of a one-topic query ends, by partition.
-
-    Spark fixes a batch's offsets and writes them to the checkpoint's ``offsets`` folder before
-    it calls the batch's function: a version line, a line of metadata, then a line of JSON for
-    each source.
-    """
-    lines = (checkpoint / "offsets" / str(batch_id)).read_text().splitlines()
-    ends: dict[str, int] = json.loads(lines[2])[topic]
-    return {int(partition): offset for partition, offset in ends.items()}

@@ -11,8 +11,8 @@ from pyspark.sql.types import StructType
 from spark_ingest import bronze
 from spark_ingest.errors import ConfigurationError, ServiceUnavailable
 from spark_ingest.judge import KAFKA_ROWS, Judged, recipe
+from spark_ingest.jvm import CATALOG, Jvm
 from spark_ingest.schema import TopicSchema
-from spark_ingest.session import CATALOG, Jvm
 from spark_ingest.topic_schemas import Schemas
 
 _OF_BATCH = ("_ingested_at", "_commit_id")
@@ -73,13 +73,18 @@ def planned_columns(spark: SparkSession, schemas: Schemas) -> StructType:
     return bronze.table_columns(made.judge(nothing).schema())
 
 
-def grow_table(spark: SparkSession, table: str, judged: Judged) -> None:
+def grow_table(spark: SparkSession, table: str, types: StructType) -> None:
     """Give a table the columns that judged records need.
+
+    Args:
+        spark: A session on the lake.
+        table: ``schema.name``.
+        types: The records' columns, without the metadata.
 
     Raises:
         ConfigurationError: A column's type cannot become the wanted one.
     """
-    wanted = bronze.table_columns(judged.schema())
+    wanted = bronze.table_columns(types)
     if bronze.missing_columns(spark, table, wanted):
         bronze.evolve(Jvm(spark), table, wanted)
 

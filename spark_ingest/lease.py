@@ -35,7 +35,7 @@ from spark_ingest.errors import (
     CommitRefused,
     LeaseLost,
 )
-from spark_ingest.session import CATALOG, JAVA_ERRORS, Jvm, java_reason
+from spark_ingest.jvm import CATALOG, JAVA_ERRORS, Jvm, java_reason
 from spark_ingest.table_change import (
     Step,
     change_table,

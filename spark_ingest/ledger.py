@@ -28,6 +28,7 @@ from spark_ingest import bronze, identity, quarantine, table_change
 from spark_ingest.branch import publish_on
 from spark_ingest.committed import BatchResult, Committed, Taken
 from spark_ingest.identity import Earlier, Identity, identify, uuid_of
+from spark_ingest.jvm import CATALOG, JAVA_ERRORS, Jvm
 from spark_ingest.kafka import Topic
 from spark_ingest.lease import (
     Commit,
@@ -37,7 +38,6 @@ from spark_ingest.lease import (
     own_snapshots,
 )
 from spark_ingest.offsets import Span, merged, total, within
-from spark_ingest.session import CATALOG, JAVA_ERRORS, Jvm
 from spark_ingest.sources import Stream
 
 TABLE = f"{bronze.SCHEMA}.ingest_commits"

@@ -21,8 +21,8 @@ from pyspark.sql import functions as F
 from spark_ingest import bronze, ledger
 from spark_ingest.branch import made_at, remove_branch
 from spark_ingest.errors import ConfigurationError, MillraceError
+from spark_ingest.jvm import CATALOG, JAVA_ERRORS, Jvm, java_reason
 from spark_ingest.lease import COMMIT_ID
-from spark_ingest.session import CATALOG, JAVA_ERRORS, Jvm, java_reason
 
 _Result = TypeVar("_Result")
 # Iceberg refuses to look for orphans younger than this: a writer may be about to commit them.

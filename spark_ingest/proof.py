@@ -15,11 +15,11 @@ from pyspark.sql import functions as F
 from spark_ingest import bronze, ledger, proven, quarantine
 from spark_ingest.committed import Committed, Taken
 from spark_ingest.errors import MillraceError
+from spark_ingest.jvm import CATALOG, Jvm
 from spark_ingest.kafka import Broker, Topic
 from spark_ingest.lease import CommitKind
 from spark_ingest.offsets import Span, Spans, inside, merged, overlap, size, without
 from spark_ingest.proven import Head, Mark, PartitionMark
-from spark_ingest.session import CATALOG, Jvm
 from spark_ingest.sources import Stream
 
 _GAPS_SHOWN = 20

@@ -24,9 +24,9 @@ from pyspark.sql.types import (
 )
 
 from spark_ingest import bronze
+from spark_ingest.jvm import CATALOG, Jvm
 from spark_ingest.lease import COMMIT_ID
 from spark_ingest.offsets import Span
-from spark_ingest.session import CATALOG, Jvm
 
 TABLE = f"{bronze.SCHEMA}.ingest_proofs"
 _RANGE = StructType([StructField("first", LongType()), StructField("end", LongType())])

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from spark_ingest import bronze, quarantine, table_change
 from spark_ingest.errors import ConfigurationError
-from spark_ingest.session import CATALOG, JAVA_ERRORS, java_reason
+from spark_ingest.jvm import CATALOG, JAVA_ERRORS, java_reason
 
 
 @dataclass(frozen=True)

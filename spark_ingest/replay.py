@@ -24,12 +24,12 @@ from spark_ingest.checkpoint import Position, standing
 from spark_ingest.committed import BatchResult
 from spark_ingest.errors import MillraceError
 from spark_ingest.judge import Judged
+from spark_ingest.jvm import CATALOG, Jvm
 from spark_ingest.landing import grow_table, judge_with_registry, table_rows
 from spark_ingest.lease import Commit, CommitKind, own_snapshots
 from spark_ingest.offsets import Ranges, inside, within
 from spark_ingest.quarantined import Choice
 from spark_ingest.services import Services
-from spark_ingest.session import CATALOG, Jvm
 from spark_ingest.side_commit import commit_beside
 from spark_ingest.sources import Stream
 from spark_ingest.topic_schemas import Schemas
@@ -222,7 +222,7 @@ class _Replay:
                 return
             taken = 0
             if waiting:
-                grow_table(self._spark, self._stream.table, judged)
+                grow_table(self._spark, self._stream.table, judged.schema())
                 taken = self._publish(chunk, checked, good, judged)
             self._done.taken += taken
             self._done.held += held + waiting - taken

@@ -6,14 +6,13 @@ With another value nothing would fail: rows would be doubled, changed, or not fo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from spark_ingest.errors import ConfigurationError
-from spark_ingest.session import CATALOG
+from spark_ingest.jvm import CATALOG, Jvm
 
 _UTC = ("UTC", "Etc/UTC", "GMT", "Etc/GMT", "Z", "+00:00")
 # Each with the values that will do, the first of which is named, and what another does.
@@ -85,8 +84,8 @@ def check_limits(spark: SparkSession) -> None:
     Raises:
         ConfigurationError: One of Avro's limits is not set; the text names where.
     """
-    system: Any = spark._jvm
-    here = {name: system.java.lang.System.getProperty(name) for name in _LIMITS}
+    system = Jvm(spark).packages.java.lang.System
+    here = {name: system.getProperty(name) for name in _LIMITS}
     refuse_limits(here, "the driver", "spark.driver.extraJavaOptions")
     check_executors(spark)
 

@@ -34,11 +34,11 @@ from spark_ingest.errors import (
     PersonNeeded,
     ServiceUnavailable,
 )
-from spark_ingest.kafka import Begin, batch_ends, range_options, reader_options
+from spark_ingest.jvm import CATALOG, JAVA_ERRORS, Jvm, batch_ends, java_reason
+from spark_ingest.kafka import Begin, range_options, reader_options
 from spark_ingest.lease import Commit, Lease
 from spark_ingest.progress import BatchReport
 from spark_ingest.services import Services
-from spark_ingest.session import CATALOG, JAVA_ERRORS, Jvm, java_reason
 from spark_ingest.sources import Stream
 from spark_ingest.supervise import Stopping, Watched, supervise
 from spark_ingest.tables import create_again

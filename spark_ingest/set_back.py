@@ -15,8 +15,8 @@ from pyspark.sql import functions as F
 
 from spark_ingest import bronze, ledger, quarantine, table_change
 from spark_ingest.identity import KIND, uuid_of
+from spark_ingest.jvm import CATALOG, Jvm
 from spark_ingest.lease import CommitKind, own_snapshots
-from spark_ingest.session import CATALOG, Jvm
 from spark_ingest.sources import Stream
 
 _LOG = f"{CATALOG}.{ledger.TABLE}"

@@ -19,9 +19,9 @@ from spark_ingest.errors import (
     ServiceUnavailable,
     StreamsFailed,
 )
+from spark_ingest.jvm import TROUBLE, reason_text
 from spark_ingest.progress import Progress
 from spark_ingest.renewals import Renewals
-from spark_ingest.session import TROUBLE, reason_text
 
 _POLL_SECONDS = 0.2
 _FIRST_SECONDS = 5.0

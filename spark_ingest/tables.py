@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from spark_ingest import bronze, ledger, quarantine
 from spark_ingest.errors import ConfigurationError
+from spark_ingest.jvm import TROUBLE, Jvm, reason_text
 from spark_ingest.landing import planned_columns
 from spark_ingest.lease import first_snapshot
 from spark_ingest.services import Services
-from spark_ingest.session import TROUBLE, Jvm, reason_text
 from spark_ingest.sources import Stream
 from spark_ingest.topic_schemas import Schemas
 

@@ -32,10 +32,10 @@ from spark_ingest import bronze
 from spark_ingest.avro import WriterSchema
 from spark_ingest.avro_check import schema_problem
 from spark_ingest.errors import ConfigurationError
+from spark_ingest.jvm import CATALOG
 from spark_ingest.readings import WRAPPED
 from spark_ingest.registry import LARGEST_ID, SchemaRegistry
 from spark_ingest.schema import JSON_TEXT, Problem, TopicSchema, combine, declared
-from spark_ingest.session import CATALOG
 from spark_ingest.sources import Stream
 from spark_ingest.wire_format import Framing, Part, framing_named
 

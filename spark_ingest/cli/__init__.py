@@ -40,7 +40,7 @@ def main() -> None:
         sys.exit(130)
     except Exception as error:
         from spark_ingest import jvm_watch
-        from spark_ingest.session import JAVA_ERRORS, java_reason
+        from spark_ingest.jvm import JAVA_ERRORS, java_reason
 
         if jvm_watch.is_gone(error):
             jvm_watch.end()

@@ -113,8 +113,8 @@ def _proved(
     """Prove one stream from its marks on, and mark what holds."""
     from spark_ingest import proven
     from spark_ingest.identity import uuid_of
+    from spark_ingest.jvm import JAVA_ERRORS, Jvm, java_reason
     from spark_ingest.proof import prove
-    from spark_ingest.session import JAVA_ERRORS, Jvm, java_reason
 
     spark = services.spark
     uuid = uuid_of(Jvm(spark), stream.table)

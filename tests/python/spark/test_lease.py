@@ -15,8 +15,8 @@ import pytest
 from spark_ingest import bronze, lease
 from spark_ingest.branch import publish_on
 from spark_ingest.errors import CommitRefused, ConfigurationError, LeaseLost
+from spark_ingest.jvm import JAVA_ERRORS, Jvm
 from spark_ingest.lease import Commit, Lease, first_snapshot, own_snapshots
-from spark_ingest.session import JAVA_ERRORS, Jvm
 from spark_ingest.table_change import Step, is_conflict
 from tests.python import catalogs
 from tests.python.gate import Answer, Gate, Request, gate

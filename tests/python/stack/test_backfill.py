@@ -13,8 +13,8 @@ import pytest
 from spark_ingest import lease, run, tables
 from spark_ingest.backfill import BackfillSettings, backfill
 from spark_ingest.errors import CommitRefused, MillraceError
+from spark_ingest.jvm import Jvm
 from spark_ingest.lease import CommitKind, own_snapshots
-from spark_ingest.session import Jvm
 from tests.python.stack.conftest import ORDER, Feed, orders, proofs
 
 if TYPE_CHECKING:

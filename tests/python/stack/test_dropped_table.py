@@ -12,10 +12,10 @@ from spark_ingest import ledger, quarantine
 from spark_ingest.checkpoint import standing
 from spark_ingest.committed import BatchResult
 from spark_ingest.identity import KIND
+from spark_ingest.jvm import Jvm
 from spark_ingest.lease import own_snapshots
 from spark_ingest.quarantined import Choice
 from spark_ingest.replay import replay
-from spark_ingest.session import Jvm
 from tests.python.stack.conftest import ORDER, Feed, framed, orders, proofs
 from tests.python.stack.test_recover import expire, forget_own_snapshots
 

@@ -17,9 +17,9 @@ from spark_ingest.errors import (
     MillraceError,
     ServiceUnavailable,
 )
+from spark_ingest.jvm import Jvm
 from spark_ingest.kafka import Broker, Topic
 from spark_ingest.lease import Commit, CommitKind, Lease, own_snapshots
-from spark_ingest.session import Jvm
 from spark_ingest.side_commit import commit_beside
 from tests.python.stack.conftest import ORDER, Feed, framed, orders, proofs, wait_for
 

@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 
 from spark_ingest import bronze, checkpoint
 from spark_ingest.cli import app
+from spark_ingest.jvm import Jvm
 from spark_ingest.lease import Lease, own_snapshots
 from spark_ingest.maintain import Maintained, Policy, lake_tables, maintain
-from spark_ingest.session import Jvm
 from tests.python.stack.conftest import ORDER, Feed, orders, proofs
 
 if TYPE_CHECKING:

@@ -24,11 +24,11 @@ from spark_ingest.cli.quarantine import (
     replayed_lines,
 )
 from spark_ingest.errors import ConfigurationError
+from spark_ingest.jvm import Jvm
 from spark_ingest.lease import CommitKind, own_snapshots
 from spark_ingest.quarantine_view import newest_record, record, screen
 from spark_ingest.quarantined import Choice
 from spark_ingest.replay import Replayed, replay
-from spark_ingest.session import Jvm
 from tests.python.stack.conftest import ORDER, Feed, framed, orders, proofs, wait_for
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from spark_ingest import ledger
 from spark_ingest.checkpoint import standing
 from spark_ingest.cli import app
 from spark_ingest.errors import ConfigurationError, MillraceError
+from spark_ingest.jvm import Jvm
 from spark_ingest.lease import CommitKind, own_snapshots
-from spark_ingest.session import Jvm
 from tests.python.stack.conftest import ORDER, Feed, framed, orders, proofs, wait_for
 
 

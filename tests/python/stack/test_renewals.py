@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from spark_ingest import lease, ledger, renewals, run, tables
+from spark_ingest.jvm import Jvm
 from spark_ingest.lease import Lease
-from spark_ingest.session import Jvm
 from tests.python.stack.conftest import ORDER, Feed, orders, wait_for
 
 

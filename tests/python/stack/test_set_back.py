@@ -9,9 +9,9 @@ import pytest
 from pyspark.sql import functions as F
 
 from spark_ingest import ledger
+from spark_ingest.jvm import CATALOG, Jvm
 from spark_ingest.quarantined import Choice
 from spark_ingest.replay import replay
-from spark_ingest.session import CATALOG, Jvm
 from tests.python.stack.conftest import ORDER, Feed, orders, proofs
 from tests.python.stack.test_quarantine import TAGGED, ingest_without, states, tagged
 

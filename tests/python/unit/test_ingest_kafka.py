@@ -12,7 +12,8 @@ from confluent_kafka import Uuid
 
 from spark_ingest.config import Connections, Registry
 from spark_ingest.errors import ConfigurationError
-from spark_ingest.kafka import Broker, Topic, batch_ends, reader_options
+from spark_ingest.jvm import batch_ends
+from spark_ingest.kafka import Broker, Topic, reader_options
 from spark_ingest.proof import gaps_text
 
 CONNECTIONS = Connections(

@@ -1,0 +1,157 @@
+"""The session's JVM: what Spark and Iceberg offer to Java and not to Python.
+
+All that is private in PySpark and Py4J is used here and nowhere else, so that a new version
+of Spark has one file to be held against.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cached_property
+from pathlib import Path
+from subprocess import Popen
+from typing import Any
+
+from py4j.java_gateway import java_import
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
+from pyspark.sql.internal import InternalFunction
+from pyspark.sql.types import StructType
+
+from spark_ingest.errors import MillraceError
+
+CATALOG = "lake"
+# What PySpark asks the JVM for with every column and every DataFrame.
+_ASKED_FOR = (
+    "org.apache.spark.api.python.PythonUtils",
+    "org.apache.spark.sql.api.python.PythonSQLUtils",
+)
+
+
+# An error of Java's arrives as one of Py4J, or as PySpark's own where that knows its class.
+JAVA_ERRORS = (Py4JJavaError, PySparkException)
+
+
+# What ends a stream and not the command: all else is a mistake in the program.
+TROUBLE = (MillraceError, *JAVA_ERRORS, OSError)
+
+
+class Jvm:
+    """The session's JVM: what Iceberg and Spark offer to Java and not to Python."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self.packages: Any = spark._jvm
+        """Java's packages and classes by name."""
+        self._session: Any = spark._jsparkSession
+
+    @cached_property
+    def _spark3(self) -> Any:
+        # Once, and by its whole name: of each part of a dotted name Py4J asks all jars.
+        return getattr(self.packages, "org.apache.iceberg.spark.Spark3Util")
+
+    def iceberg_table(self, table: str) -> Any:
+        """Iceberg's ``org.apache.iceberg.Table``, freshly loaded from the catalog."""
+        return self._spark3.loadIcebergTable(self._session, f"{CATALOG}.{table}")
+
+    def loadable(self, name: str) -> bool:
+        """Whether a class is on the class path."""
+        # By its whole name: of each part of a dotted name Py4J asks all jars.
+        utils = getattr(self.packages, "org.apache.spark.util.Utils")
+        return bool(utils.classIsLoadable(name))
+
+    def add_jar(self, jar: Path) -> None:
+        """Give a jar to the executors."""
+        self._spark.sparkContext._jsc.addJar(str(jar))
+
+    def most_result_bytes(self) -> int:
+        """What the tasks of a job may bring to the driver; 0 for no limit."""
+        conf = self._session.sparkContext().conf()
+        text = conf.get("spark.driver.maxResultSize", "1g")
+        sizes = self.packages.org.apache.spark.network.util.JavaUtils
+        return int(sizes.byteStringAsBytes(text))
+
+    def metadata_bytes(self, table: str) -> int | None:
+        """Bytes in a table's metadata folder; None where Hadoop does not know the store."""
+        operations = self.iceberg_table(table).operations()
+        path = self.packages.org.apache.hadoop.fs.Path(
+            operations.current().metadataFileLocation()
+        )
+        settings = self._session.sessionState().newHadoopConf()
+        try:
+            files = path.getFileSystem(settings)
+            return int(files.getContentSummary(path.getParent()).getLength())
+        except JAVA_ERRORS:
+            return None
+
+    def iceberg_schema(self, struct: StructType) -> Any:
+        """A Spark struct as an ``org.apache.iceberg.Schema``."""
+        java = self._session.parseDataType(struct.json())
+        return self.packages.org.apache.iceberg.spark.SparkSchemaUtil.convert(java)
+
+    def dataframe(self, rows: Any, schema: StructType) -> DataFrame:
+        """A DataFrame of a Scala sequence of rows, which never pass through Python."""
+        java_rows = self.packages.scala.jdk.javaapi.CollectionConverters.asJava(rows)
+        java = self._session.createDataFrame(
+            java_rows, self._session.parseDataType(schema.json())
+        )
+        return DataFrame(java, self._spark)
+
+
+def java_reason(error: Exception) -> str:
+    """What a Java error says, as one line."""
+    java = getattr(error, "java_exception", None)
+    if java is None:
+        return (str(error).splitlines() or [type(error).__name__])[0]
+    # A NullPointerException has no message, others an empty one.
+    said = (java.getMessage() or "").splitlines()
+    return str(said[0] if said else java.toString().splitlines()[0])
+
+
+def reason_text(error: Exception) -> str:
+    """What an error says, as one line."""
+    return java_reason(error) if isinstance(error, JAVA_ERRORS) else str(error)
+
+
+def batch_ends(checkpoint: Path, batch_id: int, topic: str) -> dict[int, int]:
+    """Where a micro-batch of a one-topic query ends, by partition.
+
+    Spark fixes a batch's offsets and writes them to the checkpoint's ``offsets`` folder before
+    it calls the batch's function: a version line, a line of metadata, then a line of JSON for
+    each source.
+    """
+    lines = (checkpoint / "offsets" / str(batch_id)).read_text().splitlines()
+    ends: dict[str, int] = json.loads(lines[2])[topic]
+    return {int(partition): offset for partition, offset in ends.items()}
+
+
+def import_classes(spark: SparkSession) -> None:
+    """Tell Py4J where the classes are that PySpark asks for by their bare names.
+
+    It would look for each in package after package, each time through all jars.
+    """
+    for name in _ASKED_FOR:
+        java_import(spark._jvm, name)
+
+
+def process(spark: SparkSession) -> Popen[bytes] | None:
+    """The JVM that this process started for the session; None where somebody else did."""
+    gateway: Any = getattr(spark.sparkContext, "_gateway", None)
+    return getattr(gateway, "proc", None)
+
+
+def task_listener(spark: SparkSession) -> Any:
+    """PySpark's server for the accumulators of the JVM's tasks; None where there is none."""
+    return getattr(spark.sparkContext, "_accumulatorServer", None)
+
+
+def observed_row(observation: Observation) -> Any:
+    """What was observed, as the JVM's own row: rows within it need not pass through Python."""
+    observed: Any = observation._jo
+    return observed.getRow()
+
+
+def smallest(column: Column, most: int) -> Column:
+    """The smallest values of a column, at most so many; nulls are left out."""
+    return InternalFunction.collect_top_k(column, most, reverse=False)
