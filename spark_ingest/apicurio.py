@@ -10,7 +10,7 @@ from urllib.parse import quote
 from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.error import SchemaRegistryError
 
-from spark_ingest.avro import AvroSchema
+from spark_ingest.avro.schema import AvroSchema
 from spark_ingest.errors import ConfigurationError
 
 _GROUP = "default"

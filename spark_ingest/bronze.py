@@ -27,7 +27,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from spark_ingest.columns import covers
+from spark_ingest.avro.column_types import covers
 from spark_ingest.errors import ConfigurationError
 from spark_ingest.jvm import CATALOG, JAVA_ERRORS, Jvm
 from spark_ingest.table_change import Step, change_table, commit_of

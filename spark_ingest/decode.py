@@ -24,10 +24,11 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from spark_ingest import avro_check, avro_text, java_checks
-from spark_ingest.readings import WRAPPED, Reading
-from spark_ingest.schema import JSON_TEXT, TopicSchema
-from spark_ingest.wire_format import Part
+from spark_ingest import avro_check, java_checks
+from spark_ingest.avro import json_text
+from spark_ingest.avro.evolution import JSON_TEXT, TopicSchema
+from spark_ingest.avro.framing import Part
+from spark_ingest.avro.reader_schemas import WRAPPED, Reading
 
 _SENTINEL = 1518256350
 _BROKEN = "broken__"
@@ -112,7 +113,7 @@ def texts(part: Part, schema: TopicSchema) -> Column | None:
     number = F.lit(None).cast("int")
     for at, reading in enumerate(schema.readings):
         number = F.when(_is_of(part, schema, reading), F.lit(at)).otherwise(number)
-    read = avro_text.udf([r.writer for r in schema.readings], schema.texts)
+    read = json_text.udf([r.writer for r in schema.readings], schema.texts)
     found: Column = read(number, payload)
     return found
 

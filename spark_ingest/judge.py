@@ -17,8 +17,8 @@ from pyspark.sql.types import (
 )
 
 from spark_ingest import avro_check, bronze, decode
-from spark_ingest.schema import TopicSchema
-from spark_ingest.wire_format import Part
+from spark_ingest.avro.evolution import TopicSchema
+from spark_ingest.avro.framing import Part
 
 KAFKA_ROWS = StructType(
     [

@@ -9,10 +9,10 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from spark_ingest import bronze
+from spark_ingest.avro.evolution import TopicSchema
 from spark_ingest.errors import ConfigurationError, ServiceUnavailable
 from spark_ingest.judge import KAFKA_ROWS, Judged, recipe
 from spark_ingest.jvm import CATALOG, Jvm
-from spark_ingest.schema import TopicSchema
 from spark_ingest.topic_schemas import Schemas
 
 _OF_BATCH = ("_ingested_at", "_commit_id")

@@ -11,7 +11,8 @@ from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.error import SchemaRegistryError
 
 from spark_ingest.apicurio import Apicurio
-from spark_ingest.avro import AvroSchema, WriterSchema
+from spark_ingest.avro.framing import Ids
+from spark_ingest.avro.schema import AvroSchema, WriterSchema
 from spark_ingest.config import Connections
 from spark_ingest.errors import (
     ConfigurationError,
@@ -19,7 +20,6 @@ from spark_ingest.errors import (
     ServiceUnavailable,
 )
 from spark_ingest.refusals import Way, web_refusal
-from spark_ingest.wire_format import Ids
 
 # The registry's own words for an unknown subject, version and schema: any other 404 is a
 # wrong address or a proxy, and says nothing of schemas.

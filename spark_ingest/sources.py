@@ -13,7 +13,6 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from spark_ingest import avro
 from spark_ingest.errors import ConfigurationError, first_problem
 
 # As much as profiles/spark-defaults.conf lets an Avro string or bytes have.
@@ -246,8 +245,8 @@ def _check_framings(node: dict[str, Any], name: str, ingest: IngestMeta) -> None
             )
         if schema is not None:
             try:
-                avro.parse(schema)
-            except avro.SchemaMisfit as misfit:
+                schema.parse(schema)
+            except schema.SchemaMisfit as misfit:
                 refuse(key, str(misfit))
     if ingest.ids and not {"apicurio", "apicurio-headers"} & {
         ingest.framing,

@@ -29,15 +29,21 @@ from pyspark.sql.types import (
 )
 
 from spark_ingest import bronze
-from spark_ingest.avro import WriterSchema
+from spark_ingest.avro.evolution import (
+    JSON_TEXT,
+    Problem,
+    TopicSchema,
+    combine,
+    declared,
+)
+from spark_ingest.avro.framing import Framing, Part, framing_named
+from spark_ingest.avro.reader_schemas import WRAPPED
+from spark_ingest.avro.schema import WriterSchema
 from spark_ingest.avro_check import schema_problem
 from spark_ingest.errors import ConfigurationError
 from spark_ingest.jvm import CATALOG
-from spark_ingest.readings import WRAPPED
 from spark_ingest.registry import LARGEST_ID, SchemaRegistry
-from spark_ingest.schema import JSON_TEXT, Problem, TopicSchema, combine, declared
 from spark_ingest.sources import Stream
-from spark_ingest.wire_format import Framing, Part, framing_named
 
 _ID_RETRY_SECONDS = 1.0
 _ASK_AGAIN_SECONDS = 60.0

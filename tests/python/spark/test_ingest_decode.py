@@ -14,12 +14,12 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from spark_ingest import bronze, quarantine
-from spark_ingest.avro import WriterSchema
+from spark_ingest.avro.evolution import TopicSchema, combine
+from spark_ingest.avro.framing import header
+from spark_ingest.avro.schema import WriterSchema
 from spark_ingest.commit import _counters, _notes
 from spark_ingest.judge import Judged, recipe
 from spark_ingest.landing import batch_columns, row_columns
-from spark_ingest.schema import TopicSchema, combine
-from spark_ingest.wire_format import header
 
 ROW = (
     "key binary, value binary, topic string, partition int, offset long, timestamp timestamp, "

@@ -8,10 +8,10 @@ import pytest
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
-from spark_ingest.avro import WriterSchema
+from spark_ingest.avro.evolution import TopicSchema, combine
+from spark_ingest.avro.framing import header
+from spark_ingest.avro.schema import WriterSchema
 from spark_ingest.avro_check import schema_problem
-from spark_ingest.schema import TopicSchema, combine
-from spark_ingest.wire_format import header
 from tests.python.spark.test_ingest_decode import (
     framed,
     judge,

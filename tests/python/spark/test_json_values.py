@@ -9,9 +9,9 @@ from decimal import Decimal
 from pyspark.sql import Row, SparkSession
 from pyspark.sql.types import StructType, _parse_datatype_string
 
+from spark_ingest.avro.evolution import declared
+from spark_ingest.avro.framing import JSON
 from spark_ingest.judge import Judged
-from spark_ingest.schema import declared
-from spark_ingest.wire_format import JSON
 from tests.python.spark.test_ingest_decode import judge, kafka
 from tests.python.spark.test_ingest_decode import verdicts as classes
 

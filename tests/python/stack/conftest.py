@@ -22,6 +22,7 @@ from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 
 from sandbox.settings import PROJECT
 from spark_ingest import proof, run, tables
+from spark_ingest.avro.framing import header
 from spark_ingest.config import load_connections
 from spark_ingest.errors import MillraceError
 from spark_ingest.jvm import Jvm
@@ -30,7 +31,6 @@ from spark_ingest.progress import BatchReport, Progress
 from spark_ingest.registry import SchemaRegistry
 from spark_ingest.services import Services
 from spark_ingest.sources import IngestMeta, Stream
-from spark_ingest.wire_format import header
 from tests.python.conftest import Stack
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from typing import Any
 
 from pyspark.sql import Row
 
+from spark_ingest.avro.framing import header
 from spark_ingest.sources import IngestMeta
-from spark_ingest.wire_format import header
 from tests.python.stack.conftest import ORDER, Feed, framed
 from tests.python.stack.test_types import avro, ingest_all, table
 

@@ -26,9 +26,9 @@ from tests.python.stack.conftest import ORDER, Feed, framed, orders, proofs, wai
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from spark_ingest.avro import WriterSchema
+    from spark_ingest.avro.framing import Ids
+    from spark_ingest.avro.schema import WriterSchema
     from spark_ingest.checkpoint import Position
-    from spark_ingest.wire_format import Ids
 
 
 def test_a_second_writer_is_refused_and_told_who_writes(feed: Feed) -> None:

@@ -34,7 +34,7 @@ from tests.python.stack.conftest import ORDER, Feed, framed, orders, proofs, wai
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
 
-    from spark_ingest.avro import WriterSchema
+    from spark_ingest.avro.schema import WriterSchema
 
 UNKNOWN = 10**6
 TAGGED = {

@@ -20,7 +20,7 @@ from confluent_kafka.schema_registry import (
 from pyspark.sql import Row
 
 from spark_ingest import run, tables
-from spark_ingest.wire_format import header
+from spark_ingest.avro.framing import header
 from tests.python.stack.conftest import Feed, framed
 
 

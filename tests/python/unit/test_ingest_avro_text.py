@@ -11,7 +11,7 @@ from typing import Any
 import fastavro
 import pytest
 
-from spark_ingest import avro_text
+from spark_ingest.avro import json_text
 
 FIXED = {"type": "fixed", "name": "F", "size": 2}
 MONEY = {"type": "bytes", "logicalType": "decimal", "precision": 30, "scale": 3}
@@ -33,7 +33,7 @@ def written(schema: Any, value: Any) -> bytes:
 
 def text(kind: Any, value: Any) -> str | None:
     schema = wrapped(kind)
-    found = avro_text.reader(schema, ["a"])(written(schema, {"a": value, "b": 7}))
+    found = json_text.reader(schema, ["a"])(written(schema, {"a": value, "b": 7}))
     assert found is not None
     return found[0]
 
@@ -85,7 +85,7 @@ def test_a_decimal_of_parameters_that_make_no_sense_is_bytes(
 ) -> None:
     kind = {"type": "bytes", "logicalType": "decimal", **parameters}
     payload = b"\x05\x0e" if "size" in parameters else b"\x02\x05\x0e"
-    assert avro_text.reader(wrapped(kind), ["a"])(payload) == ('"BQ=="',)
+    assert json_text.reader(wrapped(kind), ["a"])(payload) == ('"BQ=="',)
 
 
 BRANCH = {
@@ -119,7 +119,7 @@ LINK = {
     ("links", "is_good"), [(400, True), (501, False), (10**5, False)]
 )
 def test_no_chain_of_links_is_too_long_to_be_refused(links: int, is_good: bool) -> None:
-    read = avro_text.reader(wrapped(LINK), ["a"])
+    read = json_text.reader(wrapped(LINK), ["a"])
     found = read(b"\x02" * links + b"\x00" + b"\x0e")
     assert (found is not None) == is_good
 
@@ -143,4 +143,4 @@ def test_no_chain_of_links_is_too_long_to_be_refused(links: int, is_good: bool) 
     ],
 )
 def test_bytes_that_are_not_the_schemas_are_refused(kind: Any, payload: bytes) -> None:
-    assert avro_text.reader(wrapped(kind), ["a"])(payload) is None
+    assert json_text.reader(wrapped(kind), ["a"])(payload) is None

@@ -16,9 +16,9 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from spark_ingest import avro_text
-from spark_ingest.avro import WriterSchema
-from spark_ingest.schema import TopicSchema, combine
+from spark_ingest.avro import json_text
+from spark_ingest.avro.evolution import TopicSchema, combine
+from spark_ingest.avro.schema import WriterSchema
 
 
 def record(*fields: tuple[str, Any], name: str = "R") -> dict[str, Any]:
@@ -254,7 +254,7 @@ def test_what_contains_itself_needs_no_namespace() -> None:
     (reading,) = schema.readings
     out = io.BytesIO()
     fastavro.schemaless_writer(out, fastavro.parse_schema(outer), value)
-    texts = avro_text.reader(reading.writer, schema.texts)(out.getvalue())
+    texts = json_text.reader(reading.writer, schema.texts)(out.getvalue())
     assert [json.loads(text or "") for text in texts or ()] == list(value.values())
 
 

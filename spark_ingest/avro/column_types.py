@@ -23,7 +23,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from spark_ingest.avro import AvroType
+from spark_ingest.avro.schema import AvroType
 
 # Parquet has no struct without a member: this one, always null, stands in for it.
 EMPTY = "_empty"

@@ -10,9 +10,9 @@ import json
 from dataclasses import dataclass, replace
 from typing import Any
 
-from spark_ingest import columns
-from spark_ingest.avro import PRIMITIVES, AvroSchema, AvroType, digits
-from spark_ingest.avro_text import OWN
+from spark_ingest.avro import column_types
+from spark_ingest.avro.json_text import OWN
+from spark_ingest.avro.schema import PRIMITIVES, AvroSchema, AvroType, digits
 
 WRAPPED = "value"
 # No field's name gets in the way of a namespace beside it.
@@ -109,8 +109,8 @@ class _Speller:
             return "null"
         if merged.kind != "union":
             return self.writer(branch, merged, path)
-        for member, wanted in columns.members(merged):
-            if columns.same_branch(columns.widest(branch), wanted):
+        for member, wanted in column_types.members(merged):
+            if column_types.same_branch(column_types.widest(branch), wanted):
                 return self.writer(branch, wanted, _at(path, f"{member}__"), member)
         raise AssertionError(f"{path}: {branch} was merged")
 
@@ -130,7 +130,7 @@ class _Speller:
                         (
                             b
                             for b in own
-                            if columns.same_branch(columns.widest(b), wanted)
+                            if column_types.same_branch(column_types.widest(b), wanted)
                         ),
                         None,
                     ),
@@ -138,7 +138,7 @@ class _Speller:
                     _at(path, f"{member}__"),
                     member,
                 )
-                for member, wanted in columns.members(merged)
+                for member, wanted in column_types.members(merged)
             ]
         one = own[0] if len(own) == 1 else None
         if merged.kind == "record":
@@ -166,7 +166,7 @@ class _Speller:
             if kind is not None
         ]
         if not fields and path:
-            return [_member(columns.EMPTY, "boolean")]
+            return [_member(column_types.EMPTY, "boolean")]
         return fields
 
     def _reader_leaf(
@@ -174,7 +174,7 @@ class _Speller:
     ) -> AvroSchema:
         if mine is None:
             return _leaf(merged, path, name)
-        if columns.column_type(mine) == columns.column_type(merged):
+        if column_types.column_type(mine) == column_types.column_type(merged):
             return _leaf(mine, path, name)
         if not merged.logical:
             return _leaf(merged, path, name)

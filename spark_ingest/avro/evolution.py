@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql.types import DataType, StructField, StructType
 
-from spark_ingest import columns
-from spark_ingest.avro import AvroType, SchemaMisfit, WriterSchema, parse
-from spark_ingest.readings import WRAPPED, Reading, readings
-from spark_ingest.wire_format import CONFLUENT, Framing
+from spark_ingest.avro import column_types
+from spark_ingest.avro.framing import CONFLUENT, Framing
+from spark_ingest.avro.reader_schemas import WRAPPED, Reading, readings
+from spark_ingest.avro.schema import AvroType, SchemaMisfit, WriterSchema, parse
 
 # Beside the columns of JSON, for nothing proves that these hold all of it.
 JSON_TEXT = "_json"
@@ -133,8 +133,8 @@ def declared(framing: Framing, shape: StructType) -> TopicSchema:
 
 def _columns(merged: AvroType) -> StructType:
     if merged.kind == "record":
-        return columns.record_fields(merged)
-    kind = columns.column_type(merged)
+        return column_types.record_fields(merged)
+    kind = column_types.column_type(merged)
     return StructType([] if kind is None else [StructField(WRAPPED, kind)])
 
 
@@ -157,8 +157,8 @@ def _refuse_unlike(held: DataType | None, merged: AvroType) -> None:
         return
     want: DataType | None = _columns(merged)
     if not isinstance(held, StructType):
-        want = columns.column_type(merged)
-    clash = None if want is None else columns.clash(held, want, "")
+        want = column_types.column_type(merged)
+    clash = None if want is None else column_types.clash(held, want, "")
     if clash is not None:
         raise SchemaMisfit(clash)
 
@@ -192,7 +192,7 @@ def _settled(kind: AvroType, path: str) -> AvroType:
         return _settled(several[0], path) if several else _NULL
     united = AvroType("union")
     for branch in several:
-        united = _with_branch(united, columns.widest(_settled(branch, path)), path)
+        united = _with_branch(united, column_types.widest(_settled(branch, path)), path)
     return united.branches[0] if len(united.branches) == 1 else united
 
 
@@ -203,7 +203,7 @@ def _merge(old: AvroType, new: AvroType, path: str) -> AvroType:
     if old.kind == "null":
         return new
     if old.kind == "union":
-        branches = new.branches if new.kind == "union" else (columns.widest(new),)
+        branches = new.branches if new.kind == "union" else (column_types.widest(new),)
         for branch in branches:
             old = _with_branch(old, branch, path)
         return old
@@ -217,7 +217,7 @@ def _merge(old: AvroType, new: AvroType, path: str) -> AvroType:
     if old.kind == new.kind and old.item is not None and new.item is not None:
         mark = "[]" if old.kind == "array" else "{}"
         return replace(old, item=_merge(old.item, new.item, f"{path}{mark}"))
-    wider = columns.wider(old, new)
+    wider = column_types.wider(old, new)
     if wider is None:
         raise SchemaMisfit(
             f"{path or 'value'}: {new} where earlier versions have {old}"
@@ -228,7 +228,7 @@ def _merge(old: AvroType, new: AvroType, path: str) -> AvroType:
 def _with_branch(union: AvroType, new: AvroType, path: str) -> AvroType:
     branches = list(union.branches)
     for at, old in enumerate(branches):
-        if columns.same_branch(old, new):
+        if column_types.same_branch(old, new):
             branches[at] = _merge(old, new, path)
             break
     else:
