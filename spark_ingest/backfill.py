@@ -23,10 +23,10 @@ from spark_ingest import judge, ledger, quarantine, table_change
 from spark_ingest.batch_size import MOST_BYTES, BatchSize, logged_record_bytes
 from spark_ingest.checkpoint import Position, made_again, standing
 from spark_ingest.committed import BatchResult
+from spark_ingest.connect.broker import Topic, reader_options
 from spark_ingest.errors import CommitRefused, MillraceError
 from spark_ingest.judge import Judged
 from spark_ingest.jvm import CATALOG, Jvm
-from spark_ingest.kafka import Topic, reader_options
 from spark_ingest.landing import grow_table, judge_with_registry, table_rows
 from spark_ingest.lease import Commit, CommitKind, own_snapshots
 from spark_ingest.offsets import Ranges, below, newest, total, within

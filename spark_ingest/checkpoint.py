@@ -9,10 +9,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from spark_ingest import ledger
+from spark_ingest.connect.broker import Begin, Topic
 from spark_ingest.errors import MillraceError
 from spark_ingest.identity import Earlier
 from spark_ingest.jvm import CATALOG, Jvm
-from spark_ingest.kafka import Begin, Topic
 from spark_ingest.lease import CommitKind, own_snapshots
 from spark_ingest.services import Services
 from spark_ingest.sources import Stream

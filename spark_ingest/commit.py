@@ -14,10 +14,10 @@ from pyspark.sql.types import StructType
 
 from spark_ingest import bronze, quarantine
 from spark_ingest.committed import BatchResult
+from spark_ingest.connect.broker import Topic
 from spark_ingest.errors import LeaseLost
 from spark_ingest.judge import Judged, Recipe, recipe, unknown_id
 from spark_ingest.jvm import CATALOG, Jvm, observed_row, smallest
-from spark_ingest.kafka import Topic
 from spark_ingest.landing import batch_columns, grow_table, row_columns, schemas_now
 from spark_ingest.lease import Commit, Lease
 from spark_ingest.sources import Stream

@@ -27,9 +27,9 @@ from pyspark.sql.types import (
 from spark_ingest import bronze, identity, quarantine, table_change
 from spark_ingest.branch import publish_on
 from spark_ingest.committed import BatchResult, Committed, Taken
+from spark_ingest.connect.broker import Topic
 from spark_ingest.identity import Earlier, Identity, identify, uuid_of
 from spark_ingest.jvm import CATALOG, JAVA_ERRORS, Jvm
-from spark_ingest.kafka import Topic
 from spark_ingest.lease import (
     Commit,
     CommitKind,

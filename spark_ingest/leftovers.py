@@ -14,8 +14,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_ingest import ledger, quarantine, table_change
+from spark_ingest.connect.broker import Topic
 from spark_ingest.jvm import CATALOG
-from spark_ingest.kafka import Topic
 from spark_ingest.offsets import beyond
 from spark_ingest.sources import Stream
 

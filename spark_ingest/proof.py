@@ -14,9 +14,9 @@ from pyspark.sql import functions as F
 
 from spark_ingest import bronze, ledger, proven, quarantine
 from spark_ingest.committed import Committed, Taken
+from spark_ingest.connect.broker import Broker, Topic
 from spark_ingest.errors import MillraceError
 from spark_ingest.jvm import CATALOG, Jvm
-from spark_ingest.kafka import Broker, Topic
 from spark_ingest.lease import CommitKind
 from spark_ingest.offsets import Span, Spans, inside, merged, overlap, size, without
 from spark_ingest.proven import Head, Mark, PartitionMark

@@ -18,10 +18,10 @@ from pyspark.sql.types import (
 )
 
 from spark_ingest import bronze
+from spark_ingest.connect.broker import Topic
+from spark_ingest.connect.registry import LARGEST_ID
 from spark_ingest.jvm import CATALOG, Jvm
-from spark_ingest.kafka import Topic
 from spark_ingest.offsets import beyond
-from spark_ingest.registry import LARGEST_ID
 from spark_ingest.table_change import rewrite
 
 TABLE = f"{bronze.SCHEMA}.quarantine"

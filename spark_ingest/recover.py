@@ -15,8 +15,8 @@ from pyspark.sql import DataFrame
 from spark_ingest import bronze, ledger, quarantine
 from spark_ingest.checkpoint import Position, made_again, standing
 from spark_ingest.committed import BatchResult
+from spark_ingest.connect.broker import Topic
 from spark_ingest.jvm import CATALOG
-from spark_ingest.kafka import Topic
 from spark_ingest.lease import Commit, CommitKind
 from spark_ingest.services import Services
 from spark_ingest.side_commit import commit_beside

@@ -28,6 +28,7 @@ from spark_ingest.checkpoint import Position, made_again, made_anew, position
 from spark_ingest.commit import BatchWriter
 from spark_ingest.commit_log import CommitLog
 from spark_ingest.committed import BatchResult
+from spark_ingest.connect.broker import Begin, range_options, reader_options
 from spark_ingest.errors import (
     ConfigurationError,
     MillraceError,
@@ -35,7 +36,6 @@ from spark_ingest.errors import (
     ServiceUnavailable,
 )
 from spark_ingest.jvm import CATALOG, JAVA_ERRORS, Jvm, batch_ends, java_reason
-from spark_ingest.kafka import Begin, range_options, reader_options
 from spark_ingest.lease import Commit, Lease
 from spark_ingest.progress import BatchReport
 from spark_ingest.services import Services

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
-from spark_ingest.config import Connections
-from spark_ingest.kafka import Broker
+from spark_ingest.connect.broker import Broker
+from spark_ingest.connect.profile import Connections
+from spark_ingest.connect.registry import SchemaRegistry
 from spark_ingest.progress import Progress
-from spark_ingest.registry import SchemaRegistry
 
 
 @dataclass(frozen=True)

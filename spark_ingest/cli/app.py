@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from spark_ingest.config import load_connections
+from spark_ingest.connect.profile import load_connections
 from spark_ingest.sources import Stream, fresh_manifest, read_streams, select_streams
 
 if TYPE_CHECKING:
@@ -124,10 +124,10 @@ def open_services(
     context: typer.Context, select: list[str] | None, topics_needed: bool = False
 ) -> tuple[list[Stream], Services]:
     """Read the configuration, ask the services, then start Spark: what is cheap comes first."""
-    from spark_ingest.kafka import Broker
+    from spark_ingest.connect.broker import Broker
+    from spark_ingest.connect.registry import SchemaRegistry
     from spark_ingest.preflight import check_spark
     from spark_ingest.progress import LineProgress
-    from spark_ingest.registry import SchemaRegistry
     from spark_ingest.required import check_settings
     from spark_ingest.services import Services
     from spark_ingest.session import open_session

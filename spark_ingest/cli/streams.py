@@ -24,7 +24,7 @@ from spark_ingest.cli.maintain import size_of
 from spark_ingest.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from spark_ingest.kafka import Begin
+    from spark_ingest.connect.broker import Begin
 
 _EVERY = re.compile(r"^(\d+(?:\.\d+)?)\s*(ms|s|m|h)$")
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}

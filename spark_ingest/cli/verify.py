@@ -11,7 +11,7 @@ from rich.table import Table
 from spark_ingest.cli.app import Select, app, console, open_services
 
 if TYPE_CHECKING:
-    from spark_ingest.kafka import Topic
+    from spark_ingest.connect.broker import Topic
     from spark_ingest.proof import PartitionProof
     from spark_ingest.services import Services
     from spark_ingest.sources import Stream

@@ -23,12 +23,12 @@ from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 from sandbox.settings import PROJECT
 from spark_ingest import proof, run, tables
 from spark_ingest.avro.framing import header
-from spark_ingest.config import load_connections
+from spark_ingest.connect.broker import Broker
+from spark_ingest.connect.profile import load_connections
+from spark_ingest.connect.registry import SchemaRegistry
 from spark_ingest.errors import MillraceError
 from spark_ingest.jvm import Jvm
-from spark_ingest.kafka import Broker
 from spark_ingest.progress import BatchReport, Progress
-from spark_ingest.registry import SchemaRegistry
 from spark_ingest.services import Services
 from spark_ingest.sources import IngestMeta, Stream
 from tests.python.conftest import Stack

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spark_ingest import bronze, ledger, tables
+from spark_ingest.connect.broker import Broker, Topic
 from spark_ingest.errors import (
     CommitRefused,
     ConfigurationError,
@@ -18,7 +19,6 @@ from spark_ingest.errors import (
     ServiceUnavailable,
 )
 from spark_ingest.jvm import Jvm
-from spark_ingest.kafka import Broker, Topic
 from spark_ingest.lease import Commit, CommitKind, Lease, own_snapshots
 from spark_ingest.side_commit import commit_beside
 from tests.python.stack.conftest import ORDER, Feed, framed, orders, proofs, wait_for

@@ -25,12 +25,12 @@ from sandbox.security import CONTROLLER, USERS, authority_of, password
 from sandbox.services.kafka import admin
 from sandbox.services.kafka_listeners import permissions
 from sandbox.settings import PROJECT
-from spark_ingest import kafka
 from spark_ingest.cli import main
-from spark_ingest.config import Connections, load_connections
+from spark_ingest.connect import broker
+from spark_ingest.connect.broker import Broker, reader_options
+from spark_ingest.connect.profile import Connections, load_connections
+from spark_ingest.connect.registry import SchemaRegistry
 from spark_ingest.errors import ConfigurationError, ServiceUnavailable
-from spark_ingest.kafka import Broker, reader_options
-from spark_ingest.registry import SchemaRegistry
 from spark_ingest.session import hide_secrets
 from tests.python.conftest import Stack, make_home, program_environment
 
@@ -88,7 +88,7 @@ def changed(connections: Connections, changes: Mapping[str, str | None]) -> Conn
     """Other Kafka properties; None leaves one out."""
     kept = {**connections.kafka, **changes}
     kafka = {key: value for key, value in kept.items() if value is not None}
-    return connections.model_copy(update={"kafka": kafka})
+    return connections.model_copy(update={"kafka": broker})
 
 
 @contextmanager
@@ -329,7 +329,7 @@ def test_what_we_have_against_a_certificate_is_told(
 def test_a_broker_that_is_away_is_no_mistake(
     connections: Connections, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kafka, "_TIMEOUT", 1.0)
+    monkeypatch.setattr(broker, "_TIMEOUT", 1.0)
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     away = changed(connections, {"bootstrap.servers": f"127.0.0.1:{port}"})

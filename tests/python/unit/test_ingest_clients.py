@@ -13,13 +13,13 @@ from confluent_kafka.admin import AdminClient
 from cryptography.hazmat.primitives import serialization
 
 from sandbox.certificates import Authority
-from spark_ingest import connecting
-from spark_ingest.clients import check, java, librdkafka
-from spark_ingest.config import Connections, Registry, load_connections
-from spark_ingest.connecting import Cluster
+from spark_ingest.connect import cluster
+from spark_ingest.connect.broker import Topic, reader_options
+from spark_ingest.connect.client_settings import check, java, librdkafka
+from spark_ingest.connect.cluster import Cluster
+from spark_ingest.connect.diagnose import Refusal
+from spark_ingest.connect.profile import Connections, Registry, load_connections
 from spark_ingest.errors import ConfigurationError, ServiceUnavailable
-from spark_ingest.kafka import Topic, reader_options
-from spark_ingest.refusals import Refusal
 
 PROFILE = Path(__file__).resolve().parents[3] / "profiles" / "ingest.yml"
 SERVERS = {"bootstrap.servers": "a:1"}
@@ -316,7 +316,7 @@ def test_a_broker_that_let_us_in_and_hangs_up_is_away(
 ) -> None:
     """A broker that starts hangs up as one does that wants to know a user first."""
     refusal = Refusal("security.protocol", "wants to know a user first")
-    monkeypatch.setattr(connecting, "kafka_refusal", lambda way: refusal)
+    monkeypatch.setattr(cluster, "kafka_refusal", lambda way: refusal)
     plain = {"bootstrap.servers": "127.0.0.1:1"}
     cluster = Cluster(
         Connections(name="x", kafka=plain, registry=Registry(url="http://r"))

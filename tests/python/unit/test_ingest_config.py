@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_ingest.config import load_connections
+from spark_ingest.connect.profile import load_connections
 from spark_ingest.errors import ConfigurationError
 
 PROFILE = """

@@ -19,9 +19,9 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AclOperation, AdminClient, OffsetSpec
 
-from spark_ingest.clients import java
-from spark_ingest.config import Connections
-from spark_ingest.connecting import Cluster
+from spark_ingest.connect.client_settings import java
+from spark_ingest.connect.cluster import Cluster
+from spark_ingest.connect.profile import Connections
 from spark_ingest.errors import (
     ConfigurationError,
     MillraceError,

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from spark_ingest import clients
+from spark_ingest.connect import client_settings
 from spark_ingest.errors import ConfigurationError, first_problem
 
 # ${NAME} or ${NAME:-default}
@@ -128,7 +128,7 @@ def load_connections(
         }
         for section, keys in (("kafka", chosen.kafka), ("registry", chosen.registry))
     }
-    clients.check(filled["kafka"], f"{where}.kafka")
+    client_settings.check(filled["kafka"], f"{where}.kafka")
     return Connections(
         name=name,
         kafka=filled["kafka"],
@@ -163,7 +163,7 @@ def _registry(settings: dict[str, str], where: str) -> Registry:
         raise ConfigurationError(
             f"{where}.{min(tls)} has no effect with an http:// url"
         )
-    clients.check_tls(tls, where)
+    client_settings.check_tls(tls, where)
     return registry
 
 

@@ -15,10 +15,10 @@ from typing import Any, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
 
-from spark_ingest import clients
-from spark_ingest.config import Connections
+from spark_ingest.connect import client_settings
+from spark_ingest.connect.diagnose import Refusal, Way, kafka_refusal
+from spark_ingest.connect.profile import Connections
 from spark_ingest.errors import ConfigurationError, MillraceError, ServiceUnavailable
-from spark_ingest.refusals import Refusal, Way, kafka_refusal
 
 _FILE = "profiles/ingest.yml"
 _POLL_SECONDS = 0.05
@@ -60,7 +60,7 @@ class Cluster:
         self._complaints: list[KafkaError] = []
         self._let_in = False
         self.settings: dict[str, Any] = {
-            **clients.librdkafka(connections.kafka),
+            **client_settings.librdkafka(connections.kafka),
             # The library's own log goes nowhere: errors say in one line what is wrong.
             "log_level": 0,
             "error_cb": self._complaints.append,

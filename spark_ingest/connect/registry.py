@@ -10,16 +10,16 @@ from urllib.parse import urlsplit
 from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.error import SchemaRegistryError
 
-from spark_ingest.apicurio import Apicurio
 from spark_ingest.avro.framing import Ids
 from spark_ingest.avro.schema import AvroSchema, WriterSchema
-from spark_ingest.config import Connections
+from spark_ingest.connect.apicurio import Apicurio
+from spark_ingest.connect.diagnose import Way, web_refusal
+from spark_ingest.connect.profile import Connections
 from spark_ingest.errors import (
     ConfigurationError,
     MillraceError,
     ServiceUnavailable,
 )
-from spark_ingest.refusals import Way, web_refusal
 
 # The registry's own words for an unknown subject, version and schema: any other 404 is a
 # wrong address or a proxy, and says nothing of schemas.
