@@ -29,7 +29,7 @@ from sandbox import parts
 from sandbox.settings import PROJECT
 from sandbox.ui import err, say, tell
 from spark_ingest.errors import ConfigurationError, MillraceError
-from spark_ingest.preflight import check_disk, check_spark
+from spark_ingest.lake.preflight import check_disk, check_spark
 
 SIZES = "100000,1000000,5000000,10000000"
 QUICK_SIZES = "20000,100000"

@@ -33,9 +33,9 @@ from bench.table_use import (
 from sandbox import spark_conf
 from sandbox.settings import PROJECT, Home
 from sandbox.streams.smoothies.catalogue import catalogue
-from spark_ingest import bronze, ledger, quarantine
 from spark_ingest.errors import MillraceError
-from spark_ingest.session import silence_statement_log
+from spark_ingest.lake import bronze, commit_log, quarantine_table
+from spark_ingest.lake.session import silence_statement_log
 from spark_ingest.sources import read_streams
 
 COMMIT_ROWS = 250_000
@@ -172,8 +172,8 @@ def _create_tables(spark: SparkSession, home: Home) -> None:
         for node in json.loads(manifest.read_text())["sources"].values()
     }
     bronze.create_schema(spark)
-    quarantine.create(spark)
-    ledger.create(spark)
+    quarantine_table.create(spark)
+    commit_log.create(spark)
     for stream in read_streams(manifest):
         columns = DataType.fromDDL(
             ", ".join(f"{c['name']} {c['data_type']}" for c in types[stream.table])

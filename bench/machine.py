@@ -11,7 +11,7 @@ import psutil
 
 from bench.measured import Machine
 from sandbox import parts
-from spark_ingest.preflight import java_program
+from spark_ingest.lake.preflight import java_program
 
 
 def this_machine() -> Machine:

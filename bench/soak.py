@@ -49,7 +49,7 @@ from sandbox import programs
 from sandbox.settings import PROJECT
 from sandbox.ui import err, say, tell
 from spark_ingest.errors import MillraceError
-from spark_ingest.preflight import check_spark
+from spark_ingest.lake.preflight import check_spark
 
 TABLE = "soak__receipts"
 _START_SECONDS = 300.0

@@ -27,7 +27,7 @@ from sandbox.settings import PROJECT, Home
 from sandbox.streams import STREAMS
 from sandbox.ui import err, say, tell
 from spark_ingest.errors import MillraceError
-from spark_ingest.preflight import check_disk, check_java, check_spark_home
+from spark_ingest.lake.preflight import check_disk, check_java, check_spark_home
 
 _SHOWING_THEMSELVES = ("parts", "services")
 STEPS = ("parts", "services", "events", "ingest", "dbt build", "docs")

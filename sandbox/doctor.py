@@ -15,7 +15,7 @@ from sandbox.services.registry import missing_subjects
 from sandbox.settings import Home, load_home
 from sandbox.stack import State
 from spark_ingest.errors import MillraceError
-from spark_ingest.preflight import (
+from spark_ingest.lake.preflight import (
     check_disk,
     check_java,
     check_spark_home,

@@ -21,7 +21,7 @@ from rich.progress import (
 
 from sandbox.ui import err, say
 from spark_ingest.errors import ConfigurationError, MillraceError, ServiceUnavailable
-from spark_ingest.preflight import java_program, pyspark_folder
+from spark_ingest.lake.preflight import java_program, pyspark_folder
 
 ATTEMPTS = 2
 PLAIN_INTERVAL_SECONDS = 5.0

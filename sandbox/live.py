@@ -20,7 +20,7 @@ from sandbox.locks import claimed
 from sandbox.programs import Running, path_of
 from sandbox.settings import Home
 from sandbox.ui import err, out, say, tell
-from spark_ingest.preflight import check_disk, check_java, check_spark_home
+from spark_ingest.lake.preflight import check_disk, check_java, check_spark_home
 
 DEFAULT_RATE = 500.0
 EVERY = "5s"

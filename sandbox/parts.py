@@ -25,7 +25,7 @@ from platformdirs import user_cache_path
 from sandbox.ivy import run_ivy
 from sandbox.locks import locked
 from spark_ingest.errors import ConfigurationError
-from spark_ingest.preflight import check_disk, check_java
+from spark_ingest.lake.preflight import check_disk, check_java
 
 IVY_FILE = Path(__file__).with_name("ivy.xml")
 SETTINGS_FILE = Path(__file__).with_name("ivysettings.xml")

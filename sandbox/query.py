@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TextIO
 from sandbox import parts, spark_conf
 from sandbox.settings import Home
 from spark_ingest.errors import ConfigurationError, spark_reason
-from spark_ingest.preflight import check_java, check_spark_home
+from spark_ingest.lake.preflight import check_java, check_spark_home
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -70,7 +70,7 @@ def run_query(home: Home, statement: str, form: Format, to: TextIO) -> None:
     spark = open_lake(home, "sandbox sql")
     from pyspark.errors import PySparkException
 
-    from spark_ingest.session import silence_statement_log
+    from spark_ingest.lake.session import silence_statement_log
 
     silence_statement_log()
     try:

@@ -22,8 +22,8 @@ from sandbox.history import PREPARING, READY, ROUND
 from sandbox.query import open_lake
 from sandbox.settings import Home, load_home
 from spark_ingest.errors import MillraceError
-from spark_ingest.jvm import JAVA_ERRORS, Jvm, java_reason
-from spark_ingest.session import silence_statement_log
+from spark_ingest.lake.jvm import JAVA_ERRORS, Jvm, java_reason
+from spark_ingest.lake.session import silence_statement_log
 
 if TYPE_CHECKING:
     from dbt.contracts.graph.manifest import Manifest

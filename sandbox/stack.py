@@ -17,7 +17,7 @@ from sandbox.services.service import Service
 from sandbox.settings import Home, save_settings
 from sandbox.ui import say
 from spark_ingest.errors import ConfigurationError, MillraceError
-from spark_ingest.preflight import check_disk, check_java
+from spark_ingest.lake.preflight import check_disk, check_java
 
 POLL_SECONDS = 0.1
 

@@ -19,17 +19,18 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from spark_ingest import judge, ledger, quarantine, table_change
+from spark_ingest import judge
 from spark_ingest.batch_size import MOST_BYTES, BatchSize, logged_record_bytes
 from spark_ingest.checkpoint import Position, made_again, standing
-from spark_ingest.committed import BatchResult
 from spark_ingest.connect.broker import Topic, reader_options
 from spark_ingest.errors import CommitRefused, MillraceError
 from spark_ingest.judge import Judged
-from spark_ingest.jvm import CATALOG, Jvm
+from spark_ingest.lake import commit_log, quarantine_table, table_change
+from spark_ingest.lake.committed import BatchResult
+from spark_ingest.lake.jvm import CATALOG, Jvm
+from spark_ingest.lake.lease import Commit, CommitKind, own_snapshots
+from spark_ingest.lake.offsets import Ranges, below, newest, total, within
 from spark_ingest.landing import grow_table, judge_with_registry, table_rows
-from spark_ingest.lease import Commit, CommitKind, own_snapshots
-from spark_ingest.offsets import Ranges, below, newest, total, within
 from spark_ingest.progress import BatchReport
 from spark_ingest.services import Services
 from spark_ingest.side_commit import commit_beside
@@ -83,7 +84,7 @@ def missing_before(
     oldest = services.broker.first_offsets(topic)
     found = {}
     for p, spans in (
-        ledger.committed_ranges(services.spark, stream, topic).spans().items()
+        commit_log.committed_ranges(services.spark, stream, topic).spans().items()
     ):
         first = max(floor.get(p, 0), oldest.get(p, 0))
         if spans and first < spans[0][0]:
@@ -168,10 +169,10 @@ class _Backfill:
         with self._judged(chunk) as judged:
             grow_table(self._spark, self._stream.table, judged.schema())
             bad = judged.records.where("_verdict is not null").select(
-                *quarantine.rows("_verdict", F.lit(began))
+                *quarantine_table.rows("_verdict", F.lit(began))
             )
             if bad.limit(1).count():
-                quarantine.append(bad)
+                quarantine_table.append(bad)
             size = total(chunk)
             while left and not self._stopping.is_set():
                 clock = time.monotonic()
@@ -235,7 +236,9 @@ class _Backfill:
         # Where maintenance has removed some of them, the log tells.
         unclear = len(since) < here.commit_id - self._checked
         if unclear or any(commit.kind is CommitKind.BACKFILL for commit in since):
-            committed = ledger.committed_ranges(self._spark, self._stream, self._topic)
+            committed = commit_log.committed_ranges(
+                self._spark, self._stream, self._topic
+            )
             for p, spans in committed.spans().items():
                 first, end = left.get(p, (0, 0))
                 if any(a < end and first < b for a, b in spans):
@@ -302,7 +305,7 @@ class _Backfill:
         )
         self._size.learn(row[0] + row[1], row[2] + row[3])
         result = BatchResult(commit, row[0], row[1], row[2], began, seconds)
-        ledger.log_commit(self._spark, self._stream, result)
+        commit_log.log_commit(self._spark, self._stream, result)
         self._services.progress.batch(
             BatchReport(
                 stream=self._stream.name,
@@ -331,7 +334,7 @@ class _Backfill:
             f"and {within(published)} "
             f"and _ingested_at <> timestamp '{began:%Y-%m-%d %H:%M:%S.%f} UTC'"
         )
-        table = f"{CATALOG}.{quarantine.TABLE}"
+        table = f"{CATALOG}.{quarantine_table.TABLE}"
         if self._spark.table(table).where(where).limit(1).count():
             table_change.rewrite(
                 lambda: self._spark.sql(f"delete from {table} where {where}")

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_ingest import ledger
-from spark_ingest.jvm import CATALOG
-from spark_ingest.lease import CommitKind
+from spark_ingest.lake import commit_log
+from spark_ingest.lake.jvm import CATALOG
+from spark_ingest.lake.lease import CommitKind
 from spark_ingest.sources import Stream
 
 # 2.5 million records of 400 bytes.
@@ -89,7 +89,7 @@ def first_part(
 
 def logged_record_bytes(spark: SparkSession, stream: Stream) -> float | None:
     """Bytes of a value by the stream's last commits in the log, of the largest such commit."""
-    log = spark.table(f"{CATALOG}.{ledger.TABLE}").where(
+    log = spark.table(f"{CATALOG}.{commit_log.TABLE}").where(
         F.col("table_name") == stream.table
     )
     records = F.col("row_count") + F.col("quarantined_count")

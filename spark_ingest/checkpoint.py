@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from spark_ingest import ledger
 from spark_ingest.connect.broker import Begin, Topic
 from spark_ingest.errors import MillraceError
-from spark_ingest.identity import Earlier
-from spark_ingest.jvm import CATALOG, Jvm
-from spark_ingest.lease import CommitKind, own_snapshots
+from spark_ingest.lake import commit_log
+from spark_ingest.lake.jvm import CATALOG, Jvm
+from spark_ingest.lake.lease import CommitKind, own_snapshots
+from spark_ingest.lake.table_identity import Earlier
 from spark_ingest.services import Services
 from spark_ingest.sources import Stream
 
@@ -58,7 +58,7 @@ def made_anew(
     told = (
         f"{stream.name}: {stream.table} was made anew since commit {earlier.last} of an earlier "
         f"table ({which}): it begins at commit 1, with what the broker holds from there "
-        f"on; the earlier one's commits stay in {ledger.TABLE}; "
+        f"on; the earlier one's commits stay in {commit_log.TABLE}; "
         "build the marts with `dbt build --full-refresh`"
     )
     if earlier.topic_id != topic.id:
@@ -132,7 +132,9 @@ def _position_of_data(spark: SparkSession, stream: Stream) -> Position:
     the table. Rows of a commit beside the stream say nothing of where the stream stands.
     """
     table = spark.table(f"{CATALOG}.{stream.table}")
-    beside = ledger.commit_ids(spark, stream, CommitKind.REPLAY, CommitKind.BACKFILL)
+    beside = commit_log.commit_ids(
+        spark, stream, CommitKind.REPLAY, CommitKind.BACKFILL
+    )
     own = ~F.coalesce("_commit_id", F.lit(0)).isin(beside)
     rows = (
         table.where(own)
@@ -140,7 +142,7 @@ def _position_of_data(spark: SparkSession, stream: Stream) -> Position:
         .agg(F.max("_kafka_offset") + 1, F.max("_commit_id"))
         .collect()
     )
-    places = [tuple(row) for row in rows] + ledger.logged_ends(spark, stream)
+    places = [tuple(row) for row in rows] + commit_log.logged_ends(spark, stream)
     newest = max((commit_id for *_, commit_id in places), default=0)
     current = next(
         (topic for topic, *_, commit_id in places if commit_id == newest), None

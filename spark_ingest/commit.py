@@ -12,14 +12,14 @@ from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from spark_ingest import bronze, quarantine
-from spark_ingest.committed import BatchResult
 from spark_ingest.connect.broker import Topic
 from spark_ingest.errors import LeaseLost
 from spark_ingest.judge import Judged, Recipe, recipe, unknown_id
-from spark_ingest.jvm import CATALOG, Jvm, observed_row, smallest
+from spark_ingest.lake import bronze, quarantine_table
+from spark_ingest.lake.committed import BatchResult
+from spark_ingest.lake.jvm import CATALOG, Jvm, observed_row, smallest
+from spark_ingest.lake.lease import Commit, Lease
 from spark_ingest.landing import batch_columns, grow_table, row_columns, schemas_now
-from spark_ingest.lease import Commit, Lease
 from spark_ingest.sources import Stream
 from spark_ingest.topic_schemas import Schemas
 
@@ -146,16 +146,16 @@ class BatchWriter:
             bad = counts.carried
             if counts.carried_count < counts.bad:
                 bad = judged.records.where(F.col("_verdict").isNotNull()).select(
-                    *quarantine.rows("_verdict", F.lit(None))
+                    *quarantine_table.rows("_verdict", F.lit(None))
                 )
             bad = bad.withColumn("_ingested_at", F.lit(began))
             self._lease.check()
-            quarantine.append(bad, counts.bad > _SMALL)
+            quarantine_table.append(bad, counts.bad > _SMALL)
         try:
             self._lease.publish()
         except LeaseLost:
             # Whoever has the table now took these records: they are not to be there twice.
-            quarantine.remove_batch(self._spark, self._topic, began)
+            quarantine_table.remove_batch(self._spark, self._topic, began)
             raise
         return BatchResult(
             commit,
@@ -216,7 +216,7 @@ class BatchWriter:
             unknown_ids={
                 part: _numbers(row.getSeq(5 + i)) for i, part in enumerate(self._parts)
             },
-            carried=self._jvm.dataframe(carried, quarantine.COLUMNS),
+            carried=self._jvm.dataframe(carried, quarantine_table.COLUMNS),
             carried_count=carried.size(),
         )
 
@@ -259,7 +259,7 @@ def _notes(parts: list[str], largest: int) -> tuple[Column, ...]:
     bad = F.col("_verdict").isNotNull()
     length = F.coalesce(F.length("_kafka_value"), F.lit(0))
     whole = length + F.coalesce(F.length("_kafka_key"), F.lit(0)) + _headers_length()
-    aside = F.struct(*quarantine.rows("_verdict", F.lit(None)))
+    aside = F.struct(*quarantine_table.rows("_verdict", F.lit(None)))
     unknown = [unknown_id(part).alias(f"_millrace_unknown_{part}") for part in parts]
     return (
         bad.alias("_millrace_bad"),

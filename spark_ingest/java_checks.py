@@ -13,7 +13,7 @@ from typing import Any
 
 from pyspark.sql import Column, SparkSession
 
-from spark_ingest.jvm import Jvm
+from spark_ingest.lake.jvm import Jvm
 
 SOURCES = Path(__file__).parent
 _PACKAGE = "millrace"

@@ -16,9 +16,10 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from spark_ingest import avro_check, bronze, decode
+from spark_ingest import avro_check, decode
 from spark_ingest.avro.evolution import TopicSchema
 from spark_ingest.avro.framing import Part
+from spark_ingest.lake import bronze
 
 KAFKA_ROWS = StructType(
     [

@@ -13,10 +13,10 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_ingest import ledger, quarantine, table_change
 from spark_ingest.connect.broker import Topic
-from spark_ingest.jvm import CATALOG
-from spark_ingest.offsets import beyond
+from spark_ingest.lake import commit_log, quarantine_table, table_change
+from spark_ingest.lake.jvm import CATALOG
+from spark_ingest.lake.offsets import beyond
 from spark_ingest.sources import Stream
 
 _PLACE = ["_kafka_partition", "_kafka_offset"]
@@ -35,14 +35,14 @@ def remove(
         topic: Its topic as it is now; rows of an earlier one of the same name stay.
         committed: By partition, the first offset that is not committed; 0 where missing.
     """
-    all_rows = quarantine.of_topic(spark, topic.name, topic.id)
+    all_rows = quarantine_table.of_topic(spark, topic.name, topic.id)
     rows = all_rows.where("replayed_at is null")
     is_beyond = F.expr(beyond(committed))
     is_older = ~is_beyond & F.col("replayed_at").isNull()
     counted = all_rows.agg(F.count_if(is_beyond), F.count_if(is_older)).first()
     uncommitted, older = (0, 0) if counted is None else (counted[0], counted[1])
     if uncommitted:
-        quarantine.remove_uncommitted(spark, topic, committed)
+        quarantine_table.remove_uncommitted(spark, topic, committed)
     if older:
         _remove_overtaken(spark, stream, topic, rows.where(~is_beyond))
 
@@ -51,7 +51,7 @@ def _remove_overtaken(
     spark: SparkSession, stream: Stream, topic: Topic, rows: DataFrame
 ) -> None:
     starts = (
-        spark.table(f"{CATALOG}.{ledger.TABLE}")
+        spark.table(f"{CATALOG}.{commit_log.TABLE}")
         .where((F.col("table_name") == stream.table) & F.col("started_at").isNotNull())
         .select(F.col("started_at").alias("_ingested_at"))
     )
@@ -92,7 +92,8 @@ def _delete(topic: Topic, doomed: DataFrame) -> None:
             table_change.rewrite(
                 lambda: (
                     found.mergeInto(
-                        f"{CATALOG}.{quarantine.TABLE}", F.expr(" and ".join(same))
+                        f"{CATALOG}.{quarantine_table.TABLE}",
+                        F.expr(" and ".join(same)),
                     )
                     .whenMatched()
                     .delete()

@@ -18,11 +18,11 @@ from typing import TypeVar
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
-from spark_ingest import bronze, ledger
-from spark_ingest.branch import made_at, remove_branch
 from spark_ingest.errors import ConfigurationError, MillraceError
-from spark_ingest.jvm import CATALOG, JAVA_ERRORS, Jvm, java_reason
-from spark_ingest.lease import COMMIT_ID
+from spark_ingest.lake import bronze, commit_log
+from spark_ingest.lake.branch import made_at, remove_branch
+from spark_ingest.lake.jvm import CATALOG, JAVA_ERRORS, Jvm, java_reason
+from spark_ingest.lake.lease import COMMIT_ID
 
 _Result = TypeVar("_Result")
 # Iceberg refuses to look for orphans younger than this: a writer may be about to commit them.
@@ -315,7 +315,7 @@ class _Upkeep:
     def expire(self) -> None:
         before = datetime.now(UTC) - self._policy.keep
         history = self._history()
-        least = history.needed(ledger.logged_commits(self._spark, self._table))
+        least = history.needed(commit_log.logged_commits(self._spark, self._table))
         count = len(history.expired(before, least))
         if count:
             moment = f"{before:%Y-%m-%d %H:%M:%S.%f}"

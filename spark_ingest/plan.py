@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from spark_ingest import bronze
 from spark_ingest.checkpoint import Position, position
+from spark_ingest.lake import bronze
 from spark_ingest.landing import planned_columns
 from spark_ingest.services import Services
 from spark_ingest.sources import Stream

@@ -12,13 +12,22 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
-from spark_ingest import bronze, ledger, proven, quarantine
-from spark_ingest.committed import Committed, Taken
+from spark_ingest import proven
 from spark_ingest.connect.broker import Broker, Topic
 from spark_ingest.errors import MillraceError
-from spark_ingest.jvm import CATALOG, Jvm
-from spark_ingest.lease import CommitKind
-from spark_ingest.offsets import Span, Spans, inside, merged, overlap, size, without
+from spark_ingest.lake import bronze, commit_log, quarantine_table
+from spark_ingest.lake.committed import Committed, Taken
+from spark_ingest.lake.jvm import CATALOG, Jvm
+from spark_ingest.lake.lease import CommitKind
+from spark_ingest.lake.offsets import (
+    Span,
+    Spans,
+    inside,
+    merged,
+    overlap,
+    size,
+    without,
+)
 from spark_ingest.proven import Head, Mark, PartitionMark
 from spark_ingest.sources import Stream
 
@@ -115,10 +124,10 @@ def prove(
             broker cannot be asked about its records.
     """
     now = proven.head(Jvm(spark), stream.table)
-    if now is None or not bronze.exists(spark, ledger.TABLE):
+    if now is None or not bronze.exists(spark, commit_log.TABLE):
         return Proof([], [], {})
     began = datetime.now(UTC)
-    known = ledger.committed(spark, stream, now.commit_id)
+    known = commit_log.committed(spark, stream, now.commit_id)
     filled_from = next(iter(known), topic.id)
     if filled_from != topic.id:
         raise MillraceError(
@@ -160,7 +169,7 @@ def _is_usable(
     for p, of in mark.partitions.items():
         if without(of.ranges, spans.get(p, ())):
             return False
-    brought, kinds = ledger.grown(spark, stream, mark.commit_id, committed.last)
+    brought, kinds = commit_log.grown(spark, stream, mark.commit_id, committed.last)
     # A replay moves records from quarantine to bronze behind the mark.
     if CommitKind.REPLAY in kinds:
         return False
@@ -323,7 +332,7 @@ def _prove(
             missing[partition] = broker.records_in(topic.name, partition, kept)
             told_empty[partition] = without(kept, missing[partition])
     if any(gone.values()):
-        commits = ledger.taken(spark, stream, topic)
+        commits = commit_log.taken(spark, stream, topic)
         for partition, lost in lost_by_log(commits, gone, told_empty).items():
             missing[partition] = sorted(missing[partition] + lost)
     proofs = []
@@ -358,10 +367,10 @@ def _prove(
 
 def _aside(spark: SparkSession, stream: Stream, topic: Topic) -> DataFrame:
     """Every (partition, offset) of a topic that is set aside."""
-    aside = quarantine.of_topic(spark, topic.name, topic.id).where(
+    aside = quarantine_table.of_topic(spark, topic.name, topic.id).where(
         "replayed_at is null"
     )
-    replays = ledger.commit_ids(spark, stream, CommitKind.REPLAY)
+    replays = commit_log.commit_ids(spark, stream, CommitKind.REPLAY)
     if replays:
         # A replay publishes its records before it marks them in quarantine.
         table = spark.table(f"{CATALOG}.{stream.table}")

@@ -23,10 +23,10 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from spark_ingest import bronze
-from spark_ingest.jvm import CATALOG, Jvm
-from spark_ingest.lease import COMMIT_ID
-from spark_ingest.offsets import Span
+from spark_ingest.lake import bronze
+from spark_ingest.lake.jvm import CATALOG, Jvm
+from spark_ingest.lake.lease import COMMIT_ID
+from spark_ingest.lake.offsets import Span
 
 TABLE = f"{bronze.SCHEMA}.ingest_proofs"
 _RANGE = StructType([StructField("first", LongType()), StructField("end", LongType())])

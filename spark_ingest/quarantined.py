@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_ingest import bronze, quarantine, table_change
 from spark_ingest.errors import ConfigurationError
-from spark_ingest.jvm import CATALOG, JAVA_ERRORS, java_reason
+from spark_ingest.lake import bronze, quarantine_table, table_change
+from spark_ingest.lake.jvm import CATALOG, JAVA_ERRORS, java_reason
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Choice:
             return rows.where(self.where)
         except JAVA_ERRORS as error:
             raise ConfigurationError(
-                f"--where {self.where!r} is no condition over {quarantine.TABLE}: "
+                f"--where {self.where!r} is no condition over {quarantine_table.TABLE}: "
                 f"{java_reason(error)}"
             ) from error
 
@@ -55,11 +55,11 @@ def rows_of(spark: SparkSession, topics: Sequence[str], everywhere: bool) -> Dat
     Raises:
         ConfigurationError: There is no such table yet.
     """
-    if not bronze.exists(spark, quarantine.TABLE):
+    if not bronze.exists(spark, quarantine_table.TABLE):
         raise ConfigurationError(
-            f"{quarantine.TABLE} is not there yet: make it with `spark-ingest create`"
+            f"{quarantine_table.TABLE} is not there yet: make it with `spark-ingest create`"
         )
-    rows = spark.table(f"{CATALOG}.{quarantine.TABLE}")
+    rows = spark.table(f"{CATALOG}.{quarantine_table.TABLE}")
     return rows if everywhere else rows.where(F.col("_kafka_topic").isin(list(topics)))
 
 
@@ -88,7 +88,8 @@ def discard(rows: DataFrame, reason: str) -> int:
             table_change.rewrite(
                 lambda: (
                     found.mergeInto(
-                        f"{CATALOG}.{quarantine.TABLE}", F.expr(" and ".join(same))
+                        f"{CATALOG}.{quarantine_table.TABLE}",
+                        F.expr(" and ".join(same)),
                     )
                     .whenMatched()
                     .update(marks)

@@ -12,12 +12,12 @@ from datetime import UTC, datetime
 
 from pyspark.sql import DataFrame
 
-from spark_ingest import bronze, ledger, quarantine
 from spark_ingest.checkpoint import Position, made_again, standing
-from spark_ingest.committed import BatchResult
 from spark_ingest.connect.broker import Topic
-from spark_ingest.jvm import CATALOG
-from spark_ingest.lease import Commit, CommitKind
+from spark_ingest.lake import bronze, commit_log, quarantine_table
+from spark_ingest.lake.committed import BatchResult
+from spark_ingest.lake.jvm import CATALOG
+from spark_ingest.lake.lease import Commit, CommitKind
 from spark_ingest.services import Services
 from spark_ingest.side_commit import commit_beside
 from spark_ingest.sources import Stream
@@ -104,10 +104,10 @@ def accept(services: Services, recovery: Recovery) -> Commit | None:
         # What a batch set aside that the old topic can never repeat.
         here = standing(spark, stream)
         old = Topic(stream.topic, recovery.earlier, tuple(here.offsets))
-        quarantine.remove_uncommitted(spark, old, here.offsets)
+        quarantine_table.remove_uncommitted(spark, old, here.offsets)
     commit = commit_beside(spark, stream, make)
     if commit is not None:
-        ledger.log_commit(spark, stream, BatchResult(commit, 0, 0, 0, began, 0))
+        commit_log.log_commit(spark, stream, BatchResult(commit, 0, 0, 0, began, 0))
     return commit
 
 

@@ -19,15 +19,16 @@ from datetime import UTC, datetime
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from spark_ingest import judge, ledger, quarantine, table_change
+from spark_ingest import judge
 from spark_ingest.checkpoint import Position, standing
-from spark_ingest.committed import BatchResult
 from spark_ingest.errors import MillraceError
 from spark_ingest.judge import Judged
-from spark_ingest.jvm import CATALOG, Jvm
+from spark_ingest.lake import commit_log, quarantine_table, table_change
+from spark_ingest.lake.committed import BatchResult
+from spark_ingest.lake.jvm import CATALOG, Jvm
+from spark_ingest.lake.lease import Commit, CommitKind, own_snapshots
+from spark_ingest.lake.offsets import Ranges, inside, within
 from spark_ingest.landing import grow_table, judge_with_registry, table_rows
-from spark_ingest.lease import Commit, CommitKind, own_snapshots
-from spark_ingest.offsets import Ranges, inside, within
 from spark_ingest.quarantined import Choice
 from spark_ingest.services import Services
 from spark_ingest.side_commit import commit_beside
@@ -119,7 +120,7 @@ class _Replay:
         return self._done
 
     def _candidates(self) -> DataFrame:
-        rows = quarantine.of_topic(self._spark, self._stream.topic)
+        rows = quarantine_table.of_topic(self._spark, self._stream.topic)
         return self._choice.of(rows.where("replayed_at is null"))
 
     def _chunks(self) -> list[_Chunk]:
@@ -152,7 +153,7 @@ class _Replay:
 
         What lies before the stream's first offset is a backfill's, committed piece by piece.
         """
-        found = ledger.committed(self._spark, self._stream)
+        found = commit_log.committed(self._spark, self._stream)
         if not found:
             raise MillraceError(
                 f"{self._stream.table} has no commit yet, so nothing of {self._stream.topic} "
@@ -210,7 +211,7 @@ class _Replay:
     ) -> None:
         good = judged.records.where("_verdict is null")
         bad = judged.records.where("_verdict is not null").select(
-            *quarantine.rows("_verdict", F.current_timestamp())
+            *quarantine_table.rows("_verdict", F.current_timestamp())
         )
         with _cached(bad.select(*_PLACE, *_REASON)) as still_bad:
             classes = still_bad.groupBy("error_class").count().collect()
@@ -264,7 +265,7 @@ class _Replay:
         result = BatchResult(
             commit, counted, -counted, 0, began, time.monotonic() - clock
         )
-        ledger.log_commit(self._spark, self._stream, result)
+        commit_log.log_commit(self._spark, self._stream, result)
         return counted
 
     def _mark(
@@ -296,7 +297,7 @@ class _Replay:
             within(chunk.range, of="quarantine"),
             "quarantine.replayed_at is null",
         ]
-        table = f"{CATALOG}.{quarantine.TABLE}"
+        table = f"{CATALOG}.{quarantine_table.TABLE}"
         reasons = {name: F.col(f"new_{name}") for name in _REASON}
         (
             new.mergeInto(table, F.expr(" and ".join(same)))

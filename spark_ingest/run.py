@@ -15,7 +15,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from spark_ingest import jvm_watch, ledger, leftovers, set_back
+from spark_ingest import leftovers, set_back
 from spark_ingest.batch_size import (
     MOST_BYTES,
     PROBE,
@@ -26,8 +26,6 @@ from spark_ingest.batch_size import (
 )
 from spark_ingest.checkpoint import Position, made_again, made_anew, position
 from spark_ingest.commit import BatchWriter
-from spark_ingest.commit_log import CommitLog
-from spark_ingest.committed import BatchResult
 from spark_ingest.connect.broker import Begin, range_options, reader_options
 from spark_ingest.errors import (
     ConfigurationError,
@@ -35,8 +33,11 @@ from spark_ingest.errors import (
     PersonNeeded,
     ServiceUnavailable,
 )
-from spark_ingest.jvm import CATALOG, JAVA_ERRORS, Jvm, batch_ends, java_reason
-from spark_ingest.lease import Commit, Lease
+from spark_ingest.lake import commit_log, jvm_watch
+from spark_ingest.lake.commit_log_writer import CommitLog
+from spark_ingest.lake.committed import BatchResult
+from spark_ingest.lake.jvm import CATALOG, JAVA_ERRORS, Jvm, batch_ends, java_reason
+from spark_ingest.lake.lease import Commit, Lease
 from spark_ingest.progress import BatchReport
 from spark_ingest.services import Services
 from spark_ingest.sources import Stream
@@ -145,7 +146,7 @@ class StreamRun:
             raise PersonNeeded(str(error)) from error
         # What an earlier start staged or set aside and did not publish is read again.
         self._lease.unstage()
-        earlier = ledger.catch_up(services.spark, self.stream)
+        earlier = commit_log.catch_up(services.spark, self.stream)
         if self._position.topic_id is None and (
             earlier or self._settings.begin != "earliest"
         ):

@@ -13,13 +13,13 @@ from datetime import datetime
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from spark_ingest import bronze, ledger, quarantine, table_change
-from spark_ingest.identity import KIND, uuid_of
-from spark_ingest.jvm import CATALOG, Jvm
-from spark_ingest.lease import CommitKind, own_snapshots
+from spark_ingest.lake import bronze, commit_log, quarantine_table, table_change
+from spark_ingest.lake.jvm import CATALOG, Jvm
+from spark_ingest.lake.lease import CommitKind, own_snapshots
+from spark_ingest.lake.table_identity import KIND, uuid_of
 from spark_ingest.sources import Stream
 
-_LOG = f"{CATALOG}.{ledger.TABLE}"
+_LOG = f"{CATALOG}.{commit_log.TABLE}"
 _PLACE = ("_kafka_topic_id", "_kafka_partition", "_kafka_offset")
 
 
@@ -35,7 +35,7 @@ def remove_rows_ahead(spark: SparkSession, stream: Stream) -> str | None:
     Returns:
         What to tell people; None where the log is not ahead.
     """
-    if not bronze.exists(spark, ledger.TABLE):
+    if not bronze.exists(spark, commit_log.TABLE):
         return None
     jvm = Jvm(spark)
     uuid = uuid_of(jvm, stream.table)
@@ -60,7 +60,7 @@ def remove_rows_ahead(spark: SparkSession, stream: Stream) -> str | None:
     table_change.rewrite(lambda: spark.sql(f"delete from {_LOG} where {ahead}"))
     return (
         f"{stream.name}: {stream.table} was set back to commit {first - 1}: its commits "
-        f"{first} to {last} are removed from {ledger.TABLE}, and what they took is read "
+        f"{first} to {last} are removed from {commit_log.TABLE}, and what they took is read "
         "again from the broker; dbt asks for a full refresh of the marts that have read them"
     )
 
@@ -69,7 +69,7 @@ def _open_again(spark: SparkSession, stream: Stream, since: datetime) -> None:
     """Open the bad records that were replayed since then and that the table has no more."""
     table = spark.table(f"{CATALOG}.{stream.table}").select(*_PLACE)
     is_since = F.col("replayed_at") > F.lit(since)
-    replayed = quarantine.of_topic(spark, stream.topic).where(is_since)
+    replayed = quarantine_table.of_topic(spark, stream.topic).where(is_since)
     # Once, and for good: the table that they are found in is the one that changes.
     found = (
         replayed.join(table, [*_PLACE], "left_anti")
@@ -83,7 +83,7 @@ def _open_again(spark: SparkSession, stream: Stream, since: datetime) -> None:
         table_change.rewrite(
             lambda: (
                 found.mergeInto(
-                    f"{CATALOG}.{quarantine.TABLE}", F.expr(" and ".join(same))
+                    f"{CATALOG}.{quarantine_table.TABLE}", F.expr(" and ".join(same))
                 )
                 .whenMatched(F.expr("quarantine.replayed_at is not null"))
                 .update({"replayed_at": F.lit(None).cast("timestamp")})

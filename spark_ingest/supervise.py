@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
 from typing import Protocol
 
-from spark_ingest import jvm_watch
 from spark_ingest.errors import (
     CommitRefused,
     ConfigurationError,
@@ -19,7 +18,8 @@ from spark_ingest.errors import (
     ServiceUnavailable,
     StreamsFailed,
 )
-from spark_ingest.jvm import TROUBLE, reason_text
+from spark_ingest.lake import jvm_watch
+from spark_ingest.lake.jvm import TROUBLE, reason_text
 from spark_ingest.progress import Progress
 from spark_ingest.renewals import Renewals
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from spark_ingest import bronze, ledger, quarantine
 from spark_ingest.errors import ConfigurationError
-from spark_ingest.jvm import TROUBLE, Jvm, reason_text
+from spark_ingest.lake import bronze, commit_log, quarantine_table
+from spark_ingest.lake.jvm import TROUBLE, Jvm, reason_text
+from spark_ingest.lake.lease import first_snapshot
 from spark_ingest.landing import planned_columns
-from spark_ingest.lease import first_snapshot
 from spark_ingest.services import Services
 from spark_ingest.sources import Stream
 from spark_ingest.topic_schemas import Schemas
@@ -30,7 +30,10 @@ def create_tables(services: Services, streams: Sequence[Stream]) -> list[str]:
 def create_shared(services: Services) -> list[str]:
     """Make the schema, quarantine and the commit log where they are missing."""
     bronze.create_schema(services.spark)
-    shared = ((quarantine.TABLE, quarantine.create), (ledger.TABLE, ledger.create))
+    shared = (
+        (quarantine_table.TABLE, quarantine_table.create),
+        (commit_log.TABLE, commit_log.create),
+    )
     return [table for table, create in shared if create(services.spark)]
 
 
@@ -52,7 +55,7 @@ def create_table(services: Services, stream: Stream) -> bool:
             stream.columns,
             stream.description,
         )
-        ledger.name_table(spark, stream)
+        commit_log.name_table(spark, stream)
     first_snapshot(Jvm(spark), stream.table)
     return made
 

@@ -28,7 +28,6 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from spark_ingest import bronze
 from spark_ingest.avro.evolution import (
     JSON_TEXT,
     Problem,
@@ -42,7 +41,8 @@ from spark_ingest.avro.schema import WriterSchema
 from spark_ingest.avro_check import schema_problem
 from spark_ingest.connect.registry import LARGEST_ID, SchemaRegistry
 from spark_ingest.errors import ConfigurationError
-from spark_ingest.jvm import CATALOG
+from spark_ingest.lake import bronze
+from spark_ingest.lake.jvm import CATALOG
 from spark_ingest.sources import Stream
 
 _ID_RETRY_SECONDS = 1.0

@@ -50,7 +50,7 @@ from bench.machine import this_machine
 from sandbox.settings import PROJECT, Home
 from sandbox.ui import err, say, tell
 from spark_ingest.errors import ConfigurationError, MillraceError
-from spark_ingest.preflight import check_spark
+from spark_ingest.lake.preflight import check_spark
 
 RESULTS = PROJECT / "bench/results/ingest.json"
 MOST_LOAD = 1.0

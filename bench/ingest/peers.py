@@ -12,7 +12,7 @@ from sandbox import parts
 from sandbox.ivy import run_ivy
 from sandbox.locks import locked
 from spark_ingest.errors import ConfigurationError
-from spark_ingest.preflight import check_disk, java_program
+from spark_ingest.lake.preflight import check_disk, java_program
 
 _IVY_FILE = Path(__file__).with_name("peers.xml")
 _CONVERTER = Path(__file__).with_name("FramedAvro.java")

@@ -14,7 +14,7 @@ from bench.ingest.jobs.one_table import make_catalog
 from bench.ingest.losses import Landed
 from bench.ingest.watch import Seen, columns, metadata, numbered_times, record_count
 from sandbox.parts import component_folder
-from spark_ingest.preflight import java_program, pyspark_folder
+from spark_ingest.lake.preflight import java_program, pyspark_folder
 
 _CONSUMER_VALUES = 8
 _HEAP = "2g"

@@ -17,7 +17,7 @@ from sandbox.services.kafka_listeners import listeners, permissions, user_creden
 from sandbox.services.service import Service
 from sandbox.settings import Home
 from spark_ingest.errors import ConfigurationError, MillraceError, ServiceUnavailable
-from spark_ingest.preflight import java_program
+from spark_ingest.lake.preflight import java_program
 
 if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient

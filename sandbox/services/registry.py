@@ -20,7 +20,7 @@ from sandbox.security import (
 from sandbox.services.service import Service
 from sandbox.settings import Home
 from spark_ingest.errors import ConfigurationError, MillraceError, ServiceUnavailable
-from spark_ingest.preflight import java_program
+from spark_ingest.lake.preflight import java_program
 
 if TYPE_CHECKING:
     from confluent_kafka.schema_registry import SchemaRegistryClient

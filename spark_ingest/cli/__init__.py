@@ -39,8 +39,8 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.exit(130)
     except Exception as error:
-        from spark_ingest import jvm_watch
-        from spark_ingest.jvm import JAVA_ERRORS, java_reason
+        from spark_ingest.lake import jvm_watch
+        from spark_ingest.lake.jvm import JAVA_ERRORS, java_reason
 
         if jvm_watch.is_gone(error):
             jvm_watch.end()

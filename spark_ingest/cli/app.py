@@ -126,11 +126,11 @@ def open_services(
     """Read the configuration, ask the services, then start Spark: what is cheap comes first."""
     from spark_ingest.connect.broker import Broker
     from spark_ingest.connect.registry import SchemaRegistry
-    from spark_ingest.preflight import check_spark
+    from spark_ingest.lake.preflight import check_spark
+    from spark_ingest.lake.required_settings import check_settings
+    from spark_ingest.lake.session import open_session
     from spark_ingest.progress import LineProgress
-    from spark_ingest.required import check_settings
     from spark_ingest.services import Services
-    from spark_ingest.session import open_session
     from spark_ingest.topic_schemas import framing_of
 
     chosen: Options = context.obj
@@ -158,9 +158,9 @@ def open_lake(
     context: typer.Context, select: list[str] | None
 ) -> tuple[list[Stream], SparkSession]:
     """Read which streams there are and start Spark, for work that needs no other service."""
-    from spark_ingest.preflight import check_spark
-    from spark_ingest.required import check_settings
-    from spark_ingest.session import open_session
+    from spark_ingest.lake.preflight import check_spark
+    from spark_ingest.lake.required_settings import check_settings
+    from spark_ingest.lake.session import open_session
 
     chosen: Options = context.obj
     manifest = chosen.manifest or fresh_manifest(chosen.project)
@@ -173,9 +173,10 @@ def open_lake(
 
 
 def _refuse_copied(spark: SparkSession, streams: list[Stream]) -> None:
-    from spark_ingest import bronze, ledger, proven, quarantine
+    from spark_ingest import proven
+    from spark_ingest.lake import bronze, commit_log, quarantine_table
 
-    own = [quarantine.TABLE, ledger.TABLE, proven.TABLE]
+    own = [quarantine_table.TABLE, commit_log.TABLE, proven.TABLE]
     bronze.refuse_copied(spark, [stream.table for stream in streams] + own)
 
 

@@ -49,8 +49,8 @@ def backfill_command(
     first = begin_of("earliest" if offset is not None else begin)
     streams, services = open_services(context, select, topics_needed=True)
     from spark_ingest.backfill import BackfillSettings, backfill
+    from spark_ingest.lake.required_settings import check_limits
     from spark_ingest.progress import open_progress
-    from spark_ingest.required import check_limits
 
     check_limits(services.spark)
     stopping = stop_on_signals()

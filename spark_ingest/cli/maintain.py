@@ -133,13 +133,14 @@ def size_of(option: str, text: str) -> int:
 def _tables(
     spark: SparkSession, streams: list[Stream], *, everything: bool, whole_lake: bool
 ) -> list[str]:
-    from spark_ingest import bronze, ledger, maintain, proven, quarantine
+    from spark_ingest import maintain, proven
+    from spark_ingest.lake import bronze, commit_log, quarantine_table
 
     if whole_lake:
         return maintain.lake_tables(spark)
     names = [stream.table for stream in streams]
     if everything:
-        names += [quarantine.TABLE, ledger.TABLE, proven.TABLE]
+        names += [quarantine_table.TABLE, commit_log.TABLE, proven.TABLE]
     return [name for name in names if bronze.exists(spark, name)]
 
 

@@ -152,7 +152,7 @@ def replay(
     stay, with the reason of today.
     """
     streams, services = open_services(context, select)
-    from spark_ingest.required import check_limits
+    from spark_ingest.lake.required_settings import check_limits
 
     check_limits(services.spark)
     for done in replay_streams(services, streams, classes, where, discarded, dry_run):
@@ -219,7 +219,7 @@ def replay_streams(
     dry_run: bool,
 ) -> list[Replayed]:
     """Replay streams one after the other; those that have no table yet have nothing."""
-    from spark_ingest import bronze
+    from spark_ingest.lake import bronze
     from spark_ingest.quarantined import Choice
     from spark_ingest.replay import replay
 

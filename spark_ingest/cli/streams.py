@@ -114,8 +114,8 @@ def run_command(
     first, most_bytes = begin_of(begin), size_of("--max-batch-bytes", max_batch_bytes)
     streams, services = open_services(context, select, topics_needed=True)
     from spark_ingest import run
+    from spark_ingest.lake.required_settings import check_limits
     from spark_ingest.progress import open_progress
-    from spark_ingest.required import check_limits
     from spark_ingest.tables import prepare
 
     check_limits(services.spark)

@@ -40,7 +40,7 @@ def verify(
     at the first commit again where anything behind the mark may have changed.
     """
     streams, services = open_services(context, select)
-    from spark_ingest import bronze
+    from spark_ingest.lake import bronze
 
     proofs: list[PartitionProof] = []
     idle: list[str] = []
@@ -95,9 +95,9 @@ def _filled_from(services: Services, stream: Stream) -> str | None:
 
 def _stood_before(services: Services, stream: Stream) -> str | None:
     """What to say where all that was committed was of a table that is gone."""
-    from spark_ingest import ledger
+    from spark_ingest.lake import commit_log
 
-    earlier = ledger.earlier(services.spark, stream)
+    earlier = commit_log.earlier(services.spark, stream)
     if earlier is None:
         return None
     return (
@@ -112,8 +112,8 @@ def _proved(
 ) -> list[PartitionProof]:
     """Prove one stream from its marks on, and mark what holds."""
     from spark_ingest import proven
-    from spark_ingest.identity import uuid_of
-    from spark_ingest.jvm import JAVA_ERRORS, Jvm, java_reason
+    from spark_ingest.lake.jvm import JAVA_ERRORS, Jvm, java_reason
+    from spark_ingest.lake.table_identity import uuid_of
     from spark_ingest.proof import prove
 
     spark = services.spark

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from sandbox import parts
-from spark_ingest.preflight import java_program, pyspark_folder
+from spark_ingest.lake.preflight import java_program, pyspark_folder
 from tests.python.gate import Answer, Gate, Request, gate
 
 if TYPE_CHECKING:

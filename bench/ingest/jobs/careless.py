@@ -13,7 +13,7 @@ from pyspark.sql.avro.functions import from_avro
 
 from bench.ingest.jobs import marks
 from bench.ingest.jobs.kafka_reader import options
-from spark_ingest.session import open_session
+from spark_ingest.lake.session import open_session
 
 # As many as ours takes: it does with the same heap.
 _BATCH_RECORDS = 2_500_000

@@ -13,7 +13,7 @@ from pyspark.sql.avro.functions import from_avro
 
 from bench.ingest.jobs import marks
 from bench.ingest.jobs.kafka_reader import options
-from spark_ingest.session import open_session
+from spark_ingest.lake.session import open_session
 
 
 def main(servers: str, topic: str, schema: str) -> None:

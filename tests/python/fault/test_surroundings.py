@@ -21,8 +21,9 @@ from confluent_kafka.admin import (
 
 from sandbox import process
 from sandbox import stack as sandbox_services
-from spark_ingest import ledger, recover
+from spark_ingest import recover
 from spark_ingest.errors import MillraceError
+from spark_ingest.lake import commit_log
 from tests.python.fault.harness import Sender, account, go_on, record
 from tests.python.stack.conftest import (
     ORDER,
@@ -138,7 +139,7 @@ def test_a_stream_whose_storage_is_away_comes_back_by_itself(
 @pytest.mark.long
 def test_a_commit_log_that_is_away_is_caught_up_without_a_restart(feed: Feed) -> None:
     sent = send(feed, *orders(feed.register(ORDER), 0, 3))
-    spark, log = feed.services.spark, ledger.TABLE
+    spark, log = feed.services.spark, commit_log.TABLE
     with running(feed) as failures:
         wait_for(lambda: taken(feed) == 3)
         spark.sql(f"alter table lake.{log} rename to bronze.elsewhere")

@@ -18,7 +18,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from spark_ingest import bronze, ledger, quarantine
+from spark_ingest.lake import bronze, commit_log, quarantine_table
 
 Row = Mapping[str, Any]
 """Values by column; what is missing is null. Times and money are text, times UTC."""
@@ -27,10 +27,10 @@ Row = Mapping[str, Any]
 def create_bronze(spark: SparkSession, project: Path) -> None:
     """Make every bronze table of a project, empty, and ingest's own tables."""
     bronze.create_schema(spark)
-    quarantine.create(spark)
-    ledger.create(spark)
-    if "table_uuid" not in spark.table(ledger.TABLE).columns:
-        spark.sql(f"alter table {ledger.TABLE} add column table_uuid string")
+    quarantine_table.create(spark)
+    commit_log.create(spark)
+    if "table_uuid" not in spark.table(commit_log.TABLE).columns:
+        spark.sql(f"alter table {commit_log.TABLE} add column table_uuid string")
     for table, columns in declared_tables(project):
         ddl = ", ".join(f"{column['name']} {column['data_type']}" for column in columns)
         spark.sql(

@@ -14,8 +14,8 @@ import pytest
 from sandbox import parts, spark_conf
 from sandbox.settings import Home
 from spark_ingest.errors import ConfigurationError
-from spark_ingest.jvm import CATALOG
-from spark_ingest.session import require_class
+from spark_ingest.lake.jvm import CATALOG
+from spark_ingest.lake.session import require_class
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -13,12 +13,12 @@ from pyspark.sql import DataFrame, Observation, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from spark_ingest import bronze, quarantine
 from spark_ingest.avro.evolution import TopicSchema, combine
 from spark_ingest.avro.framing import header
 from spark_ingest.avro.schema import WriterSchema
 from spark_ingest.commit import _counters, _notes
 from spark_ingest.judge import Judged, recipe
+from spark_ingest.lake import bronze, quarantine_table
 from spark_ingest.landing import batch_columns, row_columns
 
 ROW = (
@@ -128,7 +128,7 @@ def test_bad_records_of_every_kind_are_told_apart(spark: SparkSession) -> None:
         "undecodable",
     ]
     bad = judged.records.where("_verdict is not null").select(
-        *quarantine.rows("_verdict", F.lit(datetime.now(UTC)))
+        *quarantine_table.rows("_verdict", F.lit(datetime.now(UTC)))
     )
     told = [row["error_message"] for row in bad.orderBy("_kafka_offset").collect()]
     behind = "the others are left over"
@@ -169,7 +169,7 @@ def test_a_misfit_version_is_set_aside_with_the_reason(spark: SparkSession) -> N
     )
     judged = judge(kafka(spark, *values), "id", topic(V1, other), None)
     rows = judged.records.orderBy("_kafka_offset").select(
-        *quarantine.rows("_verdict", F.lit(datetime.now(UTC)))
+        *quarantine_table.rows("_verdict", F.lit(datetime.now(UTC)))
     )
     first, second = rows.collect()
     assert first["error_class"] == "incompatible"

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from spark_ingest import bronze, lease
-from spark_ingest.branch import publish_on
 from spark_ingest.errors import CommitRefused, ConfigurationError, LeaseLost
-from spark_ingest.jvm import JAVA_ERRORS, Jvm
-from spark_ingest.lease import Commit, Lease, first_snapshot, own_snapshots
-from spark_ingest.table_change import Step, is_conflict
+from spark_ingest.lake import bronze, lease
+from spark_ingest.lake.branch import publish_on
+from spark_ingest.lake.jvm import JAVA_ERRORS, Jvm
+from spark_ingest.lake.lease import Commit, Lease, first_snapshot, own_snapshots
+from spark_ingest.lake.table_change import Step, is_conflict
 from tests.python import catalogs
 from tests.python.gate import Answer, Gate, Request, gate
 
@@ -128,7 +128,7 @@ without_a_server = pytest.mark.parametrize("lake", ["jdbc"], indirect=True)
 def all_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Writers that have the table count as gone."""
     monkeypatch.setattr(
-        "spark_ingest.lease._Holder.alive", lambda self, last_sign: False
+        "spark_ingest.lake.lease._Holder.alive", lambda self, last_sign: False
     )
 
 
@@ -347,7 +347,9 @@ def test_a_renewal_moves_no_main_and_tells_others_that_the_writer_lives(
     after = lake.jvm.iceberg_table(lake.table)
     assert after.currentSnapshot().snapshotId() == main
     assert lease._last_sign(after, sign) > last
-    monkeypatch.setattr("spark_ingest.lease.socket.gethostname", lambda: "elsewhere")
+    monkeypatch.setattr(
+        "spark_ingest.lake.lease.socket.gethostname", lambda: "elsewhere"
+    )
     with pytest.raises(LeaseLost, match="has a writer already"):
         Lease.take(lake.jvm, lake.table)
     writer.publish()
@@ -380,7 +382,7 @@ def test_a_publish_is_made_again_where_another_commit_moved_the_table_but_not_ma
         update = lake.jvm.iceberg_table(lake.table).updateProperties()
         update.set("comment", "by somebody else").commit()
 
-    done = meddle(monkeypatch, "spark_ingest.lease", comment)
+    done = meddle(monkeypatch, "spark_ingest.lake.lease", comment)
     writer.publish()
     assert done
     done.clear()
@@ -418,7 +420,7 @@ def test_a_publish_behind_a_compaction_is_made_again_where_a_ref_changed_meanwhi
 
         return step
 
-    monkeypatch.setattr("spark_ingest.lease.commit_of_all", commit_of_all)
+    monkeypatch.setattr("spark_ingest.lake.lease.commit_of_all", commit_of_all)
     writer.publish()
     writer.release()
     assert done
@@ -438,7 +440,7 @@ def test_a_table_gets_its_columns_though_another_stream_gave_it_some_meanwhile(
     def columns(ddl: str) -> StructType:
         return lake.spark.createDataFrame([], ddl).schema
 
-    done = meddle(monkeypatch, "spark_ingest.bronze", add)
+    done = meddle(monkeypatch, "spark_ingest.lake.bronze", add)
     bronze.evolve(lake.jvm, lake.table, columns("second string"))
     assert done
     got = lake.spark.table(f"lake.{lake.table}").columns
@@ -459,7 +461,7 @@ def test_what_was_published_beside_a_stream_stays_so_where_its_branch_cannot_be_
     def refuse(jvm: Jvm, table: str, branch: str) -> None:
         raise CommitRefused("others kept changing it")
 
-    monkeypatch.setattr("spark_ingest.branch.remove_branch", refuse)
+    monkeypatch.setattr("spark_ingest.lake.branch.remove_branch", refuse)
     assert publish_on(lake.jvm, lake.table, "side_", write, "never")
     assert lake.ids() == [1]
 
@@ -480,7 +482,7 @@ def test_what_is_beside_a_stream_is_published_though_refs_change_meanwhile(
         update = lake.jvm.iceberg_table(lake.table).updateProperties()
         update.set("millrace.renewed.writer_x", "1").commit()
 
-    done = meddle(monkeypatch, "spark_ingest.branch", renew)
+    done = meddle(monkeypatch, "spark_ingest.lake.branch", renew)
     assert publish_on(lake.jvm, lake.table, "side_", write, "never")
     assert done
     assert len(written) == 1

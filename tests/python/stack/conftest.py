@@ -27,7 +27,7 @@ from spark_ingest.connect.broker import Broker
 from spark_ingest.connect.profile import load_connections
 from spark_ingest.connect.registry import SchemaRegistry
 from spark_ingest.errors import MillraceError
-from spark_ingest.jvm import Jvm
+from spark_ingest.lake.jvm import Jvm
 from spark_ingest.progress import BatchReport, Progress
 from spark_ingest.services import Services
 from spark_ingest.sources import IngestMeta, Stream

@@ -10,17 +10,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spark_ingest import lease, run, tables
+from spark_ingest import run, tables
 from spark_ingest.backfill import BackfillSettings, backfill
 from spark_ingest.errors import CommitRefused, MillraceError
-from spark_ingest.jvm import Jvm
-from spark_ingest.lease import CommitKind, own_snapshots
+from spark_ingest.lake import lease
+from spark_ingest.lake.jvm import Jvm
+from spark_ingest.lake.lease import CommitKind, own_snapshots
 from tests.python.stack.conftest import ORDER, Feed, orders, proofs
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from spark_ingest.lease import Commit
+    from spark_ingest.lake.lease import Commit
 
 SETTINGS = BackfillSettings(max_records=12, unknown_wait=0.1)
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.errors import PySparkException
 
-from spark_ingest import ledger, quarantine
 from spark_ingest.checkpoint import standing
-from spark_ingest.committed import BatchResult
-from spark_ingest.identity import KIND
-from spark_ingest.jvm import Jvm
-from spark_ingest.lease import own_snapshots
+from spark_ingest.lake import commit_log, quarantine_table
+from spark_ingest.lake.committed import BatchResult
+from spark_ingest.lake.jvm import Jvm
+from spark_ingest.lake.lease import own_snapshots
+from spark_ingest.lake.table_identity import KIND
 from spark_ingest.quarantined import Choice
 from spark_ingest.replay import replay
 from tests.python.stack.conftest import ORDER, Feed, framed, orders, proofs
@@ -22,7 +22,7 @@ from tests.python.stack.test_recover import expire, forget_own_snapshots
 if TYPE_CHECKING:
     from spark_ingest.proof import PartitionProof
 
-LOG = f"lake.{ledger.TABLE}"
+LOG = f"lake.{commit_log.TABLE}"
 UNKNOWN = 10**6
 
 
@@ -42,7 +42,7 @@ def holding(feed: Feed) -> list[PartitionProof]:
     """The proofs, all of which hold; no position is in quarantine twice."""
     found = proofs(feed)
     assert all(proof.holds for proof in found)
-    rows = feed.services.spark.table(f"lake.{quarantine.TABLE}")
+    rows = feed.services.spark.table(f"lake.{quarantine_table.TABLE}")
     mine = rows.where(rows["_kafka_topic"] == feed.topic)
     places = mine.select("_kafka_topic_id", "_kafka_partition", "_kafka_offset")
     assert all(count == 1 for count in Counter(map(tuple, places.collect())).values())
@@ -64,7 +64,7 @@ def test_a_dropped_table_begins_anew_with_what_the_broker_holds(feed: Feed) -> N
     spark = feed.services.spark
     # One of the bad records was replayed into the table: it is bad again when it is read.
     spark.sql(
-        f"update lake.{quarantine.TABLE} set replayed_at = current_timestamp() "
+        f"update lake.{quarantine_table.TABLE} set replayed_at = current_timestamp() "
         f"where _kafka_topic = '{feed.topic}' and _kafka_offset = 4"
     )
     before = logged(feed)
@@ -108,7 +108,7 @@ def test_whatever_was_dropped_with_it_each_record_is_there_once(feed: Feed) -> N
     books = counted(feed)
     assert books == [(0, 3, 2), (0, 2, 1)]
     # Quarantine and log are other streams' too: what they have of this one goes.
-    aside = f"lake.{quarantine.TABLE} where _kafka_topic = '{feed.topic}'"
+    aside = f"lake.{quarantine_table.TABLE} where _kafka_topic = '{feed.topic}'"
     logged = f"{LOG} where table_name = '{feed.stream.table}'"
     for gone in ((aside,), (logged,), (aside, logged)):
         drop(feed, feed.table)
@@ -161,7 +161,7 @@ def test_a_log_of_an_older_version_gets_the_tables_that_it_tells_of(
 def test_rows_that_may_be_in_the_log_already_are_written_once(
     feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write, failures = ledger._write, ["CommitStateUnknownException"]
+    write, failures = commit_log._write, ["CommitStateUnknownException"]
 
     def fail(*arguments: Any) -> None:
         write(*arguments)
@@ -172,7 +172,7 @@ def test_rows_that_may_be_in_the_log_already_are_written_once(
     feed.send(*orders(number, 0, 1))
     feed.ingest()
     feed.send(*orders(number, 1, 1))
-    monkeypatch.setattr(ledger, "_write", fail)
+    monkeypatch.setattr(commit_log, "_write", fail)
     feed.ingest()
     assert failures == []
     assert [row[0] for row in logged(feed)] == [0, 1, 2]
@@ -180,5 +180,5 @@ def test_rows_that_may_be_in_the_log_already_are_written_once(
     spark = feed.services.spark
     (newest, _) = own_snapshots(Jvm(spark), feed.stream.table)
     result = BatchResult(newest.commit, newest.rows, 0, 0, newest.committed_at, 0)
-    ledger.log_commits(spark, [(feed.stream, result)], again=True)
+    commit_log.log_commits(spark, [(feed.stream, result)], again=True)
     assert [row[0] for row in logged(feed)] == [0, 1, 2]

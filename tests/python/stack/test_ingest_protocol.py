@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spark_ingest import bronze, ledger, tables
+from spark_ingest import tables
 from spark_ingest.connect.broker import Broker, Topic
 from spark_ingest.errors import (
     CommitRefused,
@@ -18,8 +18,9 @@ from spark_ingest.errors import (
     MillraceError,
     ServiceUnavailable,
 )
-from spark_ingest.jvm import Jvm
-from spark_ingest.lease import Commit, CommitKind, Lease, own_snapshots
+from spark_ingest.lake import bronze, commit_log
+from spark_ingest.lake.jvm import Jvm
+from spark_ingest.lake.lease import Commit, CommitKind, Lease, own_snapshots
 from spark_ingest.side_commit import commit_beside
 from tests.python.stack.conftest import ORDER, Feed, framed, orders, proofs, wait_for
 
@@ -52,7 +53,7 @@ def test_an_overtaken_writer_cannot_publish(
     commit = own_snapshots(jvm, feed.stream.table)[0].commit
     asleep.stage(spark.table(feed.table).limit(1), commit)
     monkeypatch.setattr(
-        "spark_ingest.lease._Holder.alive", lambda self, last_write: False
+        "spark_ingest.lake.lease._Holder.alive", lambda self, last_write: False
     )
     awake = Lease.take(jvm, feed.stream.table)
     with pytest.raises(LeaseLost, match="was taken over"):
@@ -70,7 +71,7 @@ def test_a_write_that_makes_an_overtaken_writers_branch_anew_publishes_nothing(
     jvm, spark = Jvm(feed.services.spark), feed.services.spark
     asleep = Lease.take(jvm, feed.stream.table)
     monkeypatch.setattr(
-        "spark_ingest.lease._Holder.alive", lambda self, last_write: False
+        "spark_ingest.lake.lease._Holder.alive", lambda self, last_write: False
     )
     awake = Lease.take(jvm, feed.stream.table)
     iceberg = jvm.iceberg_table(feed.stream.table)
@@ -187,7 +188,7 @@ def test_commits_that_a_crash_kept_out_of_the_log_are_written_down_at_the_next_s
     number = feed.register(ORDER)
     feed.send(*orders(number, 0, 2), b"junk")
     feed.ingest()
-    log = f"lake.{ledger.TABLE}"
+    log = f"lake.{commit_log.TABLE}"
     mine = f"table_name = '{feed.stream.table}'"
     spark = feed.services.spark
     spark.sql(f"delete from {log} where {mine}")

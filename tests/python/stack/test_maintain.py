@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 from typer.testing import CliRunner
 
-from spark_ingest import bronze, checkpoint
+from spark_ingest import checkpoint
 from spark_ingest.cli import app
-from spark_ingest.jvm import Jvm
-from spark_ingest.lease import Lease, own_snapshots
+from spark_ingest.lake import bronze
+from spark_ingest.lake.jvm import Jvm
+from spark_ingest.lake.lease import Lease, own_snapshots
 from spark_ingest.maintain import Maintained, Policy, lake_tables, maintain
 from tests.python.stack.conftest import ORDER, Feed, orders, proofs
 

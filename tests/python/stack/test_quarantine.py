@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from sandbox.settings import PROJECT
-from spark_ingest import landing, quarantine, side_commit, table_change
+from spark_ingest import landing, side_commit
 from spark_ingest import replay as replaying
 from spark_ingest.cli import app
 from spark_ingest.cli.quarantine import (
@@ -24,8 +24,9 @@ from spark_ingest.cli.quarantine import (
     replayed_lines,
 )
 from spark_ingest.errors import ConfigurationError
-from spark_ingest.jvm import Jvm
-from spark_ingest.lease import CommitKind, own_snapshots
+from spark_ingest.lake import quarantine_table, table_change
+from spark_ingest.lake.jvm import Jvm
+from spark_ingest.lake.lease import CommitKind, own_snapshots
 from spark_ingest.quarantine_view import newest_record, record, screen
 from spark_ingest.quarantined import Choice
 from spark_ingest.replay import Replayed, replay
@@ -410,7 +411,7 @@ def test_what_an_overtaken_writer_left_goes_and_what_is_there_once_stays(
     feed.send(*orders(number, 0, 1), b"junk", b"junk")
     feed.ingest()
     spark = feed.services.spark
-    columns = ", ".join(quarantine.COLUMNS.names)
+    columns = ", ".join(quarantine_table.COLUMNS.names)
     # Of its batch the first was good in its successor's, the second bad there as well.
     strays = columns.replace("_kafka_offset", "_kafka_offset - 1").replace(
         "_ingested_at", "_ingested_at - interval 1 second"

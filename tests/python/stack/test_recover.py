@@ -7,12 +7,12 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from typer.testing import CliRunner, Result
 
-from spark_ingest import ledger
 from spark_ingest.checkpoint import standing
 from spark_ingest.cli import app
 from spark_ingest.errors import ConfigurationError, MillraceError
-from spark_ingest.jvm import Jvm
-from spark_ingest.lease import CommitKind, own_snapshots
+from spark_ingest.lake import commit_log
+from spark_ingest.lake.jvm import Jvm
+from spark_ingest.lake.lease import CommitKind, own_snapshots
 from tests.python.stack.conftest import ORDER, Feed, framed, orders, proofs, wait_for
 
 
@@ -206,8 +206,8 @@ def test_the_log_gets_each_commit_once_whoever_writes_it_down(feed: Feed) -> Non
     spark = feed.services.spark
     mine = f"table_name = '{feed.stream.table}'"
     # The middle one was kept out: a later commit, beside the stream, was faster.
-    spark.sql(f"delete from lake.{ledger.TABLE} where {mine} and commit_id = 2")
+    spark.sql(f"delete from lake.{commit_log.TABLE} where {mine} and commit_id = 2")
     assert all(proof.holds for proof in proofs(feed))
-    ledger.catch_up(spark, feed.stream)
-    ledger.catch_up(spark, feed.stream)
+    commit_log.catch_up(spark, feed.stream)
+    commit_log.catch_up(spark, feed.stream)
     assert log(feed) == [(n, CommitKind.STREAM, 1) for n in (1, 2, 3)]

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from spark_ingest import lease, ledger, renewals, run, tables
-from spark_ingest.jvm import Jvm
-from spark_ingest.lease import Lease
+from spark_ingest import renewals, run, tables
+from spark_ingest.lake import commit_log, lease
+from spark_ingest.lake.jvm import Jvm
+from spark_ingest.lake.lease import Lease
 from tests.python.stack.conftest import ORDER, Feed, orders, wait_for
 
 
@@ -38,7 +39,7 @@ def test_a_lease_is_renewed_while_a_stream_starts_works_and_waits_for_its_rate(
     monkeypatch.setattr(lease, "_RENEW_SECONDS", 0)
     monkeypatch.setattr(renewals, "_SECONDS", 0.1)
     for owner, name in (
-        (ledger, "catch_up"),
+        (commit_log, "catch_up"),
         (Lease, "stage"),
         (run.StreamRun, "_wait"),
     ):
@@ -68,7 +69,8 @@ def test_a_stream_without_records_finds_out_that_it_was_overtaken(
             wait_for(lambda: last_sign(feed))
             with monkeypatch.context() as patch:
                 patch.setattr(
-                    "spark_ingest.lease._Holder.alive", lambda self, last_sign: False
+                    "spark_ingest.lake.lease._Holder.alive",
+                    lambda self, last_sign: False,
                 )
                 awake = Lease.take(Jvm(feed.services.spark), feed.stream.table)
 

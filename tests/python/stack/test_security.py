@@ -31,7 +31,7 @@ from spark_ingest.connect.broker import Broker, reader_options
 from spark_ingest.connect.profile import Connections, load_connections
 from spark_ingest.connect.registry import SchemaRegistry
 from spark_ingest.errors import ConfigurationError, ServiceUnavailable
-from spark_ingest.session import hide_secrets
+from spark_ingest.lake.session import hide_secrets
 from tests.python.conftest import Stack, make_home, program_environment
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def changed(connections: Connections, changes: Mapping[str, str | None]) -> Conn
     """Other Kafka properties; None leaves one out."""
     kept = {**connections.kafka, **changes}
     kafka = {key: value for key, value in kept.items() if value is not None}
-    return connections.model_copy(update={"kafka": broker})
+    return connections.model_copy(update={"kafka": kafka})
 
 
 @contextmanager

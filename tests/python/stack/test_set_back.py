@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from pyspark.sql import functions as F
 
-from spark_ingest import ledger
-from spark_ingest.jvm import CATALOG, Jvm
+from spark_ingest.lake import commit_log
+from spark_ingest.lake.jvm import CATALOG, Jvm
 from spark_ingest.quarantined import Choice
 from spark_ingest.replay import replay
 from tests.python.stack.conftest import ORDER, Feed, orders, proofs
@@ -24,7 +24,7 @@ def books(feed: Feed) -> list[tuple[Any, ...]]:
 
 def since(feed: Feed) -> datetime:
     """Since when the log says that the feed's table stands there as it does."""
-    log = feed.services.spark.table(f"{CATALOG}.{ledger.TABLE}")
+    log = feed.services.spark.table(f"{CATALOG}.{commit_log.TABLE}")
     (row,) = log.where(
         (F.col("table_name") == feed.stream.table) & (F.col("kind") == "table")
     ).collect()

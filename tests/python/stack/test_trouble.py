@@ -11,11 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from spark_ingest import bronze, ledger, quarantine, run, tables
+from spark_ingest import run, tables
 from spark_ingest.errors import ConfigurationError, MillraceError
+from spark_ingest.lake import bronze, commit_log, quarantine_table
+from spark_ingest.lake.required_settings import (
+    check_executors,
+    check_limits,
+    check_settings,
+)
 from spark_ingest.metrics import MetricsProgress
 from spark_ingest.progress import BatchReport
-from spark_ingest.required import check_executors, check_limits, check_settings
 from spark_ingest.tables import prepare
 from tests.python.stack.conftest import (
     ORDER,
@@ -35,7 +40,7 @@ if TYPE_CHECKING:
 
 def logged(feed: Feed) -> list[int]:
     """Commit ids of a feed's rows in the commit log."""
-    log = feed.services.spark.table(f"lake.{ledger.TABLE}")
+    log = feed.services.spark.table(f"lake.{commit_log.TABLE}")
     rows = log.where(f"table_name = '{feed.stream.table}' and commit_id > 0")
     return sorted(row[0] for row in rows.select("commit_id").collect())
 
@@ -199,7 +204,7 @@ def test_half_a_million_bad_records_on_32_partitions_end_in_quarantine(
     assert producer.flush(60) == 0
     batches = feed.ingest(max_records=2_500_000)
     assert sum(batch.quarantined for batch in batches) == 544_000
-    rows = quarantine.of_topic(feed.services.spark, feed.topic)
+    rows = quarantine_table.of_topic(feed.services.spark, feed.topic)
     assert rows.select("_kafka_partition", "_kafka_offset").distinct().count() == (
         544_000
     )
@@ -208,12 +213,12 @@ def test_half_a_million_bad_records_on_32_partitions_end_in_quarantine(
 def test_a_log_that_cannot_be_written_is_caught_up_without_a_restart(
     feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("spark_ingest.commit_log._SECONDS", 0.3)
+    monkeypatch.setattr("spark_ingest.lake.commit_log_writer._SECONDS", 0.3)
     number, spark = feed.register(ORDER), feed.services.spark
     with running(feed) as failures:
         feed.send(*orders(number, 0, 1))
         wait_for(lambda: logged(feed) == [1])
-        spark.sql(f"alter table lake.{ledger.TABLE} rename to bronze.elsewhere")
+        spark.sql(f"alter table lake.{commit_log.TABLE} rename to bronze.elsewhere")
         try:
             feed.send(*orders(number, 1, 1))
             wait_for(lambda: of(feed, feed.reports.batches) == 2)
@@ -223,7 +228,7 @@ def test_a_log_that_cannot_be_written_is_caught_up_without_a_restart(
                 lambda: any("commit log is behind" in n for n in feed.reports.notes)
             )
         finally:
-            spark.sql(f"alter table lake.bronze.elsewhere rename to {ledger.TABLE}")
+            spark.sql(f"alter table lake.bronze.elsewhere rename to {commit_log.TABLE}")
         wait_for(lambda: logged(feed) == [1, 2, 3])
     assert failures == []
     assert logged(feed) == [1, 2, 3]
@@ -237,14 +242,14 @@ def test_an_overtaken_batch_is_removed_from_quarantine_in_any_zone(feed: Feed) -
     spark = feed.services.spark
     topic = feed.services.broker.existing_topic(feed.topic, feed.stream.name)
     (row,) = (
-        quarantine.of_topic(spark, feed.topic)
+        quarantine_table.of_topic(spark, feed.topic)
         .selectExpr("unix_micros(_ingested_at)")
         .collect()
     )
     began = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=row[0])
     spark.conf.set("spark.sql.session.timeZone", "America/New_York")
     try:
-        quarantine.remove_batch(spark, topic, began)
+        quarantine_table.remove_batch(spark, topic, began)
     finally:
         spark.conf.set("spark.sql.session.timeZone", "UTC")
     assert feed.quarantined() == []

@@ -318,7 +318,7 @@ def test_a_broker_that_let_us_in_and_hangs_up_is_away(
     refusal = Refusal("security.protocol", "wants to know a user first")
     monkeypatch.setattr(cluster, "kafka_refusal", lambda way: refusal)
     plain = {"bootstrap.servers": "127.0.0.1:1"}
-    cluster = Cluster(
+    asked = Cluster(
         Connections(name="x", kafka=plain, registry=Registry(url="http://r"))
     )
     answer, silence = Future[int](), Future[int]()
@@ -326,7 +326,7 @@ def test_a_broker_that_let_us_in_and_hangs_up_is_away(
     silence.set_exception(KafkaException(KafkaError(KafkaError._TRANSPORT)))
 
     with pytest.raises(ConfigurationError, match="a user first"):
-        cluster.answer(silence, lambda _: None, 1)
-    assert cluster.answer(answer, lambda _: None, 1) == 1
+        asked.answer(silence, lambda _: None, 1)
+    assert asked.answer(answer, lambda _: None, 1) == 1
     with pytest.raises(ServiceUnavailable, match="does not answer"):
-        cluster.answer(silence, lambda _: None, 1)
+        asked.answer(silence, lambda _: None, 1)

@@ -9,11 +9,11 @@ from typing import Any, cast
 
 import pytest
 
-from spark_ingest import commit_log, ledger
-from spark_ingest.commit_log import CommitLog
-from spark_ingest.committed import BatchResult
 from spark_ingest.errors import LeaseLost
-from spark_ingest.lease import Commit, Lease
+from spark_ingest.lake import commit_log, commit_log_writer
+from spark_ingest.lake.commit_log_writer import CommitLog
+from spark_ingest.lake.committed import BatchResult
+from spark_ingest.lake.lease import Commit, Lease
 from spark_ingest.sources import IngestMeta, Stream
 
 
@@ -54,7 +54,7 @@ class Written:
 @pytest.fixture
 def written(monkeypatch: pytest.MonkeyPatch) -> Written:
     table = Written()
-    monkeypatch.setattr(ledger, "log_commits", table.log_commits)
+    monkeypatch.setattr(commit_log, "log_commits", table.log_commits)
     return table
 
 
@@ -69,7 +69,7 @@ def log(
 ) -> Iterator[CommitLog]:
     """A log that writes when it is flushed alone."""
     assert written.rows == []
-    monkeypatch.setattr(commit_log, "_SECONDS", 3600.0)
+    monkeypatch.setattr(commit_log_writer, "_SECONDS", 3600.0)
     made = CommitLog(cast("Any", None), told.append)
     yield made
     made.close()
@@ -149,7 +149,7 @@ def test_rows_of_a_table_that_was_taken_over_are_the_successors(
 def test_writing_in_the_background_outlives_an_error_and_tells_it_once(
     written: Written, told: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(commit_log, "_SECONDS", 0.01)
+    monkeypatch.setattr(commit_log_writer, "_SECONDS", 0.01)
     log = CommitLog(cast("Any", None), told.append)
     try:
         written.trouble = OSError("disk full")

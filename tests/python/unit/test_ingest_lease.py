@@ -8,7 +8,7 @@ import time
 
 import psutil
 
-from spark_ingest.lease import _Holder
+from spark_ingest.lake.lease import _Holder
 
 LONG_AGO = time.time() - 3600
 

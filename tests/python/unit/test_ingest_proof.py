@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from spark_ingest.committed import Taken
-from spark_ingest.lease import CommitKind
-from spark_ingest.offsets import Span, merged
+from spark_ingest.lake.committed import Taken
+from spark_ingest.lake.lease import CommitKind
+from spark_ingest.lake.offsets import Span, merged
 from spark_ingest.proof import lost_by_log
 
 

@@ -11,7 +11,7 @@ import pytest
 from spark_ingest.proven import Head, Mark, head, is_untouched
 
 if TYPE_CHECKING:
-    from spark_ingest.jvm import Jvm
+    from spark_ingest.lake.jvm import Jvm
 
 MARK = Mark("T", 5, snapshot_id=1, records=100, partitions={}, at=datetime.now(UTC))
 

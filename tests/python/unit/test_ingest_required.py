@@ -6,7 +6,7 @@ import pytest
 
 from sandbox.settings import PROJECT
 from spark_ingest.errors import ConfigurationError
-from spark_ingest.required import refuse_limits, refuse_settings
+from spark_ingest.lake.required_settings import refuse_limits, refuse_settings
 
 GOOD: dict[str, str | None] = {
     "spark.sql.session.timeZone": "UTC",

@@ -18,7 +18,7 @@ from spark_ingest.errors import (
     LeaseLost,
     MillraceError,
 )
-from spark_ingest.table_change import Step, change_table, is_conflict
+from spark_ingest.lake.table_change import Step, change_table, is_conflict
 
 CONFLICT = "org.apache.iceberg.exceptions.CommitFailedException"
 UNKNOWN = "org.apache.iceberg.exceptions.CommitStateUnknownException"
@@ -65,7 +65,9 @@ class Lake:
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spark_ingest.table_change.time.sleep", lambda seconds: None)
+    monkeypatch.setattr(
+        "spark_ingest.lake.table_change.time.sleep", lambda seconds: None
+    )
 
 
 def change(

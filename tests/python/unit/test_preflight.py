@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from spark_ingest import preflight
 from spark_ingest.errors import ConfigurationError
+from spark_ingest.lake import preflight
 
 VERSIONS = {
     8: 'openjdk version "1.8.0_392"',

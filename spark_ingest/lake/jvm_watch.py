@@ -13,7 +13,7 @@ from typing import Any
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import SparkSession
 
-from spark_ingest.jvm import process, task_listener
+from spark_ingest.lake.jvm import process, task_listener
 
 # What Python meets that asks a JVM which is gone.
 _GONE = (Py4JError, ConnectionRefusedError, ConnectionResetError, EOFError)

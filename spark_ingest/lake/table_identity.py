@@ -14,9 +14,9 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_ingest.jvm import CATALOG, Jvm
-from spark_ingest.lease import CommitKind, own_snapshots
-from spark_ingest.offsets import within
+from spark_ingest.lake.jvm import CATALOG, Jvm
+from spark_ingest.lake.lease import CommitKind, own_snapshots
+from spark_ingest.lake.offsets import within
 
 KIND = "table"
 """The kind of the log's rows that say which table stands there: no commits."""

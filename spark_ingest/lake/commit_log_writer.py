@@ -12,11 +12,11 @@ from collections.abc import Callable
 
 from pyspark.sql import SparkSession
 
-from spark_ingest import jvm_watch, ledger
-from spark_ingest.committed import BatchResult
 from spark_ingest.errors import LeaseLost
-from spark_ingest.jvm import TROUBLE, reason_text
-from spark_ingest.lease import Lease
+from spark_ingest.lake import commit_log, jvm_watch
+from spark_ingest.lake.committed import BatchResult
+from spark_ingest.lake.jvm import TROUBLE, reason_text
+from spark_ingest.lake.lease import Lease
 from spark_ingest.sources import Stream
 
 _SECONDS = 5.0
@@ -89,7 +89,7 @@ class CommitLog:
                         failed[rows[0][1].name] = error
                 if held:
                     rows_of = [(whose, result) for _, whose, result in held]
-                    ledger.log_commits(self._spark, rows_of, again=self._again)
+                    commit_log.log_commits(self._spark, rows_of, again=self._again)
                     self._again = False
             except BaseException as error:
                 self._again = True

@@ -21,7 +21,7 @@ from spark_ingest.errors import (
     CommitUnknown,
     MillraceError,
 )
-from spark_ingest.jvm import JAVA_ERRORS, Jvm, java_reason
+from spark_ingest.lake.jvm import JAVA_ERRORS, Jvm, java_reason
 
 # About ten seconds of others being faster.
 _CONFLICTS = 20
@@ -127,7 +127,7 @@ def is_on_main(iceberg: Any, wanted: set[int]) -> bool:
 
 
 def java_class(error: Exception) -> str:
-    """The Java class of an error of :data:`spark_ingest.jvm.JAVA_ERRORS`."""
+    """The Java class of an error of :data:`spark_ingest.lake.jvm.JAVA_ERRORS`."""
     if isinstance(error, IllegalArgumentException):
         # PySpark makes an error of its own of it.
         return "java.lang.IllegalArgumentException"

@@ -29,8 +29,8 @@ from pyspark.sql.types import (
 
 from spark_ingest.avro.column_types import covers
 from spark_ingest.errors import ConfigurationError
-from spark_ingest.jvm import CATALOG, JAVA_ERRORS, Jvm
-from spark_ingest.table_change import Step, change_table, commit_of
+from spark_ingest.lake.jvm import CATALOG, JAVA_ERRORS, Jvm
+from spark_ingest.lake.table_change import Step, change_table, commit_of
 
 SCHEMA = "bronze"
 KEY = "_key"

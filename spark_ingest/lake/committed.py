@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from spark_ingest.lease import Commit, CommitKind
-from spark_ingest.offsets import Span, merged
+from spark_ingest.lake.lease import Commit, CommitKind
+from spark_ingest.lake.offsets import Span, merged
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from spark_ingest.errors import (
     CommitUnknown,
     MillraceError,
 )
-from spark_ingest.jvm import Jvm
-from spark_ingest.table_change import Step, change_table, commit_of, is_on_main
+from spark_ingest.lake.jvm import Jvm
+from spark_ingest.lake.table_change import Step, change_table, commit_of, is_on_main
 
 _ATTEMPTS = 50
 _PAUSE_SECONDS = 0.2

@@ -8,10 +8,10 @@ from pathlib import Path
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
-from spark_ingest import jvm_watch
 from spark_ingest.errors import ConfigurationError
-from spark_ingest.jvm import CATALOG, Jvm, import_classes
-from spark_ingest.preflight import check_disk
+from spark_ingest.lake import jvm_watch
+from spark_ingest.lake.jvm import CATALOG, Jvm, import_classes
+from spark_ingest.lake.preflight import check_disk
 
 # Spark hides options by name where it lists them, yet writes a streaming reader's in full.
 _REDACTION = "spark.sql.redaction.string.regex"

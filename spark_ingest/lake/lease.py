@@ -35,8 +35,8 @@ from spark_ingest.errors import (
     CommitRefused,
     LeaseLost,
 )
-from spark_ingest.jvm import CATALOG, JAVA_ERRORS, Jvm, java_reason
-from spark_ingest.table_change import (
+from spark_ingest.lake.jvm import CATALOG, JAVA_ERRORS, Jvm, java_reason
+from spark_ingest.lake.table_change import (
     Step,
     change_table,
     commit_of,

@@ -24,20 +24,20 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from spark_ingest import bronze, identity, quarantine, table_change
-from spark_ingest.branch import publish_on
-from spark_ingest.committed import BatchResult, Committed, Taken
 from spark_ingest.connect.broker import Topic
-from spark_ingest.identity import Earlier, Identity, identify, uuid_of
-from spark_ingest.jvm import CATALOG, JAVA_ERRORS, Jvm
-from spark_ingest.lease import (
+from spark_ingest.lake import bronze, quarantine_table, table_change, table_identity
+from spark_ingest.lake.branch import publish_on
+from spark_ingest.lake.committed import BatchResult, Committed, Taken
+from spark_ingest.lake.jvm import CATALOG, JAVA_ERRORS, Jvm
+from spark_ingest.lake.lease import (
     Commit,
     CommitKind,
     OwnSnapshot,
     first_snapshot,
     own_snapshots,
 )
-from spark_ingest.offsets import Span, merged, total, within
+from spark_ingest.lake.offsets import Span, merged, total, within
+from spark_ingest.lake.table_identity import Earlier, Identity, identify, uuid_of
 from spark_ingest.sources import Stream
 
 TABLE = f"{bronze.SCHEMA}.ingest_commits"
@@ -180,7 +180,7 @@ def earlier(spark: SparkSession, stream: Stream) -> Earlier | None:
         return None
     here = bronze.exists(spark, stream.table)
     uuid = uuid_of(Jvm(spark), stream.table) if here else ""
-    return identity.earlier(_named(spark, stream.table), uuid)
+    return table_identity.earlier(_named(spark, stream.table), uuid)
 
 
 def name_table(spark: SparkSession, stream: Stream) -> None:
@@ -202,7 +202,7 @@ def name_table(spark: SparkSession, stream: Stream) -> None:
 def _append_table(spark: SparkSession, stream: Stream, known: Identity) -> None:
     row: tuple[Any, ...] = (
         stream.table, 0, stream.topic, None, [], 0, 0, 0, None, datetime.now(UTC),
-        identity.KIND, known.uuid,
+        table_identity.KIND, known.uuid,
     )  # fmt: skip
 
     def write(branch: str) -> bool:
@@ -418,7 +418,7 @@ def _row_of_snapshot(
 
 def _quarantined(spark: SparkSession, stream: Stream, commit: Commit) -> int:
     took = {p: (commit.starts.get(p, 0), end) for p, end in commit.ends.items()}
-    rows = spark.table(f"{CATALOG}.{quarantine.TABLE}").where(
+    rows = spark.table(f"{CATALOG}.{quarantine_table.TABLE}").where(
         (F.col("_kafka_topic") == stream.topic)
         & (F.col("_kafka_topic_id") == commit.topic_id)
     )

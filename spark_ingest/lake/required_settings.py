@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from spark_ingest.errors import ConfigurationError
-from spark_ingest.jvm import CATALOG, Jvm
+from spark_ingest.lake.jvm import CATALOG, Jvm
 
 _UTC = ("UTC", "Etc/UTC", "GMT", "Etc/GMT", "Z", "+00:00")
 # Each with the values that will do, the first of which is named, and what another does.

@@ -1,0 +1,1 @@
+"""The Iceberg lake: session, tables, leases and the commit log."""
