@@ -12,9 +12,9 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 from spark_ingest.avro.column_types import covers, holds
 from spark_ingest.lake import bronze
 from spark_ingest.lake.jvm import CATALOG
-from spark_ingest.landing import planned_columns
+from spark_ingest.records.bronze_rows import planned_columns
+from spark_ingest.records.topic_schemas import RESERVED, Schemas
 from spark_ingest.sources import Stream
-from spark_ingest.topic_schemas import RESERVED, Schemas
 
 _UNDESCRIBED = "The producer's schema does not describe it."
 

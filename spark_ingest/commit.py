@@ -14,14 +14,19 @@ from pyspark.sql.types import StructType
 
 from spark_ingest.connect.broker import Topic
 from spark_ingest.errors import LeaseLost
-from spark_ingest.judge import Judged, Recipe, recipe, unknown_id
 from spark_ingest.lake import bronze, quarantine_table
 from spark_ingest.lake.committed import BatchResult
 from spark_ingest.lake.jvm import CATALOG, Jvm, observed_row, smallest
 from spark_ingest.lake.lease import Commit, Lease
-from spark_ingest.landing import batch_columns, grow_table, row_columns, schemas_now
+from spark_ingest.records.bronze_rows import (
+    batch_columns,
+    grow_table,
+    row_columns,
+    schemas_now,
+)
+from spark_ingest.records.topic_schemas import Schemas
+from spark_ingest.records.verdict import Judged, Recipe, recipe, unknown_id
 from spark_ingest.sources import Stream
-from spark_ingest.topic_schemas import Schemas
 
 # Bad records come back with the counters, so that Kafka is read once. Where there are more, or
 # larger ones, it is read again. What all tasks of a batch bring counts together towards

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from spark_ingest.checkpoint import Position, position
 from spark_ingest.lake import bronze
-from spark_ingest.landing import planned_columns
+from spark_ingest.records.bronze_rows import planned_columns
+from spark_ingest.records.topic_schemas import Schemas
 from spark_ingest.services import Services
 from spark_ingest.sources import Stream
-from spark_ingest.topic_schemas import Schemas
 
 
 @dataclass(frozen=True)

@@ -19,21 +19,21 @@ from datetime import UTC, datetime
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from spark_ingest import judge
 from spark_ingest.checkpoint import Position, standing
 from spark_ingest.errors import MillraceError
-from spark_ingest.judge import Judged
 from spark_ingest.lake import commit_log, quarantine_table, table_change
 from spark_ingest.lake.committed import BatchResult
 from spark_ingest.lake.jvm import CATALOG, Jvm
 from spark_ingest.lake.lease import Commit, CommitKind, own_snapshots
 from spark_ingest.lake.offsets import Ranges, inside, within
-from spark_ingest.landing import grow_table, judge_with_registry, table_rows
 from spark_ingest.quarantined import Choice
+from spark_ingest.records import verdict
+from spark_ingest.records.bronze_rows import grow_table, judge_with_registry, table_rows
+from spark_ingest.records.topic_schemas import Schemas
+from spark_ingest.records.verdict import Judged
 from spark_ingest.services import Services
 from spark_ingest.side_commit import commit_beside
 from spark_ingest.sources import Stream
-from spark_ingest.topic_schemas import Schemas
 
 # What is decoded and published at once: held in the session's memory meanwhile.
 _CHUNK_ROWS = 20_000
@@ -196,7 +196,7 @@ class _Replay:
         while True:
             judged = judge_with_registry(records, chunk.topic_id, self._schemas)
             with _cached(judged.records) as kept:
-                unknown = [F.collect_set(judge.unknown_id(part)) for part in parts]
+                unknown = [F.collect_set(verdict.unknown_id(part)) for part in parts]
                 told = kept.agg(*unknown).first()
                 learned = [
                     self._schemas.learn(list(told[i]) if told else [], part)

@@ -39,11 +39,11 @@ from spark_ingest.lake.committed import BatchResult
 from spark_ingest.lake.jvm import CATALOG, JAVA_ERRORS, Jvm, batch_ends, java_reason
 from spark_ingest.lake.lease import Commit, Lease
 from spark_ingest.progress import BatchReport
+from spark_ingest.records.topic_schemas import Schemas
 from spark_ingest.services import Services
 from spark_ingest.sources import Stream
 from spark_ingest.supervise import Stopping, Watched, supervise
 from spark_ingest.tables import create_again
-from spark_ingest.topic_schemas import Schemas
 
 _RETRY_SECONDS = 5.0
 _POLL_SECONDS = 0.2

@@ -9,10 +9,10 @@ from spark_ingest.errors import ConfigurationError
 from spark_ingest.lake import bronze, commit_log, quarantine_table
 from spark_ingest.lake.jvm import TROUBLE, Jvm, reason_text
 from spark_ingest.lake.lease import first_snapshot
-from spark_ingest.landing import planned_columns
+from spark_ingest.records.bronze_rows import planned_columns
+from spark_ingest.records.topic_schemas import Schemas
 from spark_ingest.services import Services
 from spark_ingest.sources import Stream
-from spark_ingest.topic_schemas import Schemas
 
 
 def create_tables(services: Services, streams: Sequence[Stream]) -> list[str]:

@@ -130,8 +130,8 @@ def open_services(
     from spark_ingest.lake.required_settings import check_settings
     from spark_ingest.lake.session import open_session
     from spark_ingest.progress import LineProgress
+    from spark_ingest.records.topic_schemas import framing_of
     from spark_ingest.services import Services
-    from spark_ingest.topic_schemas import framing_of
 
     chosen: Options = context.obj
     connections = load_connections(chosen.profile, chosen.target)

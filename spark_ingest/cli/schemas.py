@@ -42,8 +42,8 @@ def check(
     """
     streams, services = open_services(context, select)
     from spark_ingest.agreement import compare
+    from spark_ingest.records.topic_schemas import Schemas
     from spark_ingest.source_yaml import add_columns
-    from spark_ingest.topic_schemas import Schemas
 
     found = 0
     for stream in streams:

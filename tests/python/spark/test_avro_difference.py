@@ -21,7 +21,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 from spark_ingest.avro.evolution import combine
 from spark_ingest.avro.framing import header
 from spark_ingest.avro.schema import WriterSchema
-from spark_ingest.avro_check import schema_problem
+from spark_ingest.records.avro_check import schema_problem
 from tests.python.spark.avro_random import Schemas, Writer, damaged
 from tests.python.spark.avro_reference import Branch, Damaged, Reader, misfit
 from tests.python.spark.test_ingest_decode import judge, kafka

@@ -17,9 +17,9 @@ from spark_ingest.avro.evolution import TopicSchema, combine
 from spark_ingest.avro.framing import header
 from spark_ingest.avro.schema import WriterSchema
 from spark_ingest.commit import _counters, _notes
-from spark_ingest.judge import Judged, recipe
 from spark_ingest.lake import bronze, quarantine_table
-from spark_ingest.landing import batch_columns, row_columns
+from spark_ingest.records.bronze_rows import batch_columns, row_columns
+from spark_ingest.records.verdict import Judged, recipe
 
 ROW = (
     "key binary, value binary, topic string, partition int, offset long, timestamp timestamp, "

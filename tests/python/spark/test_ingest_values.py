@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from spark_ingest.avro.evolution import TopicSchema, combine
 from spark_ingest.avro.framing import header
 from spark_ingest.avro.schema import WriterSchema
-from spark_ingest.avro_check import schema_problem
+from spark_ingest.records.avro_check import schema_problem
 from tests.python.spark.test_ingest_decode import (
     framed,
     judge,

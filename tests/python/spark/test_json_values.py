@@ -11,7 +11,7 @@ from pyspark.sql.types import StructType, _parse_datatype_string
 
 from spark_ingest.avro.evolution import declared
 from spark_ingest.avro.framing import JSON
-from spark_ingest.judge import Judged
+from spark_ingest.records.verdict import Judged
 from tests.python.spark.test_ingest_decode import judge, kafka
 from tests.python.spark.test_ingest_decode import verdicts as classes
 

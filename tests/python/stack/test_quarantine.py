@@ -15,8 +15,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from sandbox.settings import PROJECT
-from spark_ingest import landing, side_commit
 from spark_ingest import replay as replaying
+from spark_ingest import side_commit
 from spark_ingest.cli import app
 from spark_ingest.cli.quarantine import (
     discard_records,
@@ -29,6 +29,7 @@ from spark_ingest.lake.jvm import Jvm
 from spark_ingest.lake.lease import CommitKind, own_snapshots
 from spark_ingest.quarantine_view import newest_record, record, screen
 from spark_ingest.quarantined import Choice
+from spark_ingest.records import bronze_rows
 from spark_ingest.replay import Replayed, replay
 from tests.python.stack.conftest import ORDER, Feed, framed, orders, proofs, wait_for
 
@@ -333,7 +334,7 @@ def test_a_stream_and_two_replays_at_once_neither_lose_nor_double(
     monkeypatch.setattr(replaying, "_CHUNK_ROWS", 8)
     other = replace(services, progress=feed.reports)
     results: list[Replayed] = []
-    publish, land = side_commit.commit_beside, landing.table_rows
+    publish, land = side_commit.commit_beside, bronze_rows.table_rows
 
     def overtaken(spark: Any, stream: Any, make: Any) -> Any:
         """While the first chunk is about to be published, others do the same, and more."""

@@ -10,8 +10,8 @@ from confluent_kafka.schema_registry.error import SchemaRegistryError
 from spark_ingest.connect.profile import Connections, Registry
 from spark_ingest.connect.registry import SchemaRegistry
 from spark_ingest.errors import ConfigurationError, ServiceUnavailable
+from spark_ingest.records.topic_schemas import Schemas
 from spark_ingest.sources import IngestMeta, Stream
-from spark_ingest.topic_schemas import Schemas
 
 
 @pytest.fixture

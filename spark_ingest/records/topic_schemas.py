@@ -38,11 +38,11 @@ from spark_ingest.avro.evolution import (
 from spark_ingest.avro.framing import Framing, Part, framing_named
 from spark_ingest.avro.reader_schemas import WRAPPED
 from spark_ingest.avro.schema import WriterSchema
-from spark_ingest.avro_check import schema_problem
 from spark_ingest.connect.registry import LARGEST_ID, SchemaRegistry
 from spark_ingest.errors import ConfigurationError
 from spark_ingest.lake import bronze
 from spark_ingest.lake.jvm import CATALOG
+from spark_ingest.records.avro_check import schema_problem
 from spark_ingest.sources import Stream
 
 _ID_RETRY_SECONDS = 1.0

@@ -11,10 +11,10 @@ import json
 
 from pyspark.sql import Column, SparkSession
 
-from spark_ingest import java_checks
 from spark_ingest.avro.reader_schemas import Reading
 from spark_ingest.avro.schema import AvroSchema
 from spark_ingest.lake.jvm import JAVA_ERRORS, Jvm, java_reason
+from spark_ingest.records import java_checks
 
 # Begins a reason that is the place behind a whole value: the others are bytes left over.
 LEFT_OVER = "+"

@@ -10,10 +10,10 @@ from pyspark.sql.types import StructType
 
 from spark_ingest.avro.evolution import TopicSchema
 from spark_ingest.errors import ConfigurationError, ServiceUnavailable
-from spark_ingest.judge import KAFKA_ROWS, Judged, recipe
 from spark_ingest.lake import bronze
 from spark_ingest.lake.jvm import CATALOG, Jvm
-from spark_ingest.topic_schemas import Schemas
+from spark_ingest.records.topic_schemas import Schemas
+from spark_ingest.records.verdict import KAFKA_ROWS, Judged, recipe
 
 _OF_BATCH = ("_ingested_at", "_commit_id")
 

@@ -24,11 +24,11 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from spark_ingest import avro_check, java_checks
 from spark_ingest.avro import json_text
 from spark_ingest.avro.evolution import JSON_TEXT, TopicSchema
 from spark_ingest.avro.framing import Part
 from spark_ingest.avro.reader_schemas import WRAPPED, Reading
+from spark_ingest.records import avro_check, java_checks
 
 _SENTINEL = 1518256350
 _BROKEN = "broken__"

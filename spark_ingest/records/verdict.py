@@ -16,10 +16,10 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from spark_ingest import avro_check, decode
 from spark_ingest.avro.evolution import TopicSchema
 from spark_ingest.avro.framing import Part
 from spark_ingest.lake import bronze
+from spark_ingest.records import avro_check, decode
 
 KAFKA_ROWS = StructType(
     [
