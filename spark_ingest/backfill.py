@@ -19,8 +19,6 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from spark_ingest.batch_size import MOST_BYTES, BatchSize, logged_record_bytes
-from spark_ingest.checkpoint import Position, made_again, standing
 from spark_ingest.connect.broker import Topic, reader_options
 from spark_ingest.errors import CommitRefused, MillraceError
 from spark_ingest.lake import commit_log, quarantine_table, table_change
@@ -28,15 +26,17 @@ from spark_ingest.lake.committed import BatchResult
 from spark_ingest.lake.jvm import CATALOG, Jvm
 from spark_ingest.lake.lease import Commit, CommitKind, own_snapshots
 from spark_ingest.lake.offsets import Ranges, below, newest, total, within
-from spark_ingest.progress import BatchReport
 from spark_ingest.records import verdict
 from spark_ingest.records.bronze_rows import grow_table, judge_with_registry, table_rows
 from spark_ingest.records.topic_schemas import Schemas
 from spark_ingest.records.verdict import Judged
-from spark_ingest.services import Services
-from spark_ingest.side_commit import commit_beside
 from spark_ingest.sources import Stream
-from spark_ingest.supervise import Stopping
+from spark_ingest.streaming.batch_size import MOST_BYTES, BatchSize, logged_record_bytes
+from spark_ingest.streaming.progress import BatchReport
+from spark_ingest.streaming.services import Services
+from spark_ingest.streaming.side_commit import commit_beside
+from spark_ingest.streaming.supervise import Stopping
+from spark_ingest.streaming.table_position import Position, made_again, standing
 
 # Below this a commit's fixed cost is most of it.
 _SMALLEST_PIECE = 1000

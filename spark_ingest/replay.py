@@ -19,7 +19,6 @@ from datetime import UTC, datetime
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from spark_ingest.checkpoint import Position, standing
 from spark_ingest.errors import MillraceError
 from spark_ingest.lake import commit_log, quarantine_table, table_change
 from spark_ingest.lake.committed import BatchResult
@@ -31,9 +30,10 @@ from spark_ingest.records import verdict
 from spark_ingest.records.bronze_rows import grow_table, judge_with_registry, table_rows
 from spark_ingest.records.topic_schemas import Schemas
 from spark_ingest.records.verdict import Judged
-from spark_ingest.services import Services
-from spark_ingest.side_commit import commit_beside
 from spark_ingest.sources import Stream
+from spark_ingest.streaming.services import Services
+from spark_ingest.streaming.side_commit import commit_beside
+from spark_ingest.streaming.table_position import Position, standing
 
 # What is decoded and published at once: held in the session's memory meanwhile.
 _CHUNK_ROWS = 20_000

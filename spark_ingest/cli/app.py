@@ -18,8 +18,8 @@ from spark_ingest.sources import Stream, fresh_manifest, read_streams, select_st
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from spark_ingest.progress import Progress
-    from spark_ingest.services import Services
+    from spark_ingest.streaming.progress import Progress
+    from spark_ingest.streaming.services import Services
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -129,9 +129,9 @@ def open_services(
     from spark_ingest.lake.preflight import check_spark
     from spark_ingest.lake.required_settings import check_settings
     from spark_ingest.lake.session import open_session
-    from spark_ingest.progress import LineProgress
     from spark_ingest.records.topic_schemas import framing_of
-    from spark_ingest.services import Services
+    from spark_ingest.streaming.progress import LineProgress
+    from spark_ingest.streaming.services import Services
 
     chosen: Options = context.obj
     connections = load_connections(chosen.profile, chosen.target)

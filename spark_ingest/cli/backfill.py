@@ -50,7 +50,7 @@ def backfill_command(
     streams, services = open_services(context, select, topics_needed=True)
     from spark_ingest.backfill import BackfillSettings, backfill
     from spark_ingest.lake.required_settings import check_limits
-    from spark_ingest.progress import open_progress
+    from spark_ingest.streaming.progress import open_progress
 
     check_limits(services.spark)
     stopping = stop_on_signals()

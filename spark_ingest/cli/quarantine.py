@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from spark_ingest.quarantine_view import Group
     from spark_ingest.replay import Replayed
-    from spark_ingest.services import Services
     from spark_ingest.sources import Stream
+    from spark_ingest.streaming.services import Services
 
 _SAMPLE_SHOWN = 90
 

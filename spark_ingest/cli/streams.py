@@ -34,7 +34,7 @@ _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 def plan(context: typer.Context, select: Select = None) -> None:
     """Show each stream: its topic, its table, what is new. Changes nothing."""
     streams, services = open_services(context, select, topics_needed=True)
-    from spark_ingest.plan import plan as plan_of
+    from spark_ingest.streaming.plan import plan as plan_of
 
     table = Table(
         "stream", "topic", "partitions", "table", "next commit", "to read", "would"
@@ -57,7 +57,7 @@ def plan(context: typer.Context, select: Select = None) -> None:
 def create(context: typer.Context, select: Select = None) -> None:
     """Make the bronze tables, quarantine and the commit log where they are missing."""
     streams, services = open_services(context, select)
-    from spark_ingest import tables
+    from spark_ingest.streaming import tables
 
     made = tables.create_tables(services, streams)
     for table in made:
@@ -113,10 +113,10 @@ def run_command(
     interval = None if every is None else seconds_of(every)
     first, most_bytes = begin_of(begin), size_of("--max-batch-bytes", max_batch_bytes)
     streams, services = open_services(context, select, topics_needed=True)
-    from spark_ingest import run
     from spark_ingest.lake.required_settings import check_limits
-    from spark_ingest.progress import open_progress
-    from spark_ingest.tables import prepare
+    from spark_ingest.streaming import run
+    from spark_ingest.streaming.progress import open_progress
+    from spark_ingest.streaming.tables import prepare
 
     check_limits(services.spark)
     stopping = stop_on_signals()
@@ -125,7 +125,7 @@ def run_command(
     )
     shown = open_progress()
     if metrics_port is not None:
-        from spark_ingest.metrics import MetricsProgress
+        from spark_ingest.streaming.metrics import MetricsProgress
 
         names = [stream.name for stream in streams]
         shown = MetricsProgress(shown, names, metrics_host, metrics_port)

@@ -13,8 +13,8 @@ from spark_ingest.cli.app import Select, app, console, open_services
 if TYPE_CHECKING:
     from spark_ingest.connect.broker import Topic
     from spark_ingest.proof import PartitionProof
-    from spark_ingest.services import Services
     from spark_ingest.sources import Stream
+    from spark_ingest.streaming.services import Services
 
 
 @app.command()
@@ -81,7 +81,7 @@ def verify(
 
 def _filled_from(services: Services, stream: Stream) -> str | None:
     """What to say of a table whose topic is gone; None where nothing was ever committed."""
-    from spark_ingest.checkpoint import standing
+    from spark_ingest.streaming.table_position import standing
 
     here = standing(services.spark, stream)
     if here.topic_id is None:

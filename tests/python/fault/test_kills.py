@@ -9,7 +9,7 @@ import time
 import psutil
 import pytest
 
-from spark_ingest import tables
+from spark_ingest.streaming import tables
 from tests.python.fault.harness import (
     Ingest,
     Sender,

@@ -172,7 +172,7 @@ def test_a_clock_set_back_changes_no_order(
         def now(_zone: object) -> datetime:
             return datetime.now(UTC) - timedelta(hours=1)
 
-    monkeypatch.setattr("spark_ingest.commit.datetime", Back)
+    monkeypatch.setattr("spark_ingest.streaming.batch.datetime", Back)
     sent |= send(feed, *orders(number, 3, 3), b"more junk")
     feed.ingest()
     rows = feed.services.spark.table(feed.table)

@@ -16,10 +16,10 @@ from pyspark.sql.types import StructType
 from spark_ingest.avro.evolution import TopicSchema, combine
 from spark_ingest.avro.framing import header
 from spark_ingest.avro.schema import WriterSchema
-from spark_ingest.commit import _counters, _notes
 from spark_ingest.lake import bronze, quarantine_table
 from spark_ingest.records.bronze_rows import batch_columns, row_columns
 from spark_ingest.records.verdict import Judged, recipe
+from spark_ingest.streaming.batch import _counters, _notes
 
 ROW = (
     "key binary, value binary, topic string, partition int, offset long, timestamp timestamp, "

@@ -21,16 +21,17 @@ from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 
 from sandbox.settings import PROJECT
-from spark_ingest import proof, run, tables
+from spark_ingest import proof
 from spark_ingest.avro.framing import header
 from spark_ingest.connect.broker import Broker
 from spark_ingest.connect.profile import load_connections
 from spark_ingest.connect.registry import SchemaRegistry
 from spark_ingest.errors import MillraceError
 from spark_ingest.lake.jvm import Jvm
-from spark_ingest.progress import BatchReport, Progress
-from spark_ingest.services import Services
 from spark_ingest.sources import IngestMeta, Stream
+from spark_ingest.streaming import run, tables
+from spark_ingest.streaming.progress import BatchReport, Progress
+from spark_ingest.streaming.services import Services
 from tests.python.conftest import Stack
 
 if TYPE_CHECKING:

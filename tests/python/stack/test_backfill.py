@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spark_ingest import run, tables
 from spark_ingest.backfill import BackfillSettings, backfill
 from spark_ingest.errors import CommitRefused, MillraceError
 from spark_ingest.lake import lease
 from spark_ingest.lake.jvm import Jvm
 from spark_ingest.lake.lease import CommitKind, own_snapshots
+from spark_ingest.streaming import run, tables
 from tests.python.stack.conftest import ORDER, Feed, orders, proofs
 
 if TYPE_CHECKING:
@@ -70,12 +70,12 @@ def test_a_backfill_that_was_killed_goes_on_beside_a_faster_stream(
         stage(rows, table, branch, commit)
 
     # Killed with the first chunk committed and the second one's bad record set aside.
-    monkeypatch.setattr("spark_ingest.side_commit.stage", kill_the_second)
+    monkeypatch.setattr("spark_ingest.streaming.side_commit.stage", kill_the_second)
     with pytest.raises(KeyboardInterrupt):
         filled_back(feed)
     assert len(feed.quarantined()) == 2
     assert all(proof.holds for proof in proofs(feed))
-    monkeypatch.setattr("spark_ingest.side_commit.stage", behind_the_stream)
+    monkeypatch.setattr("spark_ingest.streaming.side_commit.stage", behind_the_stream)
     assert filled_back(feed) == 8
     monkeypatch.undo()
 
@@ -126,7 +126,7 @@ def test_a_second_backfill_of_the_same_records_is_refused(
         entered.append(0)
         return filled_back(feed)
 
-    monkeypatch.setattr("spark_ingest.side_commit.stage", behind_another)
+    monkeypatch.setattr("spark_ingest.streaming.side_commit.stage", behind_another)
     with pytest.raises(CommitRefused, match="another backfill took the same records"):
         filled_back(feed)
     assert entered == [0, 20]

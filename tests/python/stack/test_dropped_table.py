@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.errors import PySparkException
 
-from spark_ingest.checkpoint import standing
 from spark_ingest.lake import commit_log, quarantine_table
 from spark_ingest.lake.committed import BatchResult
 from spark_ingest.lake.jvm import Jvm
@@ -16,6 +15,7 @@ from spark_ingest.lake.lease import own_snapshots
 from spark_ingest.lake.table_identity import KIND
 from spark_ingest.quarantined import Choice
 from spark_ingest.replay import replay
+from spark_ingest.streaming.table_position import standing
 from tests.python.stack.conftest import ORDER, Feed, framed, orders, proofs
 from tests.python.stack.test_recover import expire, forget_own_snapshots
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spark_ingest import plan, run, tables
 from spark_ingest.errors import (
     ConfigurationError,
     MillraceError,
 )
+from spark_ingest.streaming import plan, run, tables
 from tests.python.stack.conftest import ORDER, Feed, framed, orders, proofs, wait_for
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def test_bad_records_too_large_or_many_to_carry_are_read_again(
     feed: Feed, monkeypatch: pytest.MonkeyPatch, limit: str, most: int
 ) -> None:
     feed.register(ORDER)
-    monkeypatch.setattr(f"spark_ingest.commit.{limit}", most)
+    monkeypatch.setattr(f"spark_ingest.streaming.batch.{limit}", most)
     feed.send(b"small", b"x" * 200)
     (batch,) = feed.ingest()
     assert batch.quarantined == 2
@@ -251,7 +251,7 @@ def test_plan_changes_nothing_and_says_what_would_be_done(feed: Feed) -> None:
 def test_progress_lines_are_json_for_machines(
     feed: Feed, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from spark_ingest.progress import LineProgress
+    from spark_ingest.streaming.progress import LineProgress
 
     feed.send(*orders(feed.register(ORDER), 0, 4))
     feed.ingest()

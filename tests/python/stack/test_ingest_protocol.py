@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spark_ingest import tables
 from spark_ingest.connect.broker import Broker, Topic
 from spark_ingest.errors import (
     CommitRefused,
@@ -21,7 +20,8 @@ from spark_ingest.errors import (
 from spark_ingest.lake import bronze, commit_log
 from spark_ingest.lake.jvm import Jvm
 from spark_ingest.lake.lease import Commit, CommitKind, Lease, own_snapshots
-from spark_ingest.side_commit import commit_beside
+from spark_ingest.streaming import tables
+from spark_ingest.streaming.side_commit import commit_beside
 from tests.python.stack.conftest import ORDER, Feed, framed, orders, proofs, wait_for
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from spark_ingest.avro.framing import Ids
     from spark_ingest.avro.schema import WriterSchema
-    from spark_ingest.checkpoint import Position
+    from spark_ingest.streaming.table_position import Position
 
 
 def test_a_second_writer_is_refused_and_told_who_writes(feed: Feed) -> None:
@@ -153,7 +153,7 @@ def test_a_registry_that_goes_away_in_a_batch_is_waited_for(
         return ask(schema_id, ids)
 
     monkeypatch.setattr(feed.services.registry, "schema", away_once)
-    monkeypatch.setattr("spark_ingest.run._RETRY_SECONDS", 0.1)
+    monkeypatch.setattr("spark_ingest.streaming.run._RETRY_SECONDS", 0.1)
     feed.ingest()
     assert refusals == [10**6]
     (note,) = feed.reports.notes
@@ -274,7 +274,7 @@ def test_a_subject_that_is_gone_is_waited_for_and_no_record_blamed(
         return [] if len(asked) == 1 else ask(subject, ids)
 
     monkeypatch.setattr(feed.services.registry, "subject_schemas", gone_once)
-    monkeypatch.setattr("spark_ingest.run._RETRY_SECONDS", 0.1)
+    monkeypatch.setattr("spark_ingest.streaming.run._RETRY_SECONDS", 0.1)
     (batch,) = feed.ingest()
     assert (batch.rows, batch.quarantined) == (2, 0)
     assert "bring the subject back" in feed.reports.notes[0]

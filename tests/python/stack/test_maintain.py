@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from typer.testing import CliRunner
 
-from spark_ingest import checkpoint
 from spark_ingest.cli import app
 from spark_ingest.lake import bronze
 from spark_ingest.lake.jvm import Jvm
 from spark_ingest.lake.lease import Lease, own_snapshots
 from spark_ingest.maintain import Maintained, Policy, lake_tables, maintain
+from spark_ingest.streaming import table_position
 from tests.python.stack.conftest import ORDER, Feed, orders, proofs
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def test_a_stream_beside_maintenance_loses_no_batch(
     assert refs == {"main", "kept", "writer_of_nobody"}
     assert done.after.snapshots < done.before.snapshots
     assert own_snapshots(jvm, table)[0].commit.id == 7
-    assert checkpoint.standing(spark, feed.stream).offsets[0] == 14
+    assert table_position.standing(spark, feed.stream).offsets[0] == 14
     assert maintained(feed).steps == ()
     # As the command shows it.
     command = ["--manifest", str(feed.manifest), "maintain", "--dry-run"]

@@ -16,7 +16,6 @@ from typer.testing import CliRunner, Result
 
 from sandbox.settings import PROJECT
 from spark_ingest import replay as replaying
-from spark_ingest import side_commit
 from spark_ingest.cli import app
 from spark_ingest.cli.quarantine import (
     discard_records,
@@ -31,6 +30,7 @@ from spark_ingest.quarantine_view import newest_record, record, screen
 from spark_ingest.quarantined import Choice
 from spark_ingest.records import bronze_rows
 from spark_ingest.replay import Replayed, replay
+from spark_ingest.streaming import side_commit
 from tests.python.stack.conftest import ORDER, Feed, framed, orders, proofs, wait_for
 
 if TYPE_CHECKING:

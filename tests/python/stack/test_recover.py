@@ -7,12 +7,12 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from typer.testing import CliRunner, Result
 
-from spark_ingest.checkpoint import standing
 from spark_ingest.cli import app
 from spark_ingest.errors import ConfigurationError, MillraceError
 from spark_ingest.lake import commit_log
 from spark_ingest.lake.jvm import Jvm
 from spark_ingest.lake.lease import CommitKind, own_snapshots
+from spark_ingest.streaming.table_position import standing
 from tests.python.stack.conftest import ORDER, Feed, framed, orders, proofs, wait_for
 
 

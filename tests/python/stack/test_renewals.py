@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from spark_ingest import renewals, run, tables
 from spark_ingest.lake import commit_log, lease
 from spark_ingest.lake.jvm import Jvm
 from spark_ingest.lake.lease import Lease
+from spark_ingest.streaming import renewals, run, tables
 from tests.python.stack.conftest import ORDER, Feed, orders, wait_for
 
 

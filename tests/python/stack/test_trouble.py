@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from spark_ingest import run, tables
 from spark_ingest.errors import ConfigurationError, MillraceError
 from spark_ingest.lake import bronze, commit_log, quarantine_table
 from spark_ingest.lake.required_settings import (
@@ -19,9 +18,10 @@ from spark_ingest.lake.required_settings import (
     check_limits,
     check_settings,
 )
-from spark_ingest.metrics import MetricsProgress
-from spark_ingest.progress import BatchReport
-from spark_ingest.tables import prepare
+from spark_ingest.streaming import run, tables
+from spark_ingest.streaming.metrics import MetricsProgress
+from spark_ingest.streaming.progress import BatchReport
+from spark_ingest.streaming.tables import prepare
 from tests.python.stack.conftest import (
     ORDER,
     Feed,
@@ -55,7 +55,7 @@ def of(feed: Feed, batches: list[BatchReport]) -> int:
 def test_a_stream_whose_storage_fails_leaves_the_other_alone_and_recovers(
     new_feed: Callable[[], Feed], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("spark_ingest.supervise._FIRST_SECONDS", 0.5)
+    monkeypatch.setattr("spark_ingest.streaming.supervise._FIRST_SECONDS", 0.5)
     broken, good = new_feed(), new_feed()
     ids = {feed.topic: feed.register(ORDER) for feed in (broken, good)}
     names = [broken.stream.name, good.stream.name]
@@ -175,7 +175,7 @@ def test_a_batch_wholly_bad_on_many_partitions_ends_in_quarantine(
     feed.register(ORDER)
     wide(feed, 8)
     # Fewer would go through one task.
-    monkeypatch.setattr("spark_ingest.commit._SMALL", 100)
+    monkeypatch.setattr("spark_ingest.streaming.batch._SMALL", 100)
     tables.create_tables(feed.services, [feed.stream])
     # Of a result below spark.task.maxDirectResultSize, a megabyte, Spark does not count what
     # the counters carry.

@@ -19,8 +19,8 @@ from confluent_kafka.schema_registry import (
 )
 from pyspark.sql import Row
 
-from spark_ingest import run, tables
 from spark_ingest.avro.framing import header
+from spark_ingest.streaming import run, tables
 from tests.python.stack.conftest import Feed, framed
 
 

@@ -9,9 +9,9 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from spark_ingest.errors import ConfigurationError
-from spark_ingest.metrics import MetricsProgress
-from spark_ingest.progress import BatchReport, LineProgress, Progress
-from spark_ingest.supervise import Reason
+from spark_ingest.streaming.metrics import MetricsProgress
+from spark_ingest.streaming.progress import BatchReport, LineProgress, Progress
+from spark_ingest.streaming.supervise import Reason
 
 REPORT = BatchReport("shop.orders", "bronze.shop__orders", 7, 90, 10, 4096, 0.4, 25)
 

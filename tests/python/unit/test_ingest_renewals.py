@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from spark_ingest.renewals import Renewals
+from spark_ingest.streaming.renewals import Renewals
 
 
 class Holder:
@@ -20,7 +20,7 @@ class Holder:
 def test_holders_that_come_later_are_renewed_too_while_the_others_work(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("spark_ingest.renewals._SECONDS", 0.01)
+    monkeypatch.setattr("spark_ingest.streaming.renewals._SECONDS", 0.01)
     first, later = Holder(), Holder()
     holders = [first]
     renewals = Renewals(holders)

@@ -8,7 +8,7 @@ import pytest
 
 from spark_ingest.cli.streams import begin_of, seconds_of
 from spark_ingest.errors import ConfigurationError
-from spark_ingest.run import RunSettings
+from spark_ingest.streaming.run import RunSettings
 
 
 @pytest.mark.parametrize(

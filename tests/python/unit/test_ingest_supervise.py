@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from spark_ingest import supervise
 from spark_ingest.errors import (
     CommitRefused,
     ConfigurationError,
@@ -18,8 +17,9 @@ from spark_ingest.errors import (
     ServiceUnavailable,
     StreamsFailed,
 )
-from spark_ingest.progress import BatchReport, Progress
-from spark_ingest.supervise import Reason, Watched, pause, reason_of
+from spark_ingest.streaming import supervise
+from spark_ingest.streaming.progress import BatchReport, Progress
+from spark_ingest.streaming.supervise import Reason, Watched, pause, reason_of
 
 
 @dataclass
@@ -87,7 +87,9 @@ def told() -> Told:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     """Time that passes when it is told to."""
     now = [1000.0]
-    monkeypatch.setattr("spark_ingest.supervise.time.monotonic", lambda: now[0])
+    monkeypatch.setattr(
+        "spark_ingest.streaming.supervise.time.monotonic", lambda: now[0]
+    )
 
     def forward(seconds: float) -> None:
         now[0] += seconds

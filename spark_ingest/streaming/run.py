@@ -15,17 +15,6 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from spark_ingest import leftovers, set_back
-from spark_ingest.batch_size import (
-    MOST_BYTES,
-    PROBE,
-    BatchSize,
-    first_part,
-    logged_record_bytes,
-    record_bytes,
-)
-from spark_ingest.checkpoint import Position, made_again, made_anew, position
-from spark_ingest.commit import BatchWriter
 from spark_ingest.connect.broker import Begin, range_options, reader_options
 from spark_ingest.errors import (
     ConfigurationError,
@@ -38,12 +27,28 @@ from spark_ingest.lake.commit_log_writer import CommitLog
 from spark_ingest.lake.committed import BatchResult
 from spark_ingest.lake.jvm import CATALOG, JAVA_ERRORS, Jvm, batch_ends, java_reason
 from spark_ingest.lake.lease import Commit, Lease
-from spark_ingest.progress import BatchReport
 from spark_ingest.records.topic_schemas import Schemas
-from spark_ingest.services import Services
 from spark_ingest.sources import Stream
-from spark_ingest.supervise import Stopping, Watched, supervise
-from spark_ingest.tables import create_again
+from spark_ingest.streaming import leftovers, set_back
+from spark_ingest.streaming.batch import BatchWriter
+from spark_ingest.streaming.batch_size import (
+    MOST_BYTES,
+    PROBE,
+    BatchSize,
+    first_part,
+    logged_record_bytes,
+    record_bytes,
+)
+from spark_ingest.streaming.progress import BatchReport
+from spark_ingest.streaming.services import Services
+from spark_ingest.streaming.supervise import Stopping, Watched, supervise
+from spark_ingest.streaming.table_position import (
+    Position,
+    made_again,
+    made_anew,
+    position,
+)
+from spark_ingest.streaming.tables import create_again
 
 _RETRY_SECONDS = 5.0
 _POLL_SECONDS = 0.2

@@ -14,8 +14,8 @@ from prometheus_client import (
 )
 
 from spark_ingest.errors import ConfigurationError
-from spark_ingest.progress import BatchReport, Progress
-from spark_ingest.supervise import Reason
+from spark_ingest.streaming.progress import BatchReport, Progress
+from spark_ingest.streaming.supervise import Reason
 
 # A service that is away is waited for, and counted as that.
 _RESTART_REASONS = tuple(reason for reason in Reason if reason is not Reason.SERVICE)

@@ -11,8 +11,8 @@ from spark_ingest.lake.jvm import TROUBLE, Jvm, reason_text
 from spark_ingest.lake.lease import first_snapshot
 from spark_ingest.records.bronze_rows import planned_columns
 from spark_ingest.records.topic_schemas import Schemas
-from spark_ingest.services import Services
 from spark_ingest.sources import Stream
+from spark_ingest.streaming.services import Services
 
 
 def create_tables(services: Services, streams: Sequence[Stream]) -> list[str]:

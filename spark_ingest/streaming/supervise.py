@@ -20,8 +20,8 @@ from spark_ingest.errors import (
 )
 from spark_ingest.lake import jvm_watch
 from spark_ingest.lake.jvm import TROUBLE, reason_text
-from spark_ingest.progress import Progress
-from spark_ingest.renewals import Renewals
+from spark_ingest.streaming.progress import Progress
+from spark_ingest.streaming.renewals import Renewals
 
 _POLL_SECONDS = 0.2
 _FIRST_SECONDS = 5.0

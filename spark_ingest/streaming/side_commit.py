@@ -12,11 +12,11 @@ from collections.abc import Callable
 
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_ingest.checkpoint import Position, standing
 from spark_ingest.lake.branch import publish_on
 from spark_ingest.lake.jvm import Jvm
 from spark_ingest.lake.lease import Commit, stage
 from spark_ingest.sources import Stream
+from spark_ingest.streaming.table_position import Position, standing
 
 BRANCH_PREFIX = "side_"
 

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from spark_ingest.connect.broker import Broker
 from spark_ingest.connect.profile import Connections
 from spark_ingest.connect.registry import SchemaRegistry
-from spark_ingest.progress import Progress
+from spark_ingest.streaming.progress import Progress
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from spark_ingest.lake import commit_log
 from spark_ingest.lake.jvm import CATALOG, Jvm
 from spark_ingest.lake.lease import CommitKind, own_snapshots
 from spark_ingest.lake.table_identity import Earlier
-from spark_ingest.services import Services
 from spark_ingest.sources import Stream
+from spark_ingest.streaming.services import Services
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from spark_ingest.checkpoint import Position, position
 from spark_ingest.lake import bronze
 from spark_ingest.records.bronze_rows import planned_columns
 from spark_ingest.records.topic_schemas import Schemas
-from spark_ingest.services import Services
 from spark_ingest.sources import Stream
+from spark_ingest.streaming.services import Services
+from spark_ingest.streaming.table_position import Position, position
 
 
 @dataclass(frozen=True)
