@@ -173,10 +173,10 @@ def open_lake(
 
 
 def _refuse_copied(spark: SparkSession, streams: list[Stream]) -> None:
-    from spark_ingest import proven
     from spark_ingest.lake import bronze, commit_log, quarantine_table
+    from spark_ingest.operate import proof_marks
 
-    own = [quarantine_table.TABLE, commit_log.TABLE, proven.TABLE]
+    own = [quarantine_table.TABLE, commit_log.TABLE, proof_marks.TABLE]
     bronze.refuse_copied(spark, [stream.table for stream in streams] + own)
 
 

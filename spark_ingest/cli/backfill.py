@@ -48,8 +48,8 @@ def backfill_command(
     most_bytes = size_of("--max-batch-bytes", max_batch_bytes)
     first = begin_of("earliest" if offset is not None else begin)
     streams, services = open_services(context, select, topics_needed=True)
-    from spark_ingest.backfill import BackfillSettings, backfill
     from spark_ingest.lake.required_settings import check_limits
+    from spark_ingest.operate.backfill import BackfillSettings, backfill
     from spark_ingest.streaming.progress import open_progress
 
     check_limits(services.spark)

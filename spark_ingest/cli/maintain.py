@@ -20,7 +20,7 @@ from spark_ingest.errors import ConfigurationError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from spark_ingest.maintain import Maintained, Policy
+    from spark_ingest.operate.maintain import Maintained, Policy
     from spark_ingest.sources import Stream
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h|d)")
@@ -84,7 +84,7 @@ def maintain_command(
         size_of("--target-size", target_size),
     )
     orphans_after = duration("--orphans", orphans)
-    from spark_ingest.maintain import Policy
+    from spark_ingest.operate.maintain import Policy
 
     policy = Policy(keep_for, file_size, orphans_after)
     streams, spark = open_lake(context, select)
@@ -133,14 +133,14 @@ def size_of(option: str, text: str) -> int:
 def _tables(
     spark: SparkSession, streams: list[Stream], *, everything: bool, whole_lake: bool
 ) -> list[str]:
-    from spark_ingest import maintain, proven
     from spark_ingest.lake import bronze, commit_log, quarantine_table
+    from spark_ingest.operate import maintain, proof_marks
 
     if whole_lake:
         return maintain.lake_tables(spark)
     names = [stream.table for stream in streams]
     if everything:
-        names += [quarantine_table.TABLE, commit_log.TABLE, proven.TABLE]
+        names += [quarantine_table.TABLE, commit_log.TABLE, proof_marks.TABLE]
     return [name for name in names if bronze.exists(spark, name)]
 
 
@@ -152,7 +152,7 @@ def _round(
     form: Format,
     stopping: threading.Event,
 ) -> None:
-    from spark_ingest.maintain import maintain
+    from spark_ingest.operate.maintain import maintain
 
     done: list[Maintained] = []
     for table in tables:

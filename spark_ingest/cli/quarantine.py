@@ -19,8 +19,8 @@ from spark_ingest.errors import ConfigurationError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from spark_ingest.quarantine_view import Group
-    from spark_ingest.replay import Replayed
+    from spark_ingest.quarantine.replay import Replayed
+    from spark_ingest.quarantine.show import Group
     from spark_ingest.sources import Stream
     from spark_ingest.streaming.services import Services
 
@@ -110,7 +110,7 @@ def show(
 
     By its position, or the newest where --where holds.
     """
-    from spark_ingest.quarantined import Choice
+    from spark_ingest.quarantine.choice import Choice
 
     at = (topic, partition, offset)
     if (where is None) == (None in at) or (where is not None and at != (None,) * 3):
@@ -119,7 +119,7 @@ def show(
             "or --where"
         )
     streams, spark = open_lake(context, None)
-    from spark_ingest import quarantine_view as view
+    from spark_ingest.quarantine import show as view
 
     if topic is not None and partition is not None and offset is not None:
         row, count = view.record(spark, topic, partition, offset)
@@ -203,8 +203,8 @@ def list_groups(
     everywhere: bool,
 ) -> list[Group]:
     """What quarantine holds of streams; only what is open unless ``everything``."""
-    from spark_ingest import quarantine_view as view
-    from spark_ingest.quarantined import Choice
+    from spark_ingest.quarantine import show as view
+    from spark_ingest.quarantine.choice import Choice
 
     choice = Choice(tuple(classes or ()), where, discarded=everything)
     return view.groups(spark, streams, choice, everywhere, replayed=everything)
@@ -220,8 +220,8 @@ def replay_streams(
 ) -> list[Replayed]:
     """Replay streams one after the other; those that have no table yet have nothing."""
     from spark_ingest.lake import bronze
-    from spark_ingest.quarantined import Choice
-    from spark_ingest.replay import replay
+    from spark_ingest.quarantine.choice import Choice
+    from spark_ingest.quarantine.replay import replay
 
     choice = Choice(tuple(classes or ()), where, discarded)
     return [
@@ -240,12 +240,12 @@ def discard_records(
     everywhere: bool,
 ) -> int:
     """Discard the open records that are chosen; how many these were."""
-    from spark_ingest import quarantined
+    from spark_ingest.quarantine import choice
 
     topics = [stream.topic for stream in streams]
-    rows = quarantined.rows_of(spark, topics, everywhere)
-    chosen = quarantined.Choice(tuple(classes or ()), where).of(rows)
-    return quarantined.discard(chosen, reason)
+    rows = choice.rows_of(spark, topics, everywhere)
+    chosen = choice.Choice(tuple(classes or ()), where).of(rows)
+    return choice.discard(chosen, reason)
 
 
 def replayed_lines(done: Replayed, dry_run: bool) -> list[str]:
@@ -271,7 +271,7 @@ def replayed_lines(done: Replayed, dry_run: bool) -> list[str]:
 
 def print_groups(found: list[Group], output: Format) -> None:
     """Print what quarantine holds."""
-    from spark_ingest.quarantine_view import Group
+    from spark_ingest.quarantine.show import Group
 
     if output is Format.JSON:
         print(json.dumps([asdict(group) for group in found], indent=2))

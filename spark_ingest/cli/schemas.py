@@ -41,9 +41,9 @@ def check(
     differences printed are those from before.
     """
     streams, services = open_services(context, select)
-    from spark_ingest.agreement import compare
+    from spark_ingest.operate.column_agreement import compare
+    from spark_ingest.operate.source_yaml import add_columns
     from spark_ingest.records.topic_schemas import Schemas
-    from spark_ingest.source_yaml import add_columns
 
     found = 0
     for stream in streams:

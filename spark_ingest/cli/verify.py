@@ -12,7 +12,7 @@ from spark_ingest.cli.app import Select, app, console, open_services
 
 if TYPE_CHECKING:
     from spark_ingest.connect.broker import Topic
-    from spark_ingest.proof import PartitionProof
+    from spark_ingest.operate.verify import PartitionProof
     from spark_ingest.sources import Stream
     from spark_ingest.streaming.services import Services
 
@@ -111,14 +111,14 @@ def _proved(
     services: Services, stream: Stream, topic: Topic, full: bool
 ) -> list[PartitionProof]:
     """Prove one stream from its marks on, and mark what holds."""
-    from spark_ingest import proven
     from spark_ingest.lake.jvm import JAVA_ERRORS, Jvm, java_reason
     from spark_ingest.lake.table_identity import uuid_of
-    from spark_ingest.proof import prove
+    from spark_ingest.operate import proof_marks
+    from spark_ingest.operate.verify import prove
 
     spark = services.spark
     uuid = uuid_of(Jvm(spark), stream.table)
-    known = proven.marks(spark, uuid)
+    known = proof_marks.marks(spark, uuid)
     found = prove(spark, services.broker, stream, topic, {} if full else known)
     for mark in found.since.values():
         print(
@@ -132,10 +132,10 @@ def _proved(
         )
     if found.marks:
         try:
-            proven.write(spark, stream.table, uuid, found.marks)
+            proof_marks.write(spark, stream.table, uuid, found.marks)
         except JAVA_ERRORS as error:
             print(
-                f"{stream.name}: no mark could be left in {proven.TABLE}, so the next proof "
+                f"{stream.name}: no mark could be left in {proof_marks.TABLE}, so the next proof "
                 f"begins where this one did: {java_reason(error)}",
                 file=sys.stderr,
             )
@@ -161,7 +161,7 @@ def _print_proofs(proofs: list[PartitionProof]) -> None:
 
 
 def _print_broken(proof: PartitionProof) -> None:
-    from spark_ingest.proof import gaps_text
+    from spark_ingest.operate.verify import gaps_text
 
     place = f"{_name(proof)} partition {proof.partition}"
     if proof.missing:

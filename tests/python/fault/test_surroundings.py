@@ -21,9 +21,9 @@ from confluent_kafka.admin import (
 
 from sandbox import process
 from sandbox import stack as sandbox_services
-from spark_ingest import recover
 from spark_ingest.errors import MillraceError
 from spark_ingest.lake import commit_log
+from spark_ingest.operate import recover
 from tests.python.fault.harness import Sender, account, go_on, record
 from tests.python.stack.conftest import (
     ORDER,

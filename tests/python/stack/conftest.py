@@ -21,13 +21,13 @@ from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 
 from sandbox.settings import PROJECT
-from spark_ingest import proof
 from spark_ingest.avro.framing import header
 from spark_ingest.connect.broker import Broker
 from spark_ingest.connect.profile import load_connections
 from spark_ingest.connect.registry import SchemaRegistry
 from spark_ingest.errors import MillraceError
 from spark_ingest.lake.jvm import Jvm
+from spark_ingest.operate import verify
 from spark_ingest.sources import IngestMeta, Stream
 from spark_ingest.streaming import run, tables
 from spark_ingest.streaming.progress import BatchReport, Progress
@@ -37,7 +37,7 @@ from tests.python.conftest import Stack
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from spark_ingest.proof import PartitionProof
+    from spark_ingest.operate.verify import PartitionProof
 
 SITE = ("index.html", "manifest.json", "catalog.json")
 
@@ -178,7 +178,7 @@ def proofs(feed: Feed) -> list[PartitionProof]:
     """What `spark-ingest verify` finds, by partition."""
     services = feed.services
     topic = services.broker.existing_topic(feed.topic, feed.stream.name)
-    found = proof.prove(services.spark, services.broker, feed.stream, topic)
+    found = verify.prove(services.spark, services.broker, feed.stream, topic)
     return found.partitions
 
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spark_ingest.backfill import BackfillSettings, backfill
 from spark_ingest.errors import CommitRefused, MillraceError
 from spark_ingest.lake import lease
 from spark_ingest.lake.jvm import Jvm
 from spark_ingest.lake.lease import CommitKind, own_snapshots
+from spark_ingest.operate.backfill import BackfillSettings, backfill
 from spark_ingest.streaming import run, tables
 from tests.python.stack.conftest import ORDER, Feed, orders, proofs
 

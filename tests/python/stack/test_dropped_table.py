@@ -13,14 +13,14 @@ from spark_ingest.lake.committed import BatchResult
 from spark_ingest.lake.jvm import Jvm
 from spark_ingest.lake.lease import own_snapshots
 from spark_ingest.lake.table_identity import KIND
-from spark_ingest.quarantined import Choice
-from spark_ingest.replay import replay
+from spark_ingest.quarantine.choice import Choice
+from spark_ingest.quarantine.replay import replay
 from spark_ingest.streaming.table_position import standing
 from tests.python.stack.conftest import ORDER, Feed, framed, orders, proofs
 from tests.python.stack.test_recover import expire, forget_own_snapshots
 
 if TYPE_CHECKING:
-    from spark_ingest.proof import PartitionProof
+    from spark_ingest.operate.verify import PartitionProof
 
 LOG = f"lake.{commit_log.TABLE}"
 UNKNOWN = 10**6

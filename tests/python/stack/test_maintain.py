@@ -14,7 +14,7 @@ from spark_ingest.cli import app
 from spark_ingest.lake import bronze
 from spark_ingest.lake.jvm import Jvm
 from spark_ingest.lake.lease import Lease, own_snapshots
-from spark_ingest.maintain import Maintained, Policy, lake_tables, maintain
+from spark_ingest.operate.maintain import Maintained, Policy, lake_tables, maintain
 from spark_ingest.streaming import table_position
 from tests.python.stack.conftest import ORDER, Feed, orders, proofs
 

@@ -15,7 +15,6 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from sandbox.settings import PROJECT
-from spark_ingest import replay as replaying
 from spark_ingest.cli import app
 from spark_ingest.cli.quarantine import (
     discard_records,
@@ -26,10 +25,11 @@ from spark_ingest.errors import ConfigurationError
 from spark_ingest.lake import quarantine_table, table_change
 from spark_ingest.lake.jvm import Jvm
 from spark_ingest.lake.lease import CommitKind, own_snapshots
-from spark_ingest.quarantine_view import newest_record, record, screen
-from spark_ingest.quarantined import Choice
+from spark_ingest.quarantine import replay as replaying
+from spark_ingest.quarantine.choice import Choice
+from spark_ingest.quarantine.replay import Replayed, replay
+from spark_ingest.quarantine.show import newest_record, record, screen
 from spark_ingest.records import bronze_rows
-from spark_ingest.replay import Replayed, replay
 from spark_ingest.streaming import side_commit
 from tests.python.stack.conftest import ORDER, Feed, framed, orders, proofs, wait_for
 

@@ -10,8 +10,8 @@ from pyspark.sql import functions as F
 
 from spark_ingest.lake import commit_log
 from spark_ingest.lake.jvm import CATALOG, Jvm
-from spark_ingest.quarantined import Choice
-from spark_ingest.replay import replay
+from spark_ingest.quarantine.choice import Choice
+from spark_ingest.quarantine.replay import replay
 from tests.python.stack.conftest import ORDER, Feed, orders, proofs
 from tests.python.stack.test_quarantine import TAGGED, ingest_without, states, tagged
 

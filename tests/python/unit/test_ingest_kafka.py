@@ -14,7 +14,7 @@ from spark_ingest.connect.broker import Broker, Topic, reader_options
 from spark_ingest.connect.profile import Connections, Registry
 from spark_ingest.errors import ConfigurationError
 from spark_ingest.lake.jvm import batch_ends
-from spark_ingest.proof import gaps_text
+from spark_ingest.operate.verify import gaps_text
 
 CONNECTIONS = Connections(
     name="x",

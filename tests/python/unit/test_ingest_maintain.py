@@ -9,7 +9,7 @@ import pytest
 from spark_ingest.cli.maintain import duration
 from spark_ingest.errors import ConfigurationError
 from spark_ingest.lake.branch import made_at
-from spark_ingest.maintain import History, Policy, Snapshot
+from spark_ingest.operate.maintain import History, Policy, Snapshot
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

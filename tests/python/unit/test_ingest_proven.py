@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from spark_ingest.proven import Head, Mark, head, is_untouched
+from spark_ingest.operate.proof_marks import Head, Mark, head, is_untouched
 
 if TYPE_CHECKING:
     from spark_ingest.lake.jvm import Jvm

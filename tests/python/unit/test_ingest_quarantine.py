@@ -18,8 +18,8 @@ from spark_ingest.cli.quarantine import (
     write_value,
 )
 from spark_ingest.errors import ConfigurationError
-from spark_ingest.quarantine_view import Group, screen
-from spark_ingest.replay import Replayed
+from spark_ingest.quarantine.replay import Replayed
+from spark_ingest.quarantine.show import Group, screen
 
 GROUP = Group(
     "shop.sales", "shop.sales.avro", "size", "oversized", 1200, 0, 3, "0:1", "1:9",

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from spark_ingest.agreement import NewColumn
 from spark_ingest.errors import ConfigurationError
-from spark_ingest.source_yaml import add_columns
+from spark_ingest.operate.column_agreement import NewColumn
+from spark_ingest.operate.source_yaml import add_columns
 
 NEW = [
     NewColumn("channel", "string", 'Where it was "sold": {{ not jinja }}'),

@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from spark_ingest.errors import ConfigurationError
-from spark_ingest.quarantined import Choice, rows_of
+from spark_ingest.quarantine.choice import Choice, rows_of
 from spark_ingest.sources import Stream
 
 _BYTES_SHOWN = 160

@@ -12,7 +12,6 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
-from spark_ingest import proven
 from spark_ingest.connect.broker import Broker, Topic
 from spark_ingest.errors import MillraceError
 from spark_ingest.lake import bronze, commit_log, quarantine_table
@@ -28,7 +27,8 @@ from spark_ingest.lake.offsets import (
     size,
     without,
 )
-from spark_ingest.proven import Head, Mark, PartitionMark
+from spark_ingest.operate import proof_marks
+from spark_ingest.operate.proof_marks import Head, Mark, PartitionMark
 from spark_ingest.sources import Stream
 
 _GAPS_SHOWN = 20
@@ -123,7 +123,7 @@ def prove(
         MillraceError: The table was filled from another topic of the same name, so that the
             broker cannot be asked about its records.
     """
-    now = proven.head(Jvm(spark), stream.table)
+    now = proof_marks.head(Jvm(spark), stream.table)
     if now is None or not bronze.exists(spark, commit_log.TABLE):
         return Proof([], [], {})
     began = datetime.now(UTC)
@@ -173,7 +173,7 @@ def _is_usable(
     # A replay moves records from quarantine to bronze behind the mark.
     if CommitKind.REPLAY in kinds:
         return False
-    return proven.is_untouched(Jvm(spark), stream.table, mark, now, brought)
+    return proof_marks.is_untouched(Jvm(spark), stream.table, mark, now, brought)
 
 
 def _marked(

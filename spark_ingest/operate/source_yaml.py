@@ -10,8 +10,8 @@ from typing import Any
 
 import yaml
 
-from spark_ingest.agreement import NewColumn
 from spark_ingest.errors import ConfigurationError
+from spark_ingest.operate.column_agreement import NewColumn
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_<>(),:]*")
 

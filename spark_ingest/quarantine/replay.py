@@ -25,7 +25,7 @@ from spark_ingest.lake.committed import BatchResult
 from spark_ingest.lake.jvm import CATALOG, Jvm
 from spark_ingest.lake.lease import Commit, CommitKind, own_snapshots
 from spark_ingest.lake.offsets import Ranges, inside, within
-from spark_ingest.quarantined import Choice
+from spark_ingest.quarantine.choice import Choice
 from spark_ingest.records import verdict
 from spark_ingest.records.bronze_rows import grow_table, judge_with_registry, table_rows
 from spark_ingest.records.topic_schemas import Schemas

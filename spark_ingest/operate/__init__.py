@@ -1,0 +1,1 @@
+"""What people run beside the streams: verify, backfill, recover, maintain, compare columns."""

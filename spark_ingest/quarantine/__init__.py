@@ -1,0 +1,1 @@
+"""Quarantined records in people's hands: chosen, shown, replayed, discarded."""
