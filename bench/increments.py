@@ -25,7 +25,7 @@ from bench.lake import Lake, Size
 from bench.machine import this_machine
 from bench.measured import History, Results, is_flat, read_results
 from bench.page import RESULTS, table, write_page
-from sandbox import parts
+from sandbox.install import parts
 from sandbox.settings import PROJECT
 from sandbox.ui import err, say, tell
 from spark_ingest.errors import ConfigurationError, MillraceError

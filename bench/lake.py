@@ -30,7 +30,7 @@ from bench.table_use import (
     log_settings,
     use_by_table,
 )
-from sandbox import spark_conf
+from sandbox.install import spark_conf
 from sandbox.settings import PROJECT, Home
 from sandbox.streams.smoothies.catalogue import catalogue
 from spark_ingest.errors import MillraceError

@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 
 from bench.measured import Machine
-from sandbox import parts
+from sandbox.install import parts
 from spark_ingest.lake.preflight import java_program
 
 

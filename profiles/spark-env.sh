@@ -9,7 +9,7 @@
     sed -n 's/^ "\(.*\)": \[$/\1/p' "$folder.json" | while IFS= read -r file; do
         [ -f "$folder/$file" ] || exit 1
     done
-) || ${PYTHON} -P -m sandbox.spark_conf --fetch >&2 || exit 2
+) || ${PYTHON} -P -m sandbox.install.spark_conf --fetch >&2 || exit 2
 
 # Spark 4 loads Java's vector module, and Java warns about that on every start; no option
 # turns the line off, so it is taken out of what Java prints.

@@ -12,9 +12,10 @@ from typing import Annotated
 
 import typer
 
-from sandbox import parts, produce, replay, stack
+from sandbox import produce, replay, stack
 from sandbox.demo import DEFAULT_COUNT, Demo
 from sandbox.doctor import examine
+from sandbox.install import parts
 from sandbox.live import DEFAULT_RATE, Live
 from sandbox.logs import follow, log_file, show
 from sandbox.query import Format, run_query

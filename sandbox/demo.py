@@ -17,8 +17,9 @@ from textwrap import indent
 from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from sandbox import parts, stack
+from sandbox import stack
 from sandbox.accounts import Account, accounts, total
+from sandbox.install import parts
 from sandbox.locks import claimed
 from sandbox.programs import json_lines, run_to_end
 from sandbox.query import open_lake, write_table

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from sandbox import parts, process, spark_conf, stack
+from sandbox import process, stack
+from sandbox.install import parts, spark_conf
 from sandbox.services.kafka import missing_topics
 from sandbox.services.registry import missing_subjects
 from sandbox.settings import Home, load_home

@@ -13,9 +13,10 @@ from typing import Any
 
 from rich.live import Live as Screen
 
-from sandbox import parts, stack
+from sandbox import stack
 from sandbox.demo import SHARES, next_seed
 from sandbox.history import PREPARING, READY, ROUND, History, Round
+from sandbox.install import parts
 from sandbox.locks import claimed
 from sandbox.programs import Running, path_of
 from sandbox.settings import Home

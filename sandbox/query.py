@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, TextIO
 
-from sandbox import parts, spark_conf
+from sandbox.install import parts, spark_conf
 from sandbox.settings import Home
 from spark_ingest.errors import ConfigurationError, spark_reason
 from spark_ingest.lake.preflight import check_java, check_spark_home

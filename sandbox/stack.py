@@ -8,7 +8,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import StrEnum
 
-from sandbox import parts, process, spark_conf
+from sandbox import process
+from sandbox.install import parts, spark_conf
 from sandbox.locks import locked
 from sandbox.process import ProcessRecord, is_alive, read_record
 from sandbox.security import make_secure

@@ -15,7 +15,8 @@ from confluent_kafka.schema_registry import Schema
 
 from bench.ingest.fill import Filling, fill, make_topic
 from bench.ingest.load import Sent, Shape, schemas
-from sandbox import parts, process, stack
+from sandbox import process, stack
+from sandbox.install import parts
 from sandbox.services import registry
 from sandbox.settings import DEFAULT_PORTS, Home, save_settings
 from sandbox.ui import say

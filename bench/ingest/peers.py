@@ -8,8 +8,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from sandbox import parts
-from sandbox.ivy import run_ivy
+from sandbox.install import parts
+from sandbox.install.ivy import run_ivy
 from sandbox.locks import locked
 from spark_ingest.errors import ConfigurationError
 from spark_ingest.lake.preflight import check_disk, java_program

@@ -13,7 +13,7 @@ from bench.ingest.ground import SCHEMA, Ground, free_ports
 from bench.ingest.jobs.one_table import make_catalog
 from bench.ingest.losses import Landed
 from bench.ingest.watch import Seen, columns, metadata, numbered_times, record_count
-from sandbox.parts import component_folder
+from sandbox.install.parts import component_folder
 from spark_ingest.lake.preflight import java_program, pyspark_folder
 
 _CONSUMER_VALUES = 8

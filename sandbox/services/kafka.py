@@ -10,7 +10,7 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sandbox.parts import component_folder
+from sandbox.install.parts import component_folder
 from sandbox.process import accepts
 from sandbox.security import ADMIN, kafka_properties, write_secret
 from sandbox.services.kafka_listeners import listeners, permissions, user_credentials

@@ -7,7 +7,7 @@ import urllib.error
 import urllib.request
 from typing import TYPE_CHECKING
 
-from sandbox.parts import component_folder
+from sandbox.install.parts import component_folder
 from sandbox.security import (
     ADMIN,
     INGEST,

@@ -75,7 +75,7 @@ def require_class(spark: SparkSession, name: str | None) -> None:
     ]
     raise ConfigurationError(
         f"Spark has no class {name}{''.join(gone[:1])}: run `sandbox parts spark`, or bring"
-        " the JARs that sandbox/ivy.xml lists to your cluster's class path"
+        " the JARs that sandbox/install/ivy.xml lists to your cluster's class path"
     )
 
 

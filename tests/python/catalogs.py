@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from sandbox import parts
+from sandbox.install import parts
 from spark_ingest.lake.preflight import java_program, pyspark_folder
 from tests.python.gate import Answer, Gate, Request, gate
 

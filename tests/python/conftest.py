@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sandbox import parts, process, spark_conf
+from sandbox import process
 from sandbox import stack as services
+from sandbox.install import parts, spark_conf
 from sandbox.settings import DEFAULT_PORTS, PROJECT, Home, save_settings
 
 if TYPE_CHECKING:

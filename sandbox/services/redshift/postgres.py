@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sandbox.parts import component_folder
+from sandbox.install.parts import component_folder
 from sandbox.settings import Home
 from spark_ingest.errors import ConfigurationError, MillraceError
 

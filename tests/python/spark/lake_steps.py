@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from sandbox import process, programs, spark_conf
+from sandbox import process, programs
+from sandbox.install import spark_conf
 from sandbox.settings import PROJECT, Home
 from spark_ingest.errors import MillraceError
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from sandbox import spark_conf
+from sandbox.install import spark_conf
 from sandbox.settings import PROJECT, Home
 from tests.python.spark.sales_trial import CLOCKS, MARTS
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from sandbox import spark_conf
+from sandbox.install import spark_conf
 from sandbox.settings import PROJECT, Home
 from tests.python.spark.sales_check import (
     Record,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sandbox import parts, spark_conf
+from sandbox.install import parts, spark_conf
 from sandbox.settings import Home
 from spark_ingest.errors import ConfigurationError
 from spark_ingest.lake.jvm import CATALOG

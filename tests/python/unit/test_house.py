@@ -240,13 +240,13 @@ def test_lock_names_no_address() -> None:
 def test_spark_parts_are_of_the_pinned_spark() -> None:
     revisions = {
         part.get("name"): part.get("rev")
-        for part in ET.parse(ROOT / "sandbox/ivy.xml").iter("dependency")
+        for part in ET.parse(ROOT / "sandbox/install/ivy.xml").iter("dependency")
         if part.get("org") == "org.apache.spark"
     }
     assert revisions
     assert set(revisions.values()) == {pinned("pyspark")}
     minor = pinned("pyspark").rsplit(".", 1)[0]
-    assert f"iceberg-spark-runtime-{minor}_" in (ROOT / "sandbox/ivy.xml").read_text()
+    assert f"iceberg-spark-runtime-{minor}_" in (ROOT / "sandbox/install/ivy.xml").read_text()
 
 
 def test_sqlfluff_and_its_templater_have_one_version() -> None:

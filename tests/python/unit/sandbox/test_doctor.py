@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import doctor, parts, spark_conf
+from sandbox import doctor
 from sandbox.doctor import Finding
+from sandbox.install import parts, spark_conf
 from sandbox.settings import Home, load_home, save_settings, with_ports
 
 

@@ -9,8 +9,9 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from sandbox import cli, live, parts, stack
+from sandbox import cli, live, stack
 from sandbox.history import History, Round
+from sandbox.install import parts
 from sandbox.settings import Home
 from spark_ingest.errors import ConfigurationError, ServiceUnavailable
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import ivy, parts
+from sandbox.install import ivy, parts
 from spark_ingest.errors import ConfigurationError, ServiceUnavailable
 
 

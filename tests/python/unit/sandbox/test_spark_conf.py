@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import spark_conf
-from sandbox.parts import component_folder
+from sandbox.install import spark_conf
+from sandbox.install.parts import component_folder
 from sandbox.settings import Home
 from spark_ingest.errors import ServiceUnavailable
 
@@ -95,7 +95,7 @@ def test_a_spark_without_its_jars_fetches_them_before_java_starts(conf: Path) ->
     assert done.returncode == 0
     # Nothing of it goes where a statement's rows go.
     assert done.stdout == "java\n"
-    assert done.stderr == "python -P -m sandbox.spark_conf --fetch\n"
+    assert done.stderr == "python -P -m sandbox.install.spark_conf --fetch\n"
 
 
 def test_a_spark_whose_jars_cannot_be_fetched_does_not_start(conf: Path) -> None:

@@ -17,7 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from string import Template
 
-from sandbox.parts import component_folder, fetch
+from sandbox.install.parts import component_folder, fetch
 from sandbox.settings import PROJECT, Home, load_home, save_settings
 from sandbox.ui import say
 from spark_ingest.errors import MillraceError

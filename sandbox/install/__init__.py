@@ -1,0 +1,1 @@
+"""Java parts and Spark's settings, fetched and written for this machine."""
