@@ -45,7 +45,7 @@ from bench.soak_results import (
     soak_table,
     write_page,
 )
-from sandbox import programs
+from sandbox.processes import programs
 from sandbox.settings import PROJECT
 from sandbox.ui import err, say, tell
 from spark_ingest.errors import MillraceError

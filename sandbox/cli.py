@@ -17,7 +17,7 @@ from sandbox.demo import DEFAULT_COUNT, Demo
 from sandbox.doctor import examine
 from sandbox.install import parts
 from sandbox.live import DEFAULT_RATE, Live
-from sandbox.logs import follow, log_file, show
+from sandbox.processes.logs import follow, log_file, show
 from sandbox.query import Format, run_query
 from sandbox.settings import Home, chosen_ports, load_home, with_ports
 from sandbox.stack import State, Status

@@ -20,8 +20,8 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from sandbox import stack
 from sandbox.accounts import Account, accounts, total
 from sandbox.install import parts
-from sandbox.locks import claimed
-from sandbox.programs import json_lines, run_to_end
+from sandbox.processes.locks import claimed
+from sandbox.processes.programs import json_lines, run_to_end
 from sandbox.query import open_lake, write_table
 from sandbox.services.kafka import end_offsets
 from sandbox.settings import PROJECT, Home

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from sandbox import process, stack
+from sandbox import stack
 from sandbox.install import parts, spark_conf
+from sandbox.processes import process
 from sandbox.services.kafka import missing_topics
 from sandbox.services.registry import missing_subjects
 from sandbox.settings import Home, load_home

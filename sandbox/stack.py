@@ -8,10 +8,10 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import StrEnum
 
-from sandbox import process
 from sandbox.install import parts, spark_conf
-from sandbox.locks import locked
-from sandbox.process import ProcessRecord, is_alive, read_record
+from sandbox.processes import process
+from sandbox.processes.locks import locked
+from sandbox.processes.process import ProcessRecord, is_alive, read_record
 from sandbox.security import make_secure
 from sandbox.services import SERVICES
 from sandbox.services.service import Service

@@ -18,7 +18,7 @@ from bench.ingest.losses import Landed, losses
 from bench.ingest.results import Run
 from bench.ingest.usage import MIB, Meter, usage
 from bench.ingest.watch import Seen, Watch
-from sandbox import process, programs
+from sandbox.processes import process, programs
 from sandbox.settings import PROJECT, Home
 from spark_ingest.errors import MillraceError
 

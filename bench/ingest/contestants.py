@@ -13,8 +13,8 @@ from bench.ingest.ground import SCHEMA, Ground, write_manifest
 from bench.ingest.losses import Landed
 from bench.ingest.results import CARELESS
 from bench.ingest.watch import Seen, columns, metadata, record_count
-from sandbox import programs
 from sandbox.install import spark_conf
+from sandbox.processes import programs
 from sandbox.settings import Home
 
 TABLE = "receipts"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sandbox.install import parts
 from sandbox.install.ivy import run_ivy
-from sandbox.locks import locked
+from sandbox.processes.locks import locked
 from spark_ingest.errors import ConfigurationError
 from spark_ingest.lake.preflight import check_disk, java_program
 

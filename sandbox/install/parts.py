@@ -23,7 +23,7 @@ from xml.etree import ElementTree
 from platformdirs import user_cache_path
 
 from sandbox.install.ivy import run_ivy
-from sandbox.locks import locked
+from sandbox.processes.locks import locked
 from spark_ingest.errors import ConfigurationError
 from spark_ingest.lake.preflight import check_disk, check_java
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sandbox.install.parts import component_folder
-from sandbox.process import accepts
+from sandbox.processes.process import accepts
 from sandbox.security import ADMIN, kafka_properties, write_secret
 from sandbox.services.kafka_listeners import listeners, permissions, user_credentials
 from sandbox.services.service import Service

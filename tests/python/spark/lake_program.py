@@ -41,7 +41,7 @@ from dbt.cli.main import dbtRunner
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
-from sandbox.programs import path_of
+from sandbox.processes.programs import path_of
 from tests.python.spark.bronze_tables import add, append, create_bronze
 
 Step = dict[str, Any]

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from sandbox import process, programs
 from sandbox.install import spark_conf
+from sandbox.processes import process, programs
 from sandbox.settings import PROJECT, Home
 from spark_ingest.errors import MillraceError
 

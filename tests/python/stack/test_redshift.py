@@ -23,7 +23,7 @@ from redshift_connector.core import Connection
 from redshift_connector.error import Error, ProgrammingError
 
 from sandbox import stack as services
-from sandbox.process import read_record
+from sandbox.processes.process import read_record
 from sandbox.services import SERVICES
 from sandbox.services.redshift.lake import Lake, redshift_type
 from sandbox.settings import PROJECT, Home

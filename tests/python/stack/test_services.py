@@ -15,9 +15,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from sandbox import process
 from sandbox import stack as services
-from sandbox.process import ProcessRecord, read_record
+from sandbox.processes import process
+from sandbox.processes.process import ProcessRecord, read_record
 from sandbox.services import SERVICES
 from sandbox.services.kafka import admin, missing_topics
 from sandbox.services.registry import client, missing_subjects

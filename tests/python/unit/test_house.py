@@ -246,7 +246,10 @@ def test_spark_parts_are_of_the_pinned_spark() -> None:
     assert revisions
     assert set(revisions.values()) == {pinned("pyspark")}
     minor = pinned("pyspark").rsplit(".", 1)[0]
-    assert f"iceberg-spark-runtime-{minor}_" in (ROOT / "sandbox/install/ivy.xml").read_text()
+    assert (
+        f"iceberg-spark-runtime-{minor}_"
+        in (ROOT / "sandbox/install/ivy.xml").read_text()
+    )
 
 
 def test_sqlfluff_and_its_templater_have_one_version() -> None:

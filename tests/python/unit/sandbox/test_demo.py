@@ -12,7 +12,7 @@ from sandbox import demo, stack
 from sandbox.accounts import Account
 from sandbox.demo import Demo, DemoFailed
 from sandbox.install import parts
-from sandbox.locks import claimed
+from sandbox.processes.locks import claimed
 from sandbox.settings import Home
 from spark_ingest.errors import ConfigurationError
 

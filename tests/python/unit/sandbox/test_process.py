@@ -16,8 +16,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from sandbox import process
-from sandbox.process import ProcessRecord
+from sandbox.processes import process
+from sandbox.processes.process import ProcessRecord
 
 SLEEP = [
     sys.executable,

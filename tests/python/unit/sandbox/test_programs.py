@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from sandbox.programs import (
+from sandbox.processes.programs import (
     ProgramFailed,
     Running,
     json_lines,
@@ -142,7 +142,7 @@ def test_nothing_is_left_of_a_program_that_ended_or_would_not(
     grace: float,
     code: int | None,
 ) -> None:
-    monkeypatch.setattr("sandbox.programs._STOP_SECONDS", 0.2)
+    monkeypatch.setattr("sandbox.processes.programs._STOP_SECONDS", 0.2)
     pids = tmp_path / "pids"
     command = [sys.executable, "-c", _FAMILY.format(pids=pids, then=then)]
     running = Running("family", command, Home(tmp_path), tmp_path / "x.log", lock)

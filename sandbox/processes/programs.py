@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import IO, Any
 
-from sandbox import process
+from sandbox.processes import process
 from sandbox.settings import PROJECT, Home
 from spark_ingest.errors import MillraceError
 

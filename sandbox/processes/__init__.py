@@ -1,0 +1,1 @@
+"""Programs as processes: started, watched, ended; their logs and locks."""
