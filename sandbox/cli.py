@@ -12,15 +12,16 @@ from typing import Annotated
 
 import typer
 
-from sandbox import produce, replay, stack
+from sandbox import produce, replay
 from sandbox.demo import DEFAULT_COUNT, Demo
 from sandbox.doctor import examine
 from sandbox.install import parts
 from sandbox.live import DEFAULT_RATE, Live
 from sandbox.processes.logs import follow, log_file, show
 from sandbox.query import Format, run_query
+from sandbox.services import stack
+from sandbox.services.stack import State, Status
 from sandbox.settings import Home, chosen_ports, load_home, with_ports
-from sandbox.stack import State, Status
 from sandbox.ui import err, out, say, tell
 from spark_ingest.errors import ConfigurationError, MillraceError
 

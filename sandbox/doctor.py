@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from sandbox import stack
 from sandbox.install import parts, spark_conf
 from sandbox.processes import process
+from sandbox.services import stack
 from sandbox.services.kafka import missing_topics
 from sandbox.services.registry import missing_subjects
+from sandbox.services.stack import State
 from sandbox.settings import Home, load_home
-from sandbox.stack import State
 from spark_ingest.errors import MillraceError
 from spark_ingest.lake.preflight import (
     check_disk,

@@ -13,12 +13,12 @@ from typing import Any
 
 from rich.live import Live as Screen
 
-from sandbox import stack
 from sandbox.demo import SHARES, next_seed
 from sandbox.history import PREPARING, READY, ROUND, History, Round
 from sandbox.install import parts
 from sandbox.processes.locks import claimed
 from sandbox.processes.programs import Running, path_of
+from sandbox.services import stack
 from sandbox.settings import Home
 from sandbox.ui import err, out, say, tell
 from spark_ingest.lake.preflight import check_disk, check_java, check_spark_home

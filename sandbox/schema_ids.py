@@ -9,7 +9,7 @@ from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Any
 from urllib.parse import urlsplit
 
-from sandbox.security import PRODUCER, password, trust
+from sandbox.services.security import PRODUCER, password, trust
 from sandbox.settings import Home
 from sandbox.streams import Stream
 from spark_ingest.errors import ConfigurationError, ServiceUnavailable

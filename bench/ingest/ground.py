@@ -15,10 +15,9 @@ from confluent_kafka.schema_registry import Schema
 
 from bench.ingest.fill import Filling, fill, make_topic
 from bench.ingest.load import Sent, Shape, schemas
-from sandbox import stack
 from sandbox.install import parts
 from sandbox.processes import process
-from sandbox.services import registry
+from sandbox.services import registry, stack
 from sandbox.settings import DEFAULT_PORTS, Home, save_settings
 from sandbox.ui import say
 

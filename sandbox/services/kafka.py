@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from sandbox.install.parts import component_folder
 from sandbox.processes.process import accepts
-from sandbox.security import ADMIN, kafka_properties, write_secret
 from sandbox.services.kafka_listeners import listeners, permissions, user_credentials
+from sandbox.services.security import ADMIN, kafka_properties, write_secret
 from sandbox.services.service import Service
 from sandbox.settings import Home
 from spark_ingest.errors import ConfigurationError, MillraceError, ServiceUnavailable

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sandbox.security import ADMIN, CONTROLLER, INGEST, PRODUCER, USERS, password
+from sandbox.services.security import (
+    ADMIN,
+    CONTROLLER,
+    INGEST,
+    PRODUCER,
+    USERS,
+    password,
+)
 from sandbox.settings import Home
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import urllib.request
 from typing import TYPE_CHECKING
 
 from sandbox.install.parts import component_folder
-from sandbox.security import (
+from sandbox.services.security import (
     ADMIN,
     INGEST,
     USERS,

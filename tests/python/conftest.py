@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sandbox import stack as services
 from sandbox.install import parts, spark_conf
 from sandbox.processes import process
+from sandbox.services import stack as services
 from sandbox.settings import DEFAULT_PORTS, PROJECT, Home, save_settings
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from sandbox import stack as sandbox_services
 from sandbox.processes import process
+from sandbox.services import stack as sandbox_services
 from spark_ingest.errors import MillraceError
 from spark_ingest.lake import commit_log
 from spark_ingest.operate import recover

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sandbox import stack as services
 from sandbox.install import parts, spark_conf
+from sandbox.services import stack as services
 from sandbox.settings import PROJECT, Home
 from spark_ingest.errors import MillraceError
 from tests.python.parity import records

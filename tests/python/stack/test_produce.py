@@ -24,8 +24,8 @@ from confluent_kafka import Consumer, Message, TopicPartition
 from confluent_kafka.admin import AdminClient
 from fastavro import parse_schema, schemaless_reader
 
-from sandbox import stack as services
 from sandbox.schema_ids import schema_ids
+from sandbox.services import stack as services
 from sandbox.settings import PROJECT
 from sandbox.streams import STREAMS, Stream
 from sandbox.streams.faults import FAULTS

@@ -14,7 +14,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from sandbox import stack as services
+from sandbox.services import stack as services
 from sandbox.settings import PROJECT
 from tests.python.conftest import Stack, make_home, program_environment
 from tests.python.project_copy import copy_project

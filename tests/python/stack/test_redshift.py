@@ -22,10 +22,10 @@ import yaml
 from redshift_connector.core import Connection
 from redshift_connector.error import Error, ProgrammingError
 
-from sandbox import stack as services
 from sandbox.processes.process import read_record
-from sandbox.services import SERVICES
+from sandbox.services import stack as services
 from sandbox.services.redshift.lake import Lake, redshift_type
+from sandbox.services.stack import SERVICES
 from sandbox.settings import PROJECT, Home
 from tests.python.conftest import Stack, make_home, program_environment
 from tests.python.stack.conftest import DemoRun

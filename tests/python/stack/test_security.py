@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING
 import pytest
 from confluent_kafka.admin import AclOperation, NewTopic
 
-from sandbox import stack as services
-from sandbox.certificates import Authority, Signed
-from sandbox.security import CONTROLLER, USERS, authority_of, password
+from sandbox.services import stack as services
+from sandbox.services.certificates import Authority, Signed
 from sandbox.services.kafka import admin
 from sandbox.services.kafka_listeners import permissions
+from sandbox.services.security import CONTROLLER, USERS, authority_of, password
 from sandbox.settings import PROJECT
 from spark_ingest.cli import main
 from spark_ingest.connect import broker

@@ -15,14 +15,13 @@ from pathlib import Path
 import psutil
 import pytest
 
-from sandbox import stack as services
 from sandbox.processes import process
 from sandbox.processes.process import ProcessRecord, read_record
-from sandbox.services import SERVICES
+from sandbox.services import stack as services
 from sandbox.services.kafka import admin, missing_topics
 from sandbox.services.registry import client, missing_subjects
+from sandbox.services.stack import SERVICES, State
 from sandbox.settings import Home, save_settings, with_ports
-from sandbox.stack import State
 from sandbox.streams import STREAMS
 from spark_ingest.errors import ConfigurationError
 from tests.python.conftest import Stack, free_ports, make_home, program_environment

@@ -12,7 +12,7 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 from cryptography.hazmat.primitives import serialization
 
-from sandbox.certificates import Authority
+from sandbox.services.certificates import Authority
 from spark_ingest.connect import cluster
 from spark_ingest.connect.broker import Topic, reader_options
 from spark_ingest.connect.client_settings import check, java, librdkafka

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from sandbox import cli, stack
+from sandbox import cli
+from sandbox.services import stack
 from sandbox.settings import PROJECT, Home, load_home, save_settings
 from spark_ingest.errors import ConfigurationError
 

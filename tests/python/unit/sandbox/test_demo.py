@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import demo, stack
+from sandbox import demo
 from sandbox.accounts import Account
 from sandbox.demo import Demo, DemoFailed
 from sandbox.install import parts
 from sandbox.processes.locks import claimed
+from sandbox.services import stack
 from sandbox.settings import Home
 from spark_ingest.errors import ConfigurationError
 

@@ -9,9 +9,10 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from sandbox import cli, live, stack
+from sandbox import cli, live
 from sandbox.history import History, Round
 from sandbox.install import parts
+from sandbox.services import stack
 from sandbox.settings import Home
 from spark_ingest.errors import ConfigurationError, ServiceUnavailable
 

@@ -11,9 +11,14 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
-from sandbox.certificates import Authority
-from sandbox.security import USERS, kafka_properties, make_secure, registry_properties
+from sandbox.services.certificates import Authority
 from sandbox.services.kafka_listeners import listeners
+from sandbox.services.security import (
+    USERS,
+    kafka_properties,
+    make_secure,
+    registry_properties,
+)
 from sandbox.settings import Home
 from spark_ingest.errors import ConfigurationError
 

@@ -11,7 +11,7 @@ import shutil
 import ssl
 from pathlib import Path
 
-from sandbox.certificates import Authority, Signed
+from sandbox.services.certificates import Authority, Signed
 from sandbox.settings import Home
 from spark_ingest.errors import ConfigurationError
 

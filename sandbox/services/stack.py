@@ -12,8 +12,10 @@ from sandbox.install import parts, spark_conf
 from sandbox.processes import process
 from sandbox.processes.locks import locked
 from sandbox.processes.process import ProcessRecord, is_alive, read_record
-from sandbox.security import make_secure
-from sandbox.services import SERVICES
+from sandbox.services.kafka import KAFKA
+from sandbox.services.redshift import REDSHIFT
+from sandbox.services.registry import REGISTRY
+from sandbox.services.security import make_secure
 from sandbox.services.service import Service
 from sandbox.settings import Home, save_settings
 from sandbox.ui import say
@@ -21,6 +23,11 @@ from spark_ingest.errors import ConfigurationError, MillraceError
 from spark_ingest.lake.preflight import check_disk, check_java
 
 POLL_SECONDS = 0.1
+# In the order in which they start. A new one is a module beside this one that makes a
+# ``Service``, and an entry here.
+SERVICES: dict[str, Service] = {
+    service.name: service for service in (KAFKA, REGISTRY, REDSHIFT)
+}
 
 
 class State(StrEnum):
