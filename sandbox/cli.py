@@ -12,9 +12,9 @@ from typing import Annotated
 
 import typer
 
-from sandbox import produce, replay
 from sandbox.demo import DEFAULT_COUNT, Demo
 from sandbox.doctor import examine
+from sandbox.events import produce, replay
 from sandbox.install import parts
 from sandbox.live import DEFAULT_RATE, Live
 from sandbox.processes.logs import follow, log_file, show

@@ -17,7 +17,7 @@ from typing import Any
 
 import fastavro
 
-from sandbox.avro import frame
+from sandbox.streams.avro_bytes import frame
 
 # A payload has its number written over this one's digits: no two receipts are alike.
 _NUMBER_DIGITS = 16

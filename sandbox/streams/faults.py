@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sandbox.avro import frame
+from sandbox.streams.avro_bytes import frame
 
 Random = Callable[[], float]
 """Draws a number in [0, 1); seeded, so that the same run breaks the same way."""

@@ -16,7 +16,7 @@ from functools import cache
 from importlib.resources import files
 from random import Random
 
-from sandbox import avro
+from sandbox.streams import avro_bytes
 from sandbox.streams.timeline import Draw
 
 CUSTOMERS = 4_000
@@ -70,21 +70,26 @@ def sales(key_schema_id: int, value_schema_id: int) -> Draw:
 
     What does not change from one sale of a customer to the next is encoded once.
     """
-    key_frame, value_frame = avro.frame(key_schema_id), avro.frame(value_schema_id)
+    key_frame, value_frame = (
+        avro_bytes.frame(key_schema_id),
+        avro_bytes.frame(value_schema_id),
+    )
     buyers = [
         (
-            key_frame + avro.integer(who.customer_id),
-            avro.integer(who.customer_id),
-            avro.optional_string(who.city)
-            + avro.optional_string(who.district)
-            + avro.string(who.country),
+            key_frame + avro_bytes.integer(who.customer_id),
+            avro_bytes.integer(who.customer_id),
+            avro_bytes.optional_string(who.city)
+            + avro_bytes.optional_string(who.district)
+            + avro_bytes.string(who.country),
         )
         for who in customers()
     ]
     amounts = [
-        avro.decimal(cents) for cents, share in PRICES.items() for _ in range(share)
+        avro_bytes.decimal(cents)
+        for cents, share in PRICES.items()
+        for _ in range(share)
     ]
-    integer = avro.integer
+    integer = avro_bytes.integer
 
     def draw(
         random: Callable[[], float], payment_id: int, paid: int

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from random import Random
 
-from sandbox import avro
-from sandbox.streams import STREAMS
+from sandbox.streams import STREAMS, avro_bytes
 from sandbox.streams.faults import FAULTS
 from sandbox.streams.smoothies.catalogue import Product, catalogue, cents, choices
 from sandbox.streams.smoothies.purchases import (
@@ -75,25 +74,25 @@ def smoothies(plan: Plan, schema_ids: _Ids) -> Iterator[Record]:
 
 
 def _products(plan: Plan, schema_ids: tuple[int, int]) -> Iterator[Record]:
-    key_frame, value_frame = (avro.frame(number) for number in schema_ids)
+    key_frame, value_frame = (avro_bytes.frame(number) for number in schema_ids)
     for product in catalogue():
-        product_id = avro.string(product.product_id)
+        product_id = avro_bytes.string(product.product_id)
         value = b"".join(
             (
                 value_frame,
-                avro.integer(plan.start * 1_000),
+                avro_bytes.integer(plan.start * 1_000),
                 product_id,
-                avro.string(product.category),
-                avro.string(product.item),
-                avro.string(product.size),
-                avro.decimal(cents(product.cogs)),
-                avro.decimal(cents(product.price)),
-                avro.integer(product.inventory_level),
-                avro.boolean(product.contains_fruit),
-                avro.boolean(product.contains_veggies),
-                avro.boolean(product.contains_nuts),
-                avro.boolean(product.contains_caffeine),
-                avro.integer(product.propensity_to_buy),
+                avro_bytes.string(product.category),
+                avro_bytes.string(product.item),
+                avro_bytes.string(product.size),
+                avro_bytes.decimal(cents(product.cogs)),
+                avro_bytes.decimal(cents(product.price)),
+                avro_bytes.integer(product.inventory_level),
+                avro_bytes.boolean(product.contains_fruit),
+                avro_bytes.boolean(product.contains_veggies),
+                avro_bytes.boolean(product.contains_nuts),
+                avro_bytes.boolean(product.contains_caffeine),
+                avro_bytes.integer(product.propensity_to_buy),
             )
         )
         arrival = plan.start + LEAST_DELAY_MILLIS
@@ -105,7 +104,7 @@ def _trade(
 ) -> Iterator[Record]:
     """Purchase lines in the order of their events, and the restockings among them."""
     random = Random(plan.seed).random
-    key_frame, value_frame = (avro.frame(number) for number in purchase_ids)
+    key_frame, value_frame = (avro_bytes.frame(number) for number in purchase_ids)
     choice, sold = choices(), {who: _lines(is_member=who) for who in (True, False)}
     extras = [supplements(product.product_id) for product in catalogue()]
     stock = _Stock(inventory_ids)
@@ -116,9 +115,11 @@ def _trade(
             micros = begin + int((place + random()) * plan.step * 1_000)
             millis = micros // 1_000
             transaction = transaction_id(number)
-            key = key_frame + avro.string(transaction)
+            key = key_frame + avro_bytes.string(transaction)
             head = (
-                value_frame + avro.integer(micros) + avro.optional_string(transaction)
+                value_frame
+                + avro_bytes.integer(micros)
+                + avro_bytes.optional_string(transaction)
             )
             lines = sold[MEMBER[int(random() * len(MEMBER))]]
             number += 1
@@ -129,9 +130,9 @@ def _trade(
         parts, total = lines[product, quantity, extra[int(random() * len(extra))]]
         arrival = prompt_arrival(random, millis)
         if kind == WRONG:
-            value = head + parts + avro.decimal(total + _off(random))
+            value = head + parts + avro_bytes.decimal(total + _off(random))
         else:
-            value = head + parts + avro.decimal(total)
+            value = head + parts + avro_bytes.decimal(total)
         if kind == LATE:
             arrival = late_arrival(random, millis)
         elif kind in FAULTS:
@@ -174,13 +175,13 @@ def _parts(
 ) -> bytes:
     return b"".join(
         (
-            avro.string(product.product_id),
-            avro.decimal(cents(product.price)),
-            avro.integer(quantity),
-            avro.boolean(is_member),
-            avro.decimal(DISCOUNT_PERCENT if is_member else 0),
-            avro.boolean(add_supplements),
-            avro.decimal(SUPPLEMENT_CENTS if add_supplements else 0),
+            avro_bytes.string(product.product_id),
+            avro_bytes.decimal(cents(product.price)),
+            avro_bytes.integer(quantity),
+            avro_bytes.boolean(is_member),
+            avro_bytes.decimal(DISCOUNT_PERCENT if is_member else 0),
+            avro_bytes.boolean(add_supplements),
+            avro_bytes.decimal(SUPPLEMENT_CENTS if add_supplements else 0),
         )
     )
 
@@ -195,9 +196,11 @@ class _Stock:
     """How much of each product there is."""
 
     def __init__(self, schema_ids: tuple[int, int]) -> None:
-        self._key_frame, self._value_frame = (avro.frame(one) for one in schema_ids)
+        self._key_frame, self._value_frame = (
+            avro_bytes.frame(one) for one in schema_ids
+        )
         self._levels = [product.inventory_level for product in catalogue()]
-        self._names = [avro.string(product.product_id) for product in catalogue()]
+        self._names = [avro_bytes.string(product.product_id) for product in catalogue()]
 
     def sell(
         self, product: int, quantity: int, micros: int
@@ -212,11 +215,11 @@ class _Stock:
         value = b"".join(
             (
                 self._value_frame,
-                avro.integer(micros),
+                avro_bytes.integer(micros),
                 name,
-                avro.integer(level),
-                avro.integer(RESTOCKED),
-                avro.integer(level + RESTOCKED),
+                avro_bytes.integer(level),
+                avro_bytes.integer(RESTOCKED),
+                avro_bytes.integer(level + RESTOCKED),
             )
         )
         return self._key_frame + name, value

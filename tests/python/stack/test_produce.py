@@ -24,7 +24,8 @@ from confluent_kafka import Consumer, Message, TopicPartition
 from confluent_kafka.admin import AdminClient
 from fastavro import parse_schema, schemaless_reader
 
-from sandbox.schema_ids import schema_ids
+from sandbox.events.schema_ids import schema_ids
+from sandbox.events.times import instant_micros
 from sandbox.services import stack as services
 from sandbox.settings import PROJECT
 from sandbox.streams import STREAMS, Stream
@@ -37,7 +38,6 @@ from sandbox.streams.smoothies.shop import (
     smoothies,
 )
 from sandbox.streams.timeline import Plan, Record, timeline
-from sandbox.times import instant_micros
 from tests.python.conftest import Stack, make_home, program_environment
 
 STREAM = STREAMS["pagila.sales"]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from fastavro import parse_schema, schemaless_writer
 
-from sandbox import avro
+from sandbox.streams import avro_bytes
 
 DECIMAL = {"type": "bytes", "logicalType": "decimal", "precision": 10, "scale": 2}
 
@@ -39,30 +39,30 @@ def by_fastavro(schema: Any, value: Any) -> bytes:
     ],
 )
 def test_integers_are_avro_longs(value: int) -> None:
-    assert avro.integer(value) == by_fastavro("long", value)
+    assert avro_bytes.integer(value) == by_fastavro("long", value)
 
 
 @pytest.mark.parametrize("value", ["", "Łódź", "x" * 64, "漢" * 100])
 def test_strings_are_avro_strings(value: str) -> None:
-    assert avro.string(value) == by_fastavro("string", value)
+    assert avro_bytes.string(value) == by_fastavro("string", value)
 
 
 @pytest.mark.parametrize("value", [None, "", "Kraków"])
 def test_optional_strings_are_avro_unions(value: str | None) -> None:
-    assert avro.optional_string(value) == by_fastavro(["null", "string"], value)
+    assert avro_bytes.optional_string(value) == by_fastavro(["null", "string"], value)
 
 
 @pytest.mark.parametrize(
     "cents", [0, 1, 127, 128, 255, 256, 299, -1, -128, -129, 99_999_999]
 )
 def test_decimals_are_avro_decimals(cents: int) -> None:
-    assert avro.decimal(cents) == by_fastavro(DECIMAL, Decimal(cents).scaleb(-2))
+    assert avro_bytes.decimal(cents) == by_fastavro(DECIMAL, Decimal(cents).scaleb(-2))
 
 
 @pytest.mark.parametrize("value", [True, False])
 def test_booleans_are_avro_booleans(value: bool) -> None:
-    assert avro.boolean(value) == by_fastavro("boolean", value)
+    assert avro_bytes.boolean(value) == by_fastavro("boolean", value)
 
 
 def test_the_frame_is_a_zero_byte_and_the_id_big_endian() -> None:
-    assert avro.frame(0x01020304) == b"\x00\x01\x02\x03\x04"
+    assert avro_bytes.frame(0x01020304) == b"\x00\x01\x02\x03\x04"

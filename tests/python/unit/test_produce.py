@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.produce import event_times, pagila, records_per_second, smoothies
-from sandbox.sending import _up_to
+from sandbox.events.produce import event_times, pagila, records_per_second, smoothies
+from sandbox.events.sender import _up_to
 from sandbox.streams.timeline import LATEST_MILLIS, ON_TIME, Record
 from spark_ingest.errors import ConfigurationError, ServiceUnavailable
 

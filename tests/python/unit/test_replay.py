@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from fastavro import parse_schema, schemaless_reader
 
-from sandbox.fitting import Fitter, Misfit, fields_of
-from sandbox.replay import Replay, replay
-from sandbox.rows import open_text, read_table
+from sandbox.events.encode_row import Fitter, Misfit, fields_of
+from sandbox.events.file_rows import open_text, read_table
+from sandbox.events.replay import Replay, replay
 from sandbox.streams import STREAMS, Stream
 from sandbox.streams.timeline import Record
 from spark_ingest.errors import ConfigurationError

@@ -14,7 +14,8 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from sandbox import ui
-from sandbox.sending import Outlet, Tally, check_delivery
+from sandbox.events.sender import Outlet, Tally, check_delivery
+from sandbox.events.times import as_text, instant_micros, span_millis
 from sandbox.settings import load_home
 from sandbox.streams import STREAMS, Stream
 from sandbox.streams.faults import FAULTS
@@ -30,7 +31,6 @@ from sandbox.streams.timeline import (
     Record,
     timeline,
 )
-from sandbox.times import as_text, instant_micros, span_millis
 from spark_ingest.errors import ConfigurationError
 
 app = typer.Typer(

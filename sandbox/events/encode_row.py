@@ -14,9 +14,9 @@ from typing import Any
 
 from fastavro import parse_schema, schemaless_writer
 
-from sandbox.avro import frame
+from sandbox.events.times import instant_micros
 from sandbox.streams import Stream
-from sandbox.times import instant_micros
+from sandbox.streams.avro_bytes import frame
 from spark_ingest.errors import ConfigurationError
 
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)

@@ -19,7 +19,7 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient
 
-from sandbox.schema_ids import schema_ids
+from sandbox.events.schema_ids import schema_ids
 from sandbox.services.security import PRODUCER, kafka_properties
 from sandbox.settings import Home
 from sandbox.streams import Stream

@@ -11,14 +11,14 @@ from typing import Annotated, Any
 import typer
 
 from sandbox import ui
-from sandbox.fitting import Field, Fitter, Misfit, fields_of, shown
-from sandbox.produce import progress
-from sandbox.rows import Row, Table, bare, not_utf8, open_text, read_table
-from sandbox.sending import Outlet, check_delivery
+from sandbox.events.encode_row import Field, Fitter, Misfit, fields_of, shown
+from sandbox.events.file_rows import Row, Table, bare, not_utf8, open_text, read_table
+from sandbox.events.produce import progress
+from sandbox.events.sender import Outlet, check_delivery
+from sandbox.events.times import instant_micros
 from sandbox.settings import load_home
 from sandbox.streams import STREAMS, Stream
 from sandbox.streams.timeline import ON_TIME, Record
-from sandbox.times import instant_micros
 from spark_ingest.errors import ConfigurationError
 
 _NOW = -1

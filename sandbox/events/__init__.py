@@ -1,0 +1,1 @@
+"""Events to Kafka: made up or read from files, encoded, sent."""
