@@ -12,16 +12,16 @@ from typing import Annotated
 
 import typer
 
-from sandbox.demo import DEFAULT_COUNT, Demo
 from sandbox.doctor import examine
 from sandbox.events import produce, replay
 from sandbox.install import parts
-from sandbox.live import DEFAULT_RATE, Live
 from sandbox.processes.logs import follow, log_file, show
-from sandbox.query import Format, run_query
 from sandbox.services import stack
 from sandbox.services.stack import State, Status
 from sandbox.settings import Home, chosen_ports, load_home, with_ports
+from sandbox.tour.demo import DEFAULT_COUNT, Demo
+from sandbox.tour.live import DEFAULT_RATE, Live
+from sandbox.tour.query import Format, run_query
 from sandbox.ui import err, out, say, tell
 from spark_ingest.errors import ConfigurationError, MillraceError
 

@@ -23,8 +23,8 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from sandbox.query import open_lake, write_table
 from sandbox.settings import PROJECT, load_home
+from sandbox.tour.query import open_lake, write_table
 
 PAGES = PROJECT / "docs/domains"
 REWRITE = "python -m tests.python.domain_pages"

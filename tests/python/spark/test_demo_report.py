@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sandbox.accounts import Account, Ends, accounts
 from sandbox.streams import STREAMS
+from sandbox.tour.accounts import Account, Ends, accounts
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

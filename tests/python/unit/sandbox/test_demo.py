@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import demo
-from sandbox.accounts import Account
-from sandbox.demo import Demo, DemoFailed
 from sandbox.install import parts
 from sandbox.processes.locks import claimed
 from sandbox.services import stack
 from sandbox.settings import Home
+from sandbox.tour import demo
+from sandbox.tour.accounts import Account
+from sandbox.tour.demo import Demo, DemoFailed
 from spark_ingest.errors import ConfigurationError
 
 

@@ -9,11 +9,12 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from sandbox import cli, live
-from sandbox.history import History, Round
+from sandbox import cli
 from sandbox.install import parts
 from sandbox.services import stack
 from sandbox.settings import Home
+from sandbox.tour import live
+from sandbox.tour.round_report import History, Round
 from spark_ingest.errors import ConfigurationError, ServiceUnavailable
 
 SALES = "marts.fct_rental_sales"

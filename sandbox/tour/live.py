@@ -13,13 +13,13 @@ from typing import Any
 
 from rich.live import Live as Screen
 
-from sandbox.demo import SHARES, next_seed
-from sandbox.history import PREPARING, READY, ROUND, History, Round
 from sandbox.install import parts
 from sandbox.processes.locks import claimed
 from sandbox.processes.programs import Running, path_of
 from sandbox.services import stack
 from sandbox.settings import Home
+from sandbox.tour.demo import SHARES, next_seed
+from sandbox.tour.round_report import PREPARING, READY, ROUND, History, Round
 from sandbox.ui import err, out, say, tell
 from spark_ingest.lake.preflight import check_disk, check_java, check_spark_home
 
@@ -104,7 +104,7 @@ class Live:
             for source in SHARES
         }
         commands["ingest"] = [path_of("spark-ingest"), "run", "--every", EVERY]
-        commands["rounds"] = [sys.executable, "-m", "sandbox.rounds"]
+        commands["rounds"] = [sys.executable, "-m", "sandbox.tour.dbt_rounds"]
         programs: list[Running] = []
         try:
             for name, command in commands.items():

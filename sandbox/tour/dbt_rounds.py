@@ -18,9 +18,9 @@ from datetime import UTC, datetime
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from sandbox.history import PREPARING, READY, ROUND
-from sandbox.query import open_lake
 from sandbox.settings import Home, load_home
+from sandbox.tour.query import open_lake
+from sandbox.tour.round_report import PREPARING, READY, ROUND
 from spark_ingest.errors import MillraceError
 from spark_ingest.lake.jvm import JAVA_ERRORS, Jvm, java_reason
 from spark_ingest.lake.session import silence_statement_log

@@ -17,15 +17,15 @@ from textwrap import indent
 from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from sandbox.accounts import Account, accounts, total
 from sandbox.install import parts
 from sandbox.processes.locks import claimed
 from sandbox.processes.programs import json_lines, run_to_end
-from sandbox.query import open_lake, write_table
 from sandbox.services import stack
 from sandbox.services.kafka import end_offsets
 from sandbox.settings import PROJECT, Home
 from sandbox.streams import STREAMS
+from sandbox.tour.accounts import Account, accounts, total
+from sandbox.tour.query import open_lake, write_table
 from sandbox.ui import err, say, tell
 from spark_ingest.errors import MillraceError
 from spark_ingest.lake.preflight import check_disk, check_java, check_spark_home
