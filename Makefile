@@ -62,6 +62,7 @@ lint: .venv/.installed ## Check Python, SQL, YAML and the rules of the dbt proje
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo --no-cache
 	$(BIN)/yamllint --strict .
 	$(BIN)/dbt --quiet --warn-error parse --no-partial-parse
 	$(BIN)/dbt-bouncer

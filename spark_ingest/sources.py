@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from spark_ingest.avro.schema import SchemaMisfit, parse
 from spark_ingest.errors import ConfigurationError, first_problem
 
 # As much as profiles/spark-defaults.conf lets an Avro string or bytes have.
@@ -245,8 +246,8 @@ def _check_framings(node: dict[str, Any], name: str, ingest: IngestMeta) -> None
             )
         if schema is not None:
             try:
-                schema.parse(schema)
-            except schema.SchemaMisfit as misfit:
+                parse(schema)
+            except SchemaMisfit as misfit:
                 refuse(key, str(misfit))
     if ingest.ids and not {"apicurio", "apicurio-headers"} & {
         ingest.framing,

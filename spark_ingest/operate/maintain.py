@@ -3,7 +3,7 @@
 Each step is one of Iceberg's own procedures, a commit by itself or none, so that stopping
 anywhere leaves a good table and the next round goes on. A running stream is not held up:
 Iceberg puts a compaction behind commits that came meanwhile, and a stream that finds ``main``
-moved by one puts its staged batch behind it (:meth:`spark_ingest.lease.Lease.publish`).
+moved by one puts its staged batch behind it (:meth:`spark_ingest.lake.lease.Lease.publish`).
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Payloads to columns, each record with the schema that wrote it.
 
 Spark's ``from_avro`` neither notices bytes that are left over nor fails on values that do not
-fit, so bytes of Avro are checked first (:mod:`spark_ingest.avro_check`); ``from_json`` changes
-what a column cannot hold, so JSON is, too (``JsonCheck.java``). What ``from_avro`` cannot decode
-it gives as a struct of nulls: so the schema that it reads with has one field more, an int, and
-the record is good only if its number comes back: the zero that framings begin with, or a default.
-JSON gets the number as a second value behind the record's own.
+fit, so bytes of Avro are checked first (:mod:`spark_ingest.records.avro_check`);
+``from_json`` changes what a column cannot hold, so JSON is, too (``JsonCheck.java``). What
+``from_avro`` cannot decode it gives as a struct of nulls: so the schema that it reads with has
+one field more, an int, and the record is good only if its number comes back: the zero that
+framings begin with, or a default. JSON gets the number as a second value behind the record's own.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def problem(part: Part, schema: TopicSchema) -> Column | None:
     """Why the columns cannot hold what ``_kafka_<part>`` says; None where nobody can tell.
 
     Returns:
-        As :func:`spark_ingest.avro_check.check` says it; null too where no schema is known.
+        As :func:`spark_ingest.records.avro_check.check` says it; null too where no schema is known.
     """
     if schema.framing.format == "json":
         shape = _json_columns(schema).json()

@@ -22,45 +22,6 @@ TARGETS = {
     "install", "demo", "live", "test", "test-fast", "render", "parity", "lint",
     "format", "docs", "clean",
 }  # fmt: skip
-ROOMS = [
-    ".ci",
-    "analyses",
-    "bench",
-    "deploy",
-    "docs",
-    "docs/decisions",
-    "docs/runbooks",
-    "macros/cross_db",
-    "macros/history",
-    "macros/increments",
-    "macros/naming",
-    "macros/overrides",
-    "macros/streams",
-    "models/staging/ingest",
-    "models/staging/pagila",
-    "models/staging/smoothies",
-    "models/intermediate/ops",
-    "models/intermediate/rentals",
-    "models/intermediate/smoothies",
-    "models/marts/ops",
-    "models/marts/rentals",
-    "models/marts/shared",
-    "models/marts/smoothies",
-    "profiles",
-    "sandbox/services",
-    "sandbox/streams/pagila",
-    "sandbox/streams/smoothies",
-    "seeds",
-    "spark_ingest",
-    "tests/dbt/generic",
-    "tests/python/unit",
-    "tests/python/render",
-    "tests/python/spark",
-    "tests/python/stack",
-    "tests/python/fault",
-    "tests/python/parity",
-]
-
 # Written with classes so that these patterns do not find themselves.
 MACHINE_PATH = re.compile(r"(?<![\w.}])/(?:wor[k]|roo[t]|hom[e]|User[s])/\w")
 SILENCED = re.compile(r"#\s*(?:noq[a]|type:\s*ignor[e])|\b(?:TOD[O]|FIXM[E])\b")
@@ -268,12 +229,6 @@ def test_root_profile_is_a_relative_link() -> None:
     assert link.exists()
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_every_room_of_the_house_survives_a_clone(room: str) -> None:
-    # git keeps no empty folder: a room needs a file that says what belongs there.
-    assert any(path.is_relative_to(ROOT / room) for path in tracked())
-
-
 @pytest.mark.parametrize(
     ("text", "found"),
     [
@@ -301,12 +256,6 @@ def test_no_check_is_silenced_and_nothing_is_left_to_do() -> None:
         if SILENCED.search(line)
     ]
     assert silenced == []
-
-
-def test_engine_never_imports_the_sandbox() -> None:
-    imports = imports_of("spark_ingest")
-    assert len(imports) > 10
-    assert [found for found in imports if found[1].split(".")[0] == "sandbox"] == []
 
 
 @pytest.mark.parametrize(
@@ -360,28 +309,6 @@ def test_every_java_source_of_the_engine_is_in_its_package() -> None:
     sources = set(engine.rglob("*.java"))
     assert len(sources) > 1
     assert sources <= packaged
-
-
-@pytest.mark.parametrize("package", ["spark_ingest", "sandbox"])
-def test_architecture_names_every_module(package: str) -> None:
-    document = (ROOT / "docs/architecture.md").read_text()
-    rooms = {
-        path.stem if path.parent == ROOT / package else path.parent.name
-        for path in tracked()
-        if path.suffix == ".py"
-        and path.is_relative_to(ROOT / package)
-        and path.stem != "__init__"
-    }
-    assert len(rooms) > 10
-    # A folder stands with a slash; below streams/ each source has its own.
-    unnamed = {
-        room
-        for room in rooms
-        if f"`{room}`" not in document and f"`{room}/" not in document
-    }
-    assert (
-        unnamed - {path.name for path in (ROOT / "sandbox/streams").iterdir()} == set()
-    )
 
 
 def test_python_files_stay_small() -> None:

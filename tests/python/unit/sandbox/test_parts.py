@@ -228,7 +228,7 @@ def test_a_child_holds_the_lock_when_its_parent_is_killed(tmp_path: Path) -> Non
     code = f"""if True:
         import subprocess, sys, os
         from pathlib import Path
-        from sandbox.locks import locked
+        from sandbox.processes.locks import locked
         with locked(Path({str(file)!r}), "x") as lock:
             sleep = "import time; print('up', flush=True); time.sleep(60)"
             child = subprocess.Popen([sys.executable, "-c", sleep], pass_fds=(lock,))

@@ -1,0 +1,156 @@
+"""The rooms of the packages: imports run one way, folders stay small, documents name what is."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sandbox.settings import PROJECT
+
+PACKAGES = ("bench", "sandbox", "spark_ingest")
+MOST_MODULES = 16
+DOCUMENTS = [
+    PROJECT / "README.md",
+    PROJECT / "CONTRIBUTING.md",
+    *sorted((PROJECT / "docs").rglob("*.md")),
+]
+
+
+def lint_imports(project: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [Path(sys.executable).with_name("lint-imports"), "--no-cache", "--no-logo"],
+        cwd=project,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the packages, to plant imports in."""
+    copy = tmp_path_factory.mktemp("layers")
+    for package in PACKAGES:
+        unread = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(PROJECT / package, copy / package, ignore=unread)
+    shutil.copyfile(PROJECT / "pyproject.toml", copy / "pyproject.toml")
+    return copy
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "said"),
+    [
+        (
+            "spark_ingest/streaming/run.py",
+            "from sandbox import ui",
+            "spark_ingest.streaming.run -> sandbox.ui",
+        ),
+        (
+            "spark_ingest/lake/branch.py",
+            "from spark_ingest.records import decode",
+            "spark_ingest.lake.branch -> spark_ingest.records.decode",
+        ),
+        (
+            "spark_ingest/operate/recover.py",
+            "from spark_ingest.quarantine import choice",
+            "spark_ingest.operate.recover -> spark_ingest.quarantine.choice",
+        ),
+        (
+            "sandbox/services/kafka.py",
+            "from sandbox.tour import query",
+            "sandbox.services.kafka -> sandbox.tour.query",
+        ),
+        (
+            "sandbox/ui.py",
+            "from bench import machine",
+            "sandbox.ui -> bench.machine",
+        ),
+        ("spark_ingest/nowhere.py", "", "spark_ingest.nowhere"),
+    ],
+)
+def test_an_import_that_runs_up_fails_the_layer_check(
+    copied: Path, file: str, line: str, said: str
+) -> None:
+    planted = copied / file
+    before = planted.read_text() if planted.exists() else None
+    # Also where only a function imports it.
+    planted.write_text(f"{before or ''}\n\ndef late():\n    {line or 'pass'}\n")
+    try:
+        done = lint_imports(copied)
+    finally:
+        if before is None:
+            planted.unlink()
+        else:
+            planted.write_text(before)
+
+    assert done.returncode == 1, done.stdout
+    assert said in " ".join(done.stdout.split()), done.stdout
+
+
+def test_the_layers_hold_as_they_are() -> None:
+    done = lint_imports(PROJECT)
+
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_folder_has_more_modules_than_a_person_takes_in(package: str) -> None:
+    folders = {path.parent for path in (PROJECT / package).rglob("*.py")}
+    sizes = {
+        str(folder.relative_to(PROJECT)): len(list(folder.glob("*.py")))
+        for folder in folders
+    }
+
+    assert {name: n for name, n in sizes.items() if n > MOST_MODULES} == {}
+
+
+def named_modules(package: str) -> set[str]:
+    """The modules that the architecture's tables name, of one package."""
+    text = (PROJECT / "docs/architecture.md").read_text()
+    start, end = text.index("`spark_ingest`, from top"), text.index("`sandbox`, from")
+    part = text[start:end] if package == "spark_ingest" else text[end:]
+    cells = re.findall(r"^\| (`[^|]*) \|", part, re.MULTILINE)
+    names = {name for cell in cells for name in re.findall(r"`([a-z_/]+)`", cell)}
+    return names | set(re.findall(r"`(cli/[a-z]+)`", part))
+
+
+@pytest.mark.parametrize("package", ["spark_ingest", "sandbox"])
+def test_architecture_names_every_module_and_no_other(package: str) -> None:
+    root = PROJECT / package
+    modules = {
+        str(path.relative_to(root).with_suffix(""))
+        for path in root.rglob("*.py")
+        if path.stem != "__init__"
+        # These stand as folders.
+        and not path.is_relative_to(root / "services/redshift")
+        and path.relative_to(root).parts[:-2] != ("streams",)
+    }
+    named = named_modules(package)
+
+    assert len(modules) > 15
+    assert modules - named == set()
+    unknown = {name for name in named if not (root / f"{name}.py").exists()}
+    assert {name for name in unknown if not (root / name).is_dir()} == set()
+
+
+def test_documents_name_no_file_of_a_package_that_is_not_there() -> None:
+    named = re.compile(r"(?<![\w./])((?:spark_ingest|sandbox|bench)/[\w/]+(?:\.\w+)?)")
+    dotted = re.compile(r"\b((?:spark_ingest|sandbox|bench)(?:\.[a-z_]+)+)\b")
+    missing = []
+    for document in DOCUMENTS:
+        text = document.read_text()
+        paths = [
+            *named.findall(text),
+            *(name.replace(".", "/") for name in dotted.findall(text)),
+        ]
+        missing += [
+            (document.name, path)
+            for path in paths
+            if not (PROJECT / path).exists() and not (PROJECT / f"{path}.py").exists()
+        ]
+    assert missing == []
