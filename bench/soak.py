@@ -32,10 +32,10 @@ from bench.ingest.contestants import run_command
 from bench.ingest.ground import SCHEMA, Ground, open_sandbox, prepare, write_manifest
 from bench.ingest.load import payloads
 from bench.ingest.load import records as records_of
-from bench.ingest.results import About
 from bench.ingest.watch import metadata
-from bench.machine import this_machine
-from bench.soak_results import (
+from bench.report.machine import this_machine
+from bench.report.results import About
+from bench.report.soak_results import (
     RESULTS,
     Batch,
     Sample,

@@ -28,11 +28,12 @@ from bench.ingest.contestants import CarelessJob, Millrace, SparkDecode
 from bench.ingest.ground import open_sandbox, prepare
 from bench.ingest.latency import RATE
 from bench.ingest.latency import measure as measure_latency
-from bench.ingest.page import table, write_page
 from bench.ingest.peers_contest import Connect, PythonConsumer, RawConsumer
 from bench.ingest.quiet import measure as measure_quiet
-from bench.ingest.results import (
-    About,
+from bench.ingest.scaling import MOST_TIMES
+from bench.ingest.scaling import measure as measure_scaling
+from bench.report.ingest_page import table, write_page
+from bench.report.ingest_results import (
     Contest,
     Latencies,
     Load,
@@ -44,9 +45,8 @@ from bench.ingest.results import (
     read_results,
     summary,
 )
-from bench.ingest.scaling import MOST_TIMES
-from bench.ingest.scaling import measure as measure_scaling
-from bench.machine import this_machine
+from bench.report.machine import this_machine
+from bench.report.results import About
 from sandbox.settings import PROJECT, Home
 from sandbox.ui import err, say, tell
 from spark_ingest.errors import ConfigurationError, MillraceError

@@ -15,9 +15,9 @@ from bench.ingest.contest import running, wait_for
 from bench.ingest.contestants import TABLE, run_command
 from bench.ingest.ground import SCHEMA, Ground, prepare, write_manifest
 from bench.ingest.load import payloads
-from bench.ingest.results import Latency, percentile
 from bench.ingest.usage import usage
 from bench.ingest.watch import Seen, Watch
+from bench.report.ingest_results import Latency, percentile
 from sandbox.settings import Home
 from sandbox.ui import say
 

@@ -14,9 +14,9 @@ from bench.ingest.contestants import run_command
 from bench.ingest.fill import make_topic
 from bench.ingest.ground import SCHEMA, register, write_manifest
 from bench.ingest.load import Shape, payloads
-from bench.ingest.results import Quiet
 from bench.ingest.usage import MIB, usage
 from bench.ingest.watch import metadata, record_count
+from bench.report.ingest_results import Quiet
 from sandbox.settings import Home
 from sandbox.ui import say
 

@@ -11,7 +11,7 @@ from bench.ingest.contest import Contestant, run
 from bench.ingest.contestants import CarelessJob, Millrace
 from bench.ingest.ground import prepare
 from bench.ingest.load import Shape
-from bench.ingest.results import Case, load_of
+from bench.report.ingest_results import Case, load_of
 from sandbox.install.parts import component_folder
 from sandbox.settings import Home
 from sandbox.ui import say

@@ -16,8 +16,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bench.machine import this_machine
-from bench.page import with_parts
+from bench.report.machine import this_machine
+from bench.report.page import with_parts
 from sandbox.settings import PROJECT
 from tests.python.fault.harness import RESULTS
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.soak_results import read_soak
+from bench.report.soak_results import read_soak
 from sandbox.settings import PROJECT
 
 

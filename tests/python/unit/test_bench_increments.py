@@ -6,21 +6,22 @@ from pathlib import Path
 
 import pytest
 
-from bench.increments import _sizes
-from bench.lake import Size
-from bench.measured import (
+from bench.increments.__main__ import _sizes
+from bench.increments.lake import Size
+from bench.increments.table_use import Scan, TableUse, use_by_table
+from bench.report.increments_page import PLOT, RESULTS, draw, table, with_results
+from bench.report.increments_results import (
     Build,
     History,
     Increment,
-    Machine,
     ModelTime,
     Results,
     is_flat,
     ratios,
     read_results,
 )
-from bench.page import PAGE, PLOT, RESULTS, draw, table, with_results
-from bench.table_use import Scan, TableUse, use_by_table
+from bench.report.page import PAGE
+from bench.report.results import Machine
 from spark_ingest.errors import ConfigurationError
 
 pytestmark = pytest.mark.unit

@@ -18,10 +18,11 @@ from bench.ingest.contest import Said
 from bench.ingest.latency import Produced, waits
 from bench.ingest.load import PERIOD, Sent, Shape, payloads, records, schemas
 from bench.ingest.losses import METADATA, Landed, losses
-from bench.ingest.page import contest_table, with_results
 from bench.ingest.peers_contest import consumer_span
-from bench.ingest.results import (
-    About,
+from bench.ingest.usage import Sample, usage
+from bench.ingest.watch import Seen
+from bench.report.ingest_page import contest_table, with_results
+from bench.report.ingest_results import (
     Contest,
     Load,
     Results,
@@ -30,9 +31,7 @@ from bench.ingest.results import (
     read_results,
     summary,
 )
-from bench.ingest.usage import Sample, usage
-from bench.ingest.watch import Seen
-from bench.measured import Machine
+from bench.report.results import About, Machine
 from sandbox.settings import PROJECT
 from spark_ingest.errors import ConfigurationError
 
@@ -257,5 +256,5 @@ def test_results_that_are_none_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="make bench"):
         read_results(tmp_path / "none.json")
     (tmp_path / "a.json").write_text('{"contest": 1}')
-    with pytest.raises(ConfigurationError, match="run it anew"):
+    with pytest.raises(ConfigurationError, match="run it again"):
         read_results(tmp_path / "a.json")

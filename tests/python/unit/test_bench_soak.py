@@ -6,9 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from bench.ingest.results import About
-from bench.measured import Machine
-from bench.soak_results import Batch, Sample, Soak, draw, growing, series, with_soak
+from bench.report.results import About, Machine
+from bench.report.soak_results import (
+    Batch,
+    Sample,
+    Soak,
+    draw,
+    growing,
+    series,
+    with_soak,
+)
 from spark_ingest.errors import ConfigurationError
 
 MACHINE = Machine(

@@ -67,8 +67,8 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ),
         (
             "sandbox/ui.py",
-            "from bench import machine",
-            "sandbox.ui -> bench.machine",
+            "from bench.report import machine",
+            "sandbox.ui -> bench.report.machine",
         ),
         ("spark_ingest/nowhere.py", "", "spark_ingest.nowhere"),
     ],

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench.ingest.results import (
-    About,
+from bench.report.ingest_results import (
     Case,
     Contest,
     Latencies,
@@ -16,12 +15,19 @@ from bench.ingest.results import (
     Row,
     Scaling,
 )
-from bench.page import PAGE, markdown, with_parts
+from bench.report.page import (
+    PAGE,
+    PLOTS,
+    about_text,
+    markdown,
+    new_figure,
+    save_plot,
+    with_parts,
+)
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    pass
 
-PLOTS = PAGE.parent / "performance"
 # In the generated parts: a link leads nowhere while there is no plot.
 _CONTEST_PLOT = (
     "![Records a second and CPU seconds for a million records, by contestant]"
@@ -37,7 +43,6 @@ _OURS, _LIMIT, _PEER = "tab:blue", "tab:gray", "tab:orange"
 def write_page(results: Results, page: Path = PAGE, plots: Path = PLOTS) -> None:
     """Write what was measured into the page, and its plots beside it."""
     page.write_text(with_results(page.read_text(), results))
-    plots.mkdir(parents=True, exist_ok=True)
     if results.contest:
         draw_contest(results.contest, plots / "ingest.svg")
     if results.scaling:
@@ -50,7 +55,7 @@ def with_results(text: str, results: Results) -> str:
     if contest := results.contest:
         parts["ingest"] = lambda: [_CONTEST_PLOT, "", *contest_table(contest)]
         parts["ingest_machine"] = lambda: [
-            _about(contest.about),
+            about_text(contest.about),
             _load_text(contest),
         ]
     if scaling := results.scaling:
@@ -59,16 +64,20 @@ def with_results(text: str, results: Results) -> str:
             "",
             *scaling_table(scaling),
             "",
-            _about(scaling.about),
+            about_text(scaling.about),
         ]
     if latency := results.latency:
         parts["ingest_latency"] = lambda: [
             *latency_table(latency),
             "",
-            _about(latency.about),
+            about_text(latency.about),
         ]
     if quiet := results.quiet:
-        parts["ingest_quiet"] = lambda: [*quiet_table(quiet), "", _about(quiet.about)]
+        parts["ingest_quiet"] = lambda: [
+            *quiet_table(quiet),
+            "",
+            about_text(quiet.about),
+        ]
     return with_parts(text, parts)
 
 
@@ -187,7 +196,7 @@ def quiet_table(quiet: QuietStreams) -> list[str]:
 
 def draw_contest(contest: Contest, file: Path) -> None:
     """Draw rates and CPU seconds, one bar for each contestant."""
-    figure = _figure(3.2)
+    figure = new_figure(3.2)
     speed, cost = figure.subplots(1, 2, sharey=True)
     rows = sorted(contest.rows, key=lambda row: row.records_per_second)
     names = [row.name for row in rows]
@@ -198,13 +207,13 @@ def draw_contest(contest: Contest, file: Path) -> None:
     cost.set_xlabel("CPU seconds for a million records")
     for axes in (speed, cost):
         axes.grid(visible=True, axis="x", alpha=0.3)
-    figure.savefig(file, format="svg", metadata={"Date": None})
+    save_plot(figure, file)
 
 
 def draw_scaling(scaling: Scaling, file: Path) -> None:
     """Draw the rate of each case, one plot for each series."""
     series = _series(scaling)
-    figure = _figure(3.0)
+    figure = new_figure(3.0)
     plots = figure.subplots(1, len(series), squeeze=False)[0]
     for axes, (name, cases) in zip(plots, series.items(), strict=True):
         axes.bar(
@@ -218,7 +227,7 @@ def draw_scaling(scaling: Scaling, file: Path) -> None:
             label.set(rotation=30, horizontalalignment="right")
         axes.grid(visible=True, axis="y", alpha=0.3)
     figure.supylabel("thousand records a second", fontsize=9)
-    figure.savefig(file, format="svg", metadata={"Date": None})
+    save_plot(figure, file)
 
 
 def _series(scaling: Scaling) -> dict[str, list[Case]]:
@@ -229,15 +238,6 @@ def _series(scaling: Scaling) -> dict[str, list[Case]]:
     return found
 
 
-def _figure(height: float) -> Figure:
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
-    # The same results give the same file.
-    mpl.rcParams["svg.hashsalt"] = "millrace"
-    return Figure(figsize=(9, height), layout="constrained")
-
-
 def _is_ours(row: Row) -> bool:
     return row.name.startswith("millrace")
 
@@ -246,17 +246,6 @@ def _color(row: Row) -> str:
     if _is_ours(row):
         return _OURS
     return _LIMIT if row.name.startswith("limit") else _PEER
-
-
-def _about(about: About) -> str:
-    where = about.machine
-    versions = ", ".join(f"{name} {number}" for name, number in where.versions.items())
-    return (
-        f"Measured on {about.measured_on} in {about.minutes:.0f} minutes by"
-        f" `{about.command}`: {where.processor}, {where.cores} cores,"
-        f" {where.memory_gib:.0f} GiB, {where.system}; {versions}. Load of the machine before:"
-        f" {about.load_before:.1f}."
-    )
 
 
 def _load_text(contest: Contest) -> str:

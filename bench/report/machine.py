@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 
-from bench.measured import Machine
+from bench.report.results import Machine
 from sandbox.install import parts
 from spark_ingest.lake.preflight import java_program
 

@@ -20,11 +20,11 @@ from typing import Annotated
 
 import typer
 
-from bench import records
-from bench.lake import Lake, Size
-from bench.machine import this_machine
-from bench.measured import History, Results, is_flat, read_results
-from bench.page import RESULTS, table, write_page
+from bench.increments import records
+from bench.increments.lake import Lake, Size
+from bench.report.increments_page import RESULTS, table, write_page
+from bench.report.increments_results import History, Results, is_flat, read_results
+from bench.report.machine import this_machine
 from sandbox.install import parts
 from sandbox.settings import PROJECT
 from sandbox.ui import err, say, tell

@@ -5,15 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from statistics import median
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-
-from bench.ingest.results import About
-from bench.page import PAGE, markdown, with_parts
+from bench.report.page import (
+    PAGE,
+    PLOTS,
+    about_text,
+    markdown,
+    new_figure,
+    save_plot,
+    with_parts,
+)
+from bench.report.results import About, Kept, read_kept
 from sandbox.settings import PROJECT
 from spark_ingest.errors import ConfigurationError
 
 RESULTS = PROJECT / "bench/results/soak.json"
-PLOT = PAGE.parent / "performance" / "soak.svg"
+PLOT = PLOTS / "soak.svg"
 _PICTURE = (
     "![Batch seconds, files, snapshots and metadata megabytes over the minutes of a run]"
     "(performance/soak.svg)"
@@ -24,11 +30,7 @@ _GROWTH = 1.5
 _NOISE = {"batch seconds": 0.3, "files": 30, "snapshots": 30, "metadata MB": 1.0}
 
 
-class _Kept(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Sample(_Kept):
+class Sample(Kept):
     """A table at a moment.
 
     Attributes:
@@ -44,7 +46,7 @@ class Sample(_Kept):
     metadata_bytes: int
 
 
-class Batch(_Kept):
+class Batch(Kept):
     """A batch of the stream.
 
     Attributes:
@@ -58,7 +60,7 @@ class Batch(_Kept):
     rows: int
 
 
-class Soak(_Kept):
+class Soak(Kept):
     """A long run with maintenance beside it.
 
     Attributes:
@@ -143,8 +145,6 @@ def soak_table(soak: Soak) -> list[str]:
 
 def text(soak: Soak) -> list[str]:
     """What was run, and what came of it."""
-    about = soak.about
-    where = about.machine
     growth = growing(soak)
     return [
         (
@@ -155,12 +155,7 @@ def text(soak: Soak) -> list[str]:
             f" {'; '.join(growth) if growth else 'nothing grew with time'}."
         ),
         "",
-        (
-            f"Measured on {about.measured_on} in {about.minutes:.0f} minutes by"
-            f" `{about.command}`: {where.processor}, {where.cores} cores,"
-            f" {where.memory_gib:.0f} GiB, {where.system}. Load of the machine before:"
-            f" {about.load_before:.1f}."
-        ),
+        about_text(soak.about),
     ]
 
 
@@ -178,12 +173,7 @@ def with_soak(page: str, soak: Soak) -> str:
 
 def draw(soak: Soak, file: Path) -> None:
     """Draw each of the series over minutes."""
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
-    # The same results give the same file.
-    mpl.rcParams["svg.hashsalt"] = "millrace"
-    figure = Figure(figsize=(9, 4.6), layout="constrained")
+    figure = new_figure(4.6)
     for axes, (name, points) in zip(
         figure.subplots(2, 2).flat, series(soak).items(), strict=True
     ):
@@ -196,8 +186,7 @@ def draw(soak: Soak, file: Path) -> None:
         axes.set_ylabel(name)
         axes.set_xlabel("minutes")
         axes.grid(visible=True, alpha=0.3)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(file, format="svg", metadata={"Date": None})
+    save_plot(figure, file)
 
 
 def read_soak(file: Path) -> Soak:
@@ -206,13 +195,4 @@ def read_soak(file: Path) -> Soak:
     Raises:
         ConfigurationError: It is missing, or not one.
     """
-    try:
-        return Soak.model_validate_json(file.read_text())
-    except FileNotFoundError as error:
-        raise ConfigurationError(
-            f"{file} does not exist: run `python -m bench.soak` first"
-        ) from error
-    except ValidationError as error:
-        raise ConfigurationError(
-            f"{file} holds no results of `python -m bench.soak`: run it anew"
-        ) from error
+    return read_kept(file, Soak, "python -m bench.soak")

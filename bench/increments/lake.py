@@ -22,14 +22,9 @@ from dbt.cli.main import dbtRunner
 from pyspark.sql import SparkSession
 from pyspark.sql.types import DataType, StructType
 
-from bench import records
-from bench.measured import Build, Increment, ModelTime
-from bench.table_use import (
-    Queries,
-    bytes_read,
-    log_settings,
-    use_by_table,
-)
+from bench.increments import records
+from bench.increments.table_use import Queries, bytes_read, log_settings, use_by_table
+from bench.report.increments_results import Build, Increment, ModelTime
 from sandbox.install import spark_conf
 from sandbox.settings import PROJECT, Home
 from sandbox.streams.smoothies.catalogue import catalogue

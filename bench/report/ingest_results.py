@@ -5,20 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from statistics import median
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-
 from bench.ingest.load import Sent
-from bench.measured import Machine
-from spark_ingest.errors import ConfigurationError
+from bench.report.results import About, Kept, read_kept
 
 CARELESS = "careless spark job"
 
 
-class _Kept(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Run(_Kept):
+class Run(Kept):
     """One run of one contestant.
 
     Attributes:
@@ -38,7 +31,7 @@ class Run(_Kept):
     loses: str
 
 
-class Row(_Kept):
+class Row(Kept):
     """One contestant: medians of its runs.
 
     Attributes:
@@ -62,7 +55,7 @@ class Row(_Kept):
     runs: list[Run]
 
 
-class Load(_Kept):
+class Load(Kept):
     """What was sent.
 
     Attributes:
@@ -82,7 +75,7 @@ class Load(_Kept):
     tombstones: int
 
 
-class Case(_Kept):
+class Case(Kept):
     """One measurement of a series, such as a number of partitions.
 
     Attributes:
@@ -113,7 +106,7 @@ class Case(_Kept):
         return self.run.cpu_seconds / self.run.records * 1e6
 
 
-class Latency(_Kept):
+class Latency(Kept):
     """From producing a record to a reader seeing it.
 
     Attributes:
@@ -133,7 +126,7 @@ class Latency(_Kept):
     cores: float
 
 
-class Quiet(_Kept):
+class Quiet(Kept):
     """Streams on which little or nothing happens, in one process.
 
     Attributes:
@@ -153,25 +146,7 @@ class Quiet(_Kept):
     behind: int
 
 
-class About(_Kept):
-    """When, where and how one part was measured.
-
-    Attributes:
-        measured_on: The day, ISO.
-        minutes: What it took, all in all.
-        command: As it can be typed again.
-        machine: Where.
-        load_before: Load average of the machine when it began, over a minute.
-    """
-
-    measured_on: str
-    minutes: float
-    command: str
-    machine: Machine
-    load_before: float
-
-
-class Contest(_Kept):
+class Contest(Kept):
     """All contestants on one topic, taking turns."""
 
     about: About
@@ -179,14 +154,14 @@ class Contest(_Kept):
     rows: list[Row]
 
 
-class Scaling(_Kept):
+class Scaling(Kept):
     """Our engine on other topics, records and executors."""
 
     about: About
     cases: list[Case]
 
 
-class Latencies(_Kept):
+class Latencies(Kept):
     """From producing to seeing, at a steady rate.
 
     Attributes:
@@ -200,14 +175,14 @@ class Latencies(_Kept):
     rows: list[Latency]
 
 
-class QuietStreams(_Kept):
+class QuietStreams(Kept):
     """What streams cost on which little happens."""
 
     about: About
     rows: list[Quiet]
 
 
-class Results(_Kept):
+class Results(Kept):
     """What was measured of ingest; a part is None until it was."""
 
     contest: Contest | None = None
@@ -273,13 +248,4 @@ def read_results(file: Path) -> Results:
     Raises:
         ConfigurationError: It is missing, or not one.
     """
-    try:
-        return Results.model_validate_json(file.read_text())
-    except FileNotFoundError as error:
-        raise ConfigurationError(
-            f"{file} does not exist: run `make bench` first"
-        ) from error
-    except ValidationError as error:
-        raise ConfigurationError(
-            f"{file} holds no results of `make bench`: run it anew"
-        ) from error
+    return read_kept(file, Results, "make bench")

@@ -1,25 +1,32 @@
-"""The results of the increments, as docs/performance.md shows them: tables and a plot.
-
-A generated part stands between ``<!-- generated: NAME -->`` and ``<!-- /generated -->``; all
-else on the page is written by hand.
-"""
+"""The results of the increments, as docs/performance.md shows them: tables and a plot."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
-from bench.measured import History, Increment, Results, Spread, ratios, spread
+from bench.report.increments_results import (
+    History,
+    Increment,
+    Results,
+    Spread,
+    ratios,
+    spread,
+)
+from bench.report.page import (
+    PAGE,
+    PLOTS,
+    machine_text,
+    markdown,
+    new_figure,
+    save_plot,
+    with_parts,
+)
 from sandbox.settings import PROJECT
 
 RESULTS = PROJECT / "bench/results/increments.json"
-PAGE = PROJECT / "docs/performance.md"
-PLOT = PROJECT / "docs/performance/increments.svg"
-GENERATED = re.compile(
-    r"(<!-- generated: (\w+) -->\n)(.*?)(<!-- /generated -->)", re.DOTALL
-)
+PLOT = PLOTS / "increments.svg"
 MIB = 2**20
 
 
@@ -42,33 +49,13 @@ def with_results(text: str, results: Results) -> str:
     )
 
 
-def with_parts(text: str, parts: Mapping[str, Callable[[], list[str]]]) -> str:
-    """A page's text with some of its generated parts made anew, the others as they are.
-
-    Args:
-        text: The page.
-        parts: What makes the lines of a part, by its name.
-    """
-    return GENERATED.sub(
-        lambda found: (
-            found[1] + "\n".join(parts[found[2]]()) + "\n" + found[4]
-            if found[2] in parts
-            else found[0]
-        ),
-        text,
-    )
-
-
 def machine(results: Results) -> list[str]:
     """Where, when and how it was measured."""
-    where = results.machine
-    versions = ", ".join(f"{name} {number}" for name, number in where.versions.items())
     loads = [i.load for history in results.histories for i in history.increments]
     rounds = len(results.histories[0].increments)
     measured = (
         f"Measured on {results.measured_on} in {results.minutes:.0f} minutes: "
-        f"{where.processor}, {where.cores} cores, {where.memory_gib:.0f} GiB, "
-        f"{where.system}; {versions}."
+        f"{machine_text(results.machine)}."
     )
     counted = (
         f"{rounds} increments of each history count, after {results.warm_ups} that do not; "
@@ -158,23 +145,9 @@ def file_table(results: Results) -> list[str]:
     )
 
 
-def markdown(head: list[str], rows: Iterable[list[str]]) -> list[str]:
-    """Lines of a table; the first column to the left, numbers to the right."""
-    return [
-        f"| {' | '.join(head)} |",
-        f"|---|{'---:|' * (len(head) - 1)}",
-        *(f"| {' | '.join(row)} |" for row in rows),
-    ]
-
-
 def draw(results: Results, file: Path) -> None:
     """Draw seconds and files over the length of history."""
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
-    # The same results give the same file.
-    mpl.rcParams["svg.hashsalt"] = "millrace"
-    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    figure = new_figure(3.6)
     seconds, files = figure.subplots(1, 2)
     rows = [history.rows for history in results.histories]
     spreads = [
@@ -221,8 +194,7 @@ def draw(results: Results, file: Path) -> None:
         axes.set_xlabel("rows of history")
         axes.grid(visible=True, alpha=0.3)
         axes.legend()
-    file.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(file, format="svg", metadata={"Date": None})
+    save_plot(figure, file)
 
 
 def _sum(increment: Increment, what: str) -> int:

@@ -5,19 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from statistics import median
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-
-from bench.table_use import TableUse
-from spark_ingest.errors import ConfigurationError
+from bench.increments.table_use import TableUse
+from bench.report.results import Kept, Machine, read_kept
 
 LIMIT = 1.5
 
 
-class _Kept(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class ModelTime(_Kept):
+class ModelTime(Kept):
     """Seconds of one model in one run; models of one run share the cores.
 
     Attributes:
@@ -34,7 +28,7 @@ class ModelTime(_Kept):
         return self.compile_seconds + self.execute_seconds
 
 
-class Build(_Kept):
+class Build(Kept):
     """Facts built from a whole history.
 
     Attributes:
@@ -46,7 +40,7 @@ class Build(_Kept):
     models: dict[str, ModelTime]
 
 
-class Increment(_Kept):
+class Increment(Kept):
     """One increment of all facts.
 
     Attributes:
@@ -69,7 +63,7 @@ class Increment(_Kept):
     tables: dict[str, TableUse]
 
 
-class History(_Kept):
+class History(Kept):
     """One length of history.
 
     Attributes:
@@ -85,25 +79,7 @@ class History(_Kept):
     increments: list[Increment]
 
 
-class Machine(_Kept):
-    """Where it was measured.
-
-    Attributes:
-        processor: As the system names it.
-        cores: Logical ones.
-        memory_gib: Of the machine.
-        system: Operating system and its release.
-        versions: Of Python, Java, Spark, Iceberg and dbt.
-    """
-
-    processor: str
-    cores: int
-    memory_gib: float
-    system: str
-    versions: dict[str, str]
-
-
-class Results(_Kept):
+class Results(Kept):
     """One run of the benchmark.
 
     Attributes:
@@ -125,7 +101,7 @@ class Results(_Kept):
     histories: list[History]
 
 
-class Spread(_Kept):
+class Spread(Kept):
     """Several measurements of one thing."""
 
     median: float
@@ -169,13 +145,4 @@ def read_results(file: Path) -> Results:
     Raises:
         ConfigurationError: It is missing, or not one.
     """
-    try:
-        return Results.model_validate_json(file.read_text())
-    except FileNotFoundError as error:
-        raise ConfigurationError(
-            f"{file} does not exist: run `make bench-increments` first"
-        ) from error
-    except ValidationError as error:
-        raise ConfigurationError(
-            f"{file} holds no results of `make bench-increments`: run it anew"
-        ) from error
+    return read_kept(file, Results, "make bench-increments")

@@ -1,0 +1,1 @@
+"""What an increment of all facts costs on long histories."""

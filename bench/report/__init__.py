@@ -1,0 +1,1 @@
+"""Results of the benchmarks: kept in files, shown in docs/performance.md."""

@@ -1,0 +1,78 @@
+"""Results as files keep them: what all benchmarks share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from spark_ingest.errors import ConfigurationError
+
+
+class Kept(BaseModel):
+    """A part of results; a file with other keys is refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Machine(Kept):
+    """Where it was measured.
+
+    Attributes:
+        processor: As the system names it.
+        cores: Logical ones.
+        memory_gib: Of the machine.
+        system: Operating system and its release.
+        versions: Of Python, Java, Spark, Iceberg and dbt.
+    """
+
+    processor: str
+    cores: int
+    memory_gib: float
+    system: str
+    versions: dict[str, str]
+
+
+class About(Kept):
+    """When, where and how one part was measured.
+
+    Attributes:
+        measured_on: The day, ISO.
+        minutes: What it took, all in all.
+        command: As it can be typed again.
+        machine: Where.
+        load_before: Load average of the machine when it began, over a minute.
+    """
+
+    measured_on: str
+    minutes: float
+    command: str
+    machine: Machine
+    load_before: float
+
+
+T = TypeVar("T", bound=Kept)
+
+
+def read_kept(file: Path, kind: type[T], command: str) -> T:
+    """Results from their file.
+
+    Args:
+        file: Where they are.
+        kind: What it holds.
+        command: What writes it.
+
+    Raises:
+        ConfigurationError: It is missing, or not one.
+    """
+    try:
+        return kind.model_validate_json(file.read_text())
+    except FileNotFoundError as error:
+        raise ConfigurationError(
+            f"{file} does not exist: run `{command}` first"
+        ) from error
+    except ValidationError as error:
+        raise ConfigurationError(
+            f"{file} holds no results of `{command}`: run it again"
+        ) from error
