@@ -86,25 +86,24 @@ def pyspark_folder() -> Path:
     spec = find_spec("pyspark")
     if spec is None or spec.origin is None:
         raise ConfigurationError(
-            "pyspark is not installed in this Python; run `make install` and activate .venv"
+            "pyspark is not installed in this Python: activate .venv (`make install` creates it), "
+            "pip install 'millrace[spark]', or put your cluster's $SPARK_HOME/python on PYTHONPATH"
         )
     return Path(spec.origin).parent
 
 
 def check_spark_home() -> None:
-    """Refuse a ``SPARK_HOME`` that is not this environment's pyspark.
+    """Refuse a ``SPARK_HOME`` that this environment's pyspark is no part of.
 
     pyspark would start that Spark's JVM instead of its own: another version, and
-    another lake.
+    another lake. A cluster's Spark brings its pyspark with it, below its home.
 
     Raises:
-        ConfigurationError: ``SPARK_HOME`` is set and names another Spark.
+        ConfigurationError: ``SPARK_HOME`` is set and names another Spark, or there is no
+            pyspark.
     """
-    spark_home = os.environ.get("SPARK_HOME")
-    if not spark_home:
-        return
-    own = pyspark_folder()
-    if Path(spark_home).resolve() != own.resolve():
+    own, spark_home = pyspark_folder(), os.environ.get("SPARK_HOME")
+    if spark_home and not own.resolve().is_relative_to(Path(spark_home).resolve()):
         raise ConfigurationError(
             f"SPARK_HOME is {spark_home}, not this environment's Spark ({own}): unset SPARK_HOME"
         )

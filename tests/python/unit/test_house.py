@@ -260,7 +260,7 @@ def test_no_check_is_silenced_and_nothing_is_left_to_do() -> None:
 
 @pytest.mark.parametrize(
     ("package", "extras"),
-    [("spark_ingest", set()), ("sandbox", {"sandbox", "dbt"})],
+    [("spark_ingest", {"spark"}), ("sandbox", {"sandbox", "dbt"})],
 )
 def test_packages_declare_what_they_import(package: str, extras: set[str]) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -294,21 +294,6 @@ def test_package_data_are_patterns_of_files_that_a_package_holds() -> None:
     ]
 
     assert nothing == []
-
-
-def test_every_java_source_of_the_engine_is_in_its_package() -> None:
-    setuptools = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"][
-        "setuptools"
-    ]
-    engine = ROOT / "spark_ingest"
-    packaged = {
-        path
-        for pattern in setuptools["package-data"]["spark_ingest"]
-        for path in engine.glob(pattern)
-    }
-    sources = set(engine.rglob("*.java"))
-    assert len(sources) > 1
-    assert sources <= packaged
 
 
 def test_python_files_stay_small() -> None:

@@ -132,6 +132,26 @@ def test_no_spark_home_and_our_own_are_fine(monkeypatch: pytest.MonkeyPatch) -> 
     assert preflight.pyspark_folder().is_relative_to(sys.prefix)
 
 
+def test_a_cluster_s_spark_that_brings_its_pyspark_is_fine(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(
+        preflight, "pyspark_folder", lambda: tmp_path / "python/pyspark"
+    )
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path))
+
+    preflight.check_spark_home()
+
+
+def test_no_pyspark_at_all_names_the_ways_to_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(preflight, "find_spec", lambda _: None)
+
+    with pytest.raises(ConfigurationError, match=r"millrace\[spark\].*PYTHONPATH"):
+        preflight.check_spark_home()
+
+
 def test_a_nearly_full_disk_is_refused(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
