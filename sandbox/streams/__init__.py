@@ -1,14 +1,24 @@
 """The streams that the sandbox knows: their topics, their Avro schemas, their keys.
 
-Each source has a folder here with its ``*.avsc`` and the generator of its events.
+Each source has a folder here with its ``*.avsc`` and the generator of its events; the folder's
+``KEY_FIELDS`` names the field of each stream that is its key. The topics are those of the dbt
+sources, which declare them.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.resources import files
+from functools import cache
+from importlib import import_module
+from pathlib import Path
 from typing import Any
+
+import yaml
+
+from sandbox.settings import PROJECT
+from spark_ingest.errors import ConfigurationError
 
 
 @dataclass(frozen=True)
@@ -16,8 +26,7 @@ class Stream:
     """One topic of Avro records in Confluent framing (keys and values).
 
     Attributes:
-        name: ``<source>.<entity>``, as commands take it.
-        topic: The Kafka topic.
+        name: ``<source>.<entity>``, as commands take it and dbt names the source.
         value_schema: Avro schema of the values, parsed from its ``.avsc``.
         key_schema: Avro schema of the keys.
         key_field: The value's field that is the key; a record where it is null has none.
@@ -25,11 +34,26 @@ class Stream:
     """
 
     name: str
-    topic: str
     value_schema: dict[str, Any]
     key_schema: dict[str, Any]
     key_field: str
     partitions: int = 4
+
+    @property
+    def topic(self) -> str:
+        """The Kafka topic that the dbt source declares.
+
+        Raises:
+            ConfigurationError: No source declares it.
+        """
+        topic = _topics().get(self.name)
+        if topic is None:
+            source, _, entity = self.name.partition(".")
+            raise ConfigurationError(
+                f"no dbt source declares {self.name}: give table {entity} of source {source} "
+                f"a config.meta.ingest.topic in models/staging/{source}/_{source}__sources.yml"
+            )
+        return topic
 
     @property
     def value_subject(self) -> str:
@@ -40,42 +64,33 @@ class Stream:
         return f"{self.topic}-key"
 
 
-def _schema(source: str, name: str) -> dict[str, Any]:
-    text = (files(__name__) / source / f"{name}.avsc").read_text("utf-8")
-    schema: dict[str, Any] = json.loads(text)
-    return schema
+@cache
+def _topics() -> Mapping[str, str]:
+    """Topics by stream, read as they are written: dbt would take seconds to parse."""
+    found = {}
+    for file in sorted((PROJECT / "models/staging").glob("*/_*__sources.yml")):
+        for source in yaml.safe_load(file.read_text("utf-8"))["sources"]:
+            for table in source["tables"]:
+                ingest = table.get("config", {}).get("meta", {}).get("ingest")
+                if ingest is not None:
+                    found[f"{source['name']}.{table['name']}"] = str(ingest["topic"])
+    return found
 
 
-STREAMS: dict[str, Stream] = {
-    stream.name: stream
-    for stream in (
-        Stream(
-            name="pagila.sales",
-            topic="pagila.sales.avro",
-            value_schema=_schema("pagila", "sales-value"),
-            key_schema=_schema("pagila", "sales-key"),
-            key_field="customer_id",
-        ),
-        Stream(
-            name="smoothies.products",
-            topic="demo.products",
-            value_schema=_schema("smoothies", "products-value"),
-            key_schema=_schema("smoothies", "products-key"),
-            key_field="product_id",
-        ),
-        Stream(
-            name="smoothies.purchases",
-            topic="demo.purchases",
-            value_schema=_schema("smoothies", "purchases-value"),
-            key_schema=_schema("smoothies", "purchases-key"),
-            key_field="transaction_id",
-        ),
-        Stream(
-            name="smoothies.inventories",
-            topic="demo.inventories",
-            value_schema=_schema("smoothies", "inventories-value"),
-            key_schema=_schema("smoothies", "inventories-key"),
-            key_field="product_id",
-        ),
-    )
-}
+def _streams() -> dict[str, Stream]:
+    """A stream for each ``<source>/<entity>-value.avsc`` beside this file."""
+    found = {}
+    for file in sorted(Path(__file__).parent.glob("*/*-value.avsc")):
+        source, entity = file.parent.name, file.stem.removesuffix("-value")
+        key_file = file.with_name(f"{entity}-key.avsc")
+        name = f"{source}.{entity}"
+        found[name] = Stream(
+            name,
+            json.loads(file.read_text("utf-8")),
+            json.loads(key_file.read_text("utf-8")),
+            import_module(f"{__name__}.{source}").KEY_FIELDS[entity],
+        )
+    return found
+
+
+STREAMS = _streams()

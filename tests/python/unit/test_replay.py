@@ -278,7 +278,7 @@ def test_a_timestamp_column_that_is_not_there_is_a_clear_error(tmp_path: Path) -
 def stream_with(kind: Any) -> Stream:
     x, n = {"name": "x", "type": kind}, {"name": "n", "type": "int"}
     schema = {"type": "record", "name": "T", "fields": [x, n]}
-    return Stream("test.x", "test.x", schema, {"type": "int"}, key_field="n")
+    return Stream("test.x", schema, {"type": "int"}, key_field="n")
 
 
 @pytest.mark.parametrize(
