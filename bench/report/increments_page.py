@@ -14,15 +14,8 @@ from bench.report.increments_results import (
     ratios,
     spread,
 )
-from bench.report.page import (
-    PAGE,
-    PLOTS,
-    machine_text,
-    markdown,
-    new_figure,
-    save_plot,
-    with_parts,
-)
+from bench.report.page import PAGE, PLOTS, machine_text, new_figure, save_plot
+from docs.generate.parts import markdown, with_parts
 from sandbox.settings import PROJECT
 
 RESULTS = PROJECT / "bench/results/increments.json"
@@ -41,10 +34,10 @@ def with_results(text: str, results: Results) -> str:
     return with_parts(
         text,
         {
-            "machine": lambda: machine(results),
-            "increments": lambda: table(results),
-            "models": lambda: model_table(results),
-            "tables": lambda: file_table(results),
+            "machine": machine(results),
+            "increments": table(results),
+            "models": model_table(results),
+            "tables": file_table(results),
         },
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,15 +14,8 @@ from bench.report.ingest_results import (
     Row,
     Scaling,
 )
-from bench.report.page import (
-    PAGE,
-    PLOTS,
-    about_text,
-    markdown,
-    new_figure,
-    save_plot,
-    with_parts,
-)
+from bench.report.page import PAGE, PLOTS, about_text, new_figure, save_plot
+from docs.generate.parts import markdown, with_parts
 
 if TYPE_CHECKING:
     pass
@@ -51,15 +43,15 @@ def write_page(results: Results, page: Path = PAGE, plots: Path = PLOTS) -> None
 
 def with_results(text: str, results: Results) -> str:
     """A page's text with those parts made anew of which there are results."""
-    parts: dict[str, Callable[[], list[str]]] = {}
+    parts: dict[str, list[str]] = {}
     if contest := results.contest:
-        parts["ingest"] = lambda: [_CONTEST_PLOT, "", *contest_table(contest)]
-        parts["ingest_machine"] = lambda: [
+        parts["ingest"] = [_CONTEST_PLOT, "", *contest_table(contest)]
+        parts["ingest_machine"] = [
             about_text(contest.about),
             _load_text(contest),
         ]
     if scaling := results.scaling:
-        parts["ingest_scaling"] = lambda: [
+        parts["ingest_scaling"] = [
             _SCALING_PLOT,
             "",
             *scaling_table(scaling),
@@ -67,13 +59,13 @@ def with_results(text: str, results: Results) -> str:
             about_text(scaling.about),
         ]
     if latency := results.latency:
-        parts["ingest_latency"] = lambda: [
+        parts["ingest_latency"] = [
             *latency_table(latency),
             "",
             about_text(latency.about),
         ]
     if quiet := results.quiet:
-        parts["ingest_quiet"] = lambda: [
+        parts["ingest_quiet"] = [
             *quiet_table(quiet),
             "",
             about_text(quiet.about),

@@ -1,13 +1,7 @@
-"""Generated parts of docs/performance.md: tables and plots, the same for the same results.
-
-A generated part stands between ``<!-- generated: NAME -->`` and ``<!-- /generated -->``; all
-else on the page is written by hand.
-"""
+"""What the generated parts of docs/performance.md share: the machine in words, and plots."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,11 +13,6 @@ if TYPE_CHECKING:
 
 PAGE = PROJECT / "docs/performance.md"
 PLOTS = PAGE.parent / "performance"
-
-
-GENERATED = re.compile(
-    r"(<!-- generated: (\w+) -->\n)(.*?)(<!-- /generated -->)", re.DOTALL
-)
 
 
 def about_text(about: About) -> str:
@@ -64,29 +53,3 @@ def save_plot(figure: Figure, file: Path) -> None:
     """Write a plot that the page shows."""
     file.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(file, format="svg", metadata={"Date": None})
-
-
-def with_parts(text: str, parts: Mapping[str, Callable[[], list[str]]]) -> str:
-    """A page's text with some of its generated parts made anew, the others as they are.
-
-    Args:
-        text: The page.
-        parts: What makes the lines of a part, by its name.
-    """
-    return GENERATED.sub(
-        lambda found: (
-            found[1] + "\n".join(parts[found[2]]()) + "\n" + found[4]
-            if found[2] in parts
-            else found[0]
-        ),
-        text,
-    )
-
-
-def markdown(head: list[str], rows: Iterable[list[str]]) -> list[str]:
-    """Lines of a table; the first column to the left, numbers to the right."""
-    return [
-        f"| {' | '.join(head)} |",
-        f"|---|{'---:|' * (len(head) - 1)}",
-        *(f"| {' | '.join(row)} |" for row in rows),
-    ]

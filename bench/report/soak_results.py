@@ -5,16 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from statistics import median
 
-from bench.report.page import (
-    PAGE,
-    PLOTS,
-    about_text,
-    markdown,
-    new_figure,
-    save_plot,
-    with_parts,
-)
+from bench.report.page import PAGE, PLOTS, about_text, new_figure, save_plot
 from bench.report.results import About, Kept, read_kept
+from docs.generate.parts import markdown, with_parts
 from sandbox.settings import PROJECT
 from spark_ingest.errors import ConfigurationError
 
@@ -168,7 +161,7 @@ def write_page(soak: Soak, page: Path = PAGE, plot: Path = PLOT) -> None:
 def with_soak(page: str, soak: Soak) -> str:
     """A page's text with the soak's part made anew."""
     lines = [_PICTURE, "", *soak_table(soak), "", *text(soak)]
-    return with_parts(page, {"soak": lambda: lines})
+    return with_parts(page, {"soak": lines})
 
 
 def draw(soak: Soak, file: Path) -> None:

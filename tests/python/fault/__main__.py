@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.report.machine import this_machine
-from bench.report.page import with_parts
+from docs.generate.parts import with_parts
 from sandbox.settings import PROJECT
 from tests.python.fault.harness import RESULTS
 
@@ -68,7 +68,7 @@ def main(arguments: list[str]) -> int:
     if asked.only:
         print("\n".join(lines))
     else:
-        PAGE.write_text(with_parts(PAGE.read_text(), {"faults": lambda: lines}))
+        PAGE.write_text(with_parts(PAGE.read_text(), {"faults": lines}))
     return done.returncode
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.python.domain_pages import Manifest, parse_manifest
+from docs.generate.domain_pages import Manifest, parse_manifest
 
 
 @pytest.fixture(scope="session")

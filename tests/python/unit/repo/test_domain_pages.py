@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.python.domain_pages import (
-    GENERATED,
+from docs.generate.domain_pages import (
     PAGES,
     REWRITE,
     Manifest,
@@ -19,8 +18,8 @@ from tests.python.domain_pages import (
     marts,
     samples,
     way,
-    with_parts,
 )
+from docs.generate.parts import GENERATED, with_parts
 
 DOMAIN_PAGES = sorted(page for page in PAGES.glob("*.md") if page.name != "README.md")
 

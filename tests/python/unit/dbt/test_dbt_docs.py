@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from docs.generate.domain_pages import Manifest
 from sandbox.settings import PROJECT
-from tests.python.domain_pages import Manifest
 
 Column = dict[str, Any]
 # What dbt itself looks for.

@@ -13,7 +13,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from tests.python.unit.test_dbt_macros import CompilerError, Macros
+from tests.python.unit.dbt.test_dbt_macros import CompilerError, Macros
 
 FACT = "marts.fct_sales"
 PARENT = "marts.fct_parent"

@@ -13,6 +13,7 @@ from confluent_kafka.admin import AdminClient
 from cryptography.hazmat.primitives import serialization
 
 from sandbox.services.certificates import Authority
+from sandbox.settings import PROJECT
 from spark_ingest.connect import cluster
 from spark_ingest.connect.broker import Topic, reader_options
 from spark_ingest.connect.client_settings import check, java, librdkafka
@@ -21,7 +22,7 @@ from spark_ingest.connect.diagnose import Refusal
 from spark_ingest.connect.profile import Connections, Registry, load_connections
 from spark_ingest.errors import ConfigurationError, ServiceUnavailable
 
-PROFILE = Path(__file__).resolve().parents[3] / "profiles" / "ingest.yml"
+PROFILE = PROJECT / "profiles" / "ingest.yml"
 SERVERS = {"bootstrap.servers": "a:1"}
 SCRAM = {
     **SERVERS,

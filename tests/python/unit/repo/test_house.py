@@ -17,7 +17,9 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-ROOT = Path(__file__).resolve().parents[3]
+from sandbox.settings import PROJECT
+
+ROOT = PROJECT
 TARGETS = {
     "install", "demo", "live", "test", "test-fast", "render", "parity", "lint",
     "format", "docs", "clean",

@@ -10,7 +10,7 @@ import jinja2
 import pytest
 
 from sandbox.settings import PROJECT
-from tests.python.unit.test_dbt_macros import ENGINES, CompilerError, Macros
+from tests.python.unit.dbt.test_dbt_macros import ENGINES, CompilerError, Macros
 
 ROLE = "arn:aws:iam::123456789012:role/spectrum"
 

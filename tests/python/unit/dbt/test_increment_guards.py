@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.python.unit.test_dbt_macros import CompilerError, Macros
-from tests.python.unit.test_increment_macros import (
+from tests.python.unit.dbt.test_dbt_macros import CompilerError, Macros
+from tests.python.unit.dbt.test_increment_macros import (
     FACT,
     PARENT,
     Node,

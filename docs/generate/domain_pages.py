@@ -1,11 +1,10 @@
 """The generated parts of docs/domains: tables of models, lineage, sample rows.
 
-A generated part stands between ``<!-- generated: NAME -->`` and ``<!-- /generated -->``; all
-else on a page is written by hand. Tables and lineage come from dbt's manifest, and a unit
+Tables and lineage come from dbt's manifest, and a unit
 test fails when they differ from it. Run as a program this writes them anew; with ``--rows``
 it also asks the sandbox's lake for the sample rows again::
 
-    python -m tests.python.domain_pages [--rows]
+    python -m docs.generate.domain_pages [--rows]
 """
 
 from __future__ import annotations
@@ -23,14 +22,12 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+from docs.generate.parts import with_parts
 from sandbox.settings import PROJECT, load_home
 from sandbox.tour.query import open_lake, write_table
 
 PAGES = PROJECT / "docs/domains"
-REWRITE = "python -m tests.python.domain_pages"
-GENERATED = re.compile(
-    r"(<!-- generated: (\w+) -->\n)(.*?)(<!-- /generated -->)", re.DOTALL
-)
+REWRITE = "python -m docs.generate.domain_pages"
 SAMPLE = re.compile(r'(```\n\$ sandbox sql "([^"]+)"\n)(.*?)(```\n)', re.DOTALL)
 LAYERS = ("marts", "intermediate", "staging")
 # How Mermaid draws a node: round for what is declared, slanted for lists, boxes for models.
@@ -46,7 +43,7 @@ Node = dict[str, Any]
 
 
 def parse_manifest(into: Path) -> Manifest:
-    """dbt's manifest of this checkout, made anew without a Spark.
+    """The manifest of this checkout, parsed without a Spark.
 
     Args:
         into: An empty folder for what dbt writes.
@@ -208,19 +205,14 @@ def domains_part(manifest: Manifest) -> str:
     return "\n".join(lines) + "\n"
 
 
-def generated_parts(manifest: Manifest, page: Path) -> dict[str, str]:
-    """What belongs between the markers of a page, by the marker's name."""
+def generated_parts(manifest: Manifest, page: Path) -> dict[str, list[str]]:
+    """The lines that belong between the markers of a page, by the marker's name."""
     if page.name == "README.md":
-        return {"domains": domains_part(manifest)}
+        return {"domains": domains_part(manifest).splitlines()}
     return {
-        "models": models_part(manifest, page.stem),
-        "lineage": lineage_part(manifest, page.stem),
+        "models": models_part(manifest, page.stem).splitlines(),
+        "lineage": lineage_part(manifest, page.stem).splitlines(),
     }
-
-
-def with_parts(text: str, parts: dict[str, str]) -> str:
-    """A page's text with its generated parts put in."""
-    return GENERATED.sub(lambda found: found[1] + parts[found[2]] + found[4], text)
 
 
 def samples(text: str) -> list[tuple[str, str]]:
@@ -265,6 +257,7 @@ def _depth(edges: Iterable[tuple[str, str]]) -> Callable[[str], tuple[int, str]]
 
 
 def main() -> None:
+    """Write the generated parts of each page."""
     parser = argparse.ArgumentParser(
         description="Write the generated parts of docs/domains."
     )
