@@ -83,7 +83,7 @@ bench: java .venv/.installed ## Measure ingest against its limits and its peers,
 bench-increments: java .venv/.installed ## Measure an increment on histories of 0.1 to 10 million rows (half an hour)
 	@$(WITH_VENV) python -m bench.increments
 
-lock: ## Resolve pyproject.toml anew into requirements.lock (needs uv)
+lock: ## Update requirements.lock from pyproject.toml (needs uv)
 	@command -v uv >/dev/null || { echo 'make lock needs uv on PATH: pipx install uv' >&2; exit 2; }
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --all-extras pyproject.toml -o requirements.lock
 

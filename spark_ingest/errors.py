@@ -50,7 +50,7 @@ class CommitRefused(MillraceError):
 
 
 class ColumnsChanged(CommitRefused):
-    """The table got other columns since the rows were planned: plan them anew."""
+    """The table got other columns since the rows were planned: plan them again."""
 
 
 class CommitUnknown(CommitRefused):

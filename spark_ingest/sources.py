@@ -150,7 +150,7 @@ def select_streams(streams: Sequence[Stream], selectors: Iterable[str]) -> list[
 
 
 def fresh_manifest(project: Path) -> Path:
-    """The project's manifest, parsed anew by dbt when a YAML is newer.
+    """The project's manifest, parsed again by dbt when a YAML is newer.
 
     Raises:
         ConfigurationError: The folder is no dbt project, or dbt cannot parse it.

@@ -35,7 +35,7 @@ from spark_ingest.sources import read_streams
 
 COMMIT_ROWS = 250_000
 FACTS = sorted(file.stem for file in PROJECT.glob("models/marts/*/fct_*.sql"))
-# Not a fact, and so small that it is built anew each time.
+# Not a fact, and so small that it is rebuilt each time.
 BUILT = [*FACTS, "dim_products"]
 
 

@@ -24,7 +24,7 @@ MIB = 2**20
 
 
 def write_page(results: Results, page: Path = PAGE, plot: Path = PLOT) -> None:
-    """Write the page's generated parts and the plot anew."""
+    """Rewrite the page's generated parts and the plot."""
     page.write_text(with_results(page.read_text(), results))
     draw(results, plot)
 
@@ -62,7 +62,7 @@ def table(results: Results) -> list[str]:
     return markdown(
         [
             "rows of history",
-            "all built anew, s",
+            "full refresh, s",
             "one increment, s",
             "times the shortest",
             "files opened",
@@ -151,7 +151,7 @@ def draw(results: Results, file: Path) -> None:
         [history.build.seconds for history in results.histories],
         "s--",
         color="tab:gray",
-        label="all built anew",
+        label="full refresh",
     )
     seconds.errorbar(
         rows,

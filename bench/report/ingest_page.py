@@ -42,7 +42,7 @@ def write_page(results: Results, page: Path = PAGE, plots: Path = PLOTS) -> None
 
 
 def with_results(text: str, results: Results) -> str:
-    """A page's text with those parts made anew of which there are results."""
+    """A page's text with those parts replaced of which there are results."""
     parts: dict[str, list[str]] = {}
     if contest := results.contest:
         parts["ingest"] = [_CONTEST_PLOT, "", *contest_table(contest)]

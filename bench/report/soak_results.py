@@ -159,7 +159,7 @@ def write_page(soak: Soak, page: Path = PAGE, plot: Path = PLOT) -> None:
 
 
 def with_soak(page: str, soak: Soak) -> str:
-    """A page's text with the soak's part made anew."""
+    """A page's text with the soak's part replaced."""
     lines = [_PICTURE, "", *soak_table(soak), "", *text(soak)]
     return with_parts(page, {"soak": lines})
 

@@ -1,7 +1,7 @@
 """The generated parts of docs/domains: tables of models, lineage, sample rows.
 
 Tables and lineage come from dbt's manifest, and a unit
-test fails when they differ from it. Run as a program this writes them anew; with ``--rows``
+test fails when they differ from it. Run as a program this rewrites them; with ``--rows``
 it also asks the sandbox's lake for the sample rows again::
 
     python -m docs.generate.domain_pages [--rows]

@@ -26,7 +26,7 @@
     {%- endif -%}
 {%- endmacro %}
 
-{#- Rows are added, and each twentieth time put together: what is told anew goes then. Only
+{#- Rows are added, and each twentieth time put together: what is told again goes then. Only
     rows that this run has seen are replaced. -#}
 {% macro touched_days_statement(increment, rows) -%}
     {%- set table = increment_tables().touched_days -%}

@@ -60,7 +60,7 @@
     {{ return(changed) }}
 {%- endmacro %}
 
-{#- A table made anew counts its commits from 1 again, and one that was set back from where it
+{#- A recreated table counts its commits from 1 again, and one that was set back from where it
     stands: what was read before says nothing of it, however far it has come since. -#}
 {% macro assert_same_table(increment, stream, read) -%}
     {%- set fix = (
@@ -70,7 +70,7 @@
     {%- for mine in own_reads(increment) if mine.source_name == stream -%}
         {%- if mine.table_uuid and read.table_uuid and mine.table_uuid != read.table_uuid -%}
             {{ exceptions.raise_compiler_error(
-                bronze_table(stream) ~ " was made anew (" ~ read.table_uuid ~ ") since "
+                bronze_table(stream) ~ " was recreated (" ~ read.table_uuid ~ ") since "
                 ~ increment.model_name ~ " read it (" ~ mine.table_uuid ~ "): " ~ fix
             ) }}
         {%- endif -%}
@@ -86,7 +86,7 @@
         {{ exceptions.raise_compiler_error(
             bronze_table(stream) ~ " ends with commit " ~ read.to ~ " and "
             ~ increment.model_name ~ " has read up to " ~ read.after
-            ~ ": the table was made anew, or set back; " ~ fix
+            ~ ": the table was recreated, or set back; " ~ fix
         ) }}
     {%- endif -%}
 {%- endmacro %}

@@ -8,7 +8,7 @@
 {%- endmacro %}
 
 {#- From where to where this increment reads a stream; recorded when it is done. Which
-    table it is is asked first: one that is made anew in between is found out at the next
+    table it is is asked first: one that is recreated in between is found out at the next
     increment. -#}
 {% macro read_of_stream(increment, stream, until=none) -%}
     {%- if stream not in increment.reads -%}

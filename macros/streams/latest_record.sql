@@ -5,7 +5,7 @@
 {%- endmacro %}
 
 {#- Partitions have no order between them: of the last records of each, what moved (another
-    key, a topic made anew) goes by time, and by position where two times are equal. -#}
+    key, a recreated topic) goes by time, and by position where two times are equal. -#}
 {% macro latest_of_partitions() -%}
     _kafka_timestamp desc, _kafka_topic_id desc, _kafka_partition desc, _kafka_offset desc
 {%- endmacro %}

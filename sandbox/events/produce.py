@@ -251,7 +251,7 @@ def smoothies(
     purchase line, and a transaction has one to three of them. Beside them, and
     not counted by --count, --rate and the shares, go all 27 products to
     demo.products, first, and to demo.inventories each restocking of a product
-    that a line left with 10 units or fewer. Stock begins anew in each run, and
+    that a line left with 10 units or fewer. Stock starts over in each run, and
     falls with every line: late, broken and wrong ones were sold all the same.
 
     The same seed, first id, start, span, count and shares give the same
@@ -343,7 +343,7 @@ def records_per_second(written: str | None) -> float | None:
         rate = 0.0
     if not 0 < rate <= 1e9:
         raise ConfigurationError(
-            f"--rate {written!r} is no number of records per second: write it like 500/s"
+            f"--rate {written!r} is not a valid rate: write it like 500/s"
         )
     return rate
 

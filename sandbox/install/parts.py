@@ -118,7 +118,7 @@ def fetch(names: Iterable[str] = ()) -> list[str]:
 
 
 def remove(component: str) -> None:
-    """Forget a component, so that the next fetch brings it anew."""
+    """Forget a component, so that the next fetch downloads it again."""
     _list_file(component).unlink(missing_ok=True)
     shutil.rmtree(component_folder(component), ignore_errors=True)
 

@@ -51,7 +51,7 @@ def follow(file: Path, position: int) -> None:
     try:
         while True:
             if file.exists() and file.stat().st_size < position:
-                position = 0  # moved away and begun anew
+                position = 0  # moved away and started over
             if file.exists() and file.stat().st_size > position:
                 with file.open("rb") as log:
                     log.seek(position)

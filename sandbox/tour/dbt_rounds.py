@@ -34,7 +34,7 @@ NEWEST = {
     "marts.fct_rental_sales": "paid_at",
     "marts.fct_purchases_enriched": "purchased_at",
 }
-# All that increments are built from, and nothing that is built anew from all its rows.
+# All that increments are built from, and nothing that is rebuilt from all its rows.
 INCREMENTS = "+config.materialized:incremental,path:models/marts"
 _VIEWS = "config.materialized:view"
 _POLL_SECONDS = 0.25
@@ -126,7 +126,7 @@ class Rounds:
             self._forget_old_versions(number)
 
     def _make_ready(self) -> bool:
-        """Build and test all when something is missing, else make the views anew.
+        """Build and test all when something is missing, else make the views again.
 
         Returns:
             Whether all was built.
@@ -253,7 +253,7 @@ class Rounds:
     def _forget_old_versions(self, number: int) -> None:
         """Remove what only old versions of one mart hold; each round it is another's turn.
 
-        Each increment writes its days anew: without this the disk fills within hours.
+        Each increment rewrites its days: without this the disk fills within hours.
         """
         tables = self._increments()
         table = Jvm(self.spark).iceberg_table(tables[number % len(tables)])

@@ -149,7 +149,7 @@ class Live:
             say(
                 f"building and testing all, because {_some(message['missing'])} missing"
                 if message["missing"]
-                else "all marts are there: making the views anew"
+                else "all marts are there: making the views again"
             )
         elif message["event"] == READY:
             say(f"ready after {message['seconds']:.0f} s: increments begin")

@@ -22,7 +22,7 @@ from spark_ingest.avro.schema import AvroType, SchemaMisfit, WriterSchema, parse
 JSON_TEXT = "_json"
 _NULL = AvroType("null")
 Problem = Callable[[Reading], str | None]
-"""What the decoder has against a reading; None where it takes it."""
+"""Why the decoder rejects a schema; None where it takes it."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class TopicSchema:
         texts: Names of those columns that hold JSON text: types that contain themselves.
         is_record: Whether the values are records (or null).
         wrapped: Whether the readings hold the value in a field ``value`` of their own.
-        docs: What the schemas say of the columns, the newest word.
+        docs: The docs of the columns in the schemas, the newest first.
     """
 
     framing: Framing

@@ -49,9 +49,7 @@ Select = Annotated[
 
 MaxRate = Annotated[
     int | None,
-    typer.Option(
-        help="Most records a second of each stream, to spare the cluster.", min=1
-    ),
+    typer.Option(help="Maximum records per second per stream.", min=1),
 ]
 
 MaxBatchBytes = Annotated[

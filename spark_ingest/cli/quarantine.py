@@ -84,7 +84,7 @@ def list_command(
 ) -> None:
     """Count the quarantined records by stream and reason.
 
-    Positions are partition:offset of the record set aside first and last. Without SELECT
+    Positions are partition:offset of the record quarantined first and last. Without SELECT
     the records of topics that no source declares any more are counted too.
     """
     streams, spark = open_lake(context, select)
@@ -145,7 +145,7 @@ def replay(
         bool, typer.Option("--dry-run", help="Judge them; change nothing.")
     ] = False,
 ) -> None:
-    """Judge quarantined records anew with today's schemas; land those that are good now.
+    """Decode quarantined records again with today's schemas; land those that are good now.
 
     They keep their position, time, key and headers. The stream may run meanwhile. A replay
     may be killed and repeated: what bronze holds is only marked. Records that are still bad

@@ -24,7 +24,7 @@ def recover(
     new_topic: Annotated[
         bool,
         typer.Option(
-            "--new-topic", help="Go on with a topic that was deleted and made again."
+            "--new-topic", help="Go on with a topic that was deleted and recreated."
         ),
     ] = False,
     dry_run: Annotated[

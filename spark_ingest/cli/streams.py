@@ -95,7 +95,7 @@ def run_command(
     unknown_wait: UnknownWait = 5.0,
     metrics_port: Annotated[
         int | None,
-        typer.Option(help="Show numbers for Prometheus on this port.", min=1),
+        typer.Option(help="Serve Prometheus metrics on this port.", min=1),
     ] = None,
     metrics_host: Annotated[
         str, typer.Option(help="The address to show them on.")

@@ -80,7 +80,7 @@ def verify(
 
 
 def _filled_from(services: Services, stream: Stream) -> str | None:
-    """What to say of a table whose topic is gone; None where nothing was ever committed."""
+    """The report on a table whose topic is gone; None where nothing was ever committed."""
     from spark_ingest.streaming.table_position import standing
 
     here = standing(services.spark, stream)
@@ -102,7 +102,7 @@ def _stood_before(services: Services, stream: Stream) -> str | None:
         return None
     return (
         f"{stream.name}: the {stream.table} that was filled up to commit {earlier.last} is gone: "
-        "`spark-ingest run` begins anew with what the broker holds; "
+        "`spark-ingest run` starts over with what the broker holds; "
         "docs/runbooks/lost-lake.md says what else there is"
     )
 

@@ -61,7 +61,7 @@ class Topic:
 
     Attributes:
         name: Its name.
-        id: Kafka's UUID of it: a topic that is deleted and made again has another.
+        id: Kafka's UUID of it: a topic that is deleted and recreated has another.
         partitions: Partition numbers.
     """
 

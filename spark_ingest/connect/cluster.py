@@ -1,4 +1,4 @@
-"""Clients of a Kafka cluster: how they connect, and what a cluster has against them.
+"""Clients of a Kafka cluster: how they connect, and why a cluster rejects them.
 
 librdkafka tries for ever and reports its reasons beside the answer. These are listened to
 here, so that a wrong password is one line within a second, and a broker that is away stays
@@ -24,7 +24,7 @@ _FILE = "profiles/ingest.yml"
 _POLL_SECONDS = 0.05
 # An answer that takes longer has a reason.
 _PATIENCE_SECONDS = 3.0
-# What one broker has against us, all have; some may be away.
+# Why one broker rejects us, all do; some may be away.
 _LOOKED_AT = 2
 _LOCAL_HOST = re.compile(r"^\w+://(?P<host>.+):(?P<port>\d+)/")
 _T = TypeVar("_T")
@@ -116,7 +116,7 @@ class Cluster:
             if complaint.name() == "_AUTHENTICATION":
                 raise self._mistake(self._login_refusal(complaint.str()))
         if self._let_in:
-            # The way in was right. A broker that stops or starts hangs up, too.
+            # The login was right. A broker that stops or starts hangs up, too.
             return
         for host, port in self._addresses()[:_LOOKED_AT]:
             protocol = self._properties.get("security.protocol", "PLAINTEXT")

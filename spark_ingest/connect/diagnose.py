@@ -2,7 +2,7 @@
 
 Client libraries tell a wrong authority, an expired certificate and a wrong name alike, and of
 plain text that meets TLS they say only that nobody is there. So when a connection fails, the
-handshake is made again here, where each of these can be told from the others.
+handshake is repeated here, where each of these can be told from the others.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Way:
 
 
 def kafka_refusal(way: Way) -> Refusal | None:
-    """Why a broker refuses this way in; None where this cannot be told, or it is away."""
+    """Why a broker rejects this login; None where that cannot be found out, or it is down."""
     if way.tls is None:
         if _speaks_tls(way):
             wanted = "SASL_SSL" if way.login else "SASL_SSL or SSL"
@@ -98,7 +98,7 @@ def kafka_refusal(way: Way) -> Refusal | None:
 
 
 def web_refusal(way: Way) -> Refusal | None:
-    """Why a web server refuses this way in; None where this cannot be told, or it is away."""
+    """Why a web server rejects this login; None where that cannot be found out, or it is down."""
     if way.tls is None:
         if _speaks_tls(way):
             return Refusal("url", f"{way.address} speaks TLS: begin it with https://")
@@ -167,7 +167,7 @@ def _untrusted(
 
 
 def _unwanted(way: Way, tls: Mapping[str, str]) -> Refusal:
-    """What the server may have against the client's certificate."""
+    """Why the server may reject the client's certificate."""
     file = tls.get("ssl.certificate.location")
     if file is None:
         return Refusal(
@@ -179,7 +179,7 @@ def _unwanted(way: Way, tls: Mapping[str, str]) -> Refusal:
     if expired is not None:
         return Refusal(
             "ssl.certificate.location",
-            f"the certificate in {file} expired on {expired:%Y-%m-%d}: have it made anew",
+            f"the certificate in {file} expired on {expired:%Y-%m-%d}: have it renewed",
         )
     return Refusal(
         "ssl.certificate.location",

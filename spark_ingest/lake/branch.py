@@ -65,7 +65,7 @@ def publish_on(
             if _published(jvm, table, branch):
                 return True
         except ColumnsChanged:
-            # What is written is planned anew.
+            # What is written is planned again.
             pass
         finally:
             # What is published is published; `maintain` removes a branch that stays.

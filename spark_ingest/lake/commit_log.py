@@ -111,7 +111,7 @@ def log_commit(spark: SparkSession, stream: Stream, result: BatchResult) -> None
         started_at=result.started_at,
         committed_at=datetime.now(UTC),
     )
-    # The stream, which this commit made start anew, may be writing it down too.
+    # The stream, which this commit made start over, may be writing it down too.
     _append_missing(spark, [row])
 
 

@@ -57,7 +57,7 @@ def end(code: int | None = None) -> None:
     how = f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
     print(
         f"spark-ingest: the JVM of Spark ended ({how if code is not None else 'killed'}): "
-        "start again, what was not committed is read anew; where it ran out of memory, "
+        "start again, what was not committed is read again; where it ran out of memory, "
         "raise spark.driver.memory",
         file=sys.stderr,
         flush=True,

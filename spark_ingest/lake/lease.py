@@ -7,7 +7,7 @@ empty snapshot on ``main``, in one commit. That snapshot is the fence: a REST ca
 ``main`` with what a commit was based on, and neither properties nor branches that are removed.
 So of two that take a table at once one is refused, and so is a fast-forward that was under
 way. Publishing asks for branch and property besides: a write that was under way makes a
-removed branch anew, but the property then names somebody else. Where nothing but maintenance
+removed branch again, but the property then names somebody else. Where nothing but maintenance
 moved ``main``, the staged files are put behind it and published all the same.
 """
 
@@ -368,7 +368,7 @@ class Lease:
     def _require(self, iceberg: Any) -> None:
         holder = _holder(iceberg)
         # The branch alone proves nothing: a write that was under way when the table was
-        # taken over makes it anew.
+        # taken over makes it again.
         if not (self._holder.branch in iceberg.refs() and self._is_mine(holder)):
             raise LeaseLost(
                 f"{self._table} was taken over ({holder or 'its writer is gone too'})"

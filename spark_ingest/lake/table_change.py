@@ -1,9 +1,9 @@
-"""A change of a table's refs, properties or schema, made again where others came between.
+"""A change of a table's refs, properties or schema, repeated where others committed in between.
 
 Iceberg makes a commit of rows again behind somebody else's, but not one of refs or schema:
-that is refused whatever ``commit.retry.num-retries`` says. Here the table is loaded anew and
+that is refused whatever ``commit.retry.num-retries`` says. Here the table is loaded again and
 asked what is still to do, which also settles what a catalog left open: a commit whose answer
-was lost is either there, or it is made again.
+was lost is either there, or it is repeated.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ def rewrite(change: Callable[[], object]) -> None:
     """Delete or update rows, again where others rewrote the same files meanwhile.
 
     Args:
-        change: Does it; plans anew each time.
+        change: Does it; plans again each time.
     """
     for left in range(_REWRITES - 1, -1, -1):
         try:

@@ -1,6 +1,6 @@
 """Which table stands under a name: the commit log's rows belong to one by Iceberg's UUID.
 
-A table that was dropped and made anew has another. What the log says of the earlier one is
+A table that was dropped and recreated has another. What the log says of the earlier one is
 kept, and is no table's place any more. Rows that an older version wrote tell no table: they
 are given to the one that stands there from the first commit on that it shows.
 """

@@ -320,7 +320,7 @@ class _Backfill:
         )
 
     def _remove_leftovers(self, chunk: Ranges, left: Ranges, began: datetime) -> None:
-        """Remove what others set aside of the same records and did not publish.
+        """Remove what others quarantined of the same records and did not publish.
 
         Or published, and even replayed, into a table that is gone. Only behind publishing:
         before it, one that is about to publish could lose its own.

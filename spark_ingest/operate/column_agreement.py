@@ -26,7 +26,7 @@ class NewColumn:
     Attributes:
         name: Its name.
         data_type: Its type as Spark writes it.
-        description: What the schemas say of it.
+        description: Its doc in the schemas.
     """
 
     name: str

@@ -101,7 +101,7 @@ def accept(services: Services, recovery: Recovery) -> Commit | None:
         return spark.table(f"{CATALOG}.{stream.table}").limit(0), commit
 
     if recovery.earlier is not None:
-        # What a batch set aside that the old topic can never repeat.
+        # What a batch quarantined that the old topic can never repeat.
         here = standing(spark, stream)
         old = Topic(stream.topic, recovery.earlier, tuple(here.offsets))
         quarantine_table.remove_uncommitted(spark, old, here.offsets)

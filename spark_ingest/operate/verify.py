@@ -41,7 +41,7 @@ _UNPROVED = PartitionMark((), 0, 0, 0, 0)
 
 @dataclass(frozen=True)
 class PartitionProof:
-    """What the tables and the broker say of one partition of one stream.
+    """What tables and broker hold of one partition of one stream.
 
     Attributes:
         stream: The stream's name.
@@ -86,7 +86,7 @@ class PartitionProof:
 
 @dataclass(frozen=True)
 class Proof:
-    """What the tables and the broker say of one stream.
+    """What tables and broker hold of one stream.
 
     Attributes:
         partitions: Of each topic; empty for a stream that never ran.
@@ -366,7 +366,7 @@ def _prove(
 
 
 def _aside(spark: SparkSession, stream: Stream, topic: Topic) -> DataFrame:
-    """Every (partition, offset) of a topic that is set aside."""
+    """Every (partition, offset) of a topic that is quarantined."""
     aside = quarantine_table.of_topic(spark, topic.name, topic.id).where(
         "replayed_at is null"
     )
@@ -390,7 +390,7 @@ def _held(
     after: int,
     last: int,
 ) -> DataFrame:
-    """Every (partition, offset) that a table holds of a topic, and whether it is set aside.
+    """Every (partition, offset) that a table holds of a topic, and whether it is quarantined.
 
     Commits after ``last`` are left out: a stream may be running. So are those up to ``after``,
     which were proved before.

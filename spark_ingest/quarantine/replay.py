@@ -1,4 +1,4 @@
-"""Quarantined records judged anew: those that bronze can take now are taken, where they were.
+"""Quarantined records decoded again: those that bronze can take now are taken, where they were.
 
 A record keeps its position, time, key and headers. It is published beside the running
 stream, then marked in quarantine, so a replay that was killed has at worst published what
@@ -83,7 +83,7 @@ class _Chunk:
 def replay(
     services: Services, stream: Stream, choice: Choice, *, dry_run: bool = False
 ) -> Replayed:
-    """Judge a stream's quarantined records anew and land those that are good now.
+    """Decode a stream's quarantined records again and land those that are good now.
 
     Those that are not stay, with the reason of today.
 

@@ -31,9 +31,9 @@ class Group:
         open: Those that somebody has to look at.
         replayed: Those that bronze took later.
         discarded: Those that nobody wants.
-        first: Partition and offset of the one that was set aside first.
-        last: Of the one that was set aside last.
-        oldest: When the first was set aside, UTC, as text.
+        first: Partition and offset of the one that was quarantined first.
+        last: Of the one that was quarantined last.
+        oldest: When the first was quarantined, UTC, as text.
         newest: When the last was.
         sample: What the newest's message says.
     """
@@ -117,7 +117,7 @@ def record(
 ) -> tuple[Row, int]:
     """The quarantined record at a position, and how many rows there are at it.
 
-    Where the topic was made again there may be several: the newest is given.
+    Where the topic was recreated there may be several: the newest is given.
 
     Raises:
         ConfigurationError: There is none.
@@ -155,7 +155,7 @@ def screen(row: Row, count: int) -> list[str]:
         f"position   {place}",
         f"topic id   {row['_kafka_topic_id']}",
         f"written    {row['_kafka_timestamp']} UTC",
-        f"set aside  {row['_ingested_at']} UTC",
+        f"ingested   {row['_ingested_at']} UTC",
         f"reason     {row['stage']}: {row['error_class']}",
         f"           {_short(row['error_message'])}",
         f"schema id  {'none' if row['_schema_id'] is None else row['_schema_id']}",

@@ -36,7 +36,7 @@ def check(column: str, begin: int, writer: AvroSchema) -> Column:
 
 
 def schema_problem(reading: Reading) -> str | None:
-    """What Java's Avro or Spark has against a version's schemas; None where they take them."""
+    """Why Java's Avro or Spark rejects a version's schemas; None where they take them."""
     jvm = Jvm(SparkSession.active()).packages
     avro, spark_avro = jvm.org.apache.avro, jvm.org.apache.spark.sql.avro
     try:

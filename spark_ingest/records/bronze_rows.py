@@ -140,11 +140,11 @@ def batch_columns(commit_id: int, began: datetime) -> dict[str, Column]:
     """The columns that are the same for all rows of a batch, by name.
 
     As literals they would stand in the code that Spark generates for the plan, and every
-    batch would be compiled anew and begin cold: half a second of a core. Spark refers to an
+    batch would be compiled again and begin cold: half a second of a core. Spark refers to an
     array, and the topic, which is never null, keeps it from taking out the element beforehand.
 
     Each has exactly its column's type, as all columns have and stand in the table's order: where
-    one does not, Spark makes all rows anew before it writes them, the headers even without
+    one does not, Spark makes all rows again before it writes them, the headers even without
     generated code.
     """
     micros = round(began.timestamp() * 1_000_000)

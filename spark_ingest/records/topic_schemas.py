@@ -88,7 +88,7 @@ class Schemas:
             self._made.clear()
 
     def value(self) -> TopicSchema:
-        """The value schemas, asked for anew: a batch's ids were registered before it began.
+        """The value schemas, asked for again: a batch's ids were registered before it began.
 
         Returns:
             The same object as before where no schema has come.

@@ -119,7 +119,7 @@ def recipe(
         verdicts.append(verdict("key", key))
         if key.usable and key.columns.fields:
             columns[bronze.KEY] = decode.whole("key", key)
-    # Spark analyses the plan anew for each of them.
+    # Spark analyses the plan again for each of them.
     steps = [step for step in (first, then) if step]
     steps.append({"_verdict": F.coalesce(*verdicts)})
     return Recipe(tuple(taken), tuple(steps), columns, value, key)

@@ -1,4 +1,4 @@
-"""One batch, exactly once: staged, its bad records set aside, then published in one commit."""
+"""One batch, exactly once: staged, its bad records quarantined, then published in one commit."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def _remove_overtaken(
 
 
 def _delete(topic: Topic, doomed: DataFrame) -> None:
-    """Delete the rows at these places that these batches set aside."""
+    """Delete the rows at these places that these batches quarantined."""
     keys = [*_PLACE, "_ingested_at"]
     # Once, and for good: the table that they are found in is the one that changes.
     found = doomed.select(*(F.col(key).alias(f"doomed{key}") for key in keys)).cache()

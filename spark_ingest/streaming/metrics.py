@@ -50,7 +50,7 @@ class MetricsProgress(Progress):
             return Gauge(name, help_text, ["stream"], registry=self.registry)
 
         self._records = counter("millrace_records", "Records landed in bronze.")
-        self._quarantined = counter("millrace_quarantined", "Records set aside.")
+        self._quarantined = counter("millrace_quarantined", "Records quarantined.")
         self._bytes = counter("millrace_value_bytes", "Bytes of the values read.")
         self._commits = counter("millrace_commits", "Commits to the stream's table.")
         self._waits = counter(

@@ -28,7 +28,7 @@ class Renewals:
         """Begin to renew in the background.
 
         Args:
-            holders: Whose leases; looked at anew each time.
+            holders: Whose leases; looked at again each time.
         """
         self._holders = holders
         self._stopping = threading.Event()

@@ -131,7 +131,7 @@ class StreamRun:
             MillraceError: The table and the topic do not go together.
         """
         services = self._services
-        # Asked anew: it may have got partitions since.
+        # Asked again: it may have got partitions since.
         topic = services.broker.existing_topic(self.stream.topic, self.stream.name)
         self._topic = topic
         # What this run committed is written down first, or it would be twice.
@@ -149,7 +149,7 @@ class StreamRun:
         except MillraceError as error:
             # Records that are gone, another topic: no program may decide what then.
             raise PersonNeeded(str(error)) from error
-        # What an earlier start staged or set aside and did not publish is read again.
+        # What an earlier start staged or quarantined and did not publish is read again.
         self._lease.unstage()
         earlier = commit_log.catch_up(services.spark, self.stream)
         if self._position.topic_id is None and (
@@ -218,7 +218,7 @@ class StreamRun:
         """Whether the query is at work.
 
         Raises:
-            CommitRefused: Its table moved: begun again it reads its offsets anew.
+            CommitRefused: Its table moved: begun again it reads its offsets again.
             ServiceUnavailable: The broker is away.
             MillraceError: The stream cannot go on.
         """
@@ -242,7 +242,7 @@ class StreamRun:
         try:
             self._lease.renew()
         except MillraceError as error:
-            # A batch at work finds out before it publishes, and takes back what it set aside.
+            # A batch at work finds out before it publishes, and takes back what it quarantined.
             if self._in_batch.acquire(blocking=False):
                 self._failure = self._failure or error
                 self._in_batch.release()

@@ -36,7 +36,7 @@ class Position:
 def made_again(stream: Stream, then: str, now: str) -> MillraceError:
     """What to raise for a topic that is not the one the table was filled from."""
     return MillraceError(
-        f"topic {stream.topic} was deleted and made again since {stream.table} was filled "
+        f"topic {stream.topic} was deleted and recreated since {stream.table} was filled "
         f"(topic id {then} then, {now} now), so offsets mean other records: give the new one a "
         "source and table of its own, or let this table go on with it: "
         f"`spark-ingest recover {stream.name} --new-topic`"
@@ -46,7 +46,7 @@ def made_again(stream: Stream, then: str, now: str) -> MillraceError:
 def made_anew(
     stream: Stream, earlier: Earlier, topic: Topic, begins: Mapping[int, int]
 ) -> str:
-    """What to tell of a table that was made anew where another one stood.
+    """What to tell of a table that was recreated where another one stood.
 
     Args:
         stream: Whose table.
@@ -56,7 +56,7 @@ def made_anew(
     """
     which = f"table UUID {earlier.uuid}" if earlier.uuid else "older than table UUIDs"
     told = (
-        f"{stream.name}: {stream.table} was made anew since commit {earlier.last} of an earlier "
+        f"{stream.name}: {stream.table} was recreated since commit {earlier.last} of an earlier "
         f"table ({which}): it begins at commit 1, with what the broker holds from there "
         f"on; the earlier one's commits stay in {commit_log.TABLE}; "
         "build the marts with `dbt build --full-refresh`"

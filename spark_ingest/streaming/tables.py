@@ -82,4 +82,4 @@ def prepare(services: Services, streams: Sequence[Stream]) -> None:
 def create_again(services: Services, stream: Stream) -> None:
     """Make a stream's table where it has gone while the stream ran, and say so."""
     if create_table(services, stream):
-        services.progress.note(f"{stream.name}: {stream.table} was gone; made anew")
+        services.progress.note(f"{stream.name}: {stream.table} was gone; recreated")

@@ -23,7 +23,7 @@ commits as (
         on
             commits.bronze_table = tables.bronze_table
             and tables.place = 1
-    -- A log that names no table is of one that was never made anew, as far as it knows.
+    -- A log that names no table is of one that was never recreated, as far as it knows.
     where (tables.table_uuid is null or commits.table_uuid = tables.table_uuid)
     -- A stream that is declared no more leaves its commits, and no table to count.
     and commits.bronze_table in (

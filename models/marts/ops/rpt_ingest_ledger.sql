@@ -149,7 +149,7 @@ absent_by_partition as (
 
 ),
 
--- What became of the records that were once set aside.
+-- What became of the records that were once quarantined.
 decided as (
 
     select

@@ -76,7 +76,7 @@ ranked_in_partition as (
 
 ),
 
--- A sale that moved (another customer, a topic made anew) is in several partitions.
+-- A sale that moved (another customer, a recreated topic) is in several partitions.
 ranked as (
 
     select

@@ -24,7 +24,7 @@ purchases as (
 
 ),
 
--- What each product had sold before the first day that is computed anew.
+-- What each product had sold before the first day that is recomputed.
 openings as (
 
     select

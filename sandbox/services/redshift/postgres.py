@@ -53,7 +53,7 @@ full_page_writes = off
 
 
 def initialise(home: Home, folder: Path) -> None:
-    """Make the database; one that was made of other scripts is made anew.
+    """Make the database; one that was made of other scripts is recreated.
 
     Args:
         home: The sandbox, for the port of the server that reads the lake.

@@ -31,7 +31,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument(
         "--page",
         action="store_true",
-        help=f"write {page.FILE.name} anew, of the mutants",
+        help=f"rewrite {page.FILE.name}, of the mutants",
     )
     asked = parser.parse_args(arguments)
     only = "mutants" if asked.page else asked.only

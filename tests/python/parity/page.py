@@ -14,7 +14,7 @@ _TOP = """# Portability
 One text of each model builds on Spark and on Redshift, and both hold the same in every cell.
 What the two would understand differently stays out of the models; what must differ is in
 `macros/cross_db`. This page is made by a run of both engines
-(`python -m tests.python.parity --page` writes it anew, and a test holds it to the run).
+(`python -m tests.python.parity --page` rewrites it, and a test holds it to the run).
 "Stand-in" is the sandbox's Redshift stand-in; it is not Redshift, and
 [redshift.md](redshift.md) tells what only a real one can show.
 

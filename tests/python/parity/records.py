@@ -54,7 +54,7 @@ TEXTS = [
 
 
 class Bronze:
-    """Commits as ingest makes them: the rows, what was set aside, and the log's row.
+    """Commits as ingest makes them: the rows, what was quarantined, and the log's row.
 
     Attributes:
         steps: What ``lake_program`` is to do, in order.

@@ -53,7 +53,7 @@ class Relation:
     Attributes:
         columns: In order.
         rows: In any order.
-        identity: Stays the same as long as the table is not made anew.
+        identity: Stays the same as long as the table is not recreated.
     """
 
     columns: tuple[Column, ...]

@@ -114,8 +114,8 @@ def history(stops: StandinStops) -> None:
     for _ in range(6):
         stops.load()
     stops.made_anew("second-table")
-    stops.stop_and_mend("made anew", RUN)
-    stops.same("made anew")
+    stops.stop_and_mend("recreated", RUN)
+    stops.same("recreated")
 
     prefix, suffix = stops.around("state")
     stops.add("artifacts", run=[*prefix, "parse", "--target", STANDIN, *suffix])
@@ -153,7 +153,7 @@ def trial(
         ("--sample 3 days", "--sample would leave rows out"),
         ("seed", "was built with "),
         ("view", f"was built with other code of {VIEW}"),
-        ("made anew", "was made anew (second-table)"),
+        ("recreated", "was recreated (second-table)"),
         ("defer again", f"was built with other code of {SALES}"),
         ("clone", "`dbt clone` does not copy what a mart has read"),
     ],

@@ -46,7 +46,7 @@ class Compared:
         name: ``schema.relation``.
         spark: What Spark has; nothing when there is no such relation.
         differences: Where the stand-in has something else.
-        identities: By engine, what stays the same until the table is made anew.
+        identities: By engine, what stays the same until the table is recreated.
     """
 
     name: str

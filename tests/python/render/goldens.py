@@ -1,7 +1,7 @@
 """What each macro of ``macros/cross_db`` renders on each engine, in files to read.
 
 A macro that changed what it renders fails a test, and its golden files show the change to
-whoever reviews it. They are written anew by::
+whoever reviews it. They are rewritten by::
 
     python -m tests.python.render.goldens
 """
@@ -51,7 +51,7 @@ def golden_files(engine: Engine, texts: Iterable[Text]) -> dict[str, str]:
 
 
 def main() -> None:
-    """Write all golden files anew."""
+    """Rewrite all golden files."""
     with tempfile.TemporaryDirectory() as folder, pool() as workers:
         project = copy_project(Path(folder) / "project")
         add_goldens(project)

@@ -16,7 +16,7 @@ steps as JSON and writes what each gave, in order:
 - ``{"export": [tables]}`` gives the rows of each by its name, in order;
 - ``{"read": [tables]}`` gives of each that is there
   ``{"columns": [[name, type]], "rows", "identity"}``, a null being null; the last stays
-  the same until the table is made anew;
+  the same until the table is recreated;
 - ``{"copy": [file, to]}`` copies a file, if there is one;
 - ``{"append": {"file", "text"}}`` adds to a file of the project;
 - ``{"replace": {"file", "old", "new"}}`` changes one;

@@ -30,7 +30,7 @@ SEED = int(os.environ.get("SEED", random.SystemRandom().randrange(10**6)))
 Sent = tuple[int, bytes, bool]
 """The place of the version that wrote it, the framed bytes, whether they are left sound."""
 Landed = tuple[str | None, str | None, dict[str, Any]]
-"""Error class and message of one that was set aside, the columns of one that was not."""
+"""Error class and message of one that was quarantined, the columns of one that was not."""
 
 
 def test_what_lands_is_what_the_specification_reads(spark: SparkSession) -> None:

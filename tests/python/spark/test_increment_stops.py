@@ -1,6 +1,6 @@
 """What would mix rows stops, and the command that it names, typed as printed, mends it.
 
-Each time the marts end as a build of all of them in other schemas, made anew.
+Each time the marts end as a build of all of them in other schemas, recreated.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ def one_target(stops: Stops) -> None:
     for _ in range(8):
         stops.load()
     stops.made_anew("second-table")
-    stops.stop("made anew", RUN)
+    stops.stop("recreated", RUN)
 
 
 def other_targets(stops: Stops) -> None:
@@ -214,7 +214,7 @@ MESSAGES = {
     "macro": f"was built with other code of {VIEW}, stg_pagila__sales: ",
     "grown again": "bronze.pagila__sales was set back to an earlier commit since",
     "set back": "bronze.pagila__sales ends with commit 2",
-    "made anew": "bronze.pagila__sales was made anew (second-table)",
+    "recreated": "bronze.pagila__sales was recreated (second-table)",
     "defer again": f"was built with other code of {SALES}",
     "clone": "`dbt clone` does not copy what a mart has read",
     "broken": WINDOWS,

@@ -1,4 +1,4 @@
-"""Values that do not fit: set aside with the field's name, and never changed."""
+"""Values that do not fit: quarantined with the field's name, and never changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON that its columns cannot hold: set aside with the field's name, and never changed."""
+"""JSON that its columns cannot hold: quarantined with the field's name, and never changed."""
 
 from __future__ import annotations
 

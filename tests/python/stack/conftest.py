@@ -229,7 +229,7 @@ def away(feed: Feed) -> Iterator[None]:
         yield
     finally:
         if folder.exists():
-            # A write that was under way made it anew.
+            # A write that was under way made it again.
             shutil.rmtree(folder)
         elsewhere.rename(folder)
 

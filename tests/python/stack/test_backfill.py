@@ -69,7 +69,7 @@ def test_a_backfill_that_was_killed_goes_on_beside_a_faster_stream(
             feed.ingest()
         stage(rows, table, branch, commit)
 
-    # Killed with the first chunk committed and the second one's bad record set aside.
+    # Killed with the first chunk committed and the second one's bad record quarantined.
     monkeypatch.setattr("spark_ingest.streaming.side_commit.stage", kill_the_second)
     with pytest.raises(KeyboardInterrupt):
         filled_back(feed)

@@ -1,4 +1,4 @@
-"""A bronze table that was dropped begins anew with what the broker holds, and says so."""
+"""A bronze table that was dropped starts over with what the broker holds, and says so."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_dropped_table_begins_anew_with_what_the_broker_holds(feed: Feed) -> N
     assert [(b.commit_id, b.rows, b.quarantined) for b in batches] == [(2, 5, 3)]
     (note,) = feed.reports.notes
     assert (
-        f"was made anew since commit 2 of an earlier table (table UUID {first})" in note
+        f"was recreated since commit 2 of an earlier table (table UUID {first})" in note
     )
     assert "begins behind: 0: 0 to 1" in note
     assert counted(feed) == [(2, 3, 2), (0, 2, 1)]

@@ -232,7 +232,7 @@ def test_a_topic_made_anew_stops_the_stream(feed: Feed) -> None:
     wait_for(lambda: feed.services.broker.topic(feed.topic) is None)
     admin.create_topics([NewTopic(feed.topic, 2, 1)])[feed.topic].result()
     wait_for(lambda: feed.services.broker.topic(feed.topic))
-    with pytest.raises(MillraceError, match="was deleted and made again"):
+    with pytest.raises(MillraceError, match="was deleted and recreated"):
         feed.ingest()
     with pytest.raises(MillraceError, match="nothing can be proved"):
         proofs(feed)
@@ -255,7 +255,7 @@ def test_a_topic_made_anew_while_a_batch_is_read_is_not_committed(
 
     monkeypatch.setattr(Lease, "stage", then_stage)
     monkeypatch.setattr(Broker, "existing_topic", another)
-    with pytest.raises(MillraceError, match="was deleted and made again"):
+    with pytest.raises(MillraceError, match="was deleted and recreated"):
         feed.ingest()
     assert feed.offsets() == []
 

@@ -1,4 +1,4 @@
-"""Records that expired unread and topics made again: a person decides, and it is written down."""
+"""Records that expired unread and recreated topics: a person decides, and it is written down."""
 
 from __future__ import annotations
 

@@ -311,7 +311,7 @@ def test_what_we_have_against_a_certificate_is_told(
     assert f"the authority in {files['authority']} did not sign" in wrong
     assert "(ssl.ca.location under kafka" in wrong
     unknown = refusal(changed(connections, {"ssl.ca.location": None}))
-    assert "no authority known to this machine signed" in unknown
+    assert "no CA trusted by this machine signed" in unknown
 
     expired = ours.server("old", "127.0.0.1", lifetime=timedelta(days=-2))
     with listening(tls(expired, tmp_path)) as address:

@@ -136,7 +136,7 @@ def test_a_file_without_results_names_the_way_to_them(
         file.write_text(text)
 
     with pytest.raises(
-        ConfigurationError, match=r"a\.json .*make bench|a\.json .*anew"
+        ConfigurationError, match=r"a\.json .*make bench|a\.json .*again"
     ):
         read_results(file)
 

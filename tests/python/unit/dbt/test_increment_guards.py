@@ -88,7 +88,7 @@ def test_a_table_made_anew_or_set_back_stops_the_increment() -> None:
         context.assert_same_table(begun, "pagila.sales", read)
 
     for to, uuid, since, message in [
-        (9, "new", 2000, "was made anew"),
+        (9, "new", 2000, "was recreated"),
         (9, "old", 2000, "was set back"),
         (2, None, 0, "ends with commit 2"),
     ]:
