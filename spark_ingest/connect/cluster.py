@@ -164,7 +164,7 @@ class Cluster:
                 Refusal(
                     "ssl.ca.location",
                     "Spark's TLS handshake fails: the certificates changed, or Java and"
-                    " OpenSSL trust different authorities; name the authority's file",
+                    " OpenSSL trust different CAs; name the CA's file",
                 )
             )
         silence = next((name for name in _JAVA_SILENCE if name in text), None)

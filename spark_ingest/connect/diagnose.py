@@ -1,6 +1,6 @@
 """Why a server does not let a client in, found out by asking it once more.
 
-Client libraries tell a wrong authority, an expired certificate and a wrong name alike, and of
+Client libraries report a wrong CA, an expired certificate and a wrong name alike, and of
 plain text that meets TLS they say only that nobody is there. So when a connection fails, the
 handshake is repeated here, where each of these can be told from the others.
 """
@@ -141,7 +141,7 @@ def _untrusted(
     if error.verify_code == _EXPIRED:
         return Refusal(
             way.key,
-            f"the certificate of {way.address}, or the authority that signed it, has expired:"
+            f"the certificate of {way.address}, or the CA that signed it, has expired:"
             " the server needs a new one (or this machine's clock is wrong)",
         )
     if error.verify_code == _NOT_YET_VALID:
@@ -157,12 +157,11 @@ def _untrusted(
             " by a name that stands in it",
         )
     trusted = tls.get("ssl.ca.location")
-    by = f"the authority in {trusted} did not sign" if trusted else "no authority known"
-    known = "" if trusted else " to this machine signed"
+    by = f"the CA in {trusted}" if trusted else "a CA that this machine trusts"
     return Refusal(
         "ssl.ca.location",
-        f"{by}{known} the certificate of {way.address}: name the file with the certificate"
-        " of its authority",
+        f"the certificate of {way.address} is not signed by {by}: name the file with the"
+        " certificate of its CA",
     )
 
 
@@ -184,7 +183,7 @@ def _unwanted(way: Way, tls: Mapping[str, str]) -> Refusal:
     return Refusal(
         "ssl.certificate.location",
         f"{way.address} does not trust the certificate in {file}: have it signed by an"
-        " authority that the server knows",
+        " CA that the server trusts",
     )
 
 

@@ -308,10 +308,10 @@ def test_what_we_have_against_a_certificate_is_told(
 ) -> None:
     ours = authority_of(secure.home)
     wrong = refusal(changed(connections, {"ssl.ca.location": files["authority"]}))
-    assert f"the authority in {files['authority']} did not sign" in wrong
+    assert f"is not signed by the CA in {files['authority']}" in wrong
     assert "(ssl.ca.location under kafka" in wrong
     unknown = refusal(changed(connections, {"ssl.ca.location": None}))
-    assert "no CA trusted by this machine signed" in unknown
+    assert "is not signed by a CA that this machine trusts" in unknown
 
     expired = ours.server("old", "127.0.0.1", lifetime=timedelta(days=-2))
     with listening(tls(expired, tmp_path)) as address:
@@ -349,7 +349,7 @@ def test_what_the_registry_has_against_us_is_told(
     nobody = registry_refusal(connections, username=None, password=None)
     assert "does not know a client without a user" in nobody
     trust = registry_refusal(connections, tls={"ssl.ca.location": files["authority"]})
-    assert "did not sign the certificate" in trust
+    assert "is not signed by" in trust
     url = connections.registry.url
     plain = registry_refusal(connections, url=url.replace("https", "http"), tls={})
     assert "begin it with https://" in plain
