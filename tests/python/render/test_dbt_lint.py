@@ -122,9 +122,9 @@ BREACHES = [
     ),
     (
         "models/staging/pagila/stg_pagila__sales.yml",
-        "        data_tests: [not_null]\n      - name: paid_at",
-        "      - name: paid_at",
-        {"check_model_column_has_specified_test"},
+        "      - required_columns:\n          name: stg_pagila__sales_has_its_required_columns\n",
+        "      - other_columns:\n          name: stg_pagila__sales_has_its_required_columns\n",
+        {"check_model_has_tests_by_name"},
     ),
     (
         "models/staging/pagila/_pagila__sources.yml",

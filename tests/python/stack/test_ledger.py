@@ -55,7 +55,7 @@ class Keeper:
     def dbt(
         self, command: str, *select: str, check: bool = True
     ) -> subprocess.CompletedProcess[str]:
-        """Run dbt on models and on the tests that are ours alone, not each `not_null`."""
+        """Run dbt on models and on the tests that are ours alone, not each `unique`."""
         target = self.project / "target"
         return self.feed.stack.run(
             "dbt", "--warn-error", "--no-use-colors", "--log-path", str(target / "logs"),

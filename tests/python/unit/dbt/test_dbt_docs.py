@@ -72,6 +72,39 @@ def unused_blocks(manifest: Manifest) -> set[str]:
     return ours - used
 
 
+def undecided(manifest: Manifest) -> list[str]:
+    """Columns for a yes or no that may be null: no test of the model requires them."""
+    required: dict[str, set[str]] = defaultdict(set)
+    for node in manifest["nodes"].values():
+        told = node.get("test_metadata") or {}
+        if told.get("name") == "required_columns":
+            model = node["attached_node"]
+            for names in told["kwargs"].get("columns_where", {}).values():
+                required[model] |= set(names)
+            required[model] |= {
+                column["name"]
+                for column in manifest["nodes"].get(model, {"columns": {}})["columns"].values()
+                if any(each["type"] == "not_null" for each in column["constraints"])
+            }
+    return [
+        f"{name}.{column}"
+        for name, node in manifest["nodes"].items()
+        if node["resource_type"] == "model"
+        for column in node["columns"]
+        if re.match("_?(is|has)_", column) and column not in required[name]
+    ]
+
+
+def test_a_yes_or_no_has_no_third_answer(manifest: Manifest) -> None:
+    assert undecided(manifest) == []
+
+
+def test_a_yes_or_no_that_nobody_requires_is_found() -> None:
+    bad = manifest_of(sales=described("Whether paid.", name="is_paid"))
+
+    assert undecided(bad) == ["sales.is_paid"]
+
+
 def test_every_column_of_models_seeds_and_sources_is_described(
     manifest: Manifest,
 ) -> None:
