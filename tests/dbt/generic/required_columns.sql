@@ -4,7 +4,7 @@
 
 {%- set required = {} -%}
 {%- if execute -%}
-    {#- A model without a view is a CTE of the test. -#}
+    {#- An ephemeral model is a CTE of the test. -#}
     {%- for node in (graph.nodes.values() | list) + (graph.sources.values() | list)
         if model | string in [node.relation_name, "__dbt__cte__" ~ node.name] -%}
         {%- for column in node.columns.values()

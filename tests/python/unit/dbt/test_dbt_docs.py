@@ -72,6 +72,32 @@ def unused_blocks(manifest: Manifest) -> set[str]:
     return ours - used
 
 
+def wrongly_shown(manifest: Manifest) -> dict[str, bool]:
+    """Macros by whether the docs show them, where that is wrong.
+
+    Shown is what somebody who writes a model, a test or a hook calls, or types.
+    """
+    texts = [(PROJECT / "dbt_project.yml").read_text()]
+    for folder in ("models", "tests/dbt", "analyses"):
+        texts += [file.read_text() for file in (PROJECT / folder).rglob("*.sql")]
+    typed = [file.read_text() for file in (PROJECT / "docs").rglob("*.md")]
+    called = set(re.findall(r"\w+", " ".join(texts)))
+    called |= set(re.findall(r"run-operation (\w+)", " ".join(typed)))
+    return {
+        macro["name"]: macro["docs"]["show"]
+        for macro in manifest["macros"].values()
+        if macro["package_name"] == "millrace"
+        and macro["description"]
+        and macro["docs"]["show"] != (macro["name"] in called)
+    }
+
+
+def test_the_docs_show_the_macros_that_people_call_and_no_others(
+    manifest: Manifest,
+) -> None:
+    assert wrongly_shown(manifest) == {}
+
+
 def undecided(manifest: Manifest) -> list[str]:
     """Columns for a yes or no that may be null: no test of the model requires them."""
     required: dict[str, set[str]] = defaultdict(set)
@@ -83,7 +109,9 @@ def undecided(manifest: Manifest) -> list[str]:
                 required[model] |= set(names)
             required[model] |= {
                 column["name"]
-                for column in manifest["nodes"].get(model, {"columns": {}})["columns"].values()
+                for column in manifest["nodes"]
+                .get(model, {"columns": {}})["columns"]
+                .values()
                 if any(each["type"] == "not_null" for each in column["constraints"])
             }
     return [
