@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from sandbox.settings import PROJECT
 from tests.python.parity.compare import Difference
 from tests.python.parity.trial import ENGINES, ROUNDS, STATE, Trial, relations
 
-INCREMENTAL = [f"marts.{name}" for name in (
-    "fct_country_sales_windows",
-    "fct_inventory_movements",
-    "fct_product_daily_sales",
-    "fct_product_running_totals",
-    "fct_product_sales_windows",
-    "fct_purchases_enriched",
-    "fct_regional_sales_windows",
-    "fct_rental_sales",
-)]  # fmt: skip
+INCREMENTAL = [
+    f"marts.{file.stem}"
+    for file in sorted(PROJECT.glob("models/marts/*/*.sql"))
+    if 'materialized="incremental"' in file.read_text()
+]
 
 
 @pytest.mark.parametrize("round_name", ROUNDS)
