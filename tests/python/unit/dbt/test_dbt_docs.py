@@ -98,6 +98,16 @@ def test_the_docs_show_the_macros_that_people_call_and_no_others(
     assert wrongly_shown(manifest) == {}
 
 
+def test_the_overview_links_to_what_exists(manifest: Manifest) -> None:
+    text = manifest["docs"][OVERVIEW]["block_contents"]
+    linked = re.findall(r"\]\(#!/\w+/([\w.]+)\)", text)
+
+    assert len(linked) > 10
+    assert (
+        set(linked) - (manifest["nodes"].keys() | manifest["sources"].keys()) == set()
+    )
+
+
 def undecided(manifest: Manifest) -> list[str]:
     """Columns for a yes or no that may be null: no test of the model requires them."""
     required: dict[str, set[str]] = defaultdict(set)
