@@ -6,8 +6,8 @@ import re
 from types import SimpleNamespace
 from typing import Any
 
-import jinja2
 import pytest
+import yaml
 
 from sandbox.settings import PROJECT
 from tests.python.unit.dbt.test_dbt_macros import ENGINES, CompilerError, Macros
@@ -170,12 +170,14 @@ def test_every_text_of_staging_is_asked_whether_it_fits() -> None:
         for source, table in [file.stem.removeprefix("stg_").split("__")]
     }
     asked: dict[tuple[str, str], dict[str, str]] = {}
-    for file in (PROJECT / "tests/dbt").glob("*/assert_every_text_of_*_fits.sql"):
-        source = file.stem.removeprefix("assert_every_text_of_").removesuffix("_fits")
-        lists = re.match(r".*?(\{% set texts = .*? %\})", file.read_text(), re.DOTALL)
-        assert lists is not None
-        module: Any = jinja2.Environment().from_string(lists[1]).module
-        for table, columns in module.texts.items():
-            asked[source, table] = {name: str(n) for name, n in columns.items()}
+    for file in (PROJECT / "models/staging").glob("*/_*__sources.yml"):
+        for source in yaml.safe_load(file.read_text())["sources"]:
+            for table in source["tables"]:
+                for test in table.get("data_tests", []):
+                    if isinstance(test, dict) and "texts_fit" in test:
+                        most = test["texts_fit"]["arguments"]["max_bytes"]
+                        asked[source["name"], table["name"]] = {
+                            name: str(n) for name, n in most.items()
+                        }
 
     assert asked == {key: columns for key, columns in staged.items() if columns}

@@ -1,0 +1,66 @@
+{#- A model's numbers add up to those of the rows that it is made of, to the cent; a row for
+    each group where they do not, or that only one of the two has.
+
+    of: The rows. sums: By column of the model, what it sums over them. by: By column of the
+    model that groups, the column of theirs; all is one group without it. -#}
+{% test sums_equal(model, of, sums, by={}) %}
+
+{%- set groups = by or {"'all'": "'all'"} %}
+
+with
+
+held as (
+
+    select
+        {% for mine in groups %}
+            {{ mine }} as group_{{ loop.index }},
+        {% endfor %}
+        {% for mine in sums %}
+            coalesce(sum({{ mine }}), 0) as {{ mine }}{{ "," if not loop.last }}
+        {% endfor %}
+    from {{ model }}
+    {% if by %}
+        group by {{ by.keys() | join(", ") }}
+    {% endif %}
+
+),
+
+expected as (
+
+    select
+        {% for theirs in groups.values() %}
+            {{ theirs }} as group_{{ loop.index }},
+        {% endfor %}
+        {% for mine, theirs in sums.items() %}
+            coalesce({{ theirs }}, 0) as {{ mine }}{{ "," if not loop.last }}
+        {% endfor %}
+    from {{ of }}
+    {% if by %}
+        group by {{ by.values() | join(", ") }}
+    {% endif %}
+
+)
+
+select
+    {% for place in range(1, (groups | length) + 1) %}
+        held.group_{{ place }} as held_group_{{ place }},
+        expected.group_{{ place }} as expected_group_{{ place }},
+    {% endfor %}
+    {% for mine in sums %}
+        held.{{ mine }} as held_{{ mine }},
+        expected.{{ mine }} as expected_{{ mine }}{{ "," if not loop.last }}
+    {% endfor %}
+from held
+full outer join expected
+    on
+        {% for place in range(1, (groups | length) + 1) %}
+            {{ "and " if not loop.first }}held.group_{{ place }} = expected.group_{{ place }}
+        {% endfor %}
+where
+    held.group_1 is null
+    or expected.group_1 is null
+    {% for mine in sums %}
+        or held.{{ mine }} <> expected.{{ mine }}
+    {% endfor %}
+
+{% endtest %}

@@ -1,0 +1,82 @@
+{#- The windows of a group hold each of its events as often as there are windows over its
+    time, no event more and none less.
+
+    events: Whose windows they are. by: The column that groups both. sums: By column of the
+    windows, what it sums over the events in it. time_column: When an event happens. -#}
+{% test windows_hold(model, events, by, sums, time_column=none) %}
+
+{%- set window = sales_window() %}
+{%- set length = window.length_minutes * 60 %}
+{%- set slide = window.slide_minutes * 60 %}
+
+with
+
+timed as (
+
+    select
+        {{ by }},
+        {% for mine, theirs in sums.items() %}
+            {{ theirs }} as {{ mine }},
+        {% endfor %}
+        {{ epoch_seconds(time_column or window.time_column) }} as event_second
+    from {{ events }}
+
+),
+
+-- How many windows an event lies in, counted otherwise than the macro does: the starts up
+-- to its second, less those whose window had ended by then.
+counted as (
+
+    select
+        *,
+        cast(
+            floor(event_second / cast({{ slide }} as decimal(18, 0)))
+            - floor((event_second - {{ length }}) / cast({{ slide }} as decimal(18, 0)))
+            as integer
+        ) as window_count
+    from timed
+
+),
+
+expected as (
+
+    select
+        {{ by }},
+        {% for mine in sums %}
+            sum({{ mine }} * window_count) as {{ mine }}{{ "," if not loop.last }}
+        {% endfor %}
+    from counted
+    group by {{ by }}
+
+),
+
+held as (
+
+    select
+        {{ by }},
+        {% for mine in sums %}
+            sum({{ mine }}) as {{ mine }}{{ "," if not loop.last }}
+        {% endfor %}
+    from {{ model }}
+    group by {{ by }}
+
+)
+
+select
+    expected.{{ by }} as expected_{{ by }},
+    held.{{ by }} as held_{{ by }},
+    {% for mine in sums %}
+        expected.{{ mine }} as expected_{{ mine }},
+        held.{{ mine }} as held_{{ mine }}{{ "," if not loop.last }}
+    {% endfor %}
+from expected
+full outer join held
+    on expected.{{ by }} = held.{{ by }}
+where
+    expected.{{ by }} is null
+    or held.{{ by }} is null
+    {% for mine in sums %}
+        or expected.{{ mine }} <> held.{{ mine }}
+    {% endfor %}
+
+{% endtest %}
