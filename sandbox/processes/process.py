@@ -24,6 +24,7 @@ MARK = "MILLRACE_SERVICE"
 TAIL_LINES = 15
 GRACE_SECONDS = 30.0
 _LOG_LIMIT_BYTES = 20_000_000
+_POLL_SECONDS = 0.05
 
 
 @dataclass(frozen=True)
@@ -191,6 +192,16 @@ def port_is_free(port: int) -> bool:
             probe.bind(("127.0.0.1", port))
         except OSError:
             return False
+    return True
+
+
+def becomes_free(port: int, seconds: float) -> bool:
+    """Whether a server can listen at this port, now or within some seconds."""
+    end = time.monotonic() + seconds
+    while not port_is_free(port):
+        if time.monotonic() >= end:
+            return False
+        time.sleep(_POLL_SECONDS)
     return True
 
 

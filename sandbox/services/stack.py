@@ -23,6 +23,7 @@ from spark_ingest.errors import ConfigurationError, MillraceError
 from spark_ingest.lake.preflight import check_disk, check_java
 
 POLL_SECONDS = 0.1
+_RELEASE_SECONDS = 10.0
 # In the order in which they start. A new one is a module beside this one that makes a
 # ``Service``, and an entry here.
 SERVICES: dict[str, Service] = {
@@ -195,7 +196,8 @@ def _start(home: Home, service: Service) -> None:
         say(f"  starting {service.name} again, with its data", style="yellow")
     for name in service.listeners(home):
         port = home.ports[name]
-        if not process.port_is_free(port):
+        # One that was killed a moment ago may not have let go of it.
+        if not process.becomes_free(port, _RELEASE_SECONDS if record else 0):
             raise ConfigurationError(
                 f"port {port} of {service.name} is taken by {process.port_holder(port)}: end it,"
                 f" or `sandbox up --port {name}={port + 10000}` (SANDBOX_PORT_OFFSET moves all)"

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -150,3 +151,14 @@ def test_an_unreadable_record_counts_as_none(folder: Path) -> None:
     (folder / "process.json").write_text('{"pid": 1}')
 
     assert process.read_record(folder) is None
+
+
+def test_a_port_that_is_let_go_of_in_time_becomes_free() -> None:
+    holder = socket.create_server(("127.0.0.1", 0))
+    port = holder.getsockname()[1]
+    assert not process.becomes_free(port, 0)
+    letting_go = threading.Timer(0.3, holder.close)
+    letting_go.start()
+
+    assert process.becomes_free(port, 10)
+    letting_go.join()
