@@ -120,7 +120,7 @@ def test_an_accepted_gap_that_a_crash_kept_out_of_the_log_is_no_loss(
     def cut_off(*arguments: object) -> None:
         raise MillraceError("cut off here")
 
-    monkeypatch.setattr("spark_ingest.operate.recover.ledger.log_commit", cut_off)
+    monkeypatch.setattr("spark_ingest.operate.recover.commit_log.log_commit", cut_off)
     assert command(feed, "recover", "--accept-gap", "--yes").exit_code == 1
     assert [c for c, *_ in log(feed)] == [1]
     assert [(proof.given_up, proof.missing) for proof in proofs(feed)] == [

@@ -13,6 +13,7 @@ from confluent_kafka.admin import NewTopic
 from py4j.protocol import Py4JJavaError
 from typer.testing import Result
 
+from spark_ingest.connect import broker as reading
 from tests.python.stack.conftest import ORDER, Feed, orders, wait_for
 from tests.python.stack.test_recover import admin, command, forget_own_snapshots
 
@@ -60,8 +61,8 @@ def read_slowly(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     settings |= {"fetch.message.max.bytes": 1, "fetch.max.bytes": 1000}
     settings |= {"message.max.bytes": 1000, "receive.message.max.bytes": 1512}
     monkeypatch.setattr(broker._cluster, "settings", settings)
-    monkeypatch.setattr(broker, "_STATISTICS_MS", 50)
-    monkeypatch.setattr(broker, "_POLL_SECONDS", 0.05)
+    monkeypatch.setattr(reading, "_STATISTICS_MS", 50)
+    monkeypatch.setattr(reading, "_POLL_SECONDS", 0.05)
 
 
 def test_a_long_aborted_transaction_is_waited_for_as_long_as_it_is_read(
@@ -90,7 +91,7 @@ def test_a_long_aborted_transaction_is_waited_for_as_long_as_it_is_read(
     ) == [(3001, 3002)]
     took = time.monotonic() - began
     # With a limit that the whole exceeds by far.
-    monkeypatch.setattr(broker, "_TIMEOUT", took / 4)
+    monkeypatch.setattr(reading, "_TIMEOUT", took / 4)
     assert broker.records_in(feed.topic, 0, [(0, 3001)]) == []
 
 
