@@ -61,15 +61,15 @@ BREACHES = [
         {"check_macro_code_does_not_contain_regexp_pattern"},
     ),
     (
-        "models/marts/rentals/fct_rental_sales.yml",
-        "contract: {enforced: true}",
-        "contract: {enforced: false}",
+        "dbt_project.yml",
+        "+contract: {enforced: true}",
+        "+contract: {enforced: false}",
         {"check_model_has_contracts_enforced"},
     ),
     (
-        "models/marts/rentals/rpt_region_sales.yml",
-        "      meta:\n        owner: rentals\n",
-        "      materialized: view\n",
+        "dbt_project.yml",
+        "rentals: {+group: rentals, +meta: {owner: rentals}}",
+        "rentals: {+group: rentals, rpt_region_sales: {+materialized: view}}",
         {"check_model_has_meta_keys", "check_model_materialization_permitted"},
     ),
     (
