@@ -72,8 +72,7 @@ class _Counts:
     value_bytes: int
     key_bytes: int
     unknown_ids: dict[str, list[int]]
-    carried: DataFrame
-    carried_count: int
+    carried: DataFrame | None
 
 
 @dataclass(frozen=True)
@@ -172,7 +171,7 @@ class BatchWriter:
         self._check_topic()
         if counts.bad:
             bad = counts.carried
-            if counts.carried_count < counts.bad:
+            if bad is None:
                 bad = judged.records.where(F.col("_verdict").isNotNull()).select(
                     *quarantine.rows("_verdict", F.lit(None))
                 )
@@ -245,8 +244,10 @@ class BatchWriter:
             unknown_ids={
                 part: _numbers(row.getSeq(5 + i)) for i, part in enumerate(self._parts)
             },
-            carried=self._jvm.dataframe(carried, quarantine.COLUMNS),
-            carried_count=carried.size(),
+            # Where some are missing all are read again: these would only take memory.
+            carried=self._jvm.dataframe(carried, quarantine.COLUMNS)
+            if carried.size() == row.getLong(1)
+            else None,
         )
 
     def _noting(self, tasks: int) -> _Noted:

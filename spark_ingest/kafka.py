@@ -45,11 +45,16 @@ _FETCH = {
     # Spark asks for a partition's ends behind every poll. A broker answers in turn, so that waits
     # until the fetch before it has its records: half a second for what came last.
     "kafka.fetch.max.wait.ms": "10",
-    "kafka.max.partition.fetch.bytes": str(8 * 1024 * 1024),
     "kafka.fetch.max.bytes": str(64 * 1024 * 1024),
     # Records of aborted transactions were never sent.
     "kafka.isolation.level": "read_committed",
 }
+
+# Spark keeps a consumer for each partition, and each consumer the records of its last fetch and
+# the next fetch as well, also while nothing is read: what all partitions fetch is bounded.
+_MOST_FETCHED = 64 * 1024 * 1024
+_LARGEST_FETCH = 8 * 1024 * 1024
+_SMALLEST_FETCH = 256 * 1024
 
 
 # Where a table without a commit begins: a point in time, or an end of the topic.
@@ -293,7 +298,7 @@ def reader_options(
     starting = {str(p): start.get(p, _EARLIEST) for p in topic.partitions}
     return {
         **{f"kafka.{key}": value for key, value in java(connections.kafka).items()},
-        **_FETCH,
+        **_fetch(len(topic.partitions)),
         "subscribe": topic.name,
         "startingOffsets": json.dumps({topic.name: starting}),
         "maxOffsetsPerTrigger": str(max_records),
@@ -320,7 +325,7 @@ def range_options(
     begins = {str(p): starts.get(p, 0) for p in ends}
     return {
         **{f"kafka.{key}": value for key, value in java(connections.kafka).items()},
-        **_FETCH,
+        **_fetch(len(ends)),
         # The topic may have got partitions meanwhile, which are not asked for.
         "assign": json.dumps({topic: sorted(ends)}),
         "startingOffsets": json.dumps({topic: begins}),
@@ -328,6 +333,13 @@ def range_options(
         "includeHeaders": "true",
         "failOnDataLoss": "true",
     }
+
+
+def _fetch(partitions: int) -> dict[str, str]:
+    """How to fetch from so many partitions."""
+    share = _MOST_FETCHED // max(partitions, 1)
+    most = max(min(share, _LARGEST_FETCH), _SMALLEST_FETCH)
+    return {**_FETCH, "kafka.max.partition.fetch.bytes": str(most)}
 
 
 def batch_ends(checkpoint: Path, batch_id: int, topic: str) -> dict[int, int]:

@@ -12,7 +12,13 @@ from confluent_kafka import Uuid
 
 from spark_ingest.config import Connections, Registry
 from spark_ingest.errors import ConfigurationError
-from spark_ingest.kafka import Broker, Topic, batch_ends, reader_options
+from spark_ingest.kafka import (
+    Broker,
+    Topic,
+    batch_ends,
+    range_options,
+    reader_options,
+)
 from spark_ingest.proof import gaps_text
 
 CONNECTIONS = Connections(
@@ -30,6 +36,23 @@ def test_reading_begins_at_the_tables_offsets_and_new_partitions_at_their_beginn
     assert options["kafka.security.protocol"] == "SSL"
     assert options["failOnDataLoss"] == "true"
     assert options["kafka.isolation.level"] == "read_committed"
+
+
+@pytest.mark.parametrize(
+    ("partitions", "most"),
+    [(1, 8 * 2**20), (8, 8 * 2**20), (32, 2 * 2**20), (5000, 2**18)],
+)
+def test_what_all_partitions_fetch_at_once_is_bounded(
+    partitions: int, most: int
+) -> None:
+    topic = Topic("t", "id", tuple(range(partitions)))
+    ends = dict.fromkeys(topic.partitions, 5)
+
+    for options in (
+        reader_options(CONNECTIONS, topic, {}, 10),
+        range_options(CONNECTIONS, "t", {}, ends),
+    ):
+        assert options["kafka.max.partition.fetch.bytes"] == str(most)
 
 
 def test_a_batchs_ends_come_from_sparks_offset_log(tmp_path: Path) -> None:
