@@ -65,7 +65,7 @@ class BatchResult:
 
 @dataclass(frozen=True)
 class _Counts:
-    """What the pass over a batch told."""
+    """What the pass over a batch told; ``carried`` is None where not all bad ones came along."""
 
     rows: int
     bad: int
@@ -235,10 +235,10 @@ class BatchWriter:
         # The JVM's own row: the bad records need not pass through Python.
         told: Any = observation._jo
         row = told.getRow()
-        carried = row.getSeq(4)
+        bad, carried = row.getLong(1), row.getSeq(4)
         return _Counts(
             rows=row.getLong(0),
-            bad=row.getLong(1),
+            bad=bad,
             value_bytes=row.getLong(2),
             key_bytes=row.getLong(3),
             unknown_ids={
@@ -246,7 +246,7 @@ class BatchWriter:
             },
             # Where some are missing all are read again: these would only take memory.
             carried=self._jvm.dataframe(carried, quarantine.COLUMNS)
-            if carried.size() == row.getLong(1)
+            if carried.size() == bad
             else None,
         )
 
