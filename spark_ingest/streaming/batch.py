@@ -42,7 +42,7 @@ _SMALL = 5000
 
 @dataclass(frozen=True)
 class _Counts:
-    """What the pass over a batch told."""
+    """What the pass over a batch told; ``carried`` is None where not all bad ones came along."""
 
     rows: int
     bad: int
@@ -211,10 +211,10 @@ class BatchWriter:
         self._lease.stage(good.coalesce(1) if is_small else good, commit)
         # The JVM's own row: the bad records need not pass through Python.
         row = observed_row(observation)
-        carried = row.getSeq(4)
+        bad, carried = row.getLong(1), row.getSeq(4)
         return _Counts(
             rows=row.getLong(0),
-            bad=row.getLong(1),
+            bad=bad,
             value_bytes=row.getLong(2),
             key_bytes=row.getLong(3),
             unknown_ids={
@@ -222,7 +222,7 @@ class BatchWriter:
             },
             # Where some are missing all are read again: these would only take memory.
             carried=self._jvm.dataframe(carried, quarantine_table.COLUMNS)
-            if carried.size() == row.getLong(1)
+            if carried.size() == bad
             else None,
         )
 
