@@ -74,14 +74,21 @@ def run_query(home: Home, statement: str, form: Format, to: TextIO) -> None:
 
     silence_statement_log()
     try:
-        _write(spark.sql(text), form, to)
+        write_rows(spark.sql(text), form, to)
     except PySparkException as error:
         raise ConfigurationError(spark_reason(str(error))) from error
     finally:
         spark.stop()
 
 
-def _write(frame: DataFrame, form: Format, to: TextIO) -> None:
+def write_rows(frame: DataFrame, form: Format, to: TextIO) -> None:
+    """Write the rows, and nothing else, to the stream.
+
+    Args:
+        frame: What a statement gave; nothing is written where it has no columns.
+        form: As in :func:`run_query`.
+        to: Where the rows go.
+    """
     if not frame.columns:  # a statement without a result, such as INSERT
         return
     if form is Format.JSON:

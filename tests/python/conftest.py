@@ -28,6 +28,16 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 # A program that hangs must fail its test, not the whole run.
 PROGRAM_SECONDS = 1100
+# Which of pytest-xdist's workers this is; none when there is only this process.
+_WORKER = os.environ.get("PYTEST_XDIST_WORKER")
+WORKER = int(_WORKER.removeprefix("gw")) if _WORKER else None
+_LONGEST_FIRST = ("parity", "spark", "stack", "fault", "render", "unit")
+_TOGETHER = {
+    **dict.fromkeys(
+        map(Path, ("stack/test_demo.py", "stack/test_docs_site.py")), "demo"
+    ),
+    **{file.relative_to(HERE): "render" for file in HERE.glob("render/test_*.py")},
+}
 
 
 def pytest_configure() -> None:
@@ -46,19 +56,36 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark each test with its folder's name."""
+    """Mark each test with its folder's name, and say which share a worker.
+
+    A file stays together, and so do those that share a fixture which takes minutes. With
+    several workers the folders whose files take longest come first: the short ones fill
+    what is left at the end.
+    """
     for item in items:
         if item.path.is_relative_to(HERE):
-            item.add_marker(item.path.relative_to(HERE).parts[0])
+            file = item.path.relative_to(HERE)
+            item.add_marker(file.parts[0])
+            item.add_marker(pytest.mark.xdist_group(_TOGETHER.get(file, str(file))))
+    if WORKER is not None:
+        items.sort(
+            key=lambda item: next(
+                at
+                for at, name in enumerate(_LONGEST_FIRST)
+                if item.get_closest_marker(name)
+            )
+        )
 
 
 def free_ports(count: int) -> list[int]:
     """Ports on 127.0.0.1 that nobody listens on now, all different.
 
     Below those that the system gives to outgoing connections, which could take one
-    between this moment and the service's start.
+    between this moment and the service's start. Each worker has a range of its own, for
+    the same reason.
     """
-    ports = random.sample(range(20_000, 32_000), 200)
+    first = 20_000 + (WORKER or 0) % 8 * 1500
+    ports = random.sample(range(first, first + 1500), 200)
     return [port for port in ports if process.port_is_free(port)][:count]
 
 

@@ -8,7 +8,7 @@ steps as JSON and writes what each gave, in order:
 - ``{"sql": statement}`` gives the rows, each a list of texts;
 - ``{"dbt": [arguments], "meanwhile": [steps]}`` gives ``{"success", "said"}``; the other
   steps are done beside it; ``"project"`` names another one than that of all, ``"target"``
-  another folder for what dbt writes;
+  another folder for what dbt writes, ``"environment"`` variables that are set for it alone;
 - ``{"run": [command]}`` runs a program of this environment, and gives the same;
 - ``{"in order": [steps]}`` gives what each gave;
 - ``{"together": [steps]}`` does the first here and the others beside it, and gives the
@@ -27,6 +27,7 @@ steps as JSON and writes what each gave, in order:
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import shutil
@@ -36,6 +37,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from dbt.cli.main import dbtRunner
 from pyspark.errors import AnalysisException
@@ -89,12 +91,13 @@ def do(spark: SparkSession, project: Path, out: Path, step: Step) -> Any:
     )
     if "meanwhile" in step:
         beside.start()
-    done = type_dbt(
-        Path(step.get("project", project)),
-        out,
-        step["dbt"],
-        step.get("target", "target"),
-    )
+    with patch.dict(os.environ, step.get("environment", {})):
+        done = type_dbt(
+            Path(step.get("project", project)),
+            out,
+            step["dbt"],
+            step.get("target", "target"),
+        )
     if "meanwhile" in step:
         beside.join()
     return done

@@ -108,7 +108,6 @@ def run_trial(
     records: Iterable[Record],
     project: Path = PROJECT,
     zone: str = "UTC",
-    select: str = "+group:rentals",
 ) -> Trial:
     """Build a project on a new lake that holds the records.
 
@@ -117,14 +116,13 @@ def run_trial(
         records: What the topic held.
         project: The dbt project.
         zone: The zone of the machine that runs it (the variable ``TZ``).
-        select: What dbt builds.
     """
     home = Home(folder.resolve() / "sand box")
     spark_conf.render(home, home.spark_conf)
     trial = Trial(home, project, home.path / "out", home.path / "records.csv")
     write_records(trial.records, records)
     done = subprocess.run(
-        [sys.executable, TRIAL, project, trial.records, trial.out, select],
+        [sys.executable, TRIAL, project, trial.records, trial.out],
         cwd=PROJECT,
         env=trial.environment(TZ=zone, PYTHONPATH=str(PROJECT)),
         capture_output=True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 from sandbox.streams import STREAMS
@@ -51,3 +52,30 @@ def test_the_demo_accounts_for_every_event_and_leaves_what_it_found(
     assert stack.run("sandbox", "status").returncode == 0
     proof = stack.run("spark-ingest", "verify", "pagila").stdout
     assert "every one of 1,000 records is in exactly one table, exactly once" in proof
+
+
+def test_the_catalogue_has_every_model_and_column_with_type_and_description(
+    stack: Stack, demo: DemoRun
+) -> None:
+    said = (stack.home.logs / "demo-dbt-docs.log").read_text().lower()
+    assert "catalog written" in said
+    assert "warn" not in said
+    assert "deprecat" not in said
+    catalogue = json.loads((demo.site / "catalog.json").read_text())
+    manifest = json.loads((demo.site / "manifest.json").read_text())
+    found = {**catalogue["nodes"], **catalogue["sources"]}
+    described = {
+        name: node
+        for name, node in {**manifest["nodes"], **manifest["sources"]}.items()
+        if node["resource_type"] in {"model", "seed", "source"}
+    }
+    assert found.keys() == described.keys()
+    for name, node in described.items():
+        assert node["description"], name
+        assert list(found[name]["columns"]) == list(node["columns"]), name
+        for column in found[name]["columns"].values():
+            assert column["type"], (name, column["name"])
+            assert node["columns"][column["name"]]["description"], (
+                name,
+                column["name"],
+            )
