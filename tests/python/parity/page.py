@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterable
+from pathlib import Path
 
 from sandbox.settings import PROJECT
-from tests.python.parity.mutation import CELLS, RENDER, STANDIN, Mutation, mutants
+from tests.python.conftest import make_home
+from tests.python.parity.mutation import (
+    CELLS,
+    RENDER,
+    STANDIN,
+    Mutation,
+    mutants,
+    run_mutants,
+)
 from tests.python.parity.relations import TYPES
 
 FILE = PROJECT / "docs/portability.md"
@@ -14,7 +24,7 @@ _TOP = """# Portability
 One text of each model builds on Spark and on Redshift, and both hold the same in every cell.
 What the two would understand differently stays out of the models; what must differ is in
 `macros/cross_db`. This page is made by a run of both engines
-(`python -m tests.python.parity --page` rewrites it, and a test holds it to the run).
+(`python -m tests.python.parity.page` rewrites it, and a test holds it to the run).
 "Stand-in" is the sandbox's Redshift stand-in; it is not Redshift, and
 [redshift.md](redshift.md) tells what only a real one can show.
 
@@ -112,3 +122,13 @@ def _value(example: str) -> str:
 def _code(words: str) -> str:
     escaped = words.replace("|", r"\|")
     return f"`{escaped}`"
+
+
+def main() -> None:
+    """Build the mutants and rewrite the page."""
+    with tempfile.TemporaryDirectory(prefix="millrace-parity-") as folder:
+        FILE.write_text(text(run_mutants(make_home(Path(folder) / "sand box"))))
+
+
+if __name__ == "__main__":
+    main()

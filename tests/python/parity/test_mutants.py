@@ -7,6 +7,8 @@ import pytest
 from tests.python.parity import page
 from tests.python.parity.mutation import CELLS, RENDER, STANDIN, Mutation, mutants
 
+pytestmark = pytest.mark.all_models
+
 NAMES = [mutant.name for mutant in mutants()]
 
 
@@ -39,5 +41,5 @@ def test_there_are_more_mutants_than_a_dozen() -> None:
 
 def test_the_page_tells_what_the_run_found(mutation: Mutation) -> None:
     assert page.FILE.read_text() == page.text(mutation), (
-        "run `python -m tests.python.parity --page`"
+        "run `python -m tests.python.parity.page`"
     )

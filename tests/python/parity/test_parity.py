@@ -8,6 +8,8 @@ from sandbox.settings import PROJECT
 from tests.python.parity.compare import Difference
 from tests.python.parity.trial import ENGINES, ROUNDS, STATE, Trial, relations
 
+pytestmark = pytest.mark.all_models
+
 INCREMENTAL = [
     f"marts.{file.stem}"
     for file in sorted(PROJECT.glob("models/marts/*/*.sql"))

@@ -1,17 +1,19 @@
-"""`make parity` fails when it should, and says what it found."""
+"""`make parity` says what it found."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
-from tests.python.parity import __main__ as command
 from tests.python.parity import mutation, page
 from tests.python.parity.compare import Difference
 from tests.python.parity.mutation import CELLS, RENDER, STANDIN, Caught, Mutation
 from tests.python.parity.relations import Column, Relation
+from tests.python.parity.report import PLAIN_WIDTH, print_mutation, print_trial
 from tests.python.parity.trial import ENGINES, ROUNDS, Built, Compared, Trial
 
 SALES = Relation((Column("sale_id", "integer"),), (("1",), ("2",)))
@@ -45,44 +47,40 @@ def caught(
     return Mutation(good, {"control_1": Caught(None, "1", "1"), **others})
 
 
-def outcome(
-    monkeypatch: pytest.MonkeyPatch, found: Trial, mutated: Mutation | None = None
-) -> int:
-    monkeypatch.setattr(command, "run_trial", lambda _home: found)
-    monkeypatch.setattr(command, "run_mutants", lambda _home: mutated or caught())
-    return command.main([])
+def printed(found: Trial | Mutation) -> str:
+    out = StringIO()
+    console = Console(file=out, width=PLAIN_WIDTH)
+    if isinstance(found, Trial):
+        print_trial(console, found)
+    else:
+        print_mutation(console, found)
+    return out.getvalue()
 
 
-def test_all_equal_is_good(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert outcome(monkeypatch, trial()) == 0
+def test_all_equal_is_good() -> None:
+    found = trial()
 
-    line = next(
-        line for line in capsys.readouterr().out.splitlines() if "fct_sales" in line
-    )
+    assert not found.differs
+    assert found.failures == []
+    line = next(line for line in printed(found).splitlines() if "fct_sales" in line)
     assert line.split() == ["marts.fct_sales", "1", "2", "2", "2", "equal"]
 
 
-def test_a_cell_that_differs_fails_and_is_told(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    wrong = Difference("'1'", "sale_id", "'1'", "null")
+def test_a_cell_that_differs_is_told() -> None:
+    found = trial(Difference("'1'", "sale_id", "'1'", "null"))
 
-    assert outcome(monkeypatch, trial(wrong)) == 1
-
-    said = capsys.readouterr().out
-    assert "differs: 1 after 'odd'" in said
-    assert "odd: marts.fct_sales: '1', sale_id: '1' on Spark, null on the stand-in" in (
-        said
-    )
+    assert found.differs
+    assert "differs: 1 after 'odd'" in printed(found)
+    assert (
+        "odd: marts.fct_sales: '1', sale_id: '1' on Spark, null on the stand-in"
+    ) in printed(found)
 
 
-def test_a_failure_of_dbt_fails_and_is_told(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert outcome(monkeypatch, trial(failures={"test.unique": "Got 1 result"})) == 1
-    assert "dbt: test.unique of the round 'first'" in capsys.readouterr().out
+def test_a_failure_of_dbt_is_told() -> None:
+    found = trial(failures={"test.unique": "Got 1 result"})
+
+    assert len(found.failures) == len(ROUNDS) * len(ENGINES)
+    assert "dbt: test.unique of the round 'first'" in printed(found)
 
 
 @pytest.mark.parametrize(
@@ -96,14 +94,9 @@ def test_a_failure_of_dbt_fails_and_is_told(
         ),
     ],
 )
-def test_what_slips_through_fails_and_is_told(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    found: Mutation,
-    sentence: str,
-) -> None:
-    assert outcome(monkeypatch, trial(), found) == 1
-    assert sentence in capsys.readouterr().out
+def test_what_slips_through_is_told(found: Mutation, sentence: str) -> None:
+    assert mutation.slipped(found) == [sentence]
+    assert sentence in printed(found)
 
 
 def test_the_first_layer_that_catches_is_told() -> None:
@@ -123,10 +116,10 @@ def test_the_first_layer_that_catches_is_told() -> None:
 def test_the_page_is_written_of_the_mutants_alone(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(command, "run_mutants", lambda _home: caught())
+    monkeypatch.setattr(page, "run_mutants", lambda _home: caught())
     monkeypatch.setattr(page, "FILE", tmp_path / "page.md")
 
-    assert command.main(["--page"]) == 0
+    page.main()
 
     text = (tmp_path / "page.md").read_text()
     assert "| `payment_id / 2` | `1` (integer) |" in text
