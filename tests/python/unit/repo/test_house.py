@@ -330,7 +330,7 @@ def test_ci_runs_what_the_readme_tells_people_to_run() -> None:
     script = ROOT / ".ci/run"
     assert os.access(script, os.X_OK)
     commands = re.findall(r"^step (make \S+)$", script.read_text(), re.MULTILINE)
-    assert commands == ["make lint", "make test"]
+    assert commands == ["make lint", "make test", "make parity"]
     assert "make test" in (ROOT / "README.md").read_text()
 
 
