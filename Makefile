@@ -118,7 +118,7 @@ clean: ## Remove .venv and everything made from the sources; stops the sandbox, 
 	@pwd -P > $@
 
 # The lake's settings with absolute paths, in the Spark of .venv.
-.venv/.installed: .venv/.packages $(wildcard profiles/*) sandbox/install/ivy.xml sandbox/install/ivysettings.xml sandbox/install/parts.py sandbox/install/spark_conf.py
+.venv/.installed: .venv/.packages $(wildcard profiles/*) sandbox/install/ivy.xml sandbox/install/ivysettings.xml sandbox/install/parts.py sandbox/install/class_archive.py sandbox/install/spark_conf.py
 	@$(BIN)/python -m sandbox.install.spark_conf
 	@touch $@
 

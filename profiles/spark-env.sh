@@ -2,8 +2,10 @@
 # `make install` renders it, with quoted values for the ${...} marks.
 
 # Without the lake's JARs Spark starts, and fails later with the name of a class. Those that
-# were never fetched, or went with a cleaned cache, are fetched now, whatever starts Spark.
+# were never fetched, or went with a cleaned cache, are fetched now, whatever starts Spark;
+# and their classes are archived.
 (
+    [ -f ${CLASS_ARCHIVE} ] || exit 1
     folder=${SPARK_PARTS}
     [ -f "$folder.json" ] || exit 1
     sed -n 's/^ "\(.*\)": \[$/\1/p' "$folder.json" | while IFS= read -r file; do

@@ -14,7 +14,7 @@ import typer
 
 from sandbox.doctor import examine
 from sandbox.events import produce, replay
-from sandbox.install import parts
+from sandbox.install import parts, spark_conf
 from sandbox.processes.logs import follow, log_file, show
 from sandbox.services import stack
 from sandbox.services.stack import State, Status
@@ -209,6 +209,8 @@ def parts_command(
                 say(f"{name} is damaged: fetching it again", style="yellow")
                 parts.remove(name)
     parts.fetch(names)
+    if "spark" in names:
+        spark_conf.bring_spark()
     for name in names:
         tell(f"{name}: {parts.component_folder(name)}")
 

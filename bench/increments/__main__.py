@@ -25,7 +25,7 @@ from bench.increments.lake import Lake, Size
 from bench.report.increments_page import RESULTS, table, write_page
 from bench.report.increments_results import History, Results, is_flat, read_results
 from bench.report.machine import this_machine
-from sandbox.install import parts
+from sandbox.install import spark_conf
 from sandbox.settings import PROJECT
 from sandbox.ui import err, say, tell
 from spark_ingest.errors import ConfigurationError, MillraceError
@@ -107,7 +107,7 @@ def measure(sizes: list[Size], rounds: int, warm_ups: int, folder: Path) -> Resu
         folder: For the lakes.
     """
     check_spark()
-    parts.fetch(["spark"])
+    spark_conf.bring_spark()
     folder.mkdir(parents=True, exist_ok=True)
     check_disk(folder)
     begun = time.monotonic()

@@ -15,7 +15,7 @@ from confluent_kafka.schema_registry import Schema
 
 from bench.ingest.fill import Filling, fill, make_topic
 from bench.ingest.load import Sent, Shape, schemas
-from sandbox.install import parts
+from sandbox.install import spark_conf
 from sandbox.processes import process
 from sandbox.services import registry, stack
 from sandbox.settings import DEFAULT_PORTS, Home, save_settings
@@ -97,7 +97,7 @@ def open_sandbox(folder: Path) -> Iterator[Home]:
     free = free_ports(len(DEFAULT_PORTS))
     home = Home(folder.resolve(), dict(zip(DEFAULT_PORTS, free, strict=True)))
     save_settings(home)
-    parts.fetch(["spark"])
+    spark_conf.bring_spark()
     try:
         stack.up(home, ["kafka", "registry"])
         yield home

@@ -2,8 +2,9 @@
 
 The one source is ``profiles/spark-defaults.conf``. `make install` renders it into the
 Spark of the virtual environment (for programs typed by hand) and into the sandbox's own
-``spark-conf`` folder (for ``SPARK_CONF_DIR``). The start-up file beside it fetches the
-lake's JARs where they are missing, before any Spark of this environment starts.
+``spark-conf`` folder (for ``SPARK_CONF_DIR``). The start-up file beside it brings the lake's
+JARs and the archive of their classes where they are missing, before any Spark of this
+environment starts.
 """
 
 from __future__ import annotations
@@ -13,24 +14,39 @@ import shlex
 import shutil
 import signal
 import sys
-from importlib.util import find_spec
+import tempfile
 from pathlib import Path
 from string import Template
 
-from sandbox.install.parts import component_folder, fetch
+from sandbox.install import class_archive
+from sandbox.install.parts import cache_folder, component_folder, fetch
 from sandbox.settings import PROJECT, Home, load_home, save_settings
 from sandbox.ui import say
 from spark_ingest.errors import MillraceError
+from spark_ingest.lake.preflight import pyspark_folder
 
 PROFILES = PROJECT / "profiles"
 
 
 def environment_conf() -> Path:
     """The ``conf`` folder of the Spark that this Python's pyspark starts."""
-    spec = find_spec("pyspark")
-    if spec is None or spec.origin is None:
-        raise RuntimeError("pyspark is not installed in this Python")
-    return Path(spec.origin).parent / "conf"
+    return pyspark_folder() / "conf"
+
+
+def bring_spark() -> None:
+    """Fetch the lake's JARs and archive their classes, where that was not done yet.
+
+    Raises:
+        ConfigurationError: No fitting Java, or no room on the disk.
+        ServiceUnavailable: The repository does not answer, or not with what was asked.
+    """
+    fetch(["spark"])
+    if class_archive.archive_file().exists():
+        return
+    with tempfile.TemporaryDirectory(prefix="classes-", dir=cache_folder()) as folder:
+        conf = Path(folder) / "conf"
+        render(Home(Path(folder) / "home"), conf)
+        class_archive.write(conf)
 
 
 def render(home: Home, into: Path) -> Path:
@@ -47,7 +63,11 @@ def render(home: Home, into: Path) -> Path:
     into.mkdir(parents=True, exist_ok=True)
     template = Template((PROFILES / "spark-defaults.conf").read_text())
     text = template.safe_substitute(
-        LAKE=home.lake, SPARK_PARTS=component_folder("spark"), SANDBOX_HOME=home.path
+        LAKE=home.lake,
+        SPARK_PARTS=component_folder("spark"),
+        SPARK_JARS=pyspark_folder() / "jars",
+        CLASS_ARCHIVE=class_archive.archive_file(),
+        SANDBOX_HOME=home.path,
     )
     target = into / "spark-defaults.conf"
     if not target.exists() or target.read_text() != text:
@@ -57,6 +77,7 @@ def render(home: Home, into: Path) -> Path:
     if takes_start_up(into):
         script = Template((PROFILES / "spark-env.sh").read_text()).safe_substitute(
             SPARK_PARTS=shlex.quote(str(component_folder("spark"))),
+            CLASS_ARCHIVE=shlex.quote(str(class_archive.archive_file())),
             PYTHON=shlex.quote(sys.executable),
         )
         start_up.write_text(script)
@@ -85,7 +106,7 @@ def rendered_home(conf: Path) -> Path | None:
 def main(arguments: list[str]) -> int:
     """Render for this environment's Spark and for the sandbox; what `make install` runs.
 
-    With ``--fetch``, which the start-up file says, bring the JARs of the Spark that starts.
+    With ``--fetch``, which the start-up file says, bring what the Spark that starts needs.
 
     Returns:
         The exit code.
@@ -120,7 +141,7 @@ def _install() -> None:
 def _fetch_for_start(conf: Path) -> None:
     # PySpark starts its launcher with Ctrl-C ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    fetch(["spark"])
+    bring_spark()
     home = rendered_home(conf)
     # The cache may be at another place than it was when the settings were rendered.
     if home is not None:

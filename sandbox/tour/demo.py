@@ -17,7 +17,7 @@ from textwrap import indent
 from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from sandbox.install import parts
+from sandbox.install import parts, spark_conf
 from sandbox.processes.locks import claimed
 from sandbox.processes.programs import json_lines, run_to_end
 from sandbox.services import stack
@@ -116,6 +116,7 @@ class Demo:
 
     def _parts(self) -> str:
         fetched = parts.fetch()
+        spark_conf.bring_spark()
         return f"fetched {', '.join(fetched)}" if fetched else "all there"
 
     def _services(self) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 from rich.live import Live as Screen
 
-from sandbox.install import parts
+from sandbox.install import spark_conf
 from sandbox.processes.locks import claimed
 from sandbox.processes.programs import Running, path_of
 from sandbox.services import stack
@@ -81,7 +81,7 @@ class Live:
     @contextmanager
     def _services(self) -> Iterator[None]:
         # Ingest and dbt would fetch them too, with the progress in their logs.
-        parts.fetch(["spark"])
+        spark_conf.bring_spark()
         say("starting broker and registry")
         started = stack.up(self.home)
         try:

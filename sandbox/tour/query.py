@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, TextIO
 
-from sandbox.install import parts, spark_conf
+from sandbox.install import spark_conf
 from sandbox.settings import Home
 from spark_ingest.errors import ConfigurationError, spark_reason
 from spark_ingest.lake.preflight import check_java, check_spark_home
@@ -41,7 +41,7 @@ def open_lake(
     """
     check_java()
     check_spark_home()
-    parts.fetch(["spark"])
+    spark_conf.bring_spark()
     spark_conf.render(home, home.spark_conf)
     os.environ["SPARK_CONF_DIR"] = str(home.spark_conf)
     from pyspark.sql import SparkSession

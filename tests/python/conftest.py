@@ -163,7 +163,7 @@ def home(
 ) -> Iterator[Home]:
     """The session's sandbox, in a path with a blank; this process's Spark opens its lake."""
     made = make_home(tmp_path_factory.mktemp("a home") / "sand box")
-    parts.fetch(["spark"])
+    spark_conf.bring_spark()
     spark_conf.render(made, made.spark_conf)
     if any(item.get_closest_marker("aws") for item in request.session.items):
         add_to_class_path(made.spark_conf, "aws")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sandbox.install import parts, spark_conf
+from sandbox.install import spark_conf
 from sandbox.services import stack as services
 from sandbox.settings import PROJECT, Home
 from spark_ingest.errors import MillraceError
@@ -173,7 +173,7 @@ def run_trial(
 @contextmanager
 def standin(home: Home) -> Iterator[None]:
     """The Redshift stand-in of a sandbox, up, and its Spark's settings; down at the end."""
-    parts.fetch(["spark"])
+    spark_conf.bring_spark()
     spark_conf.render(home, home.spark_conf)
     try:
         services.up(home, ["redshift"])

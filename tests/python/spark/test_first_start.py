@@ -7,11 +7,11 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sandbox.install import parts, spark_conf
+from sandbox.install import class_archive, parts, spark_conf
 from sandbox.settings import Home
 from spark_ingest.errors import ConfigurationError
 from spark_ingest.lake.jvm import CATALOG
@@ -46,8 +46,20 @@ def test_spark_sql_with_an_empty_cache_fetches_its_jars_and_opens_the_lake(
 
     assert done.returncode == 0, done.stderr
     assert "Fetching spark from Maven Central, once" in done.stderr
+    assert "Archiving Spark's classes for Java, once" in done.stderr
     assert done.stdout.split() == ["made"]
     assert parts.missing(["spark"]) == []
+    assert class_archive.archive_file().stat().st_size > 100_000_000
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="no /proc to look at")
+def test_a_spark_of_this_environment_takes_its_classes_from_the_archive(
+    spark: SparkSession,
+) -> None:
+    process: Any = spark._jvm
+    pid = process.java.lang.ProcessHandle.current().pid()
+
+    assert str(class_archive.archive_file()) in Path(f"/proc/{pid}/maps").read_text()
 
 
 def test_a_spark_without_icebergs_classes_is_refused_with_the_fix(

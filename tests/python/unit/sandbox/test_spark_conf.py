@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.install import spark_conf
+from sandbox.install import class_archive, spark_conf
 from sandbox.install.parts import component_folder
 from sandbox.settings import Home
 from spark_ingest.errors import ServiceUnavailable
@@ -36,7 +36,13 @@ def test_every_mark_is_filled_and_paths_keep_their_blanks(tmp_path: Path) -> Non
     settings = settings_of(file)
     assert not [value for value in settings.values() if "${" in value]
     assert settings["spark.sql.catalog.lake.warehouse"] == f"{home.path}/lake/warehouse"
-    assert settings["spark.driver.extraClassPath"] == f"{component_folder('spark')}/*"
+    ours, sparks = settings["spark.driver.extraClassPath"].split(":")
+    assert ours == f"{component_folder('spark')}/*"
+    assert sparks == f"{spark_conf.environment_conf().parent}/jars/*"
+    assert (
+        f'"-XX:SharedArchiveFile={class_archive.archive_file()}"'
+        in settings["spark.driver.extraJavaOptions"]
+    )
     assert home.lake.is_dir()
     assert (home.spark_conf / "log4j2.properties").is_file()
 
@@ -86,6 +92,7 @@ def put_spark_parts(*names: str) -> Path:
         (folder / name).write_text("jar")
     listed = dict.fromkeys(names, (3, "digest"))
     folder.with_suffix(".json").write_text(json.dumps(listed, indent=1) + "\n")
+    class_archive.archive_file().touch()
     return folder
 
 
@@ -119,6 +126,13 @@ def test_a_spark_fetches_again_what_went_from_the_cache(conf: Path) -> None:
     assert "--fetch" in launch(conf).stderr
 
 
+def test_a_spark_whose_classes_were_never_archived_archives_them(conf: Path) -> None:
+    put_spark_parts("a.jar", "b.jar")
+    class_archive.archive_file().unlink()
+
+    assert "--fetch" in launch(conf).stderr
+
+
 def test_jars_fetched_to_another_cache_are_where_spark_looks(
     conf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -126,6 +140,8 @@ def test_jars_fetched_to_another_cache_are_where_spark_looks(
     monkeypatch.setenv("SPARK_CONF_DIR", str(conf))
     asked: list[list[str]] = []
     monkeypatch.setattr(spark_conf, "fetch", asked.append)
+    monkeypatch.setattr(class_archive, "write", lambda _conf: True)
+    (tmp_path / "moved/millrace").mkdir(parents=True)
 
     assert spark_conf.main(["--fetch"]) == 0
 
