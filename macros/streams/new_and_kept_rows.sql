@@ -1,3 +1,5 @@
+{#- Not among the macros of increments: an edit here may make other rows, and so counts as
+    changed code of the models. -#}
 {% macro new_and_kept_rows(increment, rows, stream, key=none) -%}
     {%- do touch_new_rows(increment, rows, stream, increment.time_column, key) -%}
     {%- set columns = columns_kept_of(rows) -%}
