@@ -2,7 +2,8 @@
 
 Tables and lineage come from dbt's manifest, and a unit
 test fails when they differ from it. Run as a program this rewrites them; with ``--rows``
-it also asks the sandbox's lake for the sample rows again::
+it also asks the sandbox's lake for the sample rows again, and for some of each mart that
+the page has none of::
 
     python -m docs.generate.domain_pages [--rows]
 """
@@ -220,6 +221,20 @@ def samples(text: str) -> list[tuple[str, str]]:
     return [(found[2], found[3]) for found in SAMPLE.finditer(text)]
 
 
+def with_samples(text: str, ours: dict[str, Node]) -> str:
+    """The page with a query, still without rows, for each mart that it shows none of."""
+    shown = {
+        mart
+        for query, _ in samples(text)
+        for mart in re.findall(r"from marts\.(\w+)", query)
+    }
+    for mart in sorted(ours.keys() - shown):
+        first = next(iter(ours[mart]["columns"]))
+        query = f"select * from marts.{mart} order by {first} limit 3"
+        text += f'\n```\n$ sandbox sql "{query}"\n```\n'
+    return text
+
+
 def _with_rows(text: str, ask: Callable[[str], str]) -> str:
     return SAMPLE.sub(lambda found: found[1] + ask(found[2]) + found[4], text)
 
@@ -271,7 +286,8 @@ def main() -> None:
     if wanted.rows:
         with _lake() as ask:
             for page in pages:
-                page.write_text(_with_rows(page.read_text(), ask))
+                text = with_samples(page.read_text(), marts(manifest, page.stem))
+                page.write_text(_with_rows(text, ask))
 
 
 if __name__ == "__main__":

@@ -10,57 +10,18 @@
     time_column="paid_at",
     settings={"seed sales_regions": seed_checksum("sales_regions")},
 ) %}
--- A sale that was sent again may have moved: the day it lay in is touched as well.
-{% do touch_new_rows(
-    increment,
-    rows=ref("int_rentals__sales_enriched"),
-    stream="pagila.sales",
-    time_column="paid_at",
-    key="payment_id",
-) %}
-
-{% set columns %}
-    payment_id,
-    customer_id,
-    city,
-    district,
-    country,
-    sales_region,
-    sale_amount,
-    paid_at,
-    _kafka_topic_id,
-    _kafka_partition,
-    _kafka_offset,
-    _kafka_timestamp,
-    _ingested_at,
-    _commit_id
-{% endset %}
 
 with
 
+-- A sale that was sent again may have moved: the day it lay in is rewritten as well.
 records as (
 
-    select
-        0 as was_moved,
-        {{ columns }}
-    from {{ ref("int_rentals__sales_enriched") }}
-    where {{ new_rows(increment, "pagila.sales") }}
-    {% if not increment.is_everything %}
-        union all
-        select
-            case when has_moved then 1 else 0 end as was_moved,
-            {{ columns }}
-        from {{ this }}
-        where {{ in_touched_days(increment, "paid_at") }}
-    {% endif %}
-    {% if increment.moved %}
-        union all
-        select
-            0 as was_moved,
-            {{ columns }}
-        from {{ ref("int_rentals__sales_enriched") }}
-        where {{ older_rows_of_moved(increment, "pagila.sales") }}
-    {% endif %}
+    {{ new_and_kept_rows(
+        increment,
+        rows=ref("int_rentals__sales_enriched"),
+        stream="pagila.sales",
+        key="payment_id",
+    ) }}
 
 ),
 

@@ -7,12 +7,6 @@
 ) }}
 
 {% set increment = begin_increment(time_column="purchased_at") %}
-{% do touch_new_rows(
-    increment,
-    rows=ref("int_smoothies__purchases_checked"),
-    stream="smoothies.purchases",
-    time_column="purchased_at",
-) %}
 -- A product that arrives late, or changes for a time gone by, completes earlier lines.
 {% do touch_changed_versions(
     increment,
@@ -23,45 +17,16 @@
     attributes=product_attributes(),
     versions_of=product_versions,
 ) %}
-{% set line_columns = [
-    "record_key",
-    "transaction_id",
-    "product_id",
-    "purchase_price_amount",
-    "quantity",
-    "member_discount",
-    "supplement_price_amount",
-    "total_purchase_amount",
-    "expected_purchase_amount",
-    "is_member",
-    "has_supplements",
-    "is_discrepant",
-    "purchased_at",
-    "_kafka_topic_id",
-    "_kafka_partition",
-    "_kafka_offset",
-    "_kafka_timestamp",
-    "_ingested_at",
-    "_commit_id",
-] %}
 
 with
 
 purchases as (
 
-    select {{ line_columns | join(", ") }}
-    from {{ ref("int_smoothies__purchases_checked") }}
-    where {{ new_rows(increment, "smoothies.purchases") }}
-    {% if not increment.is_everything %}
-        union all
-        -- Without those of a run that died before it noted how far it had read: they are
-        -- new once more.
-        select {{ line_columns | join(", ") }}
-        from {{ this }}
-        where
-            {{ in_touched_days(increment, "purchased_at") }}
-            and _commit_id <= {{ increment.reads["smoothies.purchases"].after }}
-    {% endif %}
+    {{ new_and_kept_rows(
+        increment,
+        rows=ref("int_smoothies__purchases_checked"),
+        stream="smoothies.purchases",
+    ) }}
 
 ),
 

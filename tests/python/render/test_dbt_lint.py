@@ -32,8 +32,8 @@ BREACHES = [
     ),
     (
         "models/marts/rentals/fct_rental_sales.sql",
-        '{{ ref("int_rentals__sales_enriched") }}',
-        '{{ ref("stg_pagila__sales") }} cross join {{ ref("sales_regions") }}',
+        "    from records\n",
+        '    from {{ ref("stg_pagila__sales") }} cross join {{ ref("sales_regions") }}\n',
         {
             "check_lineage_permitted_upstream_models",
             "check_lineage_seed_cannot_be_used",

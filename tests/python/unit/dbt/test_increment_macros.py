@@ -283,6 +283,106 @@ def test_new_rows_lie_between_literals() -> None:
     assert every == "coalesce(_commit_id, 0) <= 9"
 
 
+class Table(str):
+    """A relation: SQL writes its name, macros ask for it."""
+
+    __slots__ = ()
+
+    @property
+    def identifier(self) -> str:
+        return str(self)
+
+
+# Of a view: id, day in January, commit. 1 and 2 were read, 9 came after the read point.
+RECORDS = [(1, 1, 1), (2, 2, 1), (3, 3, 2), (3, 1, 3), (4, 4, 9)]
+# What the model has: id, day, commit, whether it has moved.
+KEPT = [(1, 1, 1, False), (2, 2, 1, False), (3, 3, 2, False), (5, 1, 3, False)]
+
+
+def rows_of_increment(
+    kept: list[tuple[int, int, int, bool]], key: str | None = None, **begun: Any
+) -> list[dict[str, Any]]:
+    """What `new_and_kept_rows` finds in the lake, in order of id and commit."""
+    lake = duckdb.connect()
+    for table, columns, rows in (
+        ("stg_sales", "city, id, day, _commit_id", [("x", *row) for row in RECORDS]),
+        (
+            "fct_sales",
+            "region, id, day, _commit_id, has_moved",
+            [("x", *r) for r in kept],
+        ),
+    ):
+        values = ", ".join(str(row) for row in rows)
+        lake.execute(
+            f"create table {table} as select *, 'one' as _kafka_topic_id, 0 as"
+            " _kafka_partition, make_timestamp(2026, 1, day, 10, 0, 0) as paid_at"
+            f" from (values {values}) as rows ({columns})"
+        )
+    shared = ["id", "paid_at", "_commit_id", "_kafka_topic_id", "_kafka_partition"]
+    graph = SimpleGraph()
+    graph["nodes"]["stg_sales"]["columns"] = dict.fromkeys(["city", *shared])
+    context = macros(
+        graph=graph,
+        this=Table("fct_sales"),
+        model=SimpleNamespace(
+            resource_type="model",
+            depends_on=SimpleNamespace(nodes=["source.pagila.sales", "stg_sales"]),
+            columns=dict.fromkeys(["region", *shared, "has_moved"]),
+        ),
+        run_query=lambda query: SimpleNamespace(rows=lake.execute(query).fetchall()),
+        var=lambda _name, default=None: default,
+    )
+    reads = {"pagila.sales": {"after": 2, "to": 5}}
+    query = context.new_and_kept_rows(
+        increment(reads=reads, **begun), Table("stg_sales"), "pagila.sales", key
+    )
+    found = lake.execute(query)
+    names = [column[0] for column in found.description or []]
+    return sorted(
+        (dict(zip(names, row, strict=True)) for row in found.fetchall()),
+        key=lambda row: (row["id"], row["_commit_id"], row.get("was_moved", 0)),
+    )
+
+
+def test_an_increment_takes_new_rows_and_those_its_days_have_but_not_a_dead_runs() -> (
+    None
+):
+    rows = rows_of_increment(KEPT)
+
+    assert [(row["id"], row["_commit_id"]) for row in rows] == [(1, 1), (3, 3)]
+
+
+def test_a_first_build_takes_all_rows_up_to_the_read_point() -> None:
+    rows = rows_of_increment(KEPT, is_everything=True)
+
+    assert [row["_commit_id"] for row in rows] == [1, 1, 2, 3]
+
+
+def test_rows_have_the_columns_that_the_view_and_the_model_describe() -> None:
+    rows = rows_of_increment(KEPT)
+
+    shared = ["id", "paid_at", "_commit_id", "_kafka_topic_id", "_kafka_partition"]
+    assert list(rows[0]) == shared
+
+
+@pytest.mark.parametrize(
+    ("has_moved", "of_third"),
+    [(False, [(2, 0), (3, 0)]), (True, [(2, 0), (2, 1), (3, 0)])],
+)
+def test_with_a_key_a_row_that_has_moved_comes_with_all_its_records(
+    *, has_moved: bool, of_third: list[tuple[int, int]]
+) -> None:
+    """It alone does not tell which of them is the last."""
+    kept = [(*row[:3], has_moved and row[0] == 3) for row in KEPT]
+
+    rows = rows_of_increment(kept, key="id")
+
+    # The new record lies on another day than the row: both are rewritten.
+    found = [(row["_commit_id"], row["was_moved"]) for row in rows if row["id"] == 3]
+    assert found == of_third
+    assert [row["id"] for row in rows if row["id"] != 3] == [1, 5]
+
+
 def test_a_child_rewrites_what_changed_in_its_parent_since_it_read_it() -> None:
     touched = increment(
         recorded={

@@ -18,6 +18,7 @@ from docs.generate.domain_pages import (
     marts,
     samples,
     way,
+    with_samples,
 )
 from docs.generate.parts import GENERATED, with_parts
 
@@ -106,6 +107,21 @@ def test_every_mart_has_sample_rows_with_columns_that_it_has(
 
     assert shown.keys() == ours.keys()
     assert text.count("$ sandbox sql") == len(samples(text))
+
+
+def test_a_mart_without_sample_rows_gets_a_query_for_them() -> None:
+    shown = '```\n$ sandbox sql "select a from marts.fct_a"\na\n-\n1\n```\n'
+    columns: dict[str, Any] = {"columns": {"b": {}, "c": {}}}
+    ours = {"fct_b": columns, "fct_a": columns}
+
+    text = with_samples(shown, ours)
+
+    assert samples(text) == [
+        ("select a from marts.fct_a", "a\n-\n1\n"),
+        ("select * from marts.fct_b order by b limit 3", ""),
+    ]
+    assert text.startswith(shown)
+    assert with_samples(text, ours) == text
 
 
 @pytest.mark.parametrize("page", [p.name for p in DOMAIN_PAGES])
