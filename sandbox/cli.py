@@ -19,7 +19,7 @@ from sandbox.processes.logs import follow, log_file, show
 from sandbox.services import stack
 from sandbox.services.stack import State, Status
 from sandbox.settings import Home, chosen_ports, load_home, with_ports
-from sandbox.tour.demo import DEFAULT_COUNT, Demo
+from sandbox.tour.demo import DEFAULT_COUNT, SHARES, Demo
 from sandbox.tour.live import DEFAULT_RATE, Live
 from sandbox.tour.query import Format, run_query
 from sandbox.ui import err, out, say, tell
@@ -88,7 +88,7 @@ def up(
                                              passwords, permissions; see
                                              docs/ingest.md, Security
     """
-    home = _with_port_options(load_home(), port or [])
+    home = with_port_options(load_home(), port or [])
     started = stack.up(home, service or [], secure=secure)
     _tell_security(home)
     for status in stack.status(home):
@@ -239,7 +239,10 @@ app.command()(replay.replay)
 def demo(
     count: Annotated[
         int,
-        typer.Option(min=2, help="How many events to send: half to each source."),
+        typer.Option(
+            min=len(SHARES),
+            help="How many events to send, as many from each generator.",
+        ),
     ] = DEFAULT_COUNT,
     keep: Annotated[
         bool,
@@ -266,7 +269,7 @@ def live(
     rate: Annotated[
         str,
         typer.Option(
-            metavar="R/s", help="Events per second, half of them from each source."
+            metavar="R/s", help="Events per second, as many from each generator."
         ),
     ] = f"{DEFAULT_RATE:g}/s",
     minutes: Annotated[
@@ -280,7 +283,7 @@ def live(
 ) -> None:
     """Keep the marts up to date while events come, until Ctrl-C.
 
-    Starts broker and registry where they are down, a producer for each source,
+    Starts broker and registry where they are down, a producer for each generator,
     `spark-ingest run --every 5s`, and dbt in a loop: a round builds what is new
     into the marts that are incremental, for as long as new records come.
     What is missing is built and tested first. Shows after each round how long it
@@ -325,7 +328,7 @@ def _line(found: Status) -> str:
     return f"{name:<10}127.0.0.1:{port}  pid {found.record.pid}  log {found.record.log}"
 
 
-def _with_port_options(home: Home, options: list[str]) -> Home:
+def with_port_options(home: Home, options: list[str]) -> Home:
     """The home with what ``--port NAME=N`` asks for."""
     chosen: dict[str, int] = {}
     for option in options:

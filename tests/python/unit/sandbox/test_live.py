@@ -97,7 +97,7 @@ def test_a_rate_that_is_none_is_told() -> None:
     done = CliRunner().invoke(cli.app, ["live", "--rate", "fast"])
 
     assert isinstance(done.exception, ConfigurationError)
-    assert str(done.exception).startswith("--rate 'fast' is no number of records")
+    assert str(done.exception).startswith("--rate 'fast' is not a valid rate")
 
 
 def test_minutes_do_not_go_backwards() -> None:
