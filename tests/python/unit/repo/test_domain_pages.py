@@ -18,6 +18,7 @@ from docs.generate.domain_pages import (
     marts,
     samples,
     way,
+    with_rows,
 )
 from docs.generate.parts import GENERATED, with_parts
 
@@ -106,6 +107,35 @@ def test_every_mart_has_sample_rows_with_columns_that_it_has(
 
     assert shown.keys() == ours.keys()
     assert text.count("$ sandbox sql") == len(samples(text))
+
+
+def test_rows_are_asked_again_of_the_wanted_marts_and_added_where_there_are_none() -> (
+    None
+):
+    kept = '```\n$ sandbox sql "select a from marts.other limit 1"\na\n-\n1\n```\n'
+    page = (
+        kept + '\n```\n$ sandbox sql "select b from marts.old limit 1"\nb\n-\n1\n```\n'
+    )
+    asked = []
+
+    def ask(query: str) -> str:
+        asked.append(query)
+        return "rows\n"
+
+    text = with_rows(page, {"old": ["b"], "new": ["key", "c"]}, ask)
+
+    queries = [
+        "select a from marts.other limit 1",
+        "select b from marts.old limit 1",
+        "select * from marts.new order by key limit 3",
+    ]
+    assert samples(text) == [
+        (queries[0], "a\n-\n1\n"),
+        (queries[1], "rows\n"),
+        (queries[2], "rows\n"),
+    ]
+    assert asked == queries[1:]
+    assert text.startswith(kept)
 
 
 @pytest.mark.parametrize("page", [p.name for p in DOMAIN_PAGES])
