@@ -143,7 +143,7 @@ def test_a_writer_asleep_and_overtaken_does_not_commit(
         # It lives on this machine: only one that is told it does not may take over.
         with monkeypatch.context() as patch:
             patch.setattr(
-                "spark_ingest.lake.lease._Holder.alive", lambda self, last_write: False
+                "spark_ingest.lake.lease.Holder.alive", lambda self, last_write: False
             )
             overtaken = go_on(feed)
         taken = moments.main()

@@ -274,7 +274,7 @@ def test_replay_lands_what_is_good_now_where_it_was(
 
     # Killed between publishing and marking; repeated, it only marks.
     with monkeypatch.context() as patch:
-        patch.setattr(replaying._Replay, "_mark", killed)
+        patch.setattr(table_change, "rewrite", killed)
         with pytest.raises(KeyboardInterrupt):
             replay(services, feed.stream, Choice())
     assert feed.offsets() == [(0, 0), (0, 2), (0, 3)]
@@ -331,7 +331,7 @@ def test_a_stream_and_two_replays_at_once_neither_lose_nor_double(
     coming = feed.register(TAGGED)
     feed.send(*orders(number, 0, 1), *tagged(coming, *range(20)), b"junk", b"junk")
     ingest_without(feed, coming, monkeypatch)
-    monkeypatch.setattr(replaying, "_CHUNK_ROWS", 8)
+    monkeypatch.setattr(replaying, "CHUNK_ROWS", 8)
     other = replace(services, progress=feed.reports)
     results: list[Replayed] = []
     publish, land = side_commit.commit_beside, bronze_rows.table_rows
