@@ -55,7 +55,7 @@ MaxRate = Annotated[
 MaxBatchBytes = Annotated[
     str,
     typer.Option(
-        help="Most bytes of keys and values in a batch, by the size of the records before: "
+        help="Maximum bytes of keys and values per batch, estimated from earlier records: "
         "KB, MB, GB."
     ),
 ]

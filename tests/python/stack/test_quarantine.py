@@ -159,7 +159,7 @@ def lists_and_shows(feed: Feed, long: bytes) -> None:
     choice = Choice((), "_kafka_offset between 1 and 2")
     row, count = newest_record(spark, [feed.stream], choice, False)
     assert (row["_kafka_offset"], count) == (2, 2)
-    with pytest.raises(ConfigurationError, match="is no condition over"):
+    with pytest.raises(ConfigurationError, match="is not a condition over"):
         newest_record(spark, [feed.stream], Choice((), "no such thing ="), False)
 
 
@@ -195,7 +195,7 @@ def test_the_commands_look_at_records_and_decide_about_them(
         (["show", feed.topic, "0", "0"], "holds no record for"),
         (["discard", "--reason", " "], "--reason is empty"),
         (["discard", feed.stream.name, "--reason", "x"], "add --yes"),
-        (["list", "--where", "no such"], "is no condition over"),
+        (["list", "--where", "no such"], "is not a condition over"),
         (["list", "nobody"], "selects no stream"),
     ):
         refused = asked(feed, monkeypatch, *words)
