@@ -240,7 +240,7 @@ def test_a_stream_waits_for_room_on_a_full_disk(feed: Feed) -> None:
         moments.wait(lambda: moments.main() != stood)
         process.terminate()
         assert process.wait() == 0
-        said = [line for line in process.errors() if "begun again in" in line]
+        said = [line for line in process.errors() if "restarts in" in line]
         assert said
         assert "File too large" in said[0]
     sender.stop()
