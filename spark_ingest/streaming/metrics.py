@@ -63,7 +63,8 @@ class MetricsProgress(Progress):
             registry=self.registry,
         )
         self._up = gauge(
-            "millrace_stream_up", "1 while the stream reads, 0 while it pauses or waits."
+            "millrace_stream_up",
+            "1 while the stream reads, 0 while it pauses or waits.",
         )
         self._seconds = Histogram(
             "millrace_batch_seconds",
