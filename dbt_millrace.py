@@ -43,7 +43,7 @@ class SparkErrors(dbtPlugin):
 
             @contextmanager
             def exception_handler(self, sql: str) -> Iterator[None]:
-                with _in_short(sql):
+                with in_short(sql):
                     yield
 
             @classmethod
@@ -51,7 +51,7 @@ class SparkErrors(dbtPlugin):
                 cls, cursor: Any, limit: int | None
             ) -> agate.Table:
                 # Spark works when rows are fetched, which dbt does outside of the above.
-                with _in_short(""):
+                with in_short(""):
                     return super().get_result_from_cursor(cursor, limit)
 
         SparkAdapter.ConnectionManager = ConnectionManager
@@ -61,7 +61,7 @@ class SparkErrors(dbtPlugin):
 
 
 @contextmanager
-def _in_short(sql: str) -> Iterator[None]:
+def in_short(sql: str) -> Iterator[None]:
     """Log an error in full, and raise what of it a person needs."""
     try:
         yield

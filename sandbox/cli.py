@@ -19,7 +19,7 @@ from sandbox.processes.logs import follow, log_file, show
 from sandbox.services import stack
 from sandbox.services.stack import State, Status
 from sandbox.settings import Home, chosen_ports, load_home, with_ports
-from sandbox.tour.demo import DEFAULT_COUNT, Demo
+from sandbox.tour.demo import DEFAULT_COUNT, SHARES, Demo
 from sandbox.tour.live import DEFAULT_RATE, Live
 from sandbox.tour.query import Format, run_query
 from sandbox.ui import err, out, say, tell
@@ -38,7 +38,7 @@ app = typer.Typer(
       sandbox produce pagila --count 1000     send sale events
       spark-ingest run --once                 land them in bronze
       sandbox sql "select count(*) from bronze.pagila__sales"
-      sandbox down                            stop; the data stay
+      sandbox down                            stop; the data is kept
 
     Exit codes: 0 good, 1 what was checked does not hold,
     2 wrong use or configuration.
@@ -88,7 +88,7 @@ def up(
                                              passwords, permissions; see
                                              docs/ingest.md, Security
     """
-    home = _with_port_options(load_home(), port or [])
+    home = with_port_options(load_home(), port or [])
     started = stack.up(home, service or [], secure=secure)
     _tell_security(home)
     for status in stack.status(home):
@@ -100,7 +100,7 @@ def up(
 
 @app.command()
 def down(service: Services = None) -> None:
-    """Stop the services. Their data stay."""
+    """Stop the services. Their data is kept."""
     stopped = stack.down(load_home(), service or [])
     tell(f"stopped {', '.join(stopped)}" if stopped else "nothing was running")
 
@@ -125,10 +125,11 @@ def logs(
         str, typer.Argument(help="A service, or a program of the demo.")
     ],
     follow_it: Annotated[
-        bool, typer.Option("--follow", "-f", help="Go on until Ctrl-C.")
+        bool,
+        typer.Option("--follow", "-f", help="Keep printing new lines until Ctrl-C."),
     ] = False,
     lines: Annotated[
-        int, typer.Option("--lines", "-n", min=0, help="How many last lines.")
+        int, typer.Option("--lines", "-n", min=0, help="Lines from the end of the log.")
     ] = 50,
 ) -> None:
     """Show the end of a service's log.
@@ -146,7 +147,7 @@ def logs(
 def reset(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
-    """Stop the services and remove their data, the lake and the logs. Settings stay."""
+    """Stop the services and remove their data, the lake and the logs. Settings are kept."""
     home = load_home()
     if not yes and not (
         sys.stdin.isatty()
@@ -175,7 +176,7 @@ def env() -> None:
 
 @app.command()
 def doctor() -> None:
-    """Check everything that Millrace needs and say how to mend it. Exit 1 when a check fails."""
+    """Check everything that Millrace needs and say how to fix it. Exit 1 when a check fails."""
     failed = 0
     for finding in examine():
         failed += not finding.good
@@ -220,9 +221,9 @@ def sql(
     statement: Annotated[
         str, typer.Argument(help='One statement; "-" reads standard input.')
     ],
-    output: Annotated[
-        Format, typer.Option("--format", help="How the rows are written.")
-    ] = (Format.TABLE),
+    output: Annotated[Format, typer.Option("--format", help="Output format.")] = (
+        Format.TABLE
+    ),
 ) -> None:
     """Run Spark SQL on the lake. Only the result goes to standard output.
 
@@ -241,7 +242,10 @@ app.command()(replay.replay)
 def demo(
     count: Annotated[
         int,
-        typer.Option(min=2, help="How many events to send: half to each source."),
+        typer.Option(
+            min=len(SHARES),
+            help="How many events to send, as many from each generator.",
+        ),
     ] = DEFAULT_COUNT,
     keep: Annotated[
         bool,
@@ -252,13 +256,13 @@ def demo(
         typer.Option("--secure", help="Over TLS, as `sandbox up --secure`."),
     ] = False,
 ) -> None:
-    """Run the whole way once: parts, services, events, ingest, dbt build, docs.
+    """Run the pipeline once, end to end: parts, services, events, ingest, dbt build, docs.
 
-    Half of the events are rental sales (pagila), half are lines of smoothie
-    purchases; products and restockings go beside them and are not counted. Some
+    The events are rental sales (pagila) and lines of smoothie purchases, as many
+    of each; products and restockings come on top and are not counted. Some
     events are late, some wrong and some cannot be decoded, on purpose. Ends with
     a report read from the tables. Running it again adds events and builds
-    increments. What it started it stops.
+    increments. The services that it started are stopped at the end.
     """
     Demo(load_home(), count, keep, secure).run()
 
@@ -268,7 +272,7 @@ def live(
     rate: Annotated[
         str,
         typer.Option(
-            metavar="R/s", help="Events per second, half of them from each source."
+            metavar="R/s", help="Events per second, as many from each generator."
         ),
     ] = f"{DEFAULT_RATE:g}/s",
     minutes: Annotated[
@@ -282,20 +286,20 @@ def live(
 ) -> None:
     """Keep the marts up to date while events come, until Ctrl-C.
 
-    Starts broker and registry where they are down, a producer for each source,
+    Starts broker and registry where they are down, a producer for each generator,
     `spark-ingest run --every 5s`, and dbt in a loop: a round builds what is new
     into the marts that are incremental, for as long as new records come.
     What is missing is built and tested first. Shows after each round how long it
     took, how many rows came, the age (now minus the newest event time that the
     facts hold, the facts that are furthest behind) and the records that ingest
-    has yet to take.
+    has not landed yet.
 
       sandbox live                       500 events/s, until Ctrl-C
-      sandbox live --rate 50/s           fewer of them
-      sandbox live --minutes 5           ends by itself, with a summary
+      sandbox live --rate 50/s           50 events/s
+      sandbox live --minutes 5           ends after five minutes, with a summary
       sandbox logs live-rounds           what dbt said; also live-ingest
 
-    Reports, tests and docs are not in the loop: `dbt build` afterwards makes them.
+    Reports, tests and docs are not in the loop: run `dbt build` afterwards.
     Do not run dbt, `sandbox demo` or another ingest on this lake beside it.
 
     Ctrl-C ends all of it: the batch and the round at work are finished, and what
@@ -327,7 +331,7 @@ def _line(found: Status) -> str:
     return f"{name:<10}127.0.0.1:{port}  pid {found.record.pid}  log {found.record.log}"
 
 
-def _with_port_options(home: Home, options: list[str]) -> Home:
+def with_port_options(home: Home, options: list[str]) -> Home:
     """The home with what ``--port NAME=N`` asks for."""
     chosen: dict[str, int] = {}
     for option in options:

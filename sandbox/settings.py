@@ -193,7 +193,7 @@ def _read_settings(file: Path) -> tuple[dict[str, int], int]:
     try:
         read = tomllib.loads(file.read_text())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{file}: {error}; mend or delete it") from error
+        raise ConfigurationError(f"{file}: {error}; fix or delete it") from error
     unknown = sorted(set(read) - {"port_offset", "ports"})
     if unknown:
         raise ConfigurationError(

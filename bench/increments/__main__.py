@@ -85,7 +85,7 @@ def increments(
     if quick:
         sizes, rows, rounds, warm_ups = QUICK_SIZES, 1000, 1, 0
         results = folder / "quick.json"
-    measured = measure(_sizes(sizes, rows), rounds, warm_ups, folder)
+    measured = measure(sizes_of(sizes, rows), rounds, warm_ups, folder)
     results.parent.mkdir(parents=True, exist_ok=True)
     results.write_text(measured.model_dump_json(indent=1) + "\n")
     for line in table(measured):
@@ -163,7 +163,8 @@ def _history(lake: Lake) -> History:
     )
 
 
-def _sizes(text: str, rows: int) -> list[Size]:
+def sizes_of(text: str, rows: int) -> list[Size]:
+    """The sizes of facts that ``--sizes`` names, the smallest first."""
     try:
         sizes = sorted({int(size) for size in text.split(",")})
     except ValueError as error:

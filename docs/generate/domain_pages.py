@@ -1,11 +1,10 @@
 """The generated parts of docs/domains: tables of models, lineage, sample rows.
 
-Tables and lineage come from dbt's manifest, and a unit
-test fails when they differ from it. Run as a program this rewrites them; with ``--rows``
-it also asks the sandbox's lake for the sample rows again, and for some of each mart that
-the page has none of::
+Tables and lineage come from dbt's manifest, and a unit test fails when they differ from it.
+Run as a program this rewrites them; with ``--rows`` it also asks the sandbox's lake for the
+sample rows, of the named marts or of all, and adds those of a mart that has none::
 
-    python -m docs.generate.domain_pages [--rows]
+    python -m docs.generate.domain_pages [--rows [MART ...]]
 """
 
 from __future__ import annotations
@@ -30,6 +29,7 @@ from sandbox.tour.query import open_lake, write_table
 PAGES = PROJECT / "docs/domains"
 REWRITE = "python -m docs.generate.domain_pages"
 SAMPLE = re.compile(r'(```\n\$ sandbox sql "([^"]+)"\n)(.*?)(```\n)', re.DOTALL)
+ASKED = re.compile(r"from marts\.(\w+)")
 LAYERS = ("marts", "intermediate", "staging")
 # How Mermaid draws a node: round for what is declared, slanted for lists, boxes for models.
 SHAPES = {
@@ -221,22 +221,29 @@ def samples(text: str) -> list[tuple[str, str]]:
     return [(found[2], found[3]) for found in SAMPLE.finditer(text)]
 
 
-def with_samples(text: str, ours: dict[str, Node]) -> str:
-    """The page with a query, still without rows, for each mart that it shows none of."""
-    shown = {
-        mart
-        for query, _ in samples(text)
-        for mart in re.findall(r"from marts\.(\w+)", query)
-    }
-    for mart in sorted(ours.keys() - shown):
-        first = next(iter(ours[mart]["columns"]))
-        query = f"select * from marts.{mart} order by {first} limit 3"
-        text += f'\n```\n$ sandbox sql "{query}"\n```\n'
-    return text
+def with_rows(
+    text: str, columns: dict[str, list[str]], ask: Callable[[str], str]
+) -> str:
+    """A page with rows of marts, in their samples or in new ones at its end.
 
+    Args:
+        text: The page.
+        columns: Of the marts to show: their columns by name.
+        ask: Gives a query's rows.
+    """
 
-def _with_rows(text: str, ask: Callable[[str], str]) -> str:
-    return SAMPLE.sub(lambda found: found[1] + ask(found[2]) + found[4], text)
+    def fresh(found: re.Match[str]) -> str:
+        asked = ASKED.search(found[2])
+        if asked is None or asked[1] not in columns:
+            return found[0]
+        return found[1] + ask(found[2]) + found[4]
+
+    shown = {mart for query, _ in samples(text) for mart in ASKED.findall(query)}
+    for mart, (first, *_) in sorted(columns.items()):
+        if mart not in shown:
+            query = f"select * from marts.{mart} order by {first} limit 3"
+            text += f'\n```\n$ sandbox sql "{query}"\n```\n'
+    return SAMPLE.sub(fresh, text)
 
 
 @contextmanager
@@ -276,18 +283,27 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description="Write the generated parts of docs/domains."
     )
-    parser.add_argument("--rows", action="store_true", help="ask for sample rows again")
+    parser.add_argument(
+        "--rows",
+        nargs="*",
+        metavar="MART",
+        help="ask the lake for the sample rows of these marts, or of all",
+    )
     wanted = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         manifest = parse_manifest(Path(folder))
     pages = sorted(PAGES.glob("*.md"))
     for page in pages:
         page.write_text(with_parts(page.read_text(), generated_parts(manifest, page)))
-    if wanted.rows:
+    if wanted.rows is not None:
         with _lake() as ask:
             for page in pages:
-                text = with_samples(page.read_text(), marts(manifest, page.stem))
-                page.write_text(_with_rows(text, ask))
+                columns = {
+                    name: list(node["columns"])
+                    for name, node in marts(manifest, page.stem).items()
+                    if name in wanted.rows or not wanted.rows
+                }
+                page.write_text(with_rows(page.read_text(), columns, ask))
 
 
 if __name__ == "__main__":

@@ -146,7 +146,7 @@ def _csv_rows(reader: Any, columns: list[str]) -> Iterator[Row]:
         except StopIteration:
             return
         except csv.Error as error:
-            yield Row(line, {}, f"is no CSV: {error}")
+            yield Row(line, {}, f"is not CSV: {error}")
             continue
         if not cells:
             continue
@@ -191,7 +191,7 @@ def _json_rows(text: str) -> Iterator[Row]:
         try:
             value, at = _DECODER.raw_decode(text, at)
         except ValueError as error:
-            yield Row(line, {}, f"is no JSON: {error}")
+            yield Row(line, {}, f"is not JSON: {error}")
             end = text.find("\n", at)
             at = len(text) if end < 0 else end
             continue
@@ -199,5 +199,7 @@ def _json_rows(text: str) -> Iterator[Row]:
             yield Row(line, value)
         else:
             yield Row(
-                line, {}, f"is no JSON object but {json.dumps(value, default=str):.40}"
+                line,
+                {},
+                f"is not a JSON object but {json.dumps(value, default=str):.40}",
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Annotated
@@ -17,20 +17,9 @@ from sandbox import ui
 from sandbox.events.sender import Outlet, Tally, check_delivery
 from sandbox.events.times import as_text, instant_micros, span_millis
 from sandbox.settings import load_home
-from sandbox.streams import STREAMS, Stream
 from sandbox.streams.faults import FAULTS
-from sandbox.streams.pagila.sales import LARGEST_PAYMENT_ID, sales
-from sandbox.streams.smoothies.purchases import LARGEST_TRANSACTION
-from sandbox.streams.smoothies.shop import smoothies as shop
-from sandbox.streams.timeline import (
-    LATE,
-    LATEST_MILLIS,
-    ON_TIME,
-    WRONG,
-    Plan,
-    Record,
-    timeline,
-)
+from sandbox.streams.generator import Generator, generators
+from sandbox.streams.timeline import LATEST_MILLIS, Plan
 from spark_ingest.errors import ConfigurationError
 
 app = typer.Typer(
@@ -102,30 +91,38 @@ AsJson = Annotated[
     bool, typer.Option("--json", help="Print the counts as one JSON object.")
 ]
 
-_Make = Callable[[Plan, Mapping[str, tuple[int, int]]], Iterator[Record]]
+Wrong = Annotated[
+    float,
+    typer.Option(
+        min=0,
+        max=1,
+        help="This share decodes well, but its total does not follow from its parts.",
+    ),
+]
+FirstId = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Number of the first event, the next has the next. Default: one more than"
+        " the topic has ever taken, so that no run repeats those before it.",
+    ),
+]
 
+_SAME_RECORDS = """\
+The same seed, first id ({number}), start, span, count and shares give the same records:
+bytes, keys, timestamps and order; also the same partitions, as long as the registry has
+the schemas under the same ids (a key begins with its schema's id).
 
-@dataclass(frozen=True)
-class Source:
-    """What a command makes.
+The Kafka timestamp is when a record arrives: 0.05 to 2 s after its event, 1 to 30 minutes
+when late. Of N events exactly round(N * share) are late{wrong_too} and broken. Examples:
 
-    Attributes:
-        events: The stream whose records are the events that ``--count`` counts.
-        beside: Streams of the records that go beside them.
-        noun: What an event is, in the plural.
-        number: What ``--first-id`` numbers.
-        largest: Its largest number.
-        kinds: What a decodable event can be.
-        make: The records of a plan, framed with the streams' schema ids.
-    """
+    sandbox produce {command}                  10,000 of the last two hours
+    sandbox produce {command} --rate 50/s      a live stream, until Ctrl-C
+    sandbox produce {command} --late 0.05 --bad 0.01{wrong} --json
+    sandbox produce {command} --first-id 1 --start 2026-01-05T09:00Z
 
-    events: Stream
-    beside: tuple[Stream, ...]
-    noun: str
-    number: str
-    largest: int
-    kinds: tuple[str, ...]
-    make: _Make
+Exit codes: 0 all sent, 1 some not delivered, 2 wrong use or no services,
+130 stopped by Ctrl-C before --count was reached."""
 
 
 @dataclass(frozen=True)
@@ -144,136 +141,63 @@ class Wish:
     wrong: float = 0.0
 
 
-def _sales(plan: Plan, schema_ids: Mapping[str, tuple[int, int]]) -> Iterator[Record]:
-    return timeline(plan, sales(*schema_ids["pagila.sales"]))
-
-
-PAGILA = Source(
-    events=STREAMS["pagila.sales"],
-    beside=(),
-    noun="sales",
-    number="payment_id",
-    largest=LARGEST_PAYMENT_ID,
-    kinds=(ON_TIME, LATE),
-    make=_sales,
-)
-SMOOTHIES = Source(
-    events=STREAMS["smoothies.purchases"],
-    beside=(STREAMS["smoothies.products"], STREAMS["smoothies.inventories"]),
-    noun="purchases",
-    number="transaction number",
-    largest=LARGEST_TRANSACTION,
-    kinds=(ON_TIME, LATE, WRONG),
-    make=shop,
-)
-
-
 @app.callback()
 def sources() -> None:
     """Send made-up events to streams: seeded, late and broken ones on request."""
 
 
-@app.command(rich_help_panel="Sources")
-def pagila(
-    count: Count = None,
-    rate: Rate = None,
-    seed: Seed = 1,
-    start: Start = None,
-    span: Span = None,
-    late: Late = 0.0,
-    bad: Bad = 0.0,
-    first_id: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="payment_id of the first sale, the next has the next. Default: one more"
-            " than the topic has ever taken, so that no run repeats those before it.",
-        ),
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Sales of the Pagila shops, to topic pagila.sales.avro, keyed by customer.
+def _command(generator: Generator) -> Callable[..., None]:
+    """The function of a generator's command: its parameters are the options."""
 
-    The same seed, first id, start, span, count and shares give the same
-    records: bytes, keys, timestamps and order; also the same partitions, as
-    long as the registry has the schemas under the same ids (a key begins with
-    its schema's id).
+    def with_wrong(
+        count: Count = None,
+        rate: Rate = None,
+        seed: Seed = 1,
+        start: Start = None,
+        span: Span = None,
+        late: Late = 0.0,
+        bad: Bad = 0.0,
+        wrong: Wrong = 0.0,
+        first_id: FirstId = None,
+        as_json: AsJson = False,
+    ) -> None:
+        wish = Wish(count, rate, seed, start, span, late, bad, first_id, as_json, wrong)
+        _produce(generator, wish)
 
-    The Kafka timestamp is when a record arrives: 0.05 to 2 s after its event,
-    1 to 30 minutes when late. Of N records exactly round(N * share) are late
-    and broken. Examples:
+    def without_wrong(
+        count: Count = None,
+        rate: Rate = None,
+        seed: Seed = 1,
+        start: Start = None,
+        span: Span = None,
+        late: Late = 0.0,
+        bad: Bad = 0.0,
+        first_id: FirstId = None,
+        as_json: AsJson = False,
+    ) -> None:
+        wish = Wish(count, rate, seed, start, span, late, bad, first_id, as_json)
+        _produce(generator, wish)
 
-        sandbox produce pagila                  10,000 of the last two hours
-        sandbox produce pagila --rate 50/s      a live stream, until Ctrl-C
-        sandbox produce pagila --late 0.05 --bad 0.01 --json
-        sandbox produce pagila --first-id 1 --start 2026-01-05T09:00Z
+    return with_wrong if generator.makes_wrong else without_wrong
 
-    Exit codes: 0 all sent, 1 some not delivered, 2 wrong use or no services,
-    130 stopped by Ctrl-C before --count was reached.
-    """
-    _produce(
-        PAGILA,
-        Wish(count, rate, seed, start, span, late, bad, first_id, as_json),
+
+def _help(generator: Generator) -> str:
+    same = _SAME_RECORDS.format(
+        number=generator.number,
+        command=generator.command,
+        wrong=" --wrong 0.01" if generator.makes_wrong else "",
+        wrong_too=", wrong" if generator.makes_wrong else "",
     )
+    return f"{generator.help}\n\n{same}"
 
 
-@app.command(rich_help_panel="Sources")
-def smoothies(
-    count: Count = None,
-    rate: Rate = None,
-    seed: Seed = 1,
-    start: Start = None,
-    span: Span = None,
-    late: Late = 0.0,
-    bad: Bad = 0.0,
-    wrong: Annotated[
-        float,
-        typer.Option(
-            min=0,
-            max=1,
-            help="This share decodes well, but its total does not follow from its parts.",
-        ),
-    ] = 0.0,
-    first_id: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Number of the first transaction, the next has the next; its"
-            " transaction_id is made from it alone. Default: one more than the topic has"
-            " ever taken, so that no run repeats those before it.",
-        ),
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Products, purchases and stock of smoothie shops, to three topics.
-
-    demo.purchases, keyed by transaction, has the events: an event is a
-    purchase line, and a transaction has one to three of them. Beside them, and
-    not counted by --count, --rate and the shares, go all 27 products to
-    demo.products, first, and to demo.inventories each restocking of a product
-    that a line left with 10 units or fewer. Stock starts over in each run, and
-    falls with every line: late, broken and wrong ones were sold all the same.
-
-    The same seed, first id, start, span, count and shares give the same
-    records. The Kafka timestamp is when a record arrives: 0.05 to 2 s after
-    its event, 1 to 30 minutes when late. Of N lines exactly round(N * share)
-    are late, broken and wrong, none of them two of these. Examples:
-
-        sandbox produce smoothies               10,000 of the last two hours
-        sandbox produce smoothies --rate 50/s   a live stream, until Ctrl-C
-        sandbox produce smoothies --late 0.05 --bad 0.01 --wrong 0.01 --json
-        sandbox produce smoothies --first-id 1 --start 2026-01-05T09:00Z
-
-    Exit codes: 0 all sent, 1 some not delivered, 2 wrong use or no services,
-    130 stopped by Ctrl-C before --count was reached.
-    """
-    _produce(
-        SMOOTHIES,
-        Wish(count, rate, seed, start, span, late, bad, first_id, as_json, wrong),
-    )
+for _generator in generators().values():
+    app.command(
+        _generator.command, help=_help(_generator), rich_help_panel="Generators"
+    )(_command(_generator))
 
 
-def _produce(source: Source, wish: Wish) -> None:
+def _produce(source: Generator, wish: Wish) -> None:
     """Make and send what a person wishes, and tell what became of it.
 
     Raises:
@@ -405,7 +329,7 @@ def event_times(
     return begin, step
 
 
-def _report(source: Source, plan: Plan, tally: Tally, *, as_json: bool) -> None:
+def _report(source: Generator, plan: Plan, tally: Tally, *, as_json: bool) -> None:
     broken = {name: tally.kinds[name] for name in FAULTS}
     beside = {stream.topic: tally.beside[stream.topic] for stream in source.beside}
     if as_json:

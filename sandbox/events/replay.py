@@ -223,7 +223,7 @@ def replay(
     CSV by its column names, any delimiter; JSON as an array of objects or one
     object after the other. A row that does not fit is reported with its line
     and the reason, and the others are sent. An empty CSV cell is null. Columns
-    that the stream has not are ignored. A record whose key field is null has
+    that the stream does not have are ignored. A record whose key field is null has
     no key.
 
     Times may be `2021-05-10 13:04:06.996577+00`, `... +00:00`, ISO 8601, or

@@ -197,7 +197,7 @@ class Outlet:
         while not tally.refused:
             due = 1 + int((time.monotonic() - began) * rate) - tally.events
             if due > 0:
-                chunk = _up_to(records, min(due, _CHUNK))
+                chunk = up_to(records, min(due, _CHUNK))
                 if not chunk:
                     return
                 self._hand_over(chunk, tally)
@@ -268,7 +268,7 @@ def check_delivery(stream: Stream, tally: Tally) -> None:
         )
 
 
-def _up_to(records: Iterator[Record], events: int) -> list[Record]:
+def up_to(records: Iterator[Record], events: int) -> list[Record]:
     """The next records, until so many events are among them, or all that are left."""
     chunk: list[Record] = []
     for record in records:

@@ -96,7 +96,7 @@ def run_ivy(
         code, said = _run(command, cache, log, lock)
         if code == 0:
             return
-        failure = _explain(said, log)
+        failure = explain(said, log)
         if attempt == ATTEMPTS or not isinstance(failure, ServiceUnavailable):
             raise failure
         say("  that failed; trying once more")
@@ -193,7 +193,7 @@ def _megabytes(folder: Path, less: float = 0.0) -> float:
     return max(0.0, total / 1e6 - less)
 
 
-def _explain(text: str, log: Path) -> MillraceError:
+def explain(text: str, log: Path) -> MillraceError:
     """Ivy's failure as one line."""
     if "No space left on device" in text:
         return ConfigurationError(

@@ -212,7 +212,7 @@ def end_offsets(home: Home, topic: str) -> dict[int, int]:
         }
     except KafkaException as error:
         raise ServiceUnavailable(
-            f"the Kafka broker at {home.bootstrap_servers} does not tell the offsets of"
+            f"the Kafka broker at {home.bootstrap_servers} does not return the offsets of"
             f" {topic}: `sandbox doctor`"
         ) from error
     finally:

@@ -1,8 +1,8 @@
 """The streams that the sandbox knows: their topics, their Avro schemas, their keys.
 
-Each source has a folder here with its ``*.avsc`` and the generator of its events; the folder's
-``KEY_FIELDS`` names the field of each stream that is its key. The topics are those of the dbt
-sources, which declare them.
+Each source has a folder here with its ``*.avsc`` and the generators of its events. The
+``field`` in a key's ``.avsc`` is ours: it names the field of the value that is the key, and is
+not registered. The topics are those of the dbt sources, which declare them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -84,12 +83,8 @@ def _streams() -> dict[str, Stream]:
         source, entity = file.parent.name, file.stem.removesuffix("-value")
         key_file = file.with_name(f"{entity}-key.avsc")
         name = f"{source}.{entity}"
-        found[name] = Stream(
-            name,
-            json.loads(file.read_text("utf-8")),
-            json.loads(key_file.read_text("utf-8")),
-            import_module(f"{__name__}.{source}").KEY_FIELDS[entity],
-        )
+        value, key = (json.loads(one.read_text("utf-8")) for one in (file, key_file))
+        found[name] = Stream(name, value, key, key.pop("field"))
     return found
 
 

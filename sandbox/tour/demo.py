@@ -24,6 +24,7 @@ from sandbox.services import stack
 from sandbox.services.kafka import end_offsets
 from sandbox.settings import PROJECT, Home
 from sandbox.streams import STREAMS
+from sandbox.streams.generator import generators
 from sandbox.tour.accounts import Account, accounts, total
 from sandbox.tour.query import open_lake, write_table
 from sandbox.ui import err, say, tell
@@ -36,10 +37,13 @@ DEFAULT_COUNT = 100_000
 LATE = 0.05
 BAD = 0.01
 WRONG = 0.01
-# What each source shall make: some events late, some broken, some wrong, on purpose.
+# What each generator shall make: some events late, some broken, some wrong, on purpose.
 SHARES = {
-    "pagila": ("--late", str(LATE), "--bad", str(BAD)),
-    "smoothies": ("--late", str(LATE), "--bad", str(BAD), "--wrong", str(WRONG)),
+    command: (
+        *("--late", str(LATE), "--bad", str(BAD)),
+        *(("--wrong", str(WRONG)) if generator.makes_wrong else ()),
+    )
+    for command, generator in generators().items()
 }
 TOP_ROWS = 5
 _TOP = {
@@ -68,7 +72,7 @@ class Demo:
 
     Attributes:
         home: The sandbox.
-        count: How many events to send, half of them to each source.
+        count: How many events to send, as many from each generator.
         keep: Leave the services running.
         secure: Make a sandbox secure that has no data yet.
         started: Services that this run started.
@@ -155,8 +159,8 @@ class Demo:
         results = PROJECT / "target" / "run_results.json"
         results.unlink(missing_ok=True)
         self._program("dbt-build", "dbt", "build")
-        self.tests = _dbt_results(results)
-        return _dbt_line(self.tests)
+        self.tests = dbt_results(results)
+        return dbt_line(self.tests)
 
     def _docs(self) -> str:
         self._program("dbt-docs", "dbt", "docs", "generate")
@@ -179,8 +183,8 @@ class Demo:
                 spark.stop()
         seconds = time.monotonic() - begun
         tell("")
-        _tell_accounts(counted)
-        tell(f"  dbt: {_dbt_line(self.tests)}")
+        tell_accounts(counted)
+        tell(f"  dbt: {dbt_line(self.tests)}")
         for title, rows in tops.items():
             tell("")
             tell(title)
@@ -222,7 +226,7 @@ What to try next:
 
 
 def shared_out(events: int) -> dict[str, int]:
-    """Events for each source; they have as many each, or the first one more."""
+    """Events by generator's command; they have as many each, or the first ones one more."""
     return {
         source: (events + len(SHARES) - 1 - number) // len(SHARES)
         for number, source in enumerate(SHARES)
@@ -247,7 +251,7 @@ def next_seed(home: Home) -> int:
     return 1 + sum(sum(ends.values()) for ends in stream_ends(home).values())
 
 
-def _tell_accounts(counted: dict[str, Account]) -> None:
+def tell_accounts(counted: dict[str, Account]) -> None:
     """A line for each stream and one for all, what does not hold in bold."""
     names = [one.name for one in fields(Account)]
     tell("  " + f"{'stream':<24}" + "".join(f"{name:>12}" for name in names))
@@ -285,7 +289,7 @@ def _page() -> str:
     return os.path.relpath(PROJECT / "target" / "index.html")
 
 
-def _dbt_results(file: Path) -> Counter[tuple[str, str]]:
+def dbt_results(file: Path) -> Counter[tuple[str, str]]:
     """How many nodes ended how, by kind (model, test, seed, unit_test) and status."""
     try:
         results = json.loads(file.read_text())["results"]
@@ -306,7 +310,7 @@ _KINDS = {
 _GOOD = ("success", "pass", "no-op")
 
 
-def _dbt_line(results: Counter[tuple[str, str]]) -> str:
+def dbt_line(results: Counter[tuple[str, str]]) -> str:
     """Such as: 7 models, 1 seed, 65 data tests, 20 unit tests: all good."""
     counts = Counter[str]()
     for (kind, _), number in results.items():

@@ -32,9 +32,9 @@ app = typer.Typer(
     The streams are the dbt sources that have [bold]config.meta.ingest[/bold]. SELECT is
     [bold]source[/bold], [bold]source.table[/bold] or [bold]tag:x[/bold]; none selects all.
 
-    spark-ingest plan                    what would be made and read\n
-    spark-ingest run --once              take what is there, then end\n
-    spark-ingest run pagila --every 10s  go on until Ctrl-C\n
+    spark-ingest plan                    what would be created and read\n
+    spark-ingest run --once              land what is there, then exit\n
+    spark-ingest run pagila --every 10s  run until Ctrl-C\n
     spark-ingest verify                  prove that nothing is lost or doubled
     """,
 )
@@ -55,7 +55,7 @@ MaxRate = Annotated[
 MaxBatchBytes = Annotated[
     str,
     typer.Option(
-        help="Most bytes of keys and values in a batch, by the size of the records before: "
+        help="Maximum bytes of keys and values per batch, estimated from earlier records: "
         "KB, MB, GB."
     ),
 ]

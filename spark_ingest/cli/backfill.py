@@ -33,7 +33,7 @@ def backfill_command(
         ),
     ] = "earliest",
     max_batch: Annotated[
-        int, typer.Option(help="Most records that are read at once.", min=1)
+        int, typer.Option(help="Maximum records per batch.", min=1)
     ] = 250_000,
     max_batch_bytes: MaxBatchBytes = "1GB",
     max_rate: MaxRate = None,

@@ -43,32 +43,33 @@ def maintain_command(
     context: typer.Context,
     select: Select = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be done; change nothing.")
+        bool,
+        typer.Option("--dry-run", help="Print what would be done; change nothing."),
     ] = False,
     keep: Annotated[
         str,
         typer.Option(
-            help="Snapshots younger than this stay: at least as long as the longest query."
+            help="Keep snapshots younger than this: at least as long as the longest query."
         ),
     ] = "1h",
     target_size: Annotated[
-        str, typer.Option(help="Size of a compacted file: KB, MB, GB.")
+        str, typer.Option(help="Target size of a compacted file: KB, MB, GB.")
     ] = "128MB",
     orphans: Annotated[
         str,
-        typer.Option(help="Remove files that no snapshot names and older than this."),
+        typer.Option(help="Remove orphan files older than this."),
     ] = "3d",
     every: Annotated[
-        str | None, typer.Option(help="Go on until Ctrl-C, a round this often: 10m.")
+        str | None, typer.Option(help="Repeat until Ctrl-C at this interval: 10m.")
     ] = None,
     whole_lake: Annotated[
         bool, typer.Option("--all", help="Every table of the lake, those of dbt too.")
     ] = False,
-    form: Annotated[Format, typer.Option("--format", help="How to print.")] = (
+    form: Annotated[Format, typer.Option("--format", help="Output format.")] = (
         Format.TABLE
     ),
 ) -> None:
-    """Compact small files, expire snapshots, remove what no snapshot needs.
+    """Compact small files, expire snapshots, remove orphan files.
 
     Of the streams' tables and, without SELECT, of quarantine, the commit log and the marks of
     verify. Streams may

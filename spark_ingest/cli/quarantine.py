@@ -30,7 +30,7 @@ commands = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="rich",
     help="""
-    Look at records that bronze could not take, and decide what becomes of them.
+    List, show, replay or discard the records that could not be landed in bronze.
 
     Each is in bronze.quarantine with its bytes, its position in Kafka and the reason. It
     stays open until a replay lands it in its table or somebody discards it.
@@ -145,11 +145,11 @@ def replay(
         bool, typer.Option("--dry-run", help="Judge them; change nothing.")
     ] = False,
 ) -> None:
-    """Decode quarantined records again with today's schemas; land those that are good now.
+    """Decode quarantined records again with the current schemas; land those that are good now.
 
     They keep their position, time, key and headers. The stream may run meanwhile. A replay
     may be killed and repeated: what bronze holds is only marked. Records that are still bad
-    stay, with the reason of today.
+    stay, with the current reason.
     """
     streams, services = open_services(context, select)
     from spark_ingest.lake.required_settings import check_limits

@@ -24,15 +24,16 @@ def recover(
     new_topic: Annotated[
         bool,
         typer.Option(
-            "--new-topic", help="Go on with a topic that was deleted and recreated."
+            "--new-topic", help="Continue with a topic that was deleted and recreated."
         ),
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be given up; do nothing.")
+        bool,
+        typer.Option("--dry-run", help="Print what would be given up; change nothing."),
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do it without asking.")] = False,
 ) -> None:
-    """Let a stream go on that stopped because records are gone.
+    """Resume a stream that stopped because records are gone.
 
     Says what is given up and asks. The decision is a commit of the stream's table and a row
     of the commit log, where `verify` and dbt's ledger find it.

@@ -11,14 +11,14 @@ from spark_ingest.cli.app import Select, app, open_services
 
 commands = typer.Typer(
     no_args_is_help=True,
-    help="Compare what is said of a stream's columns: sources' YAML, registry, bronze.",
+    help="Compare a stream's columns in the sources' YAML, the registry and bronze.",
 )
 app.add_typer(commands, name="schemas")
 
 
 @commands.callback()
 def schemas() -> None:
-    """Compare what is said of a stream's columns."""
+    """Compare a stream's columns."""
 
 
 @commands.command()

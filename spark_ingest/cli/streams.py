@@ -55,7 +55,7 @@ def plan(context: typer.Context, select: Select = None) -> None:
 
 @app.command()
 def create(context: typer.Context, select: Select = None) -> None:
-    """Make the bronze tables, quarantine and the commit log where they are missing."""
+    """Create the bronze tables, quarantine and the commit log where they are missing."""
     streams, services = open_services(context, select)
     from spark_ingest.streaming import tables
 
@@ -71,16 +71,16 @@ def run_command(
     context: typer.Context,
     select: Select = None,
     once: Annotated[
-        bool, typer.Option("--once", help="Take what the topics hold now, then end.")
+        bool, typer.Option("--once", help="Land what the topics hold now, then exit.")
     ] = False,
     every: Annotated[
         str | None,
         typer.Option(
-            help="Go on until Ctrl-C; records are visible within about this long: 10s, 500ms, 1m."
+            help="Run until Ctrl-C; records are visible within about this long: 10s, 500ms, 1m."
         ),
     ] = None,
     max_batch: Annotated[
-        int, typer.Option(help="Most records in a batch.", min=1)
+        int, typer.Option(help="Maximum records per batch.", min=1)
     ] = 2_500_000,
     max_batch_bytes: MaxBatchBytes = "1GB",
     max_rate: MaxRate = None,
@@ -98,7 +98,7 @@ def run_command(
         typer.Option(help="Serve Prometheus metrics on this port.", min=1),
     ] = None,
     metrics_host: Annotated[
-        str, typer.Option(help="The address to show them on.")
+        str, typer.Option(help="The address to serve them on.")
     ] = "127.0.0.1",
 ) -> None:
     """Land the streams' records in bronze.

@@ -34,7 +34,7 @@ def verify(
     For each topic and partition: every offset between the first and the last committed one
     is in bronze or in quarantine once, or holds no record. Exits 1 and names the offsets
     where that does not hold. A stream that never ran is reported, not failed. Records that
-    expired unread, and that somebody gave up by `recover --accept-gap`, are told as that.
+    expired unread, and that somebody gave up by `recover --accept-gap`, are reported as such.
 
     What holds is marked in bronze.ingest_proofs, and the next proof goes on there; it begins
     at the first commit again where anything behind the mark may have changed.

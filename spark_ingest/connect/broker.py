@@ -159,7 +159,7 @@ class Broker:
             raise ConfigurationError(
                 f"topic {name} (source {needed_by}) does not exist on "
                 f"{self._cluster.servers}: create it (`sandbox up` does for the sandbox) "
-                "or mend config.meta.ingest.topic"
+                "or fix config.meta.ingest.topic"
             )
         return topic
 

@@ -189,7 +189,7 @@ class Cluster:
     def _silent(self, reason: str) -> ServiceUnavailable:
         return ServiceUnavailable(
             f"Kafka at {self.servers} does not answer ({reason}): start it "
-            f"(`sandbox up kafka`) or mend kafka.bootstrap.servers in {_FILE}"
+            f"(`sandbox up kafka`) or fix kafka.bootstrap.servers in {_FILE}"
         )
 
     def _login_refusal(self, text: str) -> Refusal:

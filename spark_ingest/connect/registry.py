@@ -185,7 +185,7 @@ class SchemaRegistry:
         return ServiceUnavailable(
             f"the schema registry at {self.url} does not answer "
             f"({type(error).__name__}: {' '.join(str(error).split())}): "
-            "start it (`sandbox up registry`) or mend registry.url in profiles/ingest.yml"
+            "start it (`sandbox up registry`) or fix registry.url in profiles/ingest.yml"
         )
 
     def _mistake(self, key: str, text: str) -> ConfigurationError:

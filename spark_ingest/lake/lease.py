@@ -166,7 +166,9 @@ def own_snapshots(jvm: Jvm, table: str, after: int = 0) -> list[OwnSnapshot]:
 
 
 @dataclass(frozen=True)
-class _Holder:
+class Holder:
+    """The writer that a table's lease names: its branch, its process, its last sign of life."""
+
     branch: str
     host: str
     pid: int
@@ -195,7 +197,7 @@ class Lease:
     A thread may renew it while another writes under it.
     """
 
-    def __init__(self, jvm: Jvm, table: str, holder: _Holder) -> None:
+    def __init__(self, jvm: Jvm, table: str, holder: Holder) -> None:
         self._jvm = jvm
         self._table = table
         self._holder = holder
@@ -375,18 +377,18 @@ class Lease:
                 ": this writer stops without committing"
             )
 
-    def _is_mine(self, holder: _Holder | None) -> bool:
+    def _is_mine(self, holder: Holder | None) -> bool:
         return holder is not None and holder.branch == self._holder.branch
 
     def _taking(self, iceberg: Any) -> Step | None:
         # Judged by what the commit is based on: a later look might judge another writer.
         transaction = iceberg.newTransaction()
         table = transaction.table()
-        holder, branches = _holder(table), _writer_branches(table)
+        holder, branches = _holder(table), writer_branches(table)
         if holder is not None and holder.branch in branches:
             if self._is_mine(holder):
                 return None
-            if holder.alive(_last_sign(table, holder.branch)):
+            if holder.alive(last_sign(table, holder.branch)):
                 raise LeaseLost(
                     f"{self._table} has a writer already ({holder}): stop that one first; "
                     "two would take turns at losing"
@@ -447,19 +449,19 @@ def first_snapshot(jvm: Jvm, table: str) -> None:
     change_table(jvm, table, step)
 
 
-def _myself() -> _Holder:
+def _myself() -> Holder:
     branch = f"{_BRANCH_PREFIX}{secrets.token_hex(6)}"
     pid = os.getpid()
     started = psutil.Process(pid).create_time()
-    return _Holder(branch, socket.gethostname(), pid, started, time.time())
+    return Holder(branch, socket.gethostname(), pid, started, time.time())
 
 
-def _holder(iceberg: Any) -> _Holder | None:
+def _holder(iceberg: Any) -> Holder | None:
     text = iceberg.properties().get(_PROPERTY)
-    return None if text is None else _Holder(**json.loads(text))
+    return None if text is None else Holder(**json.loads(text))
 
 
-def _json(holder: _Holder) -> str:
+def _json(holder: Holder) -> str:
     return json.dumps(asdict(holder))
 
 
@@ -473,14 +475,15 @@ def _only_maintained(iceberg: Any, head: Any, base: int | None) -> bool:
     return head is not None
 
 
-def _last_sign(iceberg: Any, branch: str) -> float:
+def last_sign(iceberg: Any, branch: str) -> float:
     """When the writer of a branch committed or renewed its lease last, epoch seconds."""
     written = float(iceberg.snapshot(branch).timestampMillis()) / 1000
     renewed = iceberg.properties().get(f"{_RENEWED_PREFIX}{branch}")
     return written if renewed is None else max(written, float(renewed))
 
 
-def _writer_branches(iceberg: Any) -> list[str]:
+def writer_branches(iceberg: Any) -> list[str]:
+    """The branches on which writers stage their commits."""
     return sorted(name for name in iceberg.refs() if name.startswith(_BRANCH_PREFIX))
 
 

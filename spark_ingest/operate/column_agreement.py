@@ -141,7 +141,7 @@ def _of_yaml(stream: Stream, columns: dict[str, DataType]) -> Iterator[str]:
         if name not in columns:
             yield (
                 f"{where} lists column {name}, which neither a schema nor the table has: "
-                "take it out, or mend its name"
+                "remove it, or fix its name"
             )
 
 

@@ -44,7 +44,7 @@ class Choice:
             return rows.where(self.where)
         except JAVA_ERRORS as error:
             raise ConfigurationError(
-                f"--where {self.where!r} is no condition over {quarantine_table.TABLE}: "
+                f"--where {self.where!r} is not a condition over {quarantine_table.TABLE}: "
                 f"{java_reason(error)}"
             ) from error
 

@@ -36,7 +36,7 @@ from spark_ingest.streaming.side_commit import commit_beside
 from spark_ingest.streaming.table_position import Position, standing
 
 # What is decoded and published at once: held in the session's memory meanwhile.
-_CHUNK_ROWS = 20_000
+CHUNK_ROWS = 20_000
 _CHUNK_BYTES = 64 * 1024 * 1024
 _PLACE = ["_kafka_partition", "_kafka_offset"]
 _REASON = ["stage", "error_class", "error_message"]
@@ -139,7 +139,7 @@ class _Replay:
             .withColumn("bytes_until", F.sum("size").over(so_far))
             .groupBy(
                 *place,
-                F.floor(F.col("rows_before") / _CHUNK_ROWS).alias("by_rows"),
+                F.floor(F.col("rows_before") / CHUNK_ROWS).alias("by_rows"),
                 F.floor(F.col("bytes_until") / _CHUNK_BYTES).alias("by_bytes"),
             )
             .agg(F.min("_kafka_offset").alias("first"), F.max("_kafka_offset"))

@@ -48,7 +48,7 @@ def schemas_now(
         # The table was made from a schema: that there is none now is no record's fault.
         raise ServiceUnavailable(
             f"{schemas.registry.url} has no schema under {schemas.stream.topic}-value "
-            "any more: bring the subject back, or mend registry.url in profiles/ingest.yml"
+            "any more: bring the subject back, or fix registry.url in profiles/ingest.yml"
         )
     return value, schemas.key()
 

@@ -231,7 +231,9 @@ class BatchWriter:
         noted = self._noted.get(tasks)
         if noted is None:
             most, largest = carried_limits(self._carried_bytes, tasks)
-            noted = _Noted(_notes(self._parts, largest), _counters(self._parts, most))
+            noted = _Noted(
+                record_notes(self._parts, largest), batch_counters(self._parts, most)
+            )
             self._noted[tasks] = noted
         return noted
 
@@ -255,7 +257,7 @@ def _carried_bytes(spark: SparkSession) -> int:
     return min(_CARRIED_BYTES, most // _SHARE_OF_RESULTS) if most else _CARRIED_BYTES
 
 
-def _notes(parts: list[str], largest: int) -> tuple[Column, ...]:
+def record_notes(parts: list[str], largest: int) -> tuple[Column, ...]:
     """What is noted of each record of a batch besides its row.
 
     Args:
@@ -275,8 +277,8 @@ def _notes(parts: list[str], largest: int) -> tuple[Column, ...]:
     )
 
 
-def _counters(parts: list[str], most: int) -> tuple[Column, ...]:
-    """What is counted and collected of the notes of :func:`_notes`.
+def batch_counters(parts: list[str], most: int) -> tuple[Column, ...]:
+    """What is counted and collected of the notes of :func:`record_notes`.
 
     Args:
         parts: Those whose schema ids are looked up.

@@ -58,12 +58,13 @@ class MetricsProgress(Progress):
         )
         self._restarts = Counter(
             "millrace_restarts",
-            "Times the stream was begun again, by reason.",
+            "Restarts of the stream, by reason.",
             ["stream", "reason"],
             registry=self.registry,
         )
         self._up = gauge(
-            "millrace_stream_up", "1 while the stream reads, 0 while it rests or waits."
+            "millrace_stream_up",
+            "1 while the stream reads, 0 while it pauses or waits.",
         )
         self._seconds = Histogram(
             "millrace_batch_seconds",

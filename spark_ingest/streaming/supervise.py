@@ -244,8 +244,8 @@ class Watched:
         then = {
             Reason.MOVED: "reading its offsets again",
             Reason.LEASE: "waiting to take it over",
-            Reason.PERSON: "it rests, and is tried again every minute",
-        }.get(reason, f"begun again in {seconds:.0f} s")
+            Reason.PERSON: "paused, retried every minute",
+        }.get(reason, f"restarts in {seconds:.0f} s")
         # What goes on for days is told once.
         known = self._told == text and reason in (Reason.LEASE, Reason.PERSON)
         self._told = text

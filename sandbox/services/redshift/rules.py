@@ -188,7 +188,7 @@ RULES = (
         (exp.Lateral,),
     ),
     Rule(
-        "VALUES is no table: write select … union all select …",
+        "VALUES is not a table: write select … union all select …",
         FEATURES,
         (exp.Values,),
         _is_table_of_values,

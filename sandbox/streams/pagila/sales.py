@@ -17,6 +17,7 @@ from importlib.resources import files
 from random import Random
 
 from sandbox.streams import avro_bytes
+from sandbox.streams.generator import Generator, of_draws
 from sandbox.streams.timeline import Draw
 
 CUSTOMERS = 4_000
@@ -110,3 +111,13 @@ def _shuffle(homes: list[tuple[str, str | None, str | None]]) -> None:
     for last in range(len(homes) - 1, 0, -1):
         other = int(random() * (last + 1))
         homes[last], homes[other] = homes[other], homes[last]
+
+
+GENERATOR = Generator(
+    name="pagila.sales",
+    make=of_draws("pagila.sales", sales),
+    command="pagila",
+    number="payment_id",
+    largest=LARGEST_PAYMENT_ID,
+    help="Sales of the Pagila shops, to topic pagila.sales.avro, keyed by customer.",
+)

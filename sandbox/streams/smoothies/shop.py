@@ -7,14 +7,16 @@ product and quantity always explain the stock, unless its record cannot be read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from random import Random
 
 from sandbox.streams import STREAMS, avro_bytes
 from sandbox.streams.faults import FAULTS
+from sandbox.streams.generator import Generator, SchemaIds
 from sandbox.streams.smoothies.catalogue import Product, catalogue, cents, choices
 from sandbox.streams.smoothies.purchases import (
     DISCOUNT_PERCENT,
+    LARGEST_TRANSACTION,
     LINES,
     MEMBER,
     QUANTITIES,
@@ -47,10 +49,9 @@ RESTOCKED = 15
 
 _FURTHEST_OFF_CENTS = 400
 _Random = Callable[[], float]
-_Ids = Mapping[str, tuple[int, int]]
 
 
-def smoothies(plan: Plan, schema_ids: _Ids) -> Iterator[Record]:
+def smoothies(plan: Plan, schema_ids: SchemaIds) -> Iterator[Record]:
     """The records of a run, in the order in which they are sent.
 
     The events of the plan are purchase lines; ``plan.first_number`` numbers the first
@@ -223,3 +224,23 @@ class _Stock:
             )
         )
         return self._key_frame + name, value
+
+
+GENERATOR = Generator(
+    name=PURCHASES.name,
+    make=smoothies,
+    command="smoothies",
+    also=(PRODUCTS.name, INVENTORIES.name),
+    number="transaction number",
+    largest=LARGEST_TRANSACTION,
+    makes_wrong=True,
+    help="""\
+Products, purchases and stock of smoothie shops, to three topics.
+
+demo.purchases, keyed by transaction, has the events: an event is a purchase line, and a
+transaction has one to three of them. Beside them, and not counted by --count, --rate and
+the shares, go all 27 products to demo.products, first, and to demo.inventories each
+restocking of a product that a line left with 10 units or fewer. Stock starts over in each
+run, and falls with every line: late, broken and wrong ones were sold all the same.
+A transaction_id is made from the transaction's number alone.""",
+)

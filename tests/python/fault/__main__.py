@@ -31,7 +31,7 @@ def table(rows: list[dict[str, Any]]) -> list[str]:
     lines = [
         f"`make fault-table`, {datetime.now(UTC):%Y-%m-%d}, on {where.processor},",
         f"{where.cores} cores, {where.memory_gib:.0f} GiB, {where.system}.",
-        "What is lost or doubled is told",
+        "Lost and duplicate records are reported",
         "by the sender's own list of what the broker confirmed; `verify` held for each row"
         + ("." if all(row["proved"] for row in rows) else ", except where it says so."),
         "",

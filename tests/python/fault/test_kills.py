@@ -143,7 +143,7 @@ def test_a_writer_asleep_and_overtaken_does_not_commit(
         # It lives on this machine: only one that is told it does not may take over.
         with monkeypatch.context() as patch:
             patch.setattr(
-                "spark_ingest.lake.lease._Holder.alive", lambda self, last_write: False
+                "spark_ingest.lake.lease.Holder.alive", lambda self, last_write: False
             )
             overtaken = go_on(feed)
         taken = moments.main()
@@ -240,7 +240,7 @@ def test_a_stream_waits_for_room_on_a_full_disk(feed: Feed) -> None:
         moments.wait(lambda: moments.main() != stood)
         process.terminate()
         assert process.wait() == 0
-        said = [line for line in process.errors() if "begun again in" in line]
+        said = [line for line in process.errors() if "restarts in" in line]
         assert said
         assert "File too large" in said[0]
     sender.stop()

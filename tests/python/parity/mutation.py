@@ -196,7 +196,7 @@ def run_mutants(home: Home) -> Mutation:
     theirs, said = load(read), _said(home)
     compiled = targets(home)[ENGINES[1]] / "compiled/millrace/models" / SCHEMA
     caught = {
-        name: _caught(
+        name: caught_by(
             (compiled / f"{name}.sql").read_text(),
             spark.get(f"{SCHEMA}.{name}"),
             theirs.get(f"{SCHEMA}.{name}"),
@@ -233,7 +233,7 @@ def _words(message: str) -> str:
     return next((line for line in lines[1:] if line), message)
 
 
-def _caught(
+def caught_by(
     text: str, spark: Relation | None, theirs: Relation | None, said: str
 ) -> Caught:
     """The layers in the order in which a change meets them."""

@@ -151,7 +151,7 @@ def _cell(value: Any, column: Column) -> Cell:
     if value is None:
         return None
     if isinstance(value, str):
-        return _spark_time(value) if column.type == "timestamp" else value
+        return spark_time(value) if column.type == "timestamp" else value
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, Decimal):
@@ -163,7 +163,7 @@ def _cell(value: Any, column: Column) -> Cell:
     raise TypeError(f"no cell of a model is a {type(value).__name__}: {value!r}")
 
 
-def _spark_time(text: str) -> str:
+def spark_time(text: str) -> str:
     """Years before the first, and behind 9999, as Spark writes them."""
     year, rest = text.split("-", maxsplit=1)
     if rest.endswith(" BC"):

@@ -19,7 +19,7 @@ from spark_ingest.avro.schema import WriterSchema
 from spark_ingest.lake import bronze, quarantine_table
 from spark_ingest.records.bronze_rows import batch_columns, row_columns
 from spark_ingest.records.verdict import Judged, recipe
-from spark_ingest.streaming.batch import _counters, _notes
+from spark_ingest.streaming.batch import batch_counters, record_notes
 
 ROW = (
     "key binary, value binary, topic string, partition int, offset long, timestamp timestamp, "
@@ -245,12 +245,10 @@ def test_nested_records_arrays_and_maps_are_merged_inside(spark: SparkSession) -
 def test_nested_fields_meet_a_tables_by_name_and_not_by_place(
     spark: SparkSession,
 ) -> None:
-    from pyspark.sql.types import _parse_datatype_string
-
-    have = _parse_datatype_string(
+    have = StructType.fromDDL(
         "s struct<a:string,b:string>, l array<struct<a:int,b:int>>, m map<string,struct<a:int>>"
     )
-    want = _parse_datatype_string(
+    want = StructType.fromDDL(
         "s struct<b:string,c:int,a:string>, l array<struct<b:int,a:bigint>>, "
         "m map<string,struct<z:int,a:int>>"
     )
@@ -330,9 +328,9 @@ def test_a_row_is_made_once_on_its_way_to_the_table(spark: SparkSession) -> None
     rows |= batch_columns(7, datetime(2026, 1, 31, 9, 0, 0, 5, tzinfo=UTC))
 
     made = judged.records.select(
-        *(rows[name] for name in table.names), *_notes(["value"], 8000)
+        *(rows[name] for name in table.names), *record_notes(["value"], 8000)
     )
-    seen = made.observe(Observation(), *_counters(["value"], 16_384))
+    seen = made.observe(Observation(), *batch_counters(["value"], 16_384))
     good = seen.where("not _millrace_bad").drop(*bronze.WORKING)
 
     assert [(f.name, f.dataType) for f in good.schema] == [

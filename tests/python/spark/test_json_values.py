@@ -7,7 +7,7 @@ import random
 from decimal import Decimal
 
 from pyspark.sql import Row, SparkSession
-from pyspark.sql.types import StructType, _parse_datatype_string
+from pyspark.sql.types import StructType
 
 from spark_ingest.avro.evolution import declared
 from spark_ingest.avro.framing import JSON
@@ -91,7 +91,7 @@ GOOD = [
 
 
 def judged(spark: SparkSession, *values: bytes) -> Judged:
-    shape = _parse_datatype_string(COLUMNS)
+    shape = StructType.fromDDL(COLUMNS)
     assert isinstance(shape, StructType)
     return judge(kafka(spark, *values), "id", declared(JSON, shape), None)
 
@@ -169,7 +169,7 @@ def spelled(chance: random.Random) -> str:
 def test_a_key_of_json_that_a_column_would_change_sets_its_record_aside(
     spark: SparkSession,
 ) -> None:
-    shape = _parse_datatype_string("price decimal(6,2)")
+    shape = StructType.fromDDL("price decimal(6,2)")
     assert isinstance(shape, StructType)
     columns = StructType().add("i", "integer").add("_json", "string")
     key = json.dumps({"price": 1.239}).encode()

@@ -128,7 +128,7 @@ without_a_server = pytest.mark.parametrize("lake", ["jdbc"], indirect=True)
 def all_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Writers that have the table count as gone."""
     monkeypatch.setattr(
-        "spark_ingest.lake.lease._Holder.alive", lambda self, last_sign: False
+        "spark_ingest.lake.lease.Holder.alive", lambda self, last_sign: False
     )
 
 
@@ -341,12 +341,12 @@ def test_a_renewal_moves_no_main_and_tells_others_that_the_writer_lives(
     lake.stage(writer, 1)
     before = lake.jvm.iceberg_table(lake.table)
     main, sign = before.currentSnapshot().snapshotId(), writer._holder.branch
-    last = lease._last_sign(before, sign)
+    last = lease.last_sign(before, sign)
     writer._renew_at = 0
     writer.renew()
     after = lake.jvm.iceberg_table(lake.table)
     assert after.currentSnapshot().snapshotId() == main
-    assert lease._last_sign(after, sign) > last
+    assert lease.last_sign(after, sign) > last
     monkeypatch.setattr(
         "spark_ingest.lake.lease.socket.gethostname", lambda: "elsewhere"
     )

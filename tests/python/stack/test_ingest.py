@@ -7,7 +7,6 @@ import threading
 import time
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,9 +16,6 @@ from spark_ingest.errors import (
 )
 from spark_ingest.streaming import plan, run, tables
 from tests.python.stack.conftest import ORDER, Feed, framed, orders, proofs, wait_for
-
-if TYPE_CHECKING:
-    pass
 
 WIDER = {
     **ORDER,

@@ -53,7 +53,7 @@ def test_an_overtaken_writer_cannot_publish(
     commit = own_snapshots(jvm, feed.stream.table)[0].commit
     asleep.stage(spark.table(feed.table).limit(1), commit)
     monkeypatch.setattr(
-        "spark_ingest.lake.lease._Holder.alive", lambda self, last_write: False
+        "spark_ingest.lake.lease.Holder.alive", lambda self, last_write: False
     )
     awake = Lease.take(jvm, feed.stream.table)
     with pytest.raises(LeaseLost, match="was taken over"):
@@ -71,7 +71,7 @@ def test_a_write_that_makes_an_overtaken_writers_branch_anew_publishes_nothing(
     jvm, spark = Jvm(feed.services.spark), feed.services.spark
     asleep = Lease.take(jvm, feed.stream.table)
     monkeypatch.setattr(
-        "spark_ingest.lake.lease._Holder.alive", lambda self, last_write: False
+        "spark_ingest.lake.lease.Holder.alive", lambda self, last_write: False
     )
     awake = Lease.take(jvm, feed.stream.table)
     iceberg = jvm.iceberg_table(feed.stream.table)

@@ -22,6 +22,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, Message, TopicPartition
 from confluent_kafka.admin import AdminClient
+from confluent_kafka.schema_registry import SchemaRegistryClient
 from fastavro import parse_schema, schemaless_reader
 
 from sandbox.events.schema_ids import schema_ids
@@ -318,8 +319,18 @@ def test_own_rows_arrive_with_their_times_and_the_misfits_are_told(
     }
 
 
-def test_schema_ids_are_those_of_the_registry_and_stay(stack: Stack) -> None:
-    assert schema_ids(stack.home, STREAM) == schema_ids(stack.home, STREAM)
+def test_schema_ids_are_those_of_the_registry_and_asking_registers_nothing(
+    stack: Stack,
+) -> None:
+    registry = SchemaRegistryClient({"url": stack.home.registry_url})
+    subjects = (STREAM.key_subject, STREAM.value_subject)
+
+    found = schema_ids(stack.home, STREAM)
+
+    versions = [registry.get_versions(subject) for subject in subjects]
+    assert [len(some) for some in versions] == [1, 1]
+    latest = [registry.get_latest_version(subject).schema_id for subject in subjects]
+    assert list(found) == latest
 
 
 def test_a_missing_topic_is_one_line_with_the_fix(stack: Stack) -> None:

@@ -159,7 +159,7 @@ def lists_and_shows(feed: Feed, long: bytes) -> None:
     choice = Choice((), "_kafka_offset between 1 and 2")
     row, count = newest_record(spark, [feed.stream], choice, False)
     assert (row["_kafka_offset"], count) == (2, 2)
-    with pytest.raises(ConfigurationError, match="is no condition over"):
+    with pytest.raises(ConfigurationError, match="is not a condition over"):
         newest_record(spark, [feed.stream], Choice((), "no such thing ="), False)
 
 
@@ -195,7 +195,7 @@ def test_the_commands_look_at_records_and_decide_about_them(
         (["show", feed.topic, "0", "0"], "holds no record for"),
         (["discard", "--reason", " "], "--reason is empty"),
         (["discard", feed.stream.name, "--reason", "x"], "add --yes"),
-        (["list", "--where", "no such"], "is no condition over"),
+        (["list", "--where", "no such"], "is not a condition over"),
         (["list", "nobody"], "selects no stream"),
     ):
         refused = asked(feed, monkeypatch, *words)
@@ -274,7 +274,7 @@ def test_replay_lands_what_is_good_now_where_it_was(
 
     # Killed between publishing and marking; repeated, it only marks.
     with monkeypatch.context() as patch:
-        patch.setattr(replaying._Replay, "_mark", killed)
+        patch.setattr(table_change, "rewrite", killed)
         with pytest.raises(KeyboardInterrupt):
             replay(services, feed.stream, Choice())
     assert feed.offsets() == [(0, 0), (0, 2), (0, 3)]
@@ -331,7 +331,7 @@ def test_a_stream_and_two_replays_at_once_neither_lose_nor_double(
     coming = feed.register(TAGGED)
     feed.send(*orders(number, 0, 1), *tagged(coming, *range(20)), b"junk", b"junk")
     ingest_without(feed, coming, monkeypatch)
-    monkeypatch.setattr(replaying, "_CHUNK_ROWS", 8)
+    monkeypatch.setattr(replaying, "CHUNK_ROWS", 8)
     other = replace(services, progress=feed.reports)
     results: list[Replayed] = []
     publish, land = side_commit.commit_beside, bronze_rows.table_rows

@@ -18,8 +18,8 @@ from tests.python.stack.conftest import ORDER, Feed, orders, wait_for
 def last_sign(feed: Feed) -> float:
     """When the stream's writer told that it is alive."""
     iceberg = Jvm(feed.services.spark).iceberg_table(feed.stream.table)
-    branches = lease._writer_branches(iceberg)
-    return max((lease._last_sign(iceberg, branch) for branch in branches), default=0)
+    branches = lease.writer_branches(iceberg)
+    return max((lease.last_sign(iceberg, branch) for branch in branches), default=0)
 
 
 def test_a_lease_is_renewed_while_a_stream_starts_works_and_waits_for_its_rate(
@@ -69,7 +69,7 @@ def test_a_stream_without_records_finds_out_that_it_was_overtaken(
             wait_for(lambda: last_sign(feed))
             with monkeypatch.context() as patch:
                 patch.setattr(
-                    "spark_ingest.lake.lease._Holder.alive",
+                    "spark_ingest.lake.lease.Holder.alive",
                     lambda self, last_sign: False,
                 )
                 awake = Lease.take(Jvm(feed.services.spark), feed.stream.table)

@@ -97,7 +97,7 @@ def test_up_makes_every_topic_and_subject_and_sets_backward(own: Stack) -> None:
 
 
 def test_topics_keep_records_of_any_age(own: Stack) -> None:
-    from confluent_kafka.admin._config import ConfigResource
+    from confluent_kafka.admin import ConfigResource
 
     own.run("sandbox", "up")
     topic = next(iter(STREAMS.values())).topic

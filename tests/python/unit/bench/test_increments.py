@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.increments.__main__ import _sizes
+from bench.increments.__main__ import sizes_of
 from bench.increments.lake import Size
 from bench.increments.table_use import Scan, TableUse, use_by_table
 from bench.report.increments_page import PLOT, RESULTS, draw, table, with_results
@@ -212,8 +212,8 @@ def test_the_page_shows_the_results_that_are_there() -> None:
 )
 def test_sizes_that_make_no_sense_are_refused(sizes: str, rows: int) -> None:
     with pytest.raises(ConfigurationError, match="--"):
-        _sizes(sizes, rows)
+        sizes_of(sizes, rows)
 
 
 def test_sizes_are_taken_from_the_smallest() -> None:
-    assert _sizes("50000,20000", 1000) == [Size(20_000, 1000), Size(50_000, 1000)]
+    assert sizes_of("50000,20000", 1000) == [Size(20_000, 1000), Size(50_000, 1000)]

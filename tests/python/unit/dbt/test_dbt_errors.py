@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 
-from dbt_millrace import _in_short
+from dbt_millrace import in_short
 
 REFUSED = (
     "[TABLE_OR_VIEW_NOT_FOUND] The table or view `a`.`b` cannot be found."
@@ -25,7 +25,7 @@ class ThriftError(Exception):
 
 
 def told(error: Exception) -> str:
-    with pytest.raises(DbtDatabaseError) as caught, _in_short(SQL):
+    with pytest.raises(DbtDatabaseError) as caught, in_short(SQL):
         raise error
     return str(caught.value.msg)
 

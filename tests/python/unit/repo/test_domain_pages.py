@@ -18,7 +18,7 @@ from docs.generate.domain_pages import (
     marts,
     samples,
     way,
-    with_samples,
+    with_rows,
 )
 from docs.generate.parts import GENERATED, with_parts
 
@@ -109,19 +109,33 @@ def test_every_mart_has_sample_rows_with_columns_that_it_has(
     assert text.count("$ sandbox sql") == len(samples(text))
 
 
-def test_a_mart_without_sample_rows_gets_a_query_for_them() -> None:
-    shown = '```\n$ sandbox sql "select a from marts.fct_a"\na\n-\n1\n```\n'
-    columns: dict[str, Any] = {"columns": {"b": {}, "c": {}}}
-    ours = {"fct_b": columns, "fct_a": columns}
+def test_rows_are_asked_again_of_the_wanted_marts_and_added_where_there_are_none() -> (
+    None
+):
+    kept = '```\n$ sandbox sql "select a from marts.other limit 1"\na\n-\n1\n```\n'
+    page = (
+        kept + '\n```\n$ sandbox sql "select b from marts.old limit 1"\nb\n-\n1\n```\n'
+    )
+    asked = []
 
-    text = with_samples(shown, ours)
+    def ask(query: str) -> str:
+        asked.append(query)
+        return "rows\n"
 
-    assert samples(text) == [
-        ("select a from marts.fct_a", "a\n-\n1\n"),
-        ("select * from marts.fct_b order by b limit 3", ""),
+    text = with_rows(page, {"old": ["b"], "new": ["key", "c"]}, ask)
+
+    queries = [
+        "select a from marts.other limit 1",
+        "select b from marts.old limit 1",
+        "select * from marts.new order by key limit 3",
     ]
-    assert text.startswith(shown)
-    assert with_samples(text, ours) == text
+    assert samples(text) == [
+        (queries[0], "a\n-\n1\n"),
+        (queries[1], "rows\n"),
+        (queries[2], "rows\n"),
+    ]
+    assert asked == queries[1:]
+    assert text.startswith(kept)
 
 
 @pytest.mark.parametrize("page", [p.name for p in DOMAIN_PAGES])

@@ -104,13 +104,13 @@ def test_the_first_layer_that_catches_is_told() -> None:
     one, two = Relation(columns, (("1", "1"),)), Relation(columns, (("1", "2"),))
     good, bad = "select 1 as found", "select now() as found"
 
-    assert mutation._caught(bad, one, None, "no").layer == RENDER
-    assert mutation._caught(good, one, None, "no") == Caught(
+    assert mutation.caught_by(bad, one, None, "no").layer == RENDER
+    assert mutation.caught_by(good, one, None, "no") == Caught(
         STANDIN, "1 (integer)", "no"
     )
-    assert mutation._caught(good, one, two, "").layer == CELLS
-    assert mutation._caught(good, one, one, "").layer is None
-    assert mutation._caught(good, None, one, "").spark is None
+    assert mutation.caught_by(good, one, two, "").layer == CELLS
+    assert mutation.caught_by(good, one, one, "").layer is None
+    assert mutation.caught_by(good, None, one, "").spark is None
 
 
 def test_the_page_is_written_of_the_mutants_alone(
@@ -127,8 +127,8 @@ def test_the_page_is_written_of_the_mutants_alone(
 
 
 def test_values_of_the_driver_are_told_as_spark_tells_them() -> None:
-    from tests.python.parity.relations import _spark_time
+    from tests.python.parity.relations import spark_time
 
-    assert _spark_time("2026-01-01 10:00:00.5") == "2026-01-01 10:00:00.5"
-    assert _spark_time("10000-01-01 00:05:00") == "+10000-01-01 00:05:00"
-    assert _spark_time("0001-12-31 23:55:00 BC") == "0000-12-31 23:55:00"
+    assert spark_time("2026-01-01 10:00:00.5") == "2026-01-01 10:00:00.5"
+    assert spark_time("10000-01-01 00:05:00") == "+10000-01-01 00:05:00"
+    assert spark_time("0001-12-31 23:55:00 BC") == "0000-12-31 23:55:00"

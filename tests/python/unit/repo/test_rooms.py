@@ -141,9 +141,11 @@ def test_architecture_names_every_module_and_no_other(package: str) -> None:
 def test_documents_name_no_file_of_a_package_that_is_not_there() -> None:
     named = re.compile(r"(?<![\w./])((?:spark_ingest|sandbox|bench)/[\w/]+(?:\.\w+)?)")
     dotted = re.compile(r"\b((?:spark_ingest|sandbox|bench)(?:\.[a-z_]+)+)\b")
+    # The name of a file that the block below it tells the reader to write.
+    to_write = re.compile(r"^`[^`\n]+`:$", re.MULTILINE)
     missing = []
     for document in DOCUMENTS:
-        text = document.read_text()
+        text = to_write.sub("", document.read_text())
         paths = [
             *named.findall(text),
             *(name.replace(".", "/") for name in dotted.findall(text)),

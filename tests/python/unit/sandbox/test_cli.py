@@ -145,10 +145,10 @@ def test_reset_removes_state_and_leaves_foreign_files(home: Home, sandbox: Run) 
 
 
 def test_a_port_option_keeps_the_other_choices(home: Home) -> None:
-    first = cli._with_port_options(home, ["kafka=29092"])
+    first = cli.with_port_options(home, ["kafka=29092"])
     save_settings(first)
 
-    second = cli._with_port_options(load_home(), ["registry=28081"])
+    second = cli.with_port_options(load_home(), ["registry=28081"])
 
     assert second.ports == {
         "kafka": 29092,

@@ -51,7 +51,7 @@ def test_every_event_is_sent_and_each_source_gets_as_many() -> None:
 def test_what_is_missing_in_one_stream_is_in_its_line_and_in_that_of_all(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    demo._tell_accounts(
+    demo.tell_accounts(
         {
             "pagila.sales": Account(3_000, 2_980, 20, 0, 0),
             "smoothies.products": Account(27, 26, 0, 1, 0),
@@ -95,14 +95,14 @@ def test_dbt_results_are_counted_by_kind_and_bad_ones_named(tmp_path: Path) -> N
     results = [{"unique_id": name, "status": status} for name, status in ended]
     file.write_text(json.dumps({"results": results}))
 
-    line = demo._dbt_line(demo._dbt_results(file))
+    line = demo.dbt_line(demo.dbt_results(file))
 
     assert line.startswith("2 models, 1 seed, 2 data tests, 1 unit test: ")
     assert "1 model error" in line
     assert "1 test warn" in line
-    assert demo._dbt_line(Counter({("model", "success"): 1})) == "1 model: all good"
+    assert demo.dbt_line(Counter({("model", "success"): 1})) == "1 model: all good"
 
 
 def test_a_dbt_without_results_is_told(tmp_path: Path) -> None:
     with pytest.raises(DemoFailed, match="left no results"):
-        demo._dbt_results(tmp_path / "run_results.json")
+        demo.dbt_results(tmp_path / "run_results.json")

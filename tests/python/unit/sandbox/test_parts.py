@@ -216,7 +216,7 @@ def test_two_at_once_fetch_once(fake: Ivy) -> None:
 def test_what_ivy_says_becomes_one_line_with_the_fix(
     tmp_path: Path, said: str, kind: type[Exception], told: str
 ) -> None:
-    failure = ivy._explain(f":: resolving\n{said}\n", tmp_path / "ivy.log")
+    failure = ivy.explain(f":: resolving\n{said}\n", tmp_path / "ivy.log")
 
     assert type(failure) is kind
     assert told in str(failure)

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
-from sandbox.events.produce import event_times, pagila, records_per_second, smoothies
-from sandbox.events.sender import _up_to
+from sandbox.events.produce import app, event_times, records_per_second
+from sandbox.events.sender import up_to
+from sandbox.streams.generator import generators
 from sandbox.streams.timeline import LATEST_MILLIS, ON_TIME, Record
 from spark_ingest.errors import ConfigurationError, ServiceUnavailable
 
 HOUR = 3_600_000
+
+
+def produce(*words: str) -> None:
+    """Run `sandbox produce` in this process; what it raises is raised."""
+    CliRunner().invoke(app, words, catch_exceptions=False)
 
 
 def now() -> int:
@@ -73,11 +79,11 @@ def test_times_that_kafka_would_refuse_are_refused(
 
 def test_shares_beyond_the_whole_are_refused() -> None:
     with pytest.raises(ConfigurationError, match="together 1 at most"):
-        pagila(late=0.6, bad=0.5)
+        produce("pagila", "--late", "0.6", "--bad", "0.5")
     with pytest.raises(
         ConfigurationError, match=r"--late 0\.5 and --wrong 0\.6 are more"
     ):
-        smoothies(late=0.5, wrong=0.6)
+        produce("smoothies", "--late", "0.5", "--wrong", "0.6")
 
 
 def test_a_chunk_of_a_paced_stream_has_so_many_events_and_what_goes_beside_them() -> (
@@ -86,14 +92,14 @@ def test_a_chunk_of_a_paced_stream_has_so_many_events_and_what_goes_beside_them(
     event = Record(b"", b"", 0, ON_TIME)
     stock = Record(b"", b"", 0, ON_TIME, "demo.inventories")
     records = iter([stock, stock, event, stock, event, stock, event, stock])
-    assert _up_to(records, 2) == [stock, stock, event, stock, event]
-    assert _up_to(records, 2) == [stock, event, stock]
-    assert _up_to(records, 2) == []
+    assert up_to(records, 2) == [stock, stock, event, stock, event]
+    assert up_to(records, 2) == [stock, event, stock]
+    assert up_to(records, 2) == []
 
 
-@pytest.mark.parametrize("command", [pagila, smoothies])
+@pytest.mark.parametrize("command", generators())
 def test_without_a_broker_it_says_so_at_once_with_the_fix(
-    command: Callable[[], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "settings.toml").write_text("[ports]\nkafka = 1024\n")
     monkeypatch.setenv("SANDBOX_HOME", str(tmp_path))
@@ -101,6 +107,6 @@ def test_without_a_broker_it_says_so_at_once_with_the_fix(
     with pytest.raises(
         ServiceUnavailable, match=r"127\.0\.0\.1:1024 .*`sandbox up`"
     ) as caught:
-        command()
+        produce(command)
     assert time.monotonic() - began < 10
     assert caught.value.exit_code == 2

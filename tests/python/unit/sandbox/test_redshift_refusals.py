@@ -63,7 +63,7 @@ REFUSED = {
     "select sum(a) filter (where b) from t": "FILTER (WHERE …) does not exist",
     "select * from t, lateral (select t.a) as u": "LATERAL does not exist",
     "select e from t lateral view explode(t.a) x as e": "LATERAL does not exist",
-    "select * from (values (1), (2)) as v (a)": "VALUES is no table",
+    "select * from (values (1), (2)) as v (a)": "VALUES is not a table",
     "select 1 from t where a is distinct from b": "IS DISTINCT FROM does not exist",
     "select 1 from t where a <=> b": "IS DISTINCT FROM does not exist",
     "select array[1, 2]": "arrays and subscripts",

@@ -216,7 +216,7 @@ def test_a_json_array_is_rows_with_their_lines(
         "note: pagila.sales has no such columns, they are ignored: clerk",
         "line 5: payment_id 'true' is not a number",
         "line 6: country is missing",
-        "line 7: is no JSON object but 5",
+        "line 7: is not a JSON object but 5",
         "line 8: country '7' is not text",
     ]
 
@@ -227,7 +227,7 @@ def test_json_lines_go_on_after_a_broken_line(
     good = '{"payment_id":1,"customer_id":2,"amount":1,"payment_date":1620651846,"country":"A"}'
     records, run = replayed(tmp_path, f"{good}\n{{oops}}\n\n{good}\n")
     assert (len(records), run.refused) == (2, 1)
-    assert capsys.readouterr().err.startswith("line 2: is no JSON")
+    assert capsys.readouterr().err.startswith("line 2: is not JSON")
 
 
 def test_an_array_that_breaks_off_is_told(

@@ -65,7 +65,7 @@ def test_saving_the_same_settings_again_leaves_the_file_alone(tmp_path: Path) ->
         ("[ports]\nkafka = 20000\nregistry = 20000\n", "both 20000"),
         ("port = 5\n", "unknown key port"),
         ("ports = 5\n", "ports a table"),
-        ("[ports\n", "mend or delete"),
+        ("[ports\n", "fix or delete"),
     ],
 )
 def test_a_wrong_settings_file_is_named_with_what_is_wrong(

@@ -8,15 +8,15 @@ import time
 
 import psutil
 
-from spark_ingest.lake.lease import _Holder
+from spark_ingest.lake.lease import Holder
 
 LONG_AGO = time.time() - 3600
 
 
-def holder(host: str | None = None, age: float = 0, renewed_at: float = 0) -> _Holder:
+def holder(host: str | None = None, age: float = 0, renewed_at: float = 0) -> Holder:
     """This process as a writer, said to have started ``age`` seconds before it did."""
     started = psutil.Process().create_time() - age
-    return _Holder("b", host or socket.gethostname(), os.getpid(), started, renewed_at)
+    return Holder("b", host or socket.gethostname(), os.getpid(), started, renewed_at)
 
 
 def test_a_process_of_this_machine_is_asked_itself() -> None:

@@ -137,7 +137,7 @@ def test_a_failing_stream_gives_its_lease_back_and_is_made_anew(
     assert one.look()
     assert one.look()
     assert (runs[0].stops, one.failure is None) == (1, False)
-    assert told.notes[0].startswith("shop.orders: no space; begun again in ")
+    assert told.notes[0].startswith("shop.orders: no space; restarts in ")
     assert told.restarts == ["shop.orders failure"]
     assert one.look()
     assert made == ["made"]
@@ -172,7 +172,7 @@ def test_a_stream_that_waits_for_a_service_or_a_person_keeps_its_run(
         clock(75)
     assert (run.starts, run.stops) == (3, 0)
     # What goes on for days is told once, and counted each time.
-    assert told.notes == ["a: a gap; it rests, and is tried again every minute"]
+    assert told.notes == ["a: a gap; paused, retried every minute"]
     assert told.restarts == ["a person"] * 2
 
 
