@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.install import parts
+from sandbox.install import parts, spark_conf
 from sandbox.processes.locks import claimed
 from sandbox.services import stack
 from sandbox.settings import Home
@@ -29,6 +29,7 @@ def test_only_what_it_started_is_stopped_and_kept_when_asked(
     monkeypatch.setattr(stack, "up", lambda _home, secure: ["kafka"])
     monkeypatch.setattr(stack, "down", lambda _home, names: downs.append(list(names)))
     monkeypatch.setattr(parts, "fetch", list)
+    monkeypatch.setattr(spark_conf, "bring_spark", lambda: None)
     for check in ("check_java", "check_spark_home"):
         monkeypatch.setattr(demo, check, lambda: None)
 

@@ -10,7 +10,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from sandbox import cli
-from sandbox.install import parts
+from sandbox.install import spark_conf
 from sandbox.services import stack
 from sandbox.settings import Home
 from sandbox.tour import live
@@ -119,7 +119,7 @@ def test_parts_are_fetched_before_anything_starts(
     def no_network(names: list[str]) -> list[str]:
         raise ServiceUnavailable(f"cannot fetch {names}")
 
-    monkeypatch.setattr(parts, "fetch", no_network)
+    monkeypatch.setattr(spark_conf, "fetch", no_network)
     monkeypatch.setattr(live, "check_java", lambda: 17)
     monkeypatch.setattr(stack, "up", started.append)
 
