@@ -4,6 +4,8 @@
     column that tells one thing from another in both. same: Columns that agree besides. -#}
 {% test holds_all_of_stream(model, records, stream, key, same=[]) %}
 
+{{ config(tags=["proof"]) }}
+
 with
 
 sent as (
