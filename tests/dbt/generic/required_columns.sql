@@ -24,6 +24,10 @@
         ) }}
     {%- endif -%}
 {%- endif %}
+{%- set names = [] %}
+{%- for column in required %}
+    {%- do names.append({"column_name": "'" ~ column ~ "'"}) %}
+{%- endfor %}
 
 select
     names.column_name,
@@ -41,10 +45,7 @@ from (
     from {{ model }}
 ) as nulls
 cross join (
-    {%- for column in required %}
-    select '{{ column }}' as column_name
-        {%- if not loop.last %} union all {% endif %}
-    {%- endfor %}
+    {{ value_rows(names) }}
 ) as names
 where
     case names.column_name

@@ -43,30 +43,32 @@
         "differs": [],
     },
 } %}
+{% set midnight_of = "cast('2026-01-%02d 00:00:00' as timestamp)" %}
 {% set queries = {} %}
 {% for side in ["before", "now"] %}
     {% set versions = [] %}
     {% for thing, histories in things.items() %}
         {% for says, first, end in histories[side] %}
-            {% set version %}
-                select
-                    '{{ thing }}' as thing,
-                    {% if says %}'{{ says }}'{% else %}cast(null as varchar(1)){% endif %}
-                        as says,
-                    {{ loop.first }} as is_first_version,
-                    cast('2026-01-{{ "%02d" % first }} 00:00:00' as timestamp)
-                        as valid_from_at,
-                    {% if end < 32 %}
-                        cast('2026-01-{{ "%02d" % end }} 00:00:00' as timestamp)
-                    {% else %}
-                        cast(null as timestamp)
-                    {% endif %}
-                        as valid_to_at
-            {% endset %}
-            {% do versions.append(version) %}
+            {% do versions.append({
+                "thing": "'" ~ thing ~ "'",
+                "says": "cast('" ~ says ~ "' as varchar(1))" if says
+                else "cast(null as varchar(1))",
+                "is_first_version": loop.first,
+                "valid_from_at": midnight_of % first,
+                "valid_to_at": midnight_of % end if end < 32
+                else "cast(null as timestamp)",
+            }) %}
         {% endfor %}
     {% endfor %}
-    {% do queries.update({side: versions | join(" union all ")}) %}
+    {% do queries.update({side: value_rows(versions)}) %}
+{% endfor %}
+{% set differences = [] %}
+{% for thing, histories in things.items() %}
+    {% for first, end in histories.differs %}
+        {% do differences.append({
+            "thing": "'" ~ thing ~ "'", "first_day": first, "end_day": end
+        }) %}
+    {% endfor %}
 {% endfor %}
 
 with
@@ -89,15 +91,7 @@ actual as (
 
 expected as (
 
-    {% for thing, histories in things.items() if histories.differs %}
-        {% for first, end in histories.differs %}
-            select
-                '{{ thing }}' as thing,
-                {{ first }} as first_day,
-                {{ end }} as end_day
-        {% endfor %}
-        {{ "union all" if not loop.last }}
-    {% endfor %}
+    {{ value_rows(differences) }}
 
 )
 

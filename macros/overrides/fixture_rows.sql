@@ -1,0 +1,44 @@
+{#- Mends the fixtures of unit tests, each row of which dbt selects on its own: see
+    `value_rows`. -#}
+{% macro get_fixture_sql(rows, column_name_to_data_types) -%}
+    {%- set types = {} -%}
+    {#- Where the model is not in the lake, that of the state it defers to may be. -#}
+    {%- set is_deferred = defer_relation and not load_relation(this) -%}
+    {%- for column in adapter.get_columns_in_relation(
+        defer_relation if is_deferred else this
+    ) -%}
+        {%- do types.update({column.name | lower: column.data_type}) -%}
+    {%- endfor -%}
+    {%- if not (rows and types) -%}
+        {{ return(dbt.get_fixture_sql(rows, column_name_to_data_types)) }}
+    {%- endif -%}
+    {%- set given = [] -%}
+    {%- for row in rows -%}
+        {%- set values = {} -%}
+        {%- for column, type in types.items() -%}
+            {%- do values.update({adapter.quote(column): safe_cast("null", type) | trim}) -%}
+        {%- endfor -%}
+        {%- for column, value in format_row(row, types).items() -%}
+            {%- do values.update({adapter.quote(column): value | trim}) -%}
+        {%- endfor -%}
+        {%- do given.append(values) -%}
+    {%- endfor -%}
+    {{ value_rows(given) }}
+{%- endmacro %}
+
+{% macro get_expected_sql(rows, column_name_to_data_types, column_name_to_quoted) -%}
+    {%- if not rows -%}
+        {{ return(dbt.get_expected_sql(
+            rows, column_name_to_data_types, column_name_to_quoted
+        )) }}
+    {%- endif -%}
+    {%- set expected = [] -%}
+    {%- for row in rows -%}
+        {%- set values = {} -%}
+        {%- for column, value in format_row(row, column_name_to_data_types).items() -%}
+            {%- do values.update({column_name_to_quoted[column]: value | trim}) -%}
+        {%- endfor -%}
+        {%- do expected.append(values) -%}
+    {%- endfor -%}
+    {{ value_rows(expected) }}
+{%- endmacro %}
