@@ -61,6 +61,33 @@ class Jvm:
         utils = getattr(self.packages, "org.apache.spark.util.Utils")
         return bool(utils.classIsLoadable(name))
 
+    def java_udf(self, function: Any, returns: Any) -> Any:
+        """Spark's user-defined function of a ``UDF1`` of Java.
+
+        Not ``functions.udf(function, returns)``: an overload takes any object, as a function of
+        Scala, and of the two Py4J calls the one that the JVM happens to list first.
+
+        Args:
+            function: Implements ``org.apache.spark.sql.api.java.UDF1``.
+            returns: The ``DataType`` of what it returns.
+        """
+        find = self.packages.java.lang.Class.forName
+        types = self._array(
+            self.packages.java.lang.Class,
+            find("org.apache.spark.sql.api.java.UDF1"),
+            find("org.apache.spark.sql.types.DataType"),
+        )
+        given = self._array(self.packages.java.lang.Object, function, returns)
+        method = find("org.apache.spark.sql.functions").getMethod("udf", types)
+        return method.invoke(None, given)
+
+    def _array(self, kind: Any, *items: Any) -> Any:
+        gateway: Any = self._spark.sparkContext._gateway
+        made = gateway.new_array(kind, len(items))
+        for at, item in enumerate(items):
+            made[at] = item
+        return made
+
     def add_jar(self, jar: Path) -> None:
         """Give a jar to the executors."""
         self._spark.sparkContext._jsc.addJar(str(jar))

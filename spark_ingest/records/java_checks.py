@@ -30,14 +30,15 @@ def checked(name: str, column: str, *arguments: str | int) -> Column:
         arguments: Of the class's constructor.
     """
     spark = SparkSession.active()
-    jvm = Jvm(spark).packages
+    session = Jvm(spark)
+    jvm = session.packages
     given = jvm.java.util.ArrayList()
     for argument in arguments:
         given.add(argument)
     loader = _loader(spark, name)
     made = loader.loadClass(f"{_PACKAGE}.{name}").getConstructors()[0]
     spark_sql = jvm.org.apache.spark.sql
-    function = spark_sql.functions.udf(
+    function = session.java_udf(
         made.newInstance(given.toArray()), spark_sql.types.DataTypes.StringType
     )
     of = jvm.java.util.ArrayList()
