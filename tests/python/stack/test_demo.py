@@ -57,7 +57,9 @@ def test_the_demo_accounts_for_every_event_and_leaves_what_it_found(
 def test_the_catalogue_has_every_model_and_column_with_type_and_description(
     stack: Stack, demo: DemoRun
 ) -> None:
-    said = (stack.home.logs / "demo-dbt-docs.log").read_text().lower()
+    log = (stack.home.logs / "demo-dbt-docs.log").read_text()
+    # Java's own line, where no start-up file takes it out: the home's path has a blank.
+    said = log.replace("WARNING: Using incubator modules", "").lower()
     assert "catalog written" in said
     assert "warn" not in said
     assert "deprecat" not in said
