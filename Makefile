@@ -21,7 +21,7 @@ JAVA_FIX := Millrace needs a JDK 17 or 21: install one and put its `java` on PAT
 
 # Two programs at work keep two cores busy: a test waits for its services most of the time.
 WORKERS ?= 2
-IN_WORKERS := -n '$(WORKERS)' --dist loadgroup --no-loadscope-reorder
+IN_WORKERS := -n '$(WORKERS)' --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:

@@ -13,9 +13,10 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from xdist.scheduler import LoadFileScheduling
 
 from sandbox.install import parts, spark_conf
 from sandbox.processes import process
@@ -31,12 +32,15 @@ PROGRAM_SECONDS = 1100
 # Which of pytest-xdist's workers this is; none when there is only this process.
 _WORKER = os.environ.get("PYTEST_XDIST_WORKER")
 WORKER = int(_WORKER.removeprefix("gw")) if _WORKER else None
+_OF_THE_DEMO = ("demo", "docs_site", "live", "redshift")
 _LONGEST_FIRST = ("parity", "spark", "stack", "fault", "render", "unit")
+# Files that ask for one fixture of a session which takes minutes to make.
 _TOGETHER = {
-    **dict.fromkeys(
-        map(Path, ("stack/test_demo.py", "stack/test_docs_site.py")), "demo"
-    ),
-    **{file.relative_to(HERE): "render" for file in HERE.glob("render/test_*.py")},
+    **{f"tests/python/stack/test_{name}.py": "demo" for name in _OF_THE_DEMO},
+    **{
+        str(file.relative_to(PROJECT)): "render"
+        for file in HERE.glob("render/test_*.py")
+    },
 }
 
 
@@ -56,25 +60,36 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark each test with its folder's name, and say which share a worker.
+    """Mark each test with its folder's name.
 
-    A file stays together, and so do those that share a fixture which takes minutes. With
-    several workers the folders whose files take longest come first: the short ones fill
-    what is left at the end.
+    With several workers the folders whose files take longest come first: the short ones
+    fill what is left at the end.
     """
-    for item in items:
-        if item.path.is_relative_to(HERE):
-            file = item.path.relative_to(HERE)
-            item.add_marker(file.parts[0])
-            item.add_marker(pytest.mark.xdist_group(_TOGETHER.get(file, str(file))))
+    ours = [item for item in items if item.path.is_relative_to(HERE)]
+    for item in ours:
+        item.add_marker(item.path.relative_to(HERE).parts[0])
     if WORKER is not None:
-        items.sort(
+        ours.sort(
             key=lambda item: next(
                 at
                 for at, name in enumerate(_LONGEST_FIRST)
                 if item.get_closest_marker(name)
             )
         )
+        items[:] = ours
+
+
+class _ByFile(LoadFileScheduling):
+    """A file stays on one worker, and so do those that share what takes minutes to make."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file: str = super()._split_scope(nodeid)
+        return _TOGETHER.get(file, file)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _ByFile:
+    """Share the tests among the workers."""
+    return _ByFile(config, log)
 
 
 def free_ports(count: int) -> list[int]:
