@@ -26,7 +26,7 @@ What the two would understand differently stays out of the models; what must dif
 `macros/cross_db`. This page is made by a run of both engines
 (`python -m tests.python.parity.page` rewrites it, and a test holds it to the run).
 "Stand-in" is the sandbox's Redshift stand-in; it is not Redshift, and
-[redshift.md](redshift.md) tells what only a real one can show.
+[redshift.md](redshift.md) says what only a real one can show.
 
 ## Who catches what
 | layer | asks | command |
