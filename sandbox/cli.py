@@ -202,7 +202,10 @@ def parts_command(
         ),
     ] = False,
 ) -> None:
-    """Fetch the Java parts into the user's cache, once; they are used offline afterwards."""
+    """Fetch the Java parts into the user's cache, once, and archive Spark's classes.
+
+    Both are used offline afterwards.
+    """
     names = component or list(parts.components())
     if check:
         for name in names:

@@ -85,8 +85,6 @@ def write(conf: Path) -> bool:
         Whether there was something to do.
     """
     file = archive_file()
-    if file.exists():
-        return False
     with locked(
         cache_folder() / "classes.lock", "another program is archiving Spark's classes"
     ):

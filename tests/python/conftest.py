@@ -65,18 +65,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     With several workers the folders whose files take longest come first: the short ones
     fill what is left at the end.
     """
-    ours = [item for item in items if item.path.is_relative_to(HERE)]
-    for item in ours:
-        item.add_marker(item.path.relative_to(HERE).parts[0])
+    for item in items:
+        if item.path.is_relative_to(HERE):
+            item.add_marker(item.path.relative_to(HERE).parts[0])
     if WORKER is not None:
-        ours.sort(
-            key=lambda item: next(
-                at
-                for at, name in enumerate(_LONGEST_FIRST)
-                if item.get_closest_marker(name)
-            )
-        )
-        items[:] = ours
+        items.sort(key=_turn)
+
+
+def _turn(item: pytest.Item) -> int:
+    marked = (bool(item.get_closest_marker(name)) for name in _LONGEST_FIRST)
+    return next((at for at, is_marked in enumerate(marked) if is_marked), -1)
 
 
 class _ByFile(LoadFileScheduling):

@@ -1,4 +1,4 @@
-"""Copies of the project, for tests that change it."""
+"""The project's files, and copies of them for tests that change it."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def copy_project(into: Path) -> Path:
     return into
 
 
-def copy_checkout(into: Path) -> Path:
-    """A copy of every file that is in the repository, or would be with the next `git add`."""
+def tracked() -> list[Path]:
+    """Files that are in the repository, or would be with the next `git add`."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=PROJECT,
@@ -27,8 +27,14 @@ def copy_checkout(into: Path) -> Path:
         capture_output=True,
         text=True,
     ).stdout
-    for name in filter(None, listed.split("\0")):
-        if (PROJECT / name).exists():
-            (into / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(PROJECT / name, into / name, follow_symlinks=False)
+    files = [PROJECT / name for name in listed.split("\0") if name]
+    return [file for file in files if file.exists()]
+
+
+def copy_checkout(into: Path) -> Path:
+    """A copy of every tracked file."""
+    for file in tracked():
+        copied = into / file.relative_to(PROJECT)
+        copied.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(file, copied, follow_symlinks=False)
     return into

@@ -18,6 +18,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from sandbox.settings import PROJECT
+from tests.python.project_copy import tracked
 
 ROOT = PROJECT
 TARGETS = {
@@ -27,20 +28,6 @@ TARGETS = {
 # Written with classes so that these patterns do not find themselves.
 MACHINE_PATH = re.compile(r"(?<![\w.}])/(?:wor[k]|roo[t]|hom[e]|User[s])/\w")
 SILENCED = re.compile(r"#\s*(?:noq[a]|type:\s*ignor[e])|\b(?:TOD[O]|FIXM[E])\b")
-
-
-def tracked() -> list[Path]:
-    """Files that are in the repository, or would be with the next `git add`."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout
-    return [
-        ROOT / name for name in listed.split("\0") if name and (ROOT / name).exists()
-    ]
 
 
 def texts(*suffixes: str) -> dict[str, str]:
