@@ -15,6 +15,7 @@
     using iceberg
     partitioned by ({{ partition }})
     tblproperties (
+        'write.distribution-mode' = 'none',
         'write.metadata.delete-after-commit.enabled' = 'true',
         'write.metadata.previous-versions-max' = '5'
     )

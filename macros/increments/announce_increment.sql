@@ -30,19 +30,19 @@
     rows that this run has seen are replaced. -#}
 {% macro touched_days_statement(increment, rows) -%}
     {%- set table = increment_tables().touched_days -%}
-    {%- set selects = [] -%}
+    {%- set told = [] -%}
     {%- for day, is_onwards in rows -%}
-        {%- do selects.append(touched_day_select(
+        {%- do told.append(touched_day_row(
             increment, day, "true" if is_onwards else "false", increment.id, invocation_id
         )) -%}
     {%- endfor -%}
     {%- if not increment.is_everything and increment.id % 20 != 0 -%}
         {{ return(in_own_transaction(
-            table, "insert into " ~ table ~ "\n" ~ selects | join(" union all ")
+            table, "insert into " ~ table ~ "\n" ~ value_rows(told)
         )) }}
     {%- endif -%}
     {%- for row in kept_days(increment, rows) -%}
-        {%- do selects.append(touched_day_select(
+        {%- do told.append(touched_day_row(
             increment,
             row.day,
             "null" if row.is_end else ("true" if row.is_onwards else "false"),
@@ -53,17 +53,21 @@
     {{ return(in_own_transaction(table, replace_rows(
         table,
         "model_name = '" ~ increment.model_name ~ "' and increment_id < " ~ increment.id,
-        selects | join(" union all "),
+        value_rows(told),
     ))) }}
 {%- endmacro %}
 
-{% macro touched_day_select(increment, day, is_onwards, increment_id, run_id) -%}
-    {{ return(
-        "select '" ~ increment.model_name ~ "', cast("
-        ~ ("'" ~ day.isoformat() ~ "'" if day is not none else "null") ~ " as date), cast("
-        ~ is_onwards ~ " as boolean), cast(" ~ increment_id ~ " as bigint), '"
-        ~ run_id ~ "'"
-    ) }}
+{% macro touched_day_row(increment, day, is_onwards, increment_id, run_id) -%}
+    {{ return({
+        "model_name": "'" ~ increment.model_name ~ "'",
+        "touched_date": (
+            "cast(" ~ ("'" ~ day.isoformat() ~ "'" if day is not none else "null")
+            ~ " as date)"
+        ),
+        "is_onwards": "cast(" ~ is_onwards ~ " as boolean)",
+        "increment_id": "cast(" ~ increment_id ~ " as bigint)",
+        "run_id": "'" ~ run_id ~ "'",
+    }) }}
 {%- endmacro %}
 
 {#- What was told before and still says something: of each day the newest, and whatever a
@@ -98,9 +102,9 @@
             {%- set table = increment_tables().touched_days -%}
             {%- do run_query(in_own_transaction(
                 table,
-                "insert into " ~ table ~ "\n" ~ touched_day_select(
+                "insert into " ~ table ~ "\n" ~ value_rows([touched_day_row(
                     increment, none, "null", increment.id, invocation_id
-                ),
+                )]),
             )) -%}
         {%- endfor -%}
     {%- endif -%}

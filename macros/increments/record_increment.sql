@@ -21,16 +21,17 @@
     {%- set tables = increment_tables() -%}
     {%- set newest = [0] -%}
     {%- set others = [] -%}
+    {#- The few rows as they are: to aggregate them takes Spark longer than to give them. -#}
     {%- for row in run_query(
-        "select 'read' as kind, max(increment_id) as newest from " ~ tables.read_points
+        "select 'read' as kind, increment_id from " ~ tables.read_points
         ~ " where model_name = '" ~ increment.model_name ~ "'"
-        ~ " union all select run_id, max(increment_id) from " ~ tables.touched_days
+        ~ " union all select run_id, increment_id from " ~ tables.touched_days
         ~ " where model_name = '" ~ increment.model_name ~ "' and increment_id > "
-        ~ increment.committed ~ " and run_id <> '" ~ invocation_id ~ "' group by run_id"
+        ~ increment.committed ~ " and run_id <> '" ~ invocation_id ~ "'"
     ).rows -%}
         {%- if row[0] == "read" -%}
-            {%- do newest.append((row[1] or 0) | int) -%}
-        {%- else -%}
+            {%- do newest.append(row[1] | int) -%}
+        {%- elif row[0] not in others -%}
             {%- do others.append(row[0]) -%}
         {%- endif -%}
     {%- endfor -%}
@@ -111,23 +112,29 @@
 {%- endmacro %}
 
 {% macro read_points_statement(increment, bound, increment_id) -%}
-    {%- set selects = [] -%}
+    {%- set rows = [] -%}
     {%- for source_name, read in increment.reads.items() -%}
-        {%- do selects.append(
-            "select '" ~ increment.model_name ~ "', '" ~ source_name ~ "', cast("
-            ~ read[bound] ~ " as bigint), cast(" ~ increment_id ~ " as bigint), "
-            ~ sql_literal(increment.settings) ~ ", " ~ dbt.current_timestamp() ~ ", cast("
-            ~ (sql_literal(read.table_uuid) if read.table_uuid else "null")
-            ~ " as varchar(64)), " ~ sql_literal(increment.code) ~ ", "
-            ~ sql_literal(tojson(increment.unfinished, sort_keys=true))
-            ~ ", cast(" ~ read.table_since ~ " as bigint)"
-        ) -%}
+        {%- do rows.append({
+            "model_name": "'" ~ increment.model_name ~ "'",
+            "source_name": "'" ~ source_name ~ "'",
+            "read_to": "cast(" ~ read[bound] ~ " as bigint)",
+            "increment_id": "cast(" ~ increment_id ~ " as bigint)",
+            "settings": sql_literal(increment.settings),
+            "recorded_at": dbt.current_timestamp(),
+            "table_uuid": (
+                "cast(" ~ (sql_literal(read.table_uuid) if read.table_uuid else "null")
+                ~ " as varchar(64))"
+            ),
+            "code": sql_literal(increment.code),
+            "unfinished": sql_literal(tojson(increment.unfinished, sort_keys=true)),
+            "table_since": "cast(" ~ read.table_since ~ " as bigint)",
+        }) -%}
     {%- endfor -%}
     {%- set table = increment_tables().read_points -%}
     {{ in_own_transaction(table, replace_rows(
         table,
         "model_name = '" ~ increment.model_name ~ "'",
-        selects | join(" union all "),
+        value_rows(rows),
     )) }}
 {%- endmacro %}
 

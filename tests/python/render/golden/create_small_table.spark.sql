@@ -5,6 +5,7 @@ create table if not exists state.touched_days (
     using iceberg
     partitioned by (model_name)
     tblproperties (
+        'write.distribution-mode' = 'none',
         'write.metadata.delete-after-commit.enabled' = 'true',
         'write.metadata.previous-versions-max' = '5'
     )
