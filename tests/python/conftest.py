@@ -32,7 +32,7 @@ PROGRAM_SECONDS = 1100
 # Which of pytest-xdist's workers this is; none when there is only this process.
 _WORKER = os.environ.get("PYTEST_XDIST_WORKER")
 WORKER = int(_WORKER.removeprefix("gw")) if _WORKER else None
-_OF_THE_DEMO = ("demo", "docs_site", "live", "redshift")
+_OF_THE_DEMO = ("demo", "docs_site", "live", "planted_faults", "redshift")
 _LONGEST_FIRST = ("parity", "spark", "stack", "fault", "render", "unit")
 # Files that ask for one fixture of a session which takes minutes to make.
 _TOGETHER = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from sandbox.settings import PROJECT
@@ -34,6 +36,19 @@ def test_dbt_has_nothing_to_complain_of(
     trial: Trial, round_name: str, engine: str
 ) -> None:
     assert trial.built[round_name].failures[engine] == {}
+
+
+def test_spark_tests_and_redshift_refuses_a_null_where_one_is_required(
+    trial: Trial,
+) -> None:
+    spark, redshift = (trial.refused[engine] for engine in ENGINES)
+
+    assert not spark["success"]
+    assert "required_columns_fct_rental_sales_: Got " in spark["said"]
+    assert not redshift["success"]
+    assert re.search(
+        r'null value in column "\w+" .* violates not-null', redshift["said"]
+    )
 
 
 def test_every_model_and_seed_of_the_manifest_is_compared(trial: Trial) -> None:

@@ -39,6 +39,8 @@ _UNCONSTRAINED = """{% macro redshift__get_table_columns_and_constraints() -%}
     )
 {%- endmacro %}
 """
+# What holds such rows by then, and how each engine must refuse it: a test, a constraint.
+_WITH_NULLS = "fct_rental_sales"
 _NO_TESTS = ("--exclude-resource-type", "test", "unit_test")
 # The data of the second round pass every test; on Spark other tests see to that.
 _SPARK = {"first": ["build", *_NO_TESTS], "increment": ["run"], "odd": ["run"]}
@@ -88,12 +90,15 @@ class Trial:
         built: By round.
         manifest: dbt's, of the Redshift side.
         catalog: What `dbt docs generate` found there; empty when only some were built.
+        refused: By engine, what the project as it is does with the rows of the round ``odd``:
+            ``{"success", "said"}``.
     """
 
     compared: dict[str, dict[str, Compared]]
     built: dict[str, Built]
     manifest: dict[str, Any]
     catalog: dict[str, Any]
+    refused: dict[str, dict[str, Any]]
 
     @property
     def failures(self) -> list[str]:
@@ -176,6 +181,8 @@ def run_trial(
                 }
             )
             ends.append(len(bronze.steps))
+        if "odd" in rounds:
+            bronze.steps.append({"together": _refusing(home)})
         if not select:
             bronze.steps.append(standin_dbt(home, "docs", "generate", project=project))
         results = run_steps(home, bronze.steps, project)
@@ -247,6 +254,16 @@ def targets(home: Home) -> dict[str, Path]:
     return dict(zip(ENGINES, folders, strict=True))
 
 
+def _refusing(home: Home) -> list[Step]:
+    """Spark's test of required columns, and Redshift's constraints where all is built anew."""
+    tested = f"{_WITH_NULLS},test_name:required_columns"
+    rebuilt = ("run", "--full-refresh", "--select", _WITH_NULLS)
+    return [
+        {"dbt": ["test", "--select", tested], "project": str(PROJECT)},
+        standin_dbt(home, *rebuilt),
+    ]
+
+
 def _results(home: Home, round_name: str, engine: str) -> Path:
     return home.path / f"{round_name} {engine}.json"
 
@@ -275,7 +292,10 @@ def _judged(
             if catalog or table in spark or table in theirs
         }
         built[name] = _built(home, name)
-    return Trial(compared, built, manifest, catalog)
+    refused = {}
+    if "odd" in ends:
+        refused = dict(zip(ENGINES, results[ends["odd"]], strict=True))
+    return Trial(compared, built, manifest, catalog, refused)
 
 
 def _check_built(results: list[Any], end: int, name: str) -> None:

@@ -33,6 +33,7 @@ def trial(*differences: Difference, failures: dict[str, str] | None = None) -> T
         },
         {},
         {},
+        {},
     )
 
 

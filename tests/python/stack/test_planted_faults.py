@@ -1,0 +1,350 @@
+"""Each data test of the project fails on a lake with the fault that it is there for.
+
+The lake is the demo's, on which every test passes. A fault is planted in a view that stands
+in a test's compiled SQL for the relation at fault; no table changes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.python.conftest import Stack
+from tests.python.stack.conftest import DemoRun
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    Row = dict[str, Any]
+    Caught = Callable[[list[Row]], bool]
+
+pytestmark = pytest.mark.long
+
+# A value that no relation holds, by the beginning of its type.
+_STRANGE = {
+    "string": "'nowhere'",
+    "int": "-1",
+    "bigint": "-1",
+    "decimal": "-1",
+    "date": "date '1700-01-01'",
+}
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is wrong in which relation, and which rows of a test tell of it.
+
+    Attributes:
+        relation: The schema and name of a table or view.
+        query: Its rows with the fault; ``{rows}`` stands for them as they are.
+        caught: Whether the rows that the test returned are those of this fault.
+    """
+
+    relation: str
+    query: str
+    caught: Caught = field(default=bool)
+
+
+@dataclass(frozen=True)
+class Lake:
+    """The relations as they are, and how to write one down with something wrong."""
+
+    spark: SparkSession
+
+    def columns(self, relation: str) -> dict[str, str]:
+        return dict(self.spark.table(relation).dtypes)
+
+    def added(
+        self, relation: str, changes: dict[str, str], where: str = "true"
+    ) -> Fault:
+        """One row more: a copy of one that is there, with some columns changed."""
+        return Fault(
+            relation,
+            "select * from {rows} union all "
+            f"select {self._selected(relation, changes)}"
+            f" from (select * from {{rows}} where {where} limit 1)",
+        )
+
+    def changed(
+        self, relation: str, changes: dict[str, str], where: str = "true"
+    ) -> Fault:
+        """One row, of those where a condition holds, says something else."""
+        selected = self._selected(relation, changes, "planted_at = 1")
+        return Fault(relation, f"select {selected} from {self._numbered(where)}")
+
+    def removed(self, relation: str, where: str = "true") -> Fault:
+        """One row, of those where a condition holds, is not there."""
+        selected = ", ".join(self.columns(relation))
+        return Fault(
+            relation,
+            f"select {selected} from {self._numbered(where)} where planted_at > 1",
+        )
+
+    def _numbered(self, where: str) -> str:
+        return (
+            "(select *, row_number() over"
+            f" (order by case when {where} then 0 else 1 end) as planted_at from {{rows}})"
+        )
+
+    def _selected(
+        self, relation: str, changes: dict[str, str], when: str = "true"
+    ) -> str:
+        return ", ".join(
+            f"cast(case when {when} then {changes[name]} else {name} end as {kind})"
+            f" as {name}"
+            if name in changes
+            else name
+            for name, kind in self.columns(relation).items()
+        )
+
+
+@dataclass(frozen=True)
+class DataTest:
+    """A data test as the manifest has it, and the relation that it is of."""
+
+    node: dict[str, Any]
+    relation: str
+    described: dict[str, Any]
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        return dict((self.node.get("test_metadata") or {}).get("kwargs", {}))
+
+
+def required_columns(test: DataTest, lake: Lake) -> Iterator[Fault]:
+    wanted = {
+        name: "true"
+        for name, column in test.described["columns"].items()
+        if any(rule["type"] == "not_null" for rule in column["constraints"])
+    }
+    for condition, names in test.arguments.get("columns_where", {}).items():
+        wanted.update(dict.fromkeys(names, condition))
+    for condition in set(wanted.values()):
+        names = {name for name in wanted if wanted[name] == condition}
+        fault = lake.added(test.relation, dict.fromkeys(names, "null"), condition)
+        yield Fault(
+            fault.relation,
+            fault.query,
+            lambda rows, names=names: names == {row["column_name"] for row in rows},  # type: ignore[misc]
+        )
+
+
+def unique_combination(test: DataTest, lake: Lake) -> Iterator[Fault]:
+    yield lake.added(test.relation, {})
+
+
+def unique(test: DataTest, lake: Lake) -> Iterator[Fault]:
+    column = test.arguments["column_name"]
+    yield lake.added(test.relation, {}, f"{column} is not null")
+
+
+def of_a_strange_value(test: DataTest, lake: Lake) -> Iterator[Fault]:
+    column = test.arguments["column_name"]
+    kind = lake.columns(test.relation)[column].partition("(")[0]
+    yield lake.added(test.relation, {column: _STRANGE[kind]})
+
+
+def sums(test: DataTest, lake: Lake) -> Iterator[Fault]:
+    for column in test.arguments["sums"]:
+        yield lake.changed(test.relation, {column: f"{column} + 1"})
+    yield lake.removed(test.relation)
+
+
+def on_grid(test: DataTest, lake: Lake) -> Iterator[Fault]:
+    for column in ("window_start_at", "window_end_at"):
+        yield lake.changed(test.relation, {column: f"{column} + interval 1 second"})
+
+
+def casts_keep(test: DataTest, lake: Lake) -> Iterator[Fault]:
+    source = re.findall(r"'(\w+)'", test.arguments["of"])
+    raw = lake.columns(f"bronze.{'__'.join(source)}")
+    renamed = test.arguments.get("renamed", {})
+    for name in (name for name in raw if not name.startswith("_")):
+        column = renamed.get(name, name)
+        there = f"{column} is not null"
+        yield lake.changed(test.relation, {column: "null"}, there)
+    yield lake.removed(test.relation)
+
+
+def holds_all_of_stream(test: DataTest, lake: Lake) -> Iterator[Fault]:
+    key = test.arguments["key"]
+    kind = lake.columns(test.relation)[key].partition("(")[0]
+    yield lake.removed(test.relation)
+    yield lake.added(test.relation, {key: _STRANGE[kind]})
+    for column in test.arguments.get("same", []):
+        yield lake.changed(test.relation, {column: _STRANGE["string"]})
+
+
+def texts_fit(test: DataTest, lake: Lake) -> Iterator[Fault]:
+    for column, most in test.arguments["max_bytes"].items():
+        # Two bytes each: it is bytes that are counted.
+        text = f"repeat('é', {most // 2 + 1})"
+        yield lake.added(test.relation, {column: text})
+
+
+GENERIC: dict[str, Callable[[DataTest, Lake], Iterator[Fault]]] = {
+    "accepted_values": of_a_strange_value,
+    "casts_keep": casts_keep,
+    "holds_all_of_stream": holds_all_of_stream,
+    "on_grid": on_grid,
+    "relationships": of_a_strange_value,
+    "required_columns": required_columns,
+    "sums_equal": sums,
+    "texts_fit": texts_fit,
+    "unique": unique,
+    "unique_combination": unique_combination,
+    "windows_hold": sums,
+}
+
+_LEDGER = "marts.rpt_ingest_ledger"
+_PRODUCTS = "marts.dim_products"
+_RUNNING = "marts.fct_product_running_totals"
+_PURCHASES = "marts.fct_purchases_enriched"
+_LATER = "not is_first_version"
+SINGULAR: dict[str, Callable[[Lake], list[Fault]]] = {
+    "assert_no_record_is_lost": lambda lake: [
+        lake.changed(_LEDGER, {"gap_count": "1"})
+    ],
+    "assert_no_record_is_doubled": lambda lake: [
+        lake.changed(_LEDGER, {"duplicate_count": "1"})
+    ],
+    "assert_no_row_is_uncommitted": lambda lake: [
+        lake.changed(_LEDGER, {"uncommitted_count": "1"})
+    ],
+    "assert_no_empty_offset_is_filled": lambda lake: [
+        lake.changed("marts.rpt_ingest_commits", {"commit_empty_count": "1000000"})
+    ],
+    "assert_every_discrepancy_is_reported": lambda lake: [
+        lake.removed("marts.rpt_purchase_discrepancies"),
+        lake.added("marts.rpt_purchase_discrepancies", {"record_key": "'nowhere'"}),
+        lake.added(
+            _PURCHASES,
+            {
+                "record_key": "'nowhere'",
+                "total_purchase_amount": "total_purchase_amount + 1",
+            },
+        ),
+    ],
+    "assert_product_versions_do_not_overlap": lambda lake: [
+        lake.changed(_PRODUCTS, {"valid_to_at": "valid_from_at"}, "not is_current"),
+        lake.changed(
+            _PRODUCTS, {"valid_from_at": "valid_from_at - interval 1 second"}, _LATER
+        ),
+        lake.changed(_PRODUCTS, {"valid_to_at": "null"}, "not is_current"),
+        lake.changed(_PRODUCTS, {"is_first_version": "true"}, _LATER),
+        lake.changed(_PRODUCTS, {"is_first_version": "false"}, "is_first_version"),
+        lake.changed(_PRODUCTS, {"is_current": "true"}, "not is_current"),
+        lake.changed(_PRODUCTS, {"is_current": "false"}, "is_current"),
+    ],
+    "assert_purchases_have_the_product_of_their_time": lambda lake: [
+        lake.changed(_PURCHASES, {"product_key": "'nowhere'"}),
+        lake.changed(_PURCHASES, {"product_key": "null"}, "product_key is not null"),
+        lake.changed(_PURCHASES, {"product_name": "'nowhere'"}, "is_known_product"),
+        lake.changed(
+            _PURCHASES,
+            {"product_price_amount": "product_price_amount + 1"},
+            "is_known_product",
+        ),
+    ],
+    "assert_running_totals_end_with_the_report": lambda lake: [
+        lake.removed(_RUNNING),
+        lake.removed("marts.rpt_product_sales"),
+        lake.added(_RUNNING, {}),
+        *(
+            lake.changed("marts.rpt_product_sales", {column: f"{column} + 1"})
+            for column in ("purchase_count", "quantity", "sales_amount")
+        ),
+    ],
+    "assert_running_totals_grow_by_each_purchase": lambda lake: [
+        lake.changed(_RUNNING, {column: f"{column} + 1"})
+        for column in ("running_quantity", "running_sales_amount")
+    ],
+}
+
+# These read no relation: what is at fault is the macro that they try. By name the texts of
+# its SQL that are wrong instead, each with what is right.
+OF_MACROS: dict[str, list[tuple[str, str]]] = {
+    "assert_changed_spans_are_where_histories_differ": [
+        ("lead(edge_at)", "lead(edge_at, 2)"),
+        ("pieces.starts_at < later.held_until", "pieces.starts_at <= later.held_until"),
+    ],
+    "assert_epoch_micros_count_exactly": [
+        ("unix_micros(moment)", "unix_millis(moment) * 1000"),
+    ],
+    "assert_epoch_seconds_floor": [
+        ("unix_seconds(moment)", "cast(cast(moment as double) as bigint)"),
+    ],
+    "assert_sliding_windows_hold_each_event": [
+        ("event_second < events.last_start", "event_second <= events.last_start"),
+    ],
+    "assert_timestamp_from_epoch_is_the_way_back": [
+        ("timestamp_seconds(seconds)", "timestamp_millis(seconds)"),
+    ],
+    "assert_whole_numbers_count_from_zero": [
+        ("from range(37)", "from range(36)"),
+        ("bit_4.digit * 16", "bit_4.digit * 8"),
+    ],
+}
+
+
+def relation_of(node: dict[str, Any]) -> str:
+    return f"{node['schema']}.{node.get('identifier') or node['alias']}"
+
+
+def returned(spark: SparkSession, query: str) -> list[Row]:
+    return [row.asDict() for row in spark.sql(query).collect()]
+
+
+def planted(lake: Lake, query: str, fault: Fault) -> list[Row]:
+    """What a test returns where a relation has a fault."""
+    lake.spark.sql(
+        "create or replace temporary view planted as "
+        + fault.query.format(rows=fault.relation)
+    )
+    name = rf"(?<![\w.`]){re.escape(fault.relation)}(?![\w`])"
+    at_fault, count = re.subn(name, "planted", query)
+    assert count, f"the test does not read {fault.relation}:\n{query}"
+    return returned(lake.spark, at_fault)
+
+
+def test_every_data_test_catches_its_fault(
+    stack: Stack, demo: DemoRun, spark: SparkSession
+) -> None:
+    manifest = json.loads((demo.site / "manifest.json").read_text())
+    described = {**manifest["nodes"], **manifest["sources"]}
+    lake = Lake(spark)
+    missed, tried = [], Counter[str]()
+
+    for node in manifest["nodes"].values():
+        if node["resource_type"] != "test":
+            continue
+        kind = (node.get("test_metadata") or {}).get("name")
+        query = node["compiled_code"]
+        if node["name"] in OF_MACROS:
+            for right, wrong in OF_MACROS[node["name"]]:
+                assert right in query, node["name"]
+                tried[node["name"]] += 1
+                if not returned(spark, query.replace(right, wrong)):
+                    missed.append(f"{node['name']}: {wrong} in place of {right}")
+            continue
+        if kind:
+            of = described[node["attached_node"] or node["depends_on"]["nodes"][0]]
+            test = DataTest(node, relation_of(of), of)
+            faults = list(GENERIC[kind](test, lake))
+        else:
+            faults = SINGULAR[node["name"]](lake)
+        for fault in faults:
+            rows = planted(lake, query, fault)
+            tried[node["name"]] += 1
+            if not fault.caught(rows):
+                missed.append(f"{node['name']}: {fault.query}: {rows}")
+
+    print(f"{tried.total()} faults of {len(tried)} data tests")
+    assert not missed, "\n".join(missed)
+    assert all(tried.values())
