@@ -93,17 +93,6 @@ def test_many_small_batches_are_commits_one_two_three(feed: Feed) -> None:
     assert all(proof.holds for proof in proofs(feed))
 
 
-def test_a_wholly_bad_batch_moves_on(feed: Feed) -> None:
-    number = feed.register(ORDER)
-    feed.send(*[b"junk"] * 20)
-    (batch,) = feed.ingest()
-    assert (batch.rows, batch.quarantined) == (0, 20)
-    feed.send(*orders(number, 0, 1))
-    (batch,) = feed.ingest()
-    assert (batch.commit_id, batch.rows) == (2, 1)
-    assert all(proof.holds for proof in proofs(feed))
-
-
 @pytest.mark.parametrize(
     ("limit", "most"), [("_LARGEST_CARRIED", 100), ("_CARRIED_BYTES", 500)]
 )

@@ -133,7 +133,9 @@ def test_killed_at_any_moment_nothing_is_lost_or_doubled(feed: Feed) -> None:
     assert sorted(row[0] for row in commits) == list(range(1, len(commits) + 1))
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)]
+)
 def test_a_signal_ends_the_run_after_its_batch_and_leaves_nothing(
     feed: Feed, number: signal.Signals
 ) -> None:

@@ -22,7 +22,7 @@ from spark_ingest.lake.jvm import Jvm
 from spark_ingest.lake.lease import Commit, CommitKind, Lease, own_snapshots
 from spark_ingest.streaming import tables
 from spark_ingest.streaming.side_commit import commit_beside
-from tests.python.stack.conftest import ORDER, Feed, framed, orders, proofs, wait_for
+from tests.python.stack.conftest import ORDER, Feed, framed, orders
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -221,23 +221,6 @@ def test_a_lake_that_was_copied_from_elsewhere_is_refused(
         spark.conf.set(key, here)
 
 
-def test_a_topic_made_anew_stops_the_stream(feed: Feed) -> None:
-    number = feed.register(ORDER)
-    feed.send(*orders(number, 0, 2))
-    feed.ingest()
-    from confluent_kafka.admin import AdminClient, NewTopic
-
-    admin = AdminClient({"bootstrap.servers": feed.stack.home.bootstrap_servers})
-    admin.delete_topics([feed.topic])[feed.topic].result()
-    wait_for(lambda: feed.services.broker.topic(feed.topic) is None)
-    admin.create_topics([NewTopic(feed.topic, 2, 1)])[feed.topic].result()
-    wait_for(lambda: feed.services.broker.topic(feed.topic))
-    with pytest.raises(MillraceError, match="was deleted and recreated"):
-        feed.ingest()
-    with pytest.raises(MillraceError, match="nothing can be proved"):
-        proofs(feed)
-
-
 def test_a_topic_made_anew_while_a_batch_is_read_is_not_committed(
     feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -278,45 +261,6 @@ def test_a_subject_that_is_gone_is_waited_for_and_no_record_blamed(
     (batch,) = feed.ingest()
     assert (batch.rows, batch.quarantined) == (2, 0)
     assert "bring the subject back" in feed.reports.notes[0]
-
-
-def test_a_table_without_its_own_snapshots_goes_on_by_rows_and_log(feed: Feed) -> None:
-    number = feed.register(ORDER)
-    feed.send(*orders(number, 0, 2))
-    feed.ingest()
-    feed.send(b"junk")
-    feed.ingest()
-    spark = feed.services.spark
-    # Maintenance: a snapshot that is nobody's commit, and the others expired.
-    spark.sql(f"insert into {feed.table} select * from {feed.table} limit 0")
-    spark.sql(
-        f"call lake.system.expire_snapshots(table => '{feed.stream.table}', "
-        "older_than => timestamp '2100-01-01 00:00:00', retain_last => 1)"
-    )
-    assert own_snapshots(Jvm(spark), feed.stream.table) == []
-    feed.send(*orders(number, 3, 1))
-    (batch,) = feed.ingest()
-    assert (batch.commit_id, batch.rows) == (3, 1)
-    assert feed.offsets() == [(0, 0), (0, 1), (0, 3)]
-    assert feed.quarantined() == [(2, "not_framed")]
-    assert all(proof.holds for proof in proofs(feed))
-
-
-def test_records_that_expired_unread_stop_the_stream(feed: Feed) -> None:
-    number = feed.register(ORDER)
-    feed.send(*orders(number, 0, 2))
-    feed.ingest()
-    feed.send(*orders(number, 2, 4))
-    from confluent_kafka import TopicPartition
-    from confluent_kafka.admin import AdminClient
-
-    admin = AdminClient({"bootstrap.servers": feed.stack.home.bootstrap_servers})
-    place = TopicPartition(feed.topic, 0, 4)
-    admin.delete_records([place])[place].result()
-    with pytest.raises(
-        MillraceError, match="records 2 to 3 expired before they were read"
-    ):
-        feed.ingest()
 
 
 def test_a_commit_beside_the_stream_is_numbered_behind_it(feed: Feed) -> None:

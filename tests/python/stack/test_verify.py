@@ -139,6 +139,7 @@ def test_the_next_proof_reads_what_is_new_and_notices_what_changed_before(
     assert command(feed, "verify").exit_code == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -146,15 +147,13 @@ def test_the_next_proof_reads_what_is_new_and_notices_what_changed_before(
             "insert into {table} select * from {table} where _kafka_offset = 0",
             "partition 0: 1 offsets are there more than once",
         ),
-        pytest.param(
+        (
             "delete from {table} where _kafka_offset = 1 and _kafka_partition = 0",
             "partition 0: missing offsets 1",
-            marks=pytest.mark.long,
         ),
-        pytest.param(
+        (
             "delete from lake.bronze.quarantine where _kafka_topic = '{topic}'",
             "partition 0: missing offsets 2",
-            marks=pytest.mark.long,
         ),
     ],
 )
