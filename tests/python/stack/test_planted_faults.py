@@ -33,6 +33,8 @@ _STRANGE = {
     "bigint": "-1",
     "decimal": "-1",
     "date": "date '1700-01-01'",
+    "boolean": "true",
+    "timestamp": "timestamp '1700-01-01 00:00:00'",
 }
 
 
@@ -63,12 +65,14 @@ class Lake:
     def added(
         self, relation: str, changes: dict[str, str], where: str = "true"
     ) -> Fault:
-        """One row more: a copy of one that is there, with some columns changed."""
+        """One row twice, the second time with some columns changed."""
+        rows, row = "{rows}", f"(select * from {{rows}} where {where} limit 1)"
+        if self.spark.table(relation).isEmpty():
+            rows = row = f"(select {self._made_up(relation)})"
         return Fault(
             relation,
-            "select * from {rows} union all "
-            f"select {self._selected(relation, changes)}"
-            f" from (select * from {{rows}} where {where} limit 1)",
+            f"select * from {rows}"
+            f" union all select {self._selected(relation, changes)} from {row}",
         )
 
     def changed(
@@ -84,6 +88,32 @@ class Lake:
         return Fault(
             relation,
             f"select {selected} from {self._numbered(where)} where planted_at > 1",
+        )
+
+    def versions(self, earlier: dict[str, str], later: dict[str, str]) -> Fault:
+        """Of one product two versions that follow each other, but for some changes."""
+        first = {
+            "is_first_version": "true",
+            "is_current": "false",
+            "valid_to_at": "valid_from_at + interval 1 day",
+        }
+        second = {
+            "is_first_version": "false",
+            "is_current": "true",
+            "valid_from_at": "valid_from_at + interval 1 day",
+            "valid_to_at": "null",
+        }
+        row = "(select * from {rows} order by product_key limit 1)"
+        return Fault(
+            _PRODUCTS,
+            f"select {self._selected(_PRODUCTS, first | earlier)} from {row}"
+            f" union all select {self._selected(_PRODUCTS, second | later)} from {row}",
+        )
+
+    def _made_up(self, relation: str) -> str:
+        return ", ".join(
+            f"cast({_STRANGE[kind.partition('(')[0]]} as {kind}) as {name}"
+            for name, kind in self.columns(relation).items()
         )
 
     def _numbered(self, where: str) -> str:
@@ -113,6 +143,11 @@ class DataTest:
     described: dict[str, Any]
 
     @property
+    def where(self) -> str:
+        """The rows that the test is limited to."""
+        return str(self.node["config"].get("where") or "true")
+
+    @property
     def arguments(self) -> dict[str, Any]:
         return dict((self.node.get("test_metadata") or {}).get("kwargs", {}))
 
@@ -136,7 +171,7 @@ def required_columns(test: DataTest, lake: Lake) -> Iterator[Fault]:
 
 
 def unique_combination(test: DataTest, lake: Lake) -> Iterator[Fault]:
-    yield lake.added(test.relation, {})
+    yield lake.added(test.relation, {}, test.where)
 
 
 def unique(test: DataTest, lake: Lake) -> Iterator[Fault]:
@@ -206,7 +241,6 @@ _LEDGER = "marts.rpt_ingest_ledger"
 _PRODUCTS = "marts.dim_products"
 _RUNNING = "marts.fct_product_running_totals"
 _PURCHASES = "marts.fct_purchases_enriched"
-_LATER = "not is_first_version"
 SINGULAR: dict[str, Callable[[Lake], list[Fault]]] = {
     "assert_no_record_is_lost": lambda lake: [
         lake.changed(_LEDGER, {"gap_count": "1"})
@@ -232,15 +266,14 @@ SINGULAR: dict[str, Callable[[Lake], list[Fault]]] = {
         ),
     ],
     "assert_product_versions_do_not_overlap": lambda lake: [
-        lake.changed(_PRODUCTS, {"valid_to_at": "valid_from_at"}, "not is_current"),
-        lake.changed(
-            _PRODUCTS, {"valid_from_at": "valid_from_at - interval 1 second"}, _LATER
-        ),
-        lake.changed(_PRODUCTS, {"valid_to_at": "null"}, "not is_current"),
-        lake.changed(_PRODUCTS, {"is_first_version": "true"}, _LATER),
-        lake.changed(_PRODUCTS, {"is_first_version": "false"}, "is_first_version"),
-        lake.changed(_PRODUCTS, {"is_current": "true"}, "not is_current"),
-        lake.changed(_PRODUCTS, {"is_current": "false"}, "is_current"),
+        # Ends before it begins; overlaps; has no end and is not the last.
+        lake.versions({"valid_to_at": "valid_from_at"}, {}),
+        lake.versions({}, {"valid_from_at": "valid_from_at"}),
+        lake.versions({"is_current": "true", "valid_to_at": "null"}, {}),
+        lake.versions({"is_first_version": "false"}, {}),
+        lake.versions({}, {"is_first_version": "true"}),
+        lake.versions({"is_current": "true"}, {}),
+        lake.versions({}, {"is_current": "false"}),
     ],
     "assert_purchases_have_the_product_of_their_time": lambda lake: [
         lake.changed(_PURCHASES, {"product_key": "'nowhere'"}),
@@ -339,6 +372,8 @@ def test_every_data_test_catches_its_fault(
             faults = list(GENERIC[kind](test, lake))
         else:
             faults = SINGULAR[node["name"]](lake)
+        if node["name"] == "assert_product_versions_do_not_overlap":
+            assert planted(lake, query, lake.versions({}, {})) == []
         for fault in faults:
             rows = planted(lake, query, fault)
             tried[node["name"]] += 1
