@@ -26,11 +26,24 @@ from spark_ingest.errors import MillraceError
 from spark_ingest.lake.preflight import pyspark_folder
 
 PROFILES = PROJECT / "profiles"
+# For statements over some thousand rows: to compile a stage takes longer than to run it.
+FEW_ROWS = {"spark.sql.codegen.wholeStage": "false"}
+# For a JVM that lives for a minute or two: Java's second compiler takes a third of two cores
+# in such a time, and its code never pays. Java keeps a fifth of the usual room for code where
+# the first compiler works alone; a build fills that.
+BRIEF_JVM = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
 
 
 def environment_conf() -> Path:
     """The ``conf`` folder of the Spark that this Python's pyspark starts."""
     return pyspark_folder() / "conf"
+
+
+def options_for_few_rows() -> str:
+    """``SPARK_SUBMIT_OPTS`` of a program that asks small tables for a minute or two."""
+    return " ".join(
+        [BRIEF_JVM, *(f"-D{key}={value}" for key, value in FEW_ROWS.items())]
+    )
 
 
 def bring_spark() -> None:

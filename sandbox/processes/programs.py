@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -106,20 +107,24 @@ class Running:
         return " ".join(lines[-1].split()) if lines else "it said nothing"
 
 
-def run_to_end(home: Home, log: Path, *command: str) -> str:
+def run_to_end(
+    home: Home, log: Path, *command: str, settings: Mapping[str, str] | None = None
+) -> str:
     """Run a console program; return its standard output and error.
 
     Args:
         home: The sandbox it works on.
         log: The file for what it prints.
         command: Its name and arguments.
+        settings: Variables of its environment besides, unless they are set already.
 
     Raises:
         ProgramFailed: It exited with an error; the message ends with what it said last.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
+    env = {**(settings or {}), **environment(home)}
     with log.open("wb") as output:
-        code = run_group([path_of(command[0]), *command[1:]], environment(home), output)
+        code = run_group([path_of(command[0]), *command[1:]], env, output)
     printed = log.read_text(errors="replace")
     if code != 0:
         last = printed.splitlines()[-_TAIL_LINES:]

@@ -7,7 +7,7 @@ import os
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, field, fields
 from io import StringIO
@@ -158,16 +158,23 @@ class Demo:
     def _build(self) -> str:
         results = PROJECT / "target" / "run_results.json"
         results.unlink(missing_ok=True)
-        self._program("dbt-build", "dbt", "build")
+        self._dbt("build", "build")
         self.tests = dbt_results(results)
         return dbt_line(self.tests)
 
     def _docs(self) -> str:
-        self._program("dbt-docs", "dbt", "docs", "generate")
+        self._dbt("docs", "docs", "generate")
         return _page()
 
-    def _program(self, name: str, *command: str) -> str:
-        return run_to_end(self.home, self.home.logs / f"demo-{name}.log", *command)
+    def _dbt(self, name: str, *words: str) -> str:
+        settings = spark_settings(self.count)
+        return self._program(f"dbt-{name}", "dbt", *words, settings=settings)
+
+    def _program(
+        self, name: str, *command: str, settings: Mapping[str, str] | None = None
+    ) -> str:
+        log = self.home.logs / f"demo-{name}.log"
+        return run_to_end(self.home, log, *command, settings=settings)
 
     def _report(self, begun: float) -> None:
         with _working("reading the report from the tables"):
@@ -287,6 +294,16 @@ def _working(text: str, *, live: bool = True) -> Iterator[None]:
 def _page() -> str:
     """The docs' first page, as it is reached from here."""
     return os.path.relpath(PROJECT / "target" / "index.html")
+
+
+def spark_settings(count: int) -> dict[str, str]:
+    """Environment variables of dbt where so many events are all that it builds from.
+
+    For the usual demo compiling takes longer than what it saves; a large one needs it.
+    """
+    if count > DEFAULT_COUNT:
+        return {}
+    return {"SPARK_SUBMIT_OPTS": spark_conf.options_for_few_rows()}
 
 
 def dbt_results(file: Path) -> Counter[tuple[str, str]]:

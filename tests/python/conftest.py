@@ -48,13 +48,9 @@ def pytest_configure() -> None:
     """Prepare what every program that a test starts inherits.
 
     A job in the background starts with Ctrl-C ignored; Python leaves it so, and the tests of
-    it would wait for ever. And Spark's JVMs live for seconds here: Java's second compiler
-    takes a third of two cores in such a time, and its code never pays. Java keeps a fifth of
-    the usual room for code where the first compiler works alone; a build fills that.
+    it would wait for ever. And Spark's JVMs live for seconds here.
     """
-    os.environ.setdefault(
-        "SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
-    )
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", spark_conf.BRIEF_JVM)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -39,7 +39,11 @@ def do_steps(
         What each step gave.
     """
     home = Home(folder.resolve() / "sand box")
-    spark_conf.render(home, home.spark_conf)
+    settings = spark_conf.render(home, home.spark_conf)
+    with settings.open("a") as file:
+        file.writelines(
+            f"{key} {value}\n" for key, value in spark_conf.FEW_ROWS.items()
+        )
     try:
         return run_steps(home, steps, project)
     except StepsFailed as failed:

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 
+from sandbox.install import spark_conf
 from sandbox.settings import PROJECT
 from spark_ingest.avro.framing import header
 from spark_ingest.connect.broker import Broker
@@ -80,7 +81,9 @@ class DemoRun:
 @pytest.fixture(scope="session")
 def demo(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> DemoRun:
     """The demo on the session's services, run once for all who look at what it leaves."""
-    report = stack.run("sandbox", "demo", "--count", "2000").stdout
+    options = {"SPARK_SUBMIT_OPTS": spark_conf.options_for_few_rows()}
+    brief = replace(stack, env=stack.env | options)
+    report = brief.run("sandbox", "demo", "--count", "2000").stdout
     site = tmp_path_factory.mktemp("site")
     for name in SITE:
         # The next dbt command writes there again.

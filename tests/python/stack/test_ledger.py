@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
+from sandbox.install import spark_conf
 from tests.python.project_copy import copy_project
 from tests.python.stack.conftest import ORDER, Feed, orders, proofs
 from tests.python.stack.test_recover import expire
@@ -57,7 +58,9 @@ class Keeper:
     ) -> subprocess.CompletedProcess[str]:
         """Run dbt on models and on the tests that are ours alone, not each `unique`."""
         target = self.project / "target"
-        return self.feed.stack.run(
+        options = {"SPARK_SUBMIT_OPTS": spark_conf.options_for_few_rows()}
+        stack = replace(self.feed.stack, env=self.feed.stack.env | options)
+        return stack.run(
             "dbt", "--warn-error", "--no-use-colors", "--log-path", str(target / "logs"),
             command, "--project-dir", str(self.project),
             "--profiles-dir", str(self.project / "profiles"), "--target-path", str(target),

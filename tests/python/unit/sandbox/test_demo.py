@@ -44,6 +44,14 @@ def test_only_what_it_started_is_stopped_and_kept_when_asked(
     assert downs == stopped
 
 
+def test_only_a_demo_of_the_usual_size_goes_without_the_compilers() -> None:
+    options = demo.spark_settings(demo.DEFAULT_COUNT)["SPARK_SUBMIT_OPTS"]
+
+    assert "-XX:TieredStopAtLevel=1" in options
+    assert "-Dspark.sql.codegen.wholeStage=false" in options
+    assert demo.spark_settings(demo.DEFAULT_COUNT + 1) == {}
+
+
 def test_every_event_is_sent_and_each_source_gets_as_many() -> None:
     assert demo.shared_out(100_000) == {"pagila": 50_000, "smoothies": 50_000}
     assert demo.shared_out(5) == {"pagila": 3, "smoothies": 2}

@@ -59,11 +59,17 @@ def test_programs_see_this_sandbox_and_no_other_dbt_settings(
 ) -> None:
     monkeypatch.setenv("DBT_PROFILES_DIR", "/another/project")
     monkeypatch.setenv("SANDBOX_HOME", "/another/home")
+    monkeypatch.setenv("SPARK_SUBMIT_OPTS", "-Xmx1g")
     code = "import json, os; print(json.dumps(dict(os.environ)))"
+    settings = {"SPARK_SUBMIT_OPTS": "-Xmx2g", "MADE_BY": "a test"}
 
-    printed = run_to_end(Home(tmp_path), tmp_path / "log", "python", "-c", code)
+    printed = run_to_end(
+        Home(tmp_path), tmp_path / "log", "python", "-c", code, settings=settings
+    )
 
     (seen,) = json_lines(printed)
+    # What somebody has set for all programs stays.
+    assert (seen["SPARK_SUBMIT_OPTS"], seen["MADE_BY"]) == ("-Xmx1g", "a test")
     assert seen["SANDBOX_HOME"] == str(tmp_path)
     assert not [name for name in seen if name.startswith("DBT_")]
 
