@@ -80,7 +80,7 @@ def ingest(
         bool, typer.Option("--scaling", help="Instead: partitions, records, executors.")
     ] = False,
     latency: Annotated[
-        bool, typer.Option("--latency", help="Instead: from producing to seeing.")
+        bool, typer.Option("--latency", help="Instead: end-to-end latency.")
     ] = False,
     quiet: Annotated[
         bool, typer.Option("--quiet", help="Instead: many streams, few records.")

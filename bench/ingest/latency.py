@@ -1,4 +1,4 @@
-"""From producing a record until a reader sees it, at a steady rate."""
+"""End-to-end latency at a steady rate: from producing a record until a reader sees it."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def measure(home: Home, seconds: float) -> Iterator[Latency]:
 
 
 def waits(produced: list[Produced], seen: list[Seen]) -> list[float]:
-    """Seconds from producing to seeing, in order of size, for all records that were seen.
+    """Latencies in seconds, in ascending order, for all records that were seen.
 
     Args:
         produced: In the order in which they were produced.

@@ -107,7 +107,7 @@ class Case(Kept):
 
 
 class Latency(Kept):
-    """From producing a record to a reader seeing it.
+    """End-to-end latency: from producing a record until a reader sees it.
 
     Attributes:
         every: What `spark-ingest run --every` was told.
@@ -162,7 +162,7 @@ class Scaling(Kept):
 
 
 class Latencies(Kept):
-    """From producing to seeing, at a steady rate.
+    """End-to-end latency at a steady rate.
 
     Attributes:
         about: When, where, how.
