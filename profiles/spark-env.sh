@@ -3,10 +3,11 @@
 
 # Without the lake's JARs Spark starts, and fails later with the name of a class. Those that
 # were never fetched, or went with a cleaned cache, are fetched now, whatever starts Spark;
-# and their classes are archived.
+# and their classes are archived, again when a JAR is newer than the archive.
 (
-    [ -f ${CLASS_ARCHIVE} ] || exit 1
     folder=${SPARK_PARTS}
+    [ -f ${CLASS_ARCHIVE} ] || exit 1
+    [ ! "$folder" -nt ${CLASS_ARCHIVE} ] && [ ! ${SPARK_JARS} -nt ${CLASS_ARCHIVE} ] || exit 1
     [ -f "$folder.json" ] || exit 1
     sed -n 's/^ "\(.*\)": \[$/\1/p' "$folder.json" | while IFS= read -r file; do
         [ -f "$folder/$file" ] || exit 1

@@ -2,7 +2,8 @@
 
 A session on the lake loads 20,000 classes. From the JARs that costs a core some ten seconds
 at each start of dbt or `spark-ingest`; from the archive, half. Java takes an archive only
-with the JARs and the Java that it was written with, and goes on without it otherwise:
+with the Java and the JARs that it was written with, down to the times of their files, and
+goes on without it otherwise:
 https://docs.oracle.com/en/java/javase/17/vm/class-data-sharing.html
 """
 
@@ -73,8 +74,23 @@ def archive_file() -> Path:
     return cache_folder() / f"classes-{key.hexdigest()[:10]}.jsa"
 
 
+def is_current() -> bool:
+    """Whether there is an archive, and no JAR was installed or fetched since.
+
+    The start-up file beside Spark's settings asks the same before Java starts.
+    """
+    try:
+        written = archive_file().stat().st_mtime_ns
+    except FileNotFoundError:
+        return False
+    folders = (pyspark_folder() / "jars", component_folder("spark"))
+    return all(
+        folder.stat().st_mtime_ns <= written for folder in folders if folder.exists()
+    )
+
+
 def write(conf: Path) -> bool:
-    """Write the archive, unless it is there.
+    """Write the archive, unless a current one is there.
 
     Where Java cannot, an empty file stands for it, so that nobody tries again at each start.
 
@@ -88,7 +104,7 @@ def write(conf: Path) -> bool:
     with locked(
         cache_folder() / "classes.lock", "another program is archiving Spark's classes"
     ):
-        if file.exists():
+        if is_current():
             return False
         say("Archiving Spark's classes for Java, once (half a minute or so)")
         _remove_unused()

@@ -54,7 +54,7 @@ def bring_spark() -> None:
         ServiceUnavailable: The repository does not answer, or not with what was asked.
     """
     fetch(["spark"])
-    if class_archive.archive_file().exists():
+    if class_archive.is_current():
         return
     with tempfile.TemporaryDirectory(prefix="classes-", dir=cache_folder()) as folder:
         conf = Path(folder) / "conf"
@@ -90,6 +90,7 @@ def render(home: Home, into: Path) -> Path:
     if takes_start_up(into):
         script = Template((PROFILES / "spark-env.sh").read_text()).safe_substitute(
             SPARK_PARTS=shlex.quote(str(component_folder("spark"))),
+            SPARK_JARS=shlex.quote(str(pyspark_folder() / "jars")),
             CLASS_ARCHIVE=shlex.quote(str(class_archive.archive_file())),
             PYTHON=shlex.quote(sys.executable),
         )

@@ -15,6 +15,7 @@ from sandbox.install import class_archive, spark_conf
 from sandbox.install.parts import component_folder
 from sandbox.settings import Home
 from spark_ingest.errors import ServiceUnavailable
+from spark_ingest.lake.preflight import pyspark_folder
 
 
 def settings_of(file: Path) -> dict[str, str]:
@@ -117,6 +118,7 @@ def test_a_spark_with_its_jars_starts_at_once(conf: Path) -> None:
 
     done = launch(conf)
 
+    assert class_archive.is_current()
     assert (done.returncode, done.stdout, done.stderr) == (0, "java\n", "")
 
 
@@ -130,6 +132,21 @@ def test_a_spark_whose_classes_were_never_archived_archives_them(conf: Path) -> 
     put_spark_parts("a.jar", "b.jar")
     class_archive.archive_file().unlink()
 
+    assert "--fetch" in launch(conf).stderr
+
+
+@pytest.mark.parametrize("installed", ["the lake's", "PySpark's"])
+def test_a_spark_with_jars_newer_than_their_archive_archives_them_again(
+    conf: Path, installed: str
+) -> None:
+    lakes = put_spark_parts("a.jar", "b.jar")
+    archive, sparks = class_archive.archive_file(), pyspark_folder() / "jars"
+    written = sparks.stat().st_mtime + (10 if installed == "the lake's" else -10)
+    os.utime(archive, (written, written))
+    added = written + (10 if installed == "the lake's" else -10)
+    os.utime(lakes, (added, added))
+
+    assert not class_archive.is_current()
     assert "--fetch" in launch(conf).stderr
 
 
