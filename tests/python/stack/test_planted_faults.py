@@ -10,7 +10,8 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -163,11 +164,11 @@ def required_columns(test: DataTest, lake: Lake) -> Iterator[Fault]:
     for condition in set(wanted.values()):
         names = {name for name in wanted if wanted[name] == condition}
         fault = lake.added(test.relation, dict.fromkeys(names, "null"), condition)
-        yield Fault(
-            fault.relation,
-            fault.query,
-            lambda rows, names=names: names == {row["column_name"] for row in rows},  # type: ignore[misc]
-        )
+        yield replace(fault, caught=partial(_names_all, names))
+
+
+def _names_all(columns: set[str], rows: list[Row]) -> bool:
+    return {row["column_name"] for row in rows} == columns
 
 
 def unique_combination(test: DataTest, lake: Lake) -> Iterator[Fault]:
