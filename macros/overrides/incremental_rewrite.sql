@@ -1,7 +1,7 @@
 {#- Mends the incremental materialization, which knows only the adapter's own strategies and
     asks no `get_incremental_<strategy>_sql` as dbt's other adapters do. -#}
 {% macro dbt_spark_validate_get_incremental_strategy(raw_strategy, file_format) -%}
-    {%- if raw_strategy == "rewrite" -%}
+    {%- if raw_strategy in ["rewrite", "rewrite_keys"] -%}
         {{ return(raw_strategy) }}
     {%- endif -%}
     {{ return(dbt_spark.dbt_spark_validate_get_incremental_strategy(
@@ -12,10 +12,11 @@
 {% macro dbt_spark_get_incremental_sql(
     strategy, source, target, existing, unique_key, incremental_predicates
 ) -%}
+    {%- set relations = {"target_relation": target, "temp_relation": source} -%}
     {%- if strategy == "rewrite" -%}
-        {{ return(get_incremental_rewrite_sql(
-            {"target_relation": target, "temp_relation": source}
-        )) }}
+        {{ return(get_incremental_rewrite_sql(relations)) }}
+    {%- elif strategy == "rewrite_keys" -%}
+        {{ return(get_incremental_rewrite_keys_sql(relations)) }}
     {%- endif -%}
     {{ return(dbt_spark.dbt_spark_get_incremental_sql(
         strategy, source, target, existing, unique_key, incremental_predicates

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from pyspark.sql import SparkSession
+from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
     ArrayType,
@@ -64,13 +64,7 @@ def append(spark: SparkSession, table: str, rows: Sequence[Row]) -> int:
     ]
     now = {"_ingested_at": F.current_timestamp(), "_commit_id": F.lit(commit_id)}
     spark.createDataFrame(values, texts).withColumns(now).select(
-        [
-            # What ingest alone knows, headers and bytes, is not made up here.
-            (F.col(column.name) if _is_scalar(column) else F.lit(None))
-            .cast(column.dataType)
-            .alias(column.name)
-            for column in columns
-        ]
+        [_value(column).cast(column.dataType).alias(column.name) for column in columns]
     ).writeTo(table).append()
     return commit_id
 
@@ -87,9 +81,16 @@ def add(spark: SparkSession, table: str, rows: Sequence[Row]) -> int:
     return len(rows)
 
 
-def _is_scalar(column: StructField) -> bool:
-    return not isinstance(column.dataType, ArrayType | BinaryType)
+def _value(column: StructField) -> Column:
+    # What ingest alone knows, headers and bytes, is not made up here.
+    if isinstance(column.dataType, ArrayType | BinaryType):
+        return F.lit(None)
+    if isinstance(column.dataType, StructType):
+        return F.from_json(column.name, column.dataType, {"mode": "FAILFAST"})
+    return F.col(column.name)
 
 
 def _text(value: Any) -> str | None:
+    if isinstance(value, dict):
+        return json.dumps(value)
     return None if value is None else str(value)

@@ -1,0 +1,35 @@
+{% macro latest_state(history) -%}
+    select
+        {{ columns_of_state(history) }}
+    from {{ history }}
+    where is_current and not is_deleted
+{%- endmacro %}
+
+{#- Versions of one moment are those of one transaction: the last of them held. -#}
+{% macro state_as_of(history, instant) -%}
+    select
+        {{ columns_of_state(history) }}
+    from {{ history }}
+    where
+        valid_from_at <= {{ instant }}
+        and (valid_to_at > {{ instant }} or valid_to_at is null)
+        and not is_deleted
+{%- endmacro %}
+
+{#- What a history says of a row at one moment, as its YAML lists it. -#}
+{% macro columns_of_state(history) -%}
+    {%- if not execute -%}
+        {{ return("*") }}
+    {%- endif -%}
+    {%- set name = history.identifier.removeprefix("__dbt__cte__") -%}
+    {%- set told = ["is_incomplete", "valid_from_at", "_commit_id"] -%}
+    {%- for node in graph.nodes.values()
+        if node.resource_type == "model" and node.alias == name -%}
+        {%- set columns = [] -%}
+        {%- for column in node.columns
+            if column in told or column not in columns_of_history() -%}
+            {%- do columns.append(column) -%}
+        {%- endfor -%}
+        {{ return(columns | join(",\n        ")) }}
+    {%- endfor -%}
+{%- endmacro %}

@@ -1,0 +1,18 @@
+{% macro timestamp_from_micros(micros) -%}
+    {{ adapter.dispatch("timestamp_from_micros")(micros) }}
+{%- endmacro %}
+
+{% macro spark__timestamp_from_micros(micros) -%}
+    timestamp_micros({{ micros }})
+{%- endmacro %}
+
+{#- Seconds and what is left of them: `dateadd` counts in integers. -#}
+{% macro redshift__timestamp_from_micros(micros) -%}
+    dateadd(
+        microsecond,
+        cast({{ micros }} - floor({{ micros }} / 1000000.0) * 1000000 as integer),
+        {{ timestamp_from_epoch(
+            "cast(floor(" ~ micros ~ " / 1000000.0) as bigint)"
+        ) }}
+    )
+{%- endmacro %}

@@ -1,0 +1,7 @@
+{#- What people and programs write where there is nothing to say. -#}
+{% macro said_text(column) -%}
+    case
+        when lower(trim({{ column }})) in ('', 'null', 'none', 'n/a', 'unknown') then null
+        else {{ column }}
+    end
+{%- endmacro %}

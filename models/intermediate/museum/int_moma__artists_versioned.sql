@@ -1,0 +1,5 @@
+{{ config(materialized="incremental", partition_by="is_current") }}
+
+{{ change_history(
+    ref("stg_moma__artists"), stream="moma.artists", key=["artist_id"]
+) }}

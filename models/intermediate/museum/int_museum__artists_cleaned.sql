@@ -1,0 +1,31 @@
+with
+
+artists as (
+
+    select * from {{ ref("int_moma__artists_held") }}
+
+),
+
+final as (
+
+    select
+        -- keys
+        artist_id,
+
+        -- attributes
+        {{ said_text("artist_name") }} as artist_name,
+        {{ said_text("nationality") }} as nationality,
+        {{ said_text("gender") }} as gender,
+
+        -- numbers
+        -- The museum writes 0 where it does not know.
+        nullif(birth_year, 0) as birth_year,
+        nullif(death_year, 0) as death_year,
+
+        -- times
+        valid_from_at
+    from artists
+
+)
+
+select * from final

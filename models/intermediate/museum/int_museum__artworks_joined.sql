@@ -1,0 +1,53 @@
+with
+
+artworks as (
+
+    select * from {{ ref("int_moma__artworks_held") }}
+
+),
+
+artists as (
+
+    select * from {{ ref("int_museum__artists_cleaned") }}
+
+),
+
+final as (
+
+    select
+        -- keys
+        artworks.artwork_id,
+        artworks.artist_id,
+
+        -- attributes
+        {{ said_text("artworks.artwork_title") }} as artwork_title,
+        artists.artist_name,
+        artists.nationality,
+        {{ said_text("artworks.date_text") }} as date_text,
+        {{ said_text("artworks.medium") }} as medium,
+        {{ said_text("artworks.department") }} as department,
+        {{ said_text("artworks.classification") }} as classification,
+        {{ said_text("artworks.object_number") }} as object_number,
+
+        -- numbers
+        artworks.height_cm,
+        artworks.width_cm,
+        artworks.depth_cm,
+        artworks.weight_kg,
+        artworks.duration_seconds,
+
+        -- flags
+        coalesce(artworks.is_catalogued, false) as is_catalogued,
+        artists.artist_id is not null as has_artist,
+
+        -- times
+        artworks.acquisition_date,
+        artworks.valid_from_at
+    from artworks
+    -- A work whose artist the museum does not know, or no longer lists, is still a work.
+    left join artists
+        on artworks.artist_id = artists.artist_id
+
+)
+
+select * from final

@@ -1,0 +1,158 @@
+{#- Each row of a database shows a rule. A change: row, kind, position, hour (of the transaction),
+    partition, offset, commit, name, note, rank. -#}
+{%- set changes = [
+    ("same", "snapshot", "10", 0, 0, 1, 1, "A", "x", 1),
+    ("same", "update", "20", 2, 0, 2, 2, "B", "x", 1),
+    ("same", "update", "30", 3, 0, 3, 2, "B", "x", 1),
+    ("same", "update", "20", 2, 0, 4, 3, "B", "x", 1),
+    ("order", "update", "12", 1, 0, 5, 1, "B", "x", 1),
+    ("order", "create", "11", 1, 1, 1, 1, "A", "x", 1),
+    ("order", "update", "13", 0, 0, 6, 1, "C", "x", 1),
+    ("gone", "create", "10", 0, 0, 1, 1, "A", "x", 1),
+    ("gone", "delete", "20", 1, 0, 2, 1, "", "", 0),
+    ("gone", "tombstone", none, 2, 0, 3, 1, none, none, none),
+    ("gone", "create", "30", 3, 0, 4, 1, none, "x", 2),
+    ("lone", "tombstone", none, 4, 0, 1, 1, none, none, none),
+    ("unknown", "delete", "10", 1, 0, 1, 1, "A", "x", 1),
+    ("cut", "create", "10", 0, 0, 1, 1, "A", "x", 1),
+    ("cut", "tombstone", none, 1, 0, 2, 1, none, none, none),
+    ("shot", "create", "10", 0, 0, 1, 1, "A", "x", 1),
+    ("shot", "snapshot", "50", 5, 0, 2, 1, "B", "x", 1),
+    ("shot", "update", "30", 3, 0, 3, 1, "B", "x", 1),
+    ("shot", "update", "40", 6, 0, 4, 1, "C", "x", 1),
+    ("toast", "create", "10", 0, 0, 1, 1, "A", "long", 1),
+    ("toast", "update", "20", 1, 0, 2, 1, "B", "left out", 1),
+    ("toast", "update", "30", 2, 0, 3, 1, "B", none, 1),
+    ("toast", "update", "40", 3, 0, 4, 1, "C", "left out", 1),
+    ("moved", "create", "10", 0, 0, 1, 1, "A", "left out", 1),
+    ("moved", "update", "20", 1, 0, 2, 1, "B", "left out", 1),
+    ("moved", "update", "30", 2, 0, 3, 1, "B", "known", 1),
+    ("kept", "create", "10", 0, 0, 1, 1, "A", "x", 1),
+    ("kept", "update", "20", 1, 0, 2, 1, none, "x", 1),
+    ("kept", "update", "30", 2, 0, 3, 1, "B", "x", 7),
+    ("kept", "update", "40", 3, 0, 4, 1, "B", "x", 8),
+    ("held", "held", "20", 1, 0, 1, 1, "A", "x", 1),
+    ("held", "update", "20", 1, 0, 1, 1, "Z", "x", 1),
+    ("held", "update", "30", 2, 0, 2, 2, "B", "x", 1),
+] -%}
+{#- A version: its key, when it holds and until, the commit that changed it last, name, note,
+    rank, then d(eleted) and i(ncomplete). -#}
+{%- set versions = [
+    ("same-10", 0, 2, 2, "A", "x", 1, ""),
+    ("same-20c", 2, none, 2, "B", "x", 1, ""),
+    ("order-11c", 1, 1, 1, "A", "x", 1, ""),
+    ("order-12c", 1, 1, 1, "B", "x", 1, ""),
+    ("order-13c", 1, none, 1, "C", "x", 1, ""),
+    ("gone-10c", 0, 1, 1, "A", "x", 1, ""),
+    ("gone-20c", 1, 3, 1, "A", "x", 1, "d"),
+    ("gone-30c", 3, none, 1, none, "x", 2, ""),
+    ("lone-t", 4, none, 1, none, none, none, "di"),
+    ("unknown-10c", 1, none, 1, none, none, none, "di"),
+    ("cut-10c", 0, 1, 1, "A", "x", 1, ""),
+    ("cut-10t", 1, none, 1, "A", "x", 1, "d"),
+    ("shot-10c", 0, 3, 1, "A", "x", 1, ""),
+    ("shot-30c", 3, 6, 1, "B", "x", 1, ""),
+    ("shot-50s40", 6, none, 1, "C", "x", 1, ""),
+    ("toast-10c", 0, 1, 1, "A", "long", 1, ""),
+    ("toast-20c", 1, 2, 1, "B", "long", 1, ""),
+    ("toast-30c", 2, 3, 1, "B", none, 1, ""),
+    ("toast-40c", 3, none, 1, "C", none, 1, ""),
+    ("moved-10c", 0, 1, 1, "A", none, 1, "i"),
+    ("moved-20c", 1, 2, 1, "B", none, 1, "i"),
+    ("moved-30c", 2, none, 1, "B", "known", 1, ""),
+    ("kept-10c", 0, 2, 1, "A", "x", 1, ""),
+    ("kept-30c", 2, none, 1, "B", "x", 8, ""),
+    ("held-held", 1, 2, 2, "A", "x", 1, ""),
+    ("held-30c", 2, none, 2, "B", "x", 1, ""),
+] -%}
+{%- set rows, expected = [], [] -%}
+{%- for row, kind, position, hour, partition, offset, commit, name, note, rank in changes -%}
+    {%- set is_held = kind == "held" -%}
+    {%- set moment = "cast('2026-01-01 0" ~ hour ~ ":00:00' as timestamp)" -%}
+    {%- set texts = {
+        "name": name,
+        "note": "__debezium_unavailable_value" if note == "left out" else note,
+        "source_position": none if is_held else position,
+        "version_key": row ~ "-held" if is_held else none,
+        "seen_to_position": position ~ "c" if is_held else none,
+        "change_kind": kind,
+        "_kafka_topic_id": "T",
+    } -%}
+    {%- set values = {
+        "row_name": "'" ~ row ~ "'",
+        "rank": "cast(" ~ (rank if rank is not none else "null") ~ " as integer)",
+        "is_deleted": kind in ["delete", "tombstone"],
+        "is_tombstone": kind == "tombstone",
+        "is_snapshot": kind == "snapshot",
+        "was_held": is_held,
+        "is_incomplete": "false",
+        "committed_at": moment,
+        "valid_from_at": moment if is_held else "cast(null as timestamp)",
+        "_kafka_partition": partition,
+        "_kafka_offset": offset,
+        "_kafka_timestamp": moment,
+        "_ingested_at": moment,
+        "_commit_id": "cast(" ~ commit ~ " as bigint)",
+    } -%}
+    {%- for column, text in texts.items() -%}
+        {%- set literal = "'" ~ text ~ "'" if text is not none else "null" -%}
+        {%- do values.update({column: "cast(" ~ literal ~ " as varchar(64))"}) -%}
+    {%- endfor -%}
+    {%- do rows.append(values) -%}
+{%- endfor -%}
+{%- for key, begin, end, commit, name, note, rank, flags in versions -%}
+    {%- do expected.append({
+        "version": "'" ~ key ~ " " ~ begin ~ " " ~ (end if end is not none else "-")
+            ~ " " ~ commit ~ " " ~ (name if name is not none else "-")
+            ~ " " ~ (note if note is not none else "-")
+            ~ " " ~ (rank if rank is not none else "-") ~ " " ~ flags ~ "'"
+    }) -%}
+{%- endfor -%}
+
+with
+
+expected as (
+
+    {{ value_rows(expected) }}
+
+),
+
+histories as (
+
+    select * from (
+        {{ versions_of_changes(
+            value_rows(rows),
+            key=["row_name"],
+            attributes=["name", "note", "rank"],
+            tracked=["name", "note"],
+            kept=kept_values(["name", "note", "rank"], ["note"], ["name"]),
+        ) }}
+    ) as versions
+
+),
+
+actual as (
+
+    select
+        version_key
+        || ' ' || cast(extract(hour from valid_from_at) as varchar(2))
+        || ' ' || coalesce(cast(extract(hour from valid_to_at) as varchar(2)), '-')
+        || ' ' || cast(_commit_id as varchar(9))
+        || ' ' || coalesce(name, '-')
+        || ' ' || coalesce(note, '-')
+        || ' ' || coalesce(cast(rank as varchar(9)), '-')
+        || ' ' || case when is_deleted then 'd' else '' end
+        || case when is_incomplete then 'i' else '' end as version
+    from histories
+
+)
+
+select
+    expected.version as expected_version,
+    actual.version as actual_version
+from expected
+full outer join actual
+    on expected.version = actual.version
+where
+    expected.version is null
+    or actual.version is null

@@ -1,0 +1,149 @@
+"""Rounds of random transactions, each held by an increment and compared.
+
+After each round the history that grew must be the one that a full refresh makes of the same
+records; after the last, when ingest has read all, it must be what the database's own log says.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+from tests.python.spark.captured_records import ARTISTS, PARTITIONS, Artists, State
+from tests.python.spark.increments_records import Row
+
+Step = dict[str, Any]
+HISTORY = "int_moma__artists_versioned"
+HELD = "int_moma__artists_held"
+OWN_SCHEMAS = ["--vars", "{bare_schema_targets: []}"]
+NO_TESTS = ["--exclude-resource-type", "test", "unit_test"]
+NAMES = ["Frida", "Georgia", "Hilma", None, ""]
+NATIONALITIES = ["Mexican", "American", "Swedish", None]
+KEYS = range(1, 13)
+
+
+class Trial:
+    """The steps of some rounds, and what they must give.
+
+    Args:
+        seed: Decides everything.
+
+    Attributes:
+        steps: As ``lake_program`` takes them.
+        must_succeed: Those that run dbt.
+        differences: Those that must find none, with the number of their round.
+        history: The step that gives the whole history.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.random = Random(seed)
+        self.artists = Artists(self.random)
+        self.steps: list[Step] = []
+        self.must_succeed: list[int] = []
+        self.differences: dict[int, int] = {}
+        self.history = 0
+
+    def rounds(self, count: int) -> None:
+        for artist_id in list(KEYS)[:6]:
+            self.artists.create(artist_id, self._state())
+        # What was there before capture began, ingest learns from the snapshot alone.
+        for partition in range(PARTITIONS):
+            self.artists.deliver(partition, 1000)
+        self.artists.truth.clear()
+        self.artists.snapshot()
+        for number in range(count):
+            for _ in range(self.random.choice([0, 3, 12])):
+                self._transaction()
+            if number == count - 1:
+                self.artists.end_updates()
+            self._ingest(everything=number == count - 1)
+            how = (
+                ["build", "--select", f"+{HELD}", *NO_TESTS]
+                if number == 0
+                else ["run", "--select", HISTORY]
+            )
+            self._dbt(how)
+            whole = [*how, "--full-refresh"] if number else how
+            self._dbt([*whole, *OWN_SCHEMAS], target="whole")
+            self.differences[len(self.steps)] = number
+            self.steps.append({"sql": _differences()})
+        self.history = len(self.steps)
+        self.steps.append(
+            {
+                "sql": "select artist_id, artist_name, nationality, is_deleted,"
+                " is_current, date_format(valid_from_at, 'yyyy-MM-dd HH:mm:ss.SSS')"
+                f" from intermediate.{HISTORY} order by artist_id, version_key"
+            }
+        )
+
+    def expected(self) -> list[list[str | None]]:
+        """What the history must be, as the last step gives it, by key."""
+        rows: list[list[str | None]] = []
+        for artist_id, versions in sorted(self.artists.truth.items()):
+            last: State = (None, None)
+            for at, version in enumerate(versions):
+                last = version.state or last
+                moment = version.since.isoformat(" ", "milliseconds")
+                rows.append(
+                    [
+                        str(artist_id),
+                        *last,
+                        str(version.state is None).lower(),
+                        str(at == len(versions) - 1).lower(),
+                        moment.partition("+")[0],
+                    ]
+                )
+        return rows
+
+    def _transaction(self) -> None:
+        chance, artists = self.random, self.artists
+        free = [key for key in artists.rows if key not in artists.busy]
+        absent = [key for key in KEYS if key not in artists.rows]
+        kind = chance.choice(
+            ["create", "update", "update", "update", "delete", "rename", "open"]
+            + ["end", "snapshot", "again"]
+        )
+        if kind == "create" and absent:
+            artists.create(chance.choice(absent), self._state())
+        elif kind == "update" and free:
+            artists.update(chance.choice(free), self._state())
+        elif kind == "delete" and free:
+            artists.delete(chance.choice(free))
+        elif kind == "rename" and free and absent:
+            artists.rename(chance.choice(free), chance.choice(absent))
+        elif kind == "open" and free:
+            artists.begin_update(chance.choice(free), self._state())
+        elif kind == "end":
+            artists.end_updates()
+        elif kind == "snapshot":
+            artists.snapshot()
+        elif kind == "again" and free:
+            artists.send_again(chance.choice(free))
+
+    def _ingest(self, *, everything: bool) -> None:
+        """Partitions are read at their own pace."""
+        for partition in range(PARTITIONS):
+            count = 10_000 if everything else self.random.choice([0, 2, 8, 1000])
+            if rows := self.artists.deliver(partition, count):
+                self._commit(rows)
+
+    def _commit(self, rows: list[Row]) -> None:
+        self.steps.append({"commit": ARTISTS, "rows": rows})
+
+    def _dbt(self, words: list[str], target: str = "target") -> None:
+        self.must_succeed.append(len(self.steps))
+        self.steps.append({"dbt": words, "target": target})
+
+    def _state(self) -> State:
+        return self.random.choice(NAMES), self.random.choice(NATIONALITIES)
+
+
+def _differences() -> str:
+    """A query of the rows that only one of the two histories has."""
+    one, other = f"intermediate.{HISTORY}", f"dev_intermediate.{HISTORY}"
+    return (
+        f"select 'only by increments', * from"
+        f" (select * from {one} except all select * from {other})"
+        f" union all select 'only by a full refresh', * from"
+        f" (select * from {other} except all select * from {one})"
+    )

@@ -1,0 +1,55 @@
+"""Histories of captured tables end as a full refresh, and as the database's log."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from sandbox.settings import Home
+from tests.python.spark.lake_steps import do_steps
+from tests.python.spark.random_captures import Trial
+
+QUICK_ROUNDS = 4
+ROUNDS_OF_A_LAKE = 8
+LONG_SECONDS = 600
+
+
+def assert_history_is_the_log(folder: Path, seed: int, count: int) -> None:
+    print(f"seed {seed}: {count} rounds")
+    trial = Trial(seed)
+    trial.rounds(count)
+
+    results = do_steps(folder, trial.steps)
+
+    for at in trial.must_succeed:
+        done = results[at]
+        assert done["success"], f"seed {seed}, step {at}: {done['said']}"
+    for at, number in trial.differences.items():
+        assert results[at] == [], f"seed {seed}, round {number}, step {at}"
+    assert results[trial.history] == trial.expected(), f"seed {seed}"
+
+
+def test_random_transactions_are_held_as_the_log_tells(
+    home: Home, tmp_path: Path
+) -> None:
+    """``ROUNDS=200`` does more; ``SEED`` is that of the first lake."""
+    left = int(os.environ.get("ROUNDS", QUICK_ROUNDS))
+    seed = int(os.environ.get("SEED", "1"))
+    while left > 0:
+        count = min(left, ROUNDS_OF_A_LAKE)
+        assert_history_is_the_log(tmp_path / str(seed), seed, count)
+        left, seed = left - count, seed + 1
+
+
+@pytest.mark.long
+def test_ten_minutes_of_random_transactions_are_held_as_the_log_tells(
+    home: Home, tmp_path: Path
+) -> None:
+    first = int(time.time())
+    end, seed = time.monotonic() + LONG_SECONDS, first
+    while time.monotonic() < end:
+        assert_history_is_the_log(tmp_path / str(seed - first), seed, ROUNDS_OF_A_LAKE)
+        seed += 1
