@@ -20,6 +20,11 @@ NO_TESTS = ["--exclude-resource-type", "test", "unit_test"]
 NAMES = ["Frida", "Georgia", "Hilma", None, ""]
 NATIONALITIES = ["Mexican", "American", "Swedish", None]
 KEYS = range(1, 13)
+# What a transaction does; mostly it updates a row.
+KINDS = ["create", "update", "update", "update", "delete", "rename"]
+KINDS += ["open", "end", "snapshot", "again"]
+# How a query of ``lake_program`` gives a null.
+NO_VALUE = "∅"
 
 
 class Trial:
@@ -76,9 +81,9 @@ class Trial:
             }
         )
 
-    def expected(self) -> list[list[str | None]]:
+    def expected(self) -> list[list[str]]:
         """What the history must be, as the last step gives it, by key."""
-        rows: list[list[str | None]] = []
+        rows: list[list[str]] = []
         for artist_id, versions in sorted(self.artists.truth.items()):
             last: State = (None, None)
             for at, version in enumerate(versions):
@@ -87,7 +92,7 @@ class Trial:
                 rows.append(
                     [
                         str(artist_id),
-                        *last,
+                        *(NO_VALUE if text is None else text for text in last),
                         str(version.state is None).lower(),
                         str(at == len(versions) - 1).lower(),
                         moment.partition("+")[0],
@@ -99,10 +104,7 @@ class Trial:
         chance, artists = self.random, self.artists
         free = [key for key in artists.rows if key not in artists.busy]
         absent = [key for key in KEYS if key not in artists.rows]
-        kind = chance.choice(
-            ["create", "update", "update", "update", "delete", "rename", "open"]
-            + ["end", "snapshot", "again"]
-        )
+        kind = chance.choice(KINDS)
         if kind == "create" and absent:
             artists.create(chance.choice(absent), self._state())
         elif kind == "update" and free:
