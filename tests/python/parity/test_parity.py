@@ -44,7 +44,7 @@ def test_spark_tests_and_redshift_refuses_a_null_where_one_is_required(
     spark, redshift = (trial.refused[engine] for engine in ENGINES)
 
     assert not spark["success"]
-    assert "required_columns_fct_rental_sales_: Got " in spark["said"]
+    assert "key_and_required_columns_fct_rental_sales_payment_id: Got " in spark["said"]
     assert not redshift["success"]
     assert re.search(
         r'null value in column "\w+" .* violates not-null', redshift["said"]

@@ -245,6 +245,8 @@ def keys(manifest: Mapping[str, Any], node_id: str) -> list[str]:
             found.append([test["column_name"]])
         elif kind == "unique_combination":
             found.append(test["test_metadata"]["kwargs"]["columns"])
+        elif kind == "key_and_required_columns":
+            found.append(test["test_metadata"]["kwargs"]["key"])
     return min(found, key=lambda columns: (len(columns), columns), default=[])
 
 
@@ -256,7 +258,7 @@ def targets(home: Home) -> dict[str, Path]:
 
 def _refusing(home: Home) -> list[Step]:
     """Spark's test of required columns, and Redshift's constraints where all is built anew."""
-    tested = f"{_WITH_NULLS},test_name:required_columns"
+    tested = f"{_WITH_NULLS},test_name:key_and_required_columns"
     rebuilt = ("run", "--full-refresh", "--select", _WITH_NULLS)
     return [
         {"dbt": ["test", "--select", tested], "project": str(PROJECT)},

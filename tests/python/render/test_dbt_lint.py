@@ -98,8 +98,8 @@ BREACHES = [
     ),
     (
         "models/marts/rentals/fct_rental_sales.yml",
-        "          - unique\n",
-        "",
+        "- key_and_required_columns:\n          arguments:\n            key: [payment_id]\n",
+        "- required_columns\n",
         {"check_model_has_unique_test"},
     ),
     (
@@ -121,9 +121,9 @@ BREACHES = [
         {"check_column_descriptions_are_consistent"},
     ),
     (
-        "models/staging/pagila/stg_pagila__sales.yml",
-        "      - required_columns:\n          name: stg_pagila__sales_has_its_required_columns\n",
-        "      - other_columns:\n          name: stg_pagila__sales_has_its_required_columns\n",
+        "models/marts/rentals/rpt_region_sales.yml",
+        "key_and_required_columns:\n          arguments:\n            key:",
+        "unique_combination:\n          arguments:\n            columns:",
         {"check_model_has_tests_by_name"},
     ),
     (

@@ -168,7 +168,22 @@ def required_columns(test: DataTest, lake: Lake) -> Iterator[Fault]:
 
 
 def _names_all(columns: set[str], rows: list[Row]) -> bool:
-    return {row["column_name"] for row in rows} == columns
+    # The row with the nulls may have the key of the one that it was made from.
+    told = {row["column_name"] for row in rows if row["promise"] == "not_null"}
+    return told == columns
+
+
+def key_and_required_columns(test: DataTest, lake: Lake) -> Iterator[Fault]:
+    yield from required_columns(test, lake)
+    key = ", ".join(test.arguments["key"])
+    yield replace(
+        lake.added(test.relation, {}), caught=partial(_tells_of_a_double, key)
+    )
+
+
+def _tells_of_a_double(key: str, rows: list[Row]) -> bool:
+    told = [(row["promise"], row["column_name"], row["row_count"]) for row in rows]
+    return told == [("unique", key, 2)] and bool(rows[0]["example"])
 
 
 def unique_combination(test: DataTest, lake: Lake) -> Iterator[Fault]:
@@ -228,6 +243,7 @@ GENERIC: dict[str, Callable[[DataTest, Lake], Iterator[Fault]]] = {
     "accepted_values": of_a_strange_value,
     "casts_keep": casts_keep,
     "holds_all_of_stream": holds_all_of_stream,
+    "key_and_required_columns": key_and_required_columns,
     "on_grid": on_grid,
     "relationships": of_a_strange_value,
     "required_columns": required_columns,

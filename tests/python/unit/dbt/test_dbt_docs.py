@@ -113,7 +113,7 @@ def undecided(manifest: Manifest) -> list[str]:
     required: dict[str, set[str]] = defaultdict(set)
     for node in manifest["nodes"].values():
         told = node.get("test_metadata") or {}
-        if told.get("name") == "required_columns":
+        if told.get("name") in {"key_and_required_columns", "required_columns"}:
             model = node["attached_node"]
             for names in told["kwargs"].get("columns_where", {}).values():
                 required[model] |= set(names)
