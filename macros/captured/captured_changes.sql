@@ -48,7 +48,7 @@
         coalesce(
             {{ timestamp_from_millis("records.__source_ts_ms") }},
             cast(records._kafka_timestamp as timestamp)
-        ) as committed_at,
+        ) as source_committed_at,
         cast(records._kafka_topic_id as varchar(64)) as _kafka_topic_id,
         records._kafka_partition,
         records._kafka_offset,
@@ -115,7 +115,7 @@
         is_snapshot,
 
         -- times
-        committed_at,
+        source_committed_at,
 
         -- metadata
         source_position,

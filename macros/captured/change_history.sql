@@ -43,7 +43,7 @@ placed as (
             order by _kafka_offset, _commit_id
             rows between unbounded preceding and current row
         ) as snapshot_position,
-        max(case when is_snapshot then committed_at end) over (
+        max(case when is_snapshot then source_committed_at end) over (
             partition by {{ keys }}, _kafka_topic_id, _kafka_partition
             order by _kafka_offset, _commit_id
             rows between unbounded preceding and current row
@@ -60,7 +60,7 @@ ordered as (
             when was_held then seen_to_position
             when is_tombstone then coalesce(position_until, '') || 't'
             when is_snapshot then source_position
-            when source_position < snapshot_position and committed_at > snapshot_at
+            when source_position < snapshot_position and source_committed_at > snapshot_at
                 then snapshot_position || 's' || source_position
             else source_position || 'c'
         end as order_position
@@ -93,7 +93,7 @@ unique_changes as (
             partition by {{ keys }}
         ) as newest_position,
         -- Clocks may step back; the order of changes does not.
-        max(case when was_held then valid_from_at else committed_at end) over (
+        max(case when was_held then valid_from_at else source_committed_at end) over (
             partition by {{ keys }}
             order by case when was_held then 0 else 1 end, order_position
             rows between unbounded preceding and current row
@@ -153,9 +153,6 @@ versions as (
         lead(since) over (
             partition by {{ keys }} order by place, order_position
         ) as until,
-        lead(_commit_id) over (
-            partition by {{ keys }} order by place, order_position
-        ) as ended_in_commit,
         lag(is_incomplete) over (
             partition by {{ keys }} order by place, order_position
         ) as was_incomplete
@@ -209,9 +206,7 @@ final as (
         _kafka_offset,
         _kafka_timestamp,
         _ingested_at,
-        case
-            when ended_in_commit > _commit_id then ended_in_commit else _commit_id
-        end as _commit_id
+        _commit_id
     from versions
 
 )

@@ -115,6 +115,7 @@ def _edited(words: _Words) -> str:
             if name in _MOVED:
                 words.replace(at, at + 2, _MOVED[name])
     _edit_unnesting(words)
+    _edit_fields(words)
     return words.edited()
 
 
@@ -161,6 +162,22 @@ def _edit_unnesting(words: _Words) -> None:
         if low[at] in elements and low[at + 1] == ".":
             named = words.tokens[at + 2].text
             words.replace(at, at + 2, f"({low[at]} -> '{named}')")
+
+
+def _edit_fields(words: _Words) -> None:
+    """``t.struct.field`` of ``from x as t``: a field's value, as a text (nested data)."""
+    low = words.low
+    aliases = {low[at + 1] for at in range(len(low) - 1) if low[at] == "as"}
+    for at in range(len(low) - 4):
+        is_field = (
+            low[at] in aliases
+            and low[at + 1] == "."
+            and low[at + 3] == "."
+            and low[at - 1] != "."
+        )
+        if is_field:
+            named = words.tokens[at + 4].text
+            words.replace(at + 3, at + 4, f" ->> '{named}'")
 
 
 def _create_table(words: _Words) -> str:

@@ -35,10 +35,10 @@
     ("held", "update", "20", 1, 0, 1, 1, "Z", "x", 1),
     ("held", "update", "30", 2, 0, 2, 2, "B", "x", 1),
 ] -%}
-{#- A version: its key, when it holds and until, the commit that changed it last, name, note,
+{#- A version: its key, when it holds and until, the commit that it began with, name, note,
     rank, then d(eleted) and i(ncomplete). -#}
 {%- set versions = [
-    ("same-10", 0, 2, 2, "A", "x", 1, ""),
+    ("same-10", 0, 2, 1, "A", "x", 1, ""),
     ("same-20c", 2, none, 2, "B", "x", 1, ""),
     ("order-11c", 1, 1, 1, "A", "x", 1, ""),
     ("order-12c", 1, 1, 1, "B", "x", 1, ""),
@@ -62,7 +62,7 @@
     ("moved-30c", 2, none, 1, "B", "known", 1, ""),
     ("kept-10c", 0, 2, 1, "A", "x", 1, ""),
     ("kept-30c", 2, none, 1, "B", "x", 8, ""),
-    ("held-held", 1, 2, 2, "A", "x", 1, ""),
+    ("held-held", 1, 2, 1, "A", "x", 1, ""),
     ("held-30c", 2, none, 2, "B", "x", 1, ""),
 ] -%}
 {%- set rows, expected = [], [] -%}
@@ -86,7 +86,7 @@
         "is_snapshot": kind == "snapshot",
         "was_held": is_held,
         "is_incomplete": "false",
-        "committed_at": moment,
+        "source_committed_at": moment,
         "valid_from_at": moment if is_held else "cast(null as timestamp)",
         "_kafka_partition": partition,
         "_kafka_offset": offset,

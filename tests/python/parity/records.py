@@ -12,15 +12,18 @@ from __future__ import annotations
 import base64
 from collections import defaultdict
 from datetime import UTC, datetime, timedelta
+from random import Random
 from typing import Any
 from uuid import UUID
 
+from tests.python.spark.captured_records import ARTISTS, PARTITIONS, Artists
 from tests.python.spark.increments_records import (
     DAYS,
     LATE_PRODUCT,
     LONELY_DAY,
     LONELY_PURCHASE,
     LONELY_SALE,
+    Kafka,
     Records,
     Row,
     catalogue,
@@ -32,6 +35,7 @@ SALES = "bronze.pagila__sales"
 PRODUCTS = "bronze.smoothies__products"
 PURCHASES = "bronze.smoothies__purchases"
 INVENTORIES = "bronze.smoothies__inventories"
+ARTWORKS = "bronze.moma__artworks"
 
 _PLACE = ("_kafka_topic", "_kafka_topic_id", "_kafka_partition", "_kafka_offset")
 _BEGIN = datetime(2026, 1, 7, 8, 0, 0, 123456, tzinfo=UTC)
@@ -59,11 +63,13 @@ class Bronze:
     Attributes:
         steps: What ``lake_program`` is to do, in order.
         records: Makes the rows.
+        museum: Makes those of the captured tables.
     """
 
     def __init__(self, seed: int) -> None:
         self.steps: list[Step] = []
         self.records = Records(seed)
+        self.museum = Museum(seed)
         self._commits: dict[str, int] = defaultdict(int)
         self._uuids: dict[str, str] = {}
         self._moment = _BEGIN
@@ -191,6 +197,45 @@ class Bronze:
         }
 
 
+class Museum:
+    """The captured tables: what their databases did, and what of it ingest has not read."""
+
+    def __init__(self, seed: int) -> None:
+        self.artists = Artists(Random(seed))
+        self._kafka = Kafka("moma.public.artworks")
+        self._lsn = 5000
+
+    def artist_rows(self) -> list[Row]:
+        """All records of artists that wait."""
+        return [
+            row
+            for partition in range(PARTITIONS)
+            for row in self.artists.deliver(partition, 1000)
+        ]
+
+    def artwork(self, artwork_id: int, kind: str, **values: Any) -> Row:
+        """A record of an artwork; without a kind, a tombstone."""
+        self._lsn += 8
+        row = {"_key": {"artwork_id": artwork_id}}
+        if not kind:
+            return self._kafka.record(0, None, **row, _is_tombstone=True)
+        return self._kafka.record(
+            0,
+            None,
+            **row,
+            **{
+                "artwork_id": artwork_id,
+                "__op": kind,
+                "__table": "artworks",
+                "__lsn": self._lsn,
+                "__source_ts_ms": 1767225600000 + self._lsn * 997,
+                "__deleted": "true" if kind == "d" else "false",
+                "_schema_id": 2,
+                **values,
+            },
+        )
+
+
 def first(bronze: Bronze) -> None:
     """Ordinary days of both domains, awkward texts, and every state of quarantine."""
     records = bronze.records
@@ -260,6 +305,39 @@ def first(bronze: Bronze) -> None:
     )
     bronze.commit(SALES, [replayed])
     bronze.steps.append({"add": "bronze.quarantine", "rows": [again]})
+    _first_of_museum(bronze)
+
+
+def _first_of_museum(bronze: Bronze) -> None:
+    """Rows as a snapshot found them, some changes, and every type of a column."""
+    artists = bronze.museum.artists
+    for artist_id, text in enumerate(TEXTS[:10], start=1):
+        artists.create(artist_id, (text, "Mexican" if artist_id % 3 else " "))
+    bronze.museum.artist_rows()
+    artists.snapshot()
+    artists.update(1, ("Frida", "Mexican"))
+    artists.delete(2)
+    bronze.commit(ARTISTS, bronze.museum.artist_rows())
+    work = bronze.museum.artwork
+    bronze.commit(
+        ARTWORKS,
+        [
+            work(
+                1,
+                "r",
+                title="Roots ",
+                artist_id=1,
+                classification="Painting",
+                acquisition_date=-1,
+                height_cm="30.500",
+                weight_kg="1.2500",
+                is_catalogued=True,
+                updated_at="2026-01-02T03:04:05.000006Z",
+            ),
+            work(2, "r", title="NULL", artist_id=99, acquisition_date=20454),
+            work(3, "c", title="Lost", artist_id=2, classification="Photograph"),
+        ],
+    )
 
 
 def increment(bronze: Bronze) -> None:
@@ -299,6 +377,32 @@ def increment(bronze: Bronze) -> None:
                 stage="schema",
                 error_class="unknown_id",
             )
+        ],
+    )
+    _increment_of_museum(bronze)
+
+
+def _increment_of_museum(bronze: Bronze) -> None:
+    """In order, late, sent again, deleted, created once more, with another key."""
+    artists = bronze.museum.artists
+    artists.update(3, ("Hilma", None))
+    artists.update(3, ("Hilma", "Swedish"))
+    artists.delete(4)
+    artists.create(2, ("Georgia", "American"))
+    artists.rename(5, 25)
+    artists.begin_update(6, ("Late", "Swedish"))
+    artists.snapshot()
+    artists.end_updates()
+    artists.send_again(3)
+    bronze.commit(ARTISTS, bronze.museum.artist_rows())
+    work = bronze.museum.artwork
+    bronze.commit(
+        ARTWORKS,
+        [
+            work(3, "d", title=""),
+            work(3, ""),
+            work(1, "u", title="Roots", artist_id=1, height_cm="30.500"),
+            work(4, "c", title="New", artist_id=25, duration_seconds="12.50"),
         ],
     )
 
@@ -354,6 +458,9 @@ def odd(bronze: Bronze) -> None:
         bronze.commit(PRODUCTS, [listed])
     bronze.unlogged(SALES, [records.sale(80, "2026-01-04 10:00:00", partition=7)])
     newest = records.sale(81, "2026-01-04 10:00:00")
+    # A tombstone of a row that nobody knows, and one that deletes by itself.
+    work = bronze.museum.artwork
+    bronze.commit(ARTWORKS, [work(77, ""), work(4, "")])
     bronze.commit(SALES, [newest])
     bronze.give_up(SALES, newest, 3)
 
