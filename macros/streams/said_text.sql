@@ -1,7 +1,11 @@
 {#- What people and programs write where there is nothing to say. -#}
-{% macro said_text(column) -%}
-    case
-        when lower(trim({{ column }})) in ('', 'null', 'none', 'n/a', 'unknown') then null
-        else {{ column }}
-    end
+{% macro said_text(column, max_bytes) -%}
+    cast(
+        case
+            when
+                lower(trim({{ column }})) in ('', 'null', 'none', 'n/a', 'unknown')
+                then null
+            else {{ column }}
+        end as varchar({{ max_bytes }})
+    )
 {%- endmacro %}

@@ -8,13 +8,21 @@ artists as (
 
 ),
 
-works as (
+artworks as (
+
+    select * from {{ ref("int_museum__artworks_joined") }}
+
+),
+
+counted as (
 
     select
-        artist_id,
-        count(*) as artwork_count
-    from {{ ref("int_museum__artworks_joined") }}
-    group by artist_id
+        artists.artist_id,
+        count(artworks.artwork_id) as artwork_count
+    from artists
+    left join artworks
+        on artists.artist_id = artworks.artist_id
+    group by artists.artist_id
 
 ),
 
@@ -32,13 +40,13 @@ final as (
         -- numbers
         artists.birth_year,
         artists.death_year,
-        coalesce(works.artwork_count, 0) as artwork_count,
+        counted.artwork_count,
 
         -- times
         artists.valid_from_at
     from artists
-    left join works
-        on artists.artist_id = works.artist_id
+    inner join counted
+        on artists.artist_id = counted.artist_id
 
 )
 

@@ -105,7 +105,7 @@
         "version": "'" ~ key ~ " " ~ begin ~ " " ~ (end if end is not none else "-")
             ~ " " ~ commit ~ " " ~ (name if name is not none else "-")
             ~ " " ~ (note if note is not none else "-")
-            ~ " " ~ (rank if rank is not none else "-") ~ " " ~ flags ~ "'"
+            ~ " " ~ (rank if rank is not none else "-") ~ " " ~ (flags or "-") ~ "'"
     }) -%}
 {%- endfor -%}
 
@@ -141,8 +141,12 @@ actual as (
         || ' ' || coalesce(name, '-')
         || ' ' || coalesce(note, '-')
         || ' ' || coalesce(cast(rank as varchar(9)), '-')
-        || ' ' || case when is_deleted then 'd' else '' end
-        || case when is_incomplete then 'i' else '' end as version
+        || ' ' || case
+            when is_deleted and is_incomplete then 'di'
+            when is_deleted then 'd'
+            when is_incomplete then 'i'
+            else '-'
+        end as version
     from histories
 
 )
