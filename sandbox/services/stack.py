@@ -13,6 +13,8 @@ from sandbox.processes import process
 from sandbox.processes.locks import locked
 from sandbox.processes.process import ProcessRecord, is_alive, read_record
 from sandbox.services.kafka import KAFKA
+from sandbox.services.mariadb import MARIADB
+from sandbox.services.postgres import POSTGRES
 from sandbox.services.redshift import REDSHIFT
 from sandbox.services.registry import REGISTRY
 from sandbox.services.security import make_secure
@@ -27,7 +29,7 @@ _RELEASE_SECONDS = 10.0
 # In the order in which they start. A new one is a module beside this one that makes a
 # ``Service``, and an entry here.
 SERVICES: dict[str, Service] = {
-    service.name: service for service in (KAFKA, REGISTRY, REDSHIFT)
+    service.name: service for service in (KAFKA, REGISTRY, REDSHIFT, POSTGRES, MARIADB)
 }
 
 

@@ -1,0 +1,4 @@
+create table listing (
+    listing_id integer primary key,
+    quantity integer not null
+);
