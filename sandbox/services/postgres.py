@@ -192,6 +192,7 @@ POSTGRES = Service(
     is_ready=_is_ready,
     settle=_settle,
     is_asked_for=True,
+    is_open_only=True,
 )
 
 
