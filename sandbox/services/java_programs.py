@@ -12,6 +12,8 @@ _LOGGING = {
     "logFile": "System.out",
     # Hundreds of lines of configuration at each start.
     "log.org.apache.kafka.common.config.AbstractConfig": "warn",
+    # A line for each request of `sandbox status`.
+    "log.org.apache.kafka.connect.runtime.rest.RestServer": "warn",
 }
 
 

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from sandbox.processes.process import is_alive, read_record
@@ -22,8 +23,8 @@ _ON_THE_WAY = ("starting", "unassigned", "restarting")
 
 _POLL_SECONDS = 0.3
 _SETTLE_SECONDS = 60.0
-# A connector that was restarted and fails on the same record does so within seconds.
-_RELAPSE_SECONDS = 10.0
+# One that has more to read than it reads in this time is left to itself.
+_RELAPSE_SECONDS = 30.0
 _TELL_SECONDS = 5.0
 _PATIENCE_SECONDS = 120.0
 
@@ -221,16 +222,23 @@ def _restart_failed(home: Home, names: Collection[str]) -> None:
         if _state(found[name]["status"])[0] != FAILED:
             continue
         say(f"  connector {name} had failed: starting it again", style="yellow")
-        before = rest.source_offset(home, name)
+        config = found[name]["info"]["config"]
         path = f"/connectors/{name}/restart?includeTasks=true&onlyFailed=true"
         rest.request(home, "POST", path)
+        # Beyond this it has got over what it failed on.
+        end = log_end(home, config)
+        _becomes(partial(_is_decided, home, name, config, end), _RELAPSE_SECONDS)
 
-        def is_decided(name: str = name, before: Mapping[str, Any] = before) -> bool:
-            status = rest.request(home, "GET", f"/connectors/{name}/status")
-            failed = _state(status)[0] == FAILED
-            return failed or rest.source_offset(home, name) != before
 
-        _becomes(is_decided, _RELAPSE_SECONDS)
+def _is_decided(
+    home: Home, name: str, config: Mapping[str, str], end: int | None
+) -> bool:
+    """Whether a connector that was started again has failed again, or has not."""
+    status = rest.request(home, "GET", f"/connectors/{name}/status")
+    if _state(status)[0] == FAILED:
+        return True
+    at = passed(home, config, rest.source_offset(home, name))
+    return end is None or (at is not None and at >= end)
 
 
 def _becomes(what: Callable[[], bool], seconds: float) -> bool:

@@ -17,8 +17,8 @@ from sandbox.settings import Home
 from spark_ingest.errors import ConfigurationError
 from spark_ingest.lake.preflight import java_program
 
-SECRETS = "sandbox.properties"
-"""What connectors name as ``${file:sandbox.properties:KEY}``; the worker runs beside it."""
+SECRETS = "secrets.properties"
+"""What connectors name as ``${file:secrets.properties:KEY}``; the worker runs beside it."""
 _CONVERTER = "millrace.NullKeepingConverter"
 _CONVERTER_SOURCE = Path(__file__).with_name("NullKeepingConverter.java")
 _CONVERTER_SERVICE = "META-INF/services/org.apache.kafka.connect.storage.Converter"
