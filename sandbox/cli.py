@@ -202,7 +202,8 @@ def parts_command(
         list[str] | None,
         typer.Argument(
             metavar="[COMPONENT]...",
-            help="spark, kafka, registry, postgres; default all.",
+            help="spark, kafka, registry, postgres; default these. By name alone:"
+            " connect, avro-converter, mariadb (of `sandbox up cdc`).",
         ),
     ] = None,
     check: Annotated[
