@@ -17,6 +17,7 @@ from sandbox.events import produce, replay
 from sandbox.install import parts, spark_conf
 from sandbox.processes.logs import follow, log_file, show
 from sandbox.services import stack
+from sandbox.services.connect import CONNECT, FAILED, connector_status, describe
 from sandbox.services.stack import State, Status
 from sandbox.settings import Home, chosen_ports, load_home, with_ports
 from sandbox.tour.demo import DEFAULT_COUNT, SHARES, Demo
@@ -50,7 +51,8 @@ Services = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[SERVICE]...",
-        help="kafka, registry, redshift; when none is named, all but redshift.",
+        help="kafka, registry; when asked for: redshift, postgres, mariadb, connect,"
+        " and cdc, which is the last three.",
     ),
 ]
 
@@ -63,7 +65,7 @@ def up(
         typer.Option(
             metavar="NAME=N",
             help="Another port: kafka=29092, kafka-controller=N, registry=N, redshift=N,"
-            " redshift-postgres=N, redshift-lake=N. Remembered.",
+            " redshift-postgres=N, redshift-lake=N, postgres=N, mariadb=N, connect=N. Remembered.",
         ),
     ] = None,
     secure: Annotated[
@@ -76,12 +78,15 @@ def up(
 ) -> None:
     """Start the services, create the topics, register the schemas.
 
-    A second `up` changes nothing. Missing parts are fetched first.
+    A second `up` changes nothing. Missing parts are fetched first. Exit 1 when all runs
+    and a connector has failed.
 
-      sandbox up                             everything
+      sandbox up                             broker and registry
       sandbox up kafka                       the broker alone
       sandbox up redshift                    the Redshift stand-in, for
                                              dbt build --target redshift-standin
+      sandbox up cdc                         databases whose changes are captured, and
+                                             Kafka Connect: docs/capture.md
       sandbox up --port kafka=29092          on another port, from now on
       SANDBOX_PORT_OFFSET=1000 sandbox up    a second checkout beside the first
       sandbox up --secure                    a sandbox without data: certificates,
@@ -96,6 +101,7 @@ def up(
             tell(f"started  {_line(status)}")
         elif status.state is State.READY:
             tell(f"running  {_line(status)}")
+    raise typer.Exit(1 if _tell_connectors(home) else 0)
 
 
 @app.command()
@@ -107,7 +113,10 @@ def down(service: Services = None) -> None:
 
 @app.command()
 def status() -> None:
-    """Show each service: stopped, starting, ready or died. Exit 1 when one died."""
+    """Show each service: stopped, starting, ready or died; each connector, and its lag.
+
+    Exit 1 when a service died or a connector has failed.
+    """
     home = load_home()
     _tell_security(home)
     dead = False
@@ -116,7 +125,8 @@ def status() -> None:
         if found.state is State.DIED and found.record is not None:
             dead = True
             say(str(stack.died(found.record)))
-    raise typer.Exit(1 if dead else 0)
+    failed = _tell_connectors(home)
+    raise typer.Exit(1 if dead or failed else 0)
 
 
 @app.command()
@@ -192,7 +202,8 @@ def parts_command(
         list[str] | None,
         typer.Argument(
             metavar="[COMPONENT]...",
-            help="spark, kafka, registry, postgres; default all.",
+            help="spark, kafka, registry, postgres; default these. By name alone:"
+            " connect, avro-converter, mariadb (of `sandbox up cdc`).",
         ),
     ] = None,
     check: Annotated[
@@ -324,6 +335,17 @@ _STYLES = {
 def _tell_security(home: Home) -> None:
     if home.secure:
         tell(f"secure   certificates and passwords in {home.security}")
+
+
+def _tell_connectors(home: Home) -> bool:
+    """Show the connectors of a Connect that runs; whether one has failed."""
+    if stack.status_of(home, CONNECT).state is not State.READY:
+        return False
+    found = connector_status(home)
+    for each in found:
+        style = "bold red" if each.state == FAILED else ""
+        tell(f"{each.state:<9}{describe(each)}", style=style)
+    return any(each.state == FAILED for each in found)
 
 
 def _line(found: Status) -> str:

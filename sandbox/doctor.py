@@ -12,6 +12,7 @@ from pathlib import Path
 from sandbox.install import parts, spark_conf
 from sandbox.processes import process
 from sandbox.services import stack
+from sandbox.services.connect import FAILED, connector_status, describe
 from sandbox.services.kafka import missing_topics
 from sandbox.services.registry import missing_subjects
 from sandbox.services.stack import State
@@ -58,7 +59,7 @@ def examine() -> Iterator[Finding]:
     yield _check(
         "disk, parts", lambda: f"{check_disk(parts.cache_folder()) // 1024**2} MB free"
     )
-    for component in parts.components():
+    for component in (*parts.components(), *_fetched_for_capture()):
         yield _check(f"part {component}", partial(_part, component))
     yield _check("lake", lambda: _lake(home))
     yield from _services(home)
@@ -87,6 +88,15 @@ def _java() -> str:
 def _spark() -> str:
     check_spark_home()
     return f"{pyspark_folder()}"
+
+
+def _fetched_for_capture() -> list[str]:
+    """Parts that only those need who asked for them."""
+    wanted = {
+        part for name in stack.GROUPS["cdc"] for part in stack.SERVICES[name].parts
+    }
+    private = wanted - set(parts.components())
+    return sorted(part for part in private if parts.component_folder(part).exists())
 
 
 def _part(component: str) -> str:
@@ -138,6 +148,8 @@ def _services(home: Home) -> Iterator[Finding]:
             yield from _stopped(home, name, found.service.listeners(home))
     if "kafka" in ready:
         yield _check("topics", lambda: _nothing_missing("topic", missing_topics(home)))
+    if "connect" in ready:
+        yield _check("connectors", lambda: _connectors(home))
     if "registry" in ready:
         yield _check(
             "schemas", lambda: _nothing_missing("subject", missing_subjects(home))
@@ -156,6 +168,14 @@ def _stopped(home: Home, name: str, ports: tuple[str, ...]) -> Iterator[Finding]
         yield Finding(
             name, True, f"stopped, its ports are free: `sandbox up {name}` starts it"
         )
+
+
+def _connectors(home: Home) -> str:
+    found = connector_status(home)
+    for each in found:
+        if each.state == FAILED:
+            raise MillraceError(describe(each))
+    return ", ".join(f"{each.name} {each.state}" for each in found) or "none"
 
 
 def _nothing_missing(kind: str, missing: list[str]) -> str:

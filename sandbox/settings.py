@@ -22,6 +22,9 @@ DEFAULT_PORTS = {
     "redshift": 15439,
     "redshift-postgres": 15432,
     "redshift-lake": 15440,
+    "postgres": 15433,
+    "mariadb": 13306,
+    "connect": 18083,
 }
 OFFSET_VARIABLE = "SANDBOX_PORT_OFFSET"
 

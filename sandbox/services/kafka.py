@@ -10,14 +10,13 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sandbox.install.parts import component_folder
 from sandbox.processes.process import accepts
+from sandbox.services.java_programs import java_command, properties_text
 from sandbox.services.kafka_listeners import listeners, permissions, user_credentials
 from sandbox.services.security import ADMIN, kafka_properties, write_secret
 from sandbox.services.service import Service
 from sandbox.settings import Home
 from spark_ingest.errors import ConfigurationError, MillraceError, ServiceUnavailable
-from spark_ingest.lake.preflight import java_program
 
 if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
@@ -28,14 +27,6 @@ _INTERNAL_TOPICS = (
     "transaction.state.log",
     "share.coordinator.state.topic",
 )
-_LOGGING = {
-    "defaultLogLevel": "info",
-    "showDateTime": "true",
-    "dateTimeFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSXXX",
-    "logFile": "System.out",
-    # Hundreds of lines of configuration at each start.
-    "log.org.apache.kafka.common.config.AbstractConfig": "warn",
-}
 
 
 def admin(home: Home) -> AdminClient:
@@ -70,24 +61,7 @@ def _properties(home: Home, data: Path) -> str:
         settings[f"{topic}.num.partitions"] = "4"
         if topic != "offsets.topic":
             settings[f"{topic}.min.isr"] = "1"
-    lines = [f"{key}={value}" for key, value in settings.items()]
-    # A property file takes a backslash for the beginning of a special character.
-    text = "\n".join(lines).replace("\\", "\\\\")
-    return f"# Written by `sandbox up`.\n{text}\n"
-
-
-def _java(main: str, *arguments: str, heap: str) -> list[str]:
-    return [
-        str(java_program()),
-        f"-Xmx{heap}",
-        "-XX:+ExitOnOutOfMemoryError",
-        "-Duser.timezone=UTC",
-        *(f"-Dorg.slf4j.simpleLogger.{key}={value}" for key, value in _LOGGING.items()),
-        "-cp",
-        f"{component_folder('kafka')}/*",
-        main,
-        *arguments,
-    ]
+    return properties_text(settings)
 
 
 def _prepare(home: Home) -> None:
@@ -114,7 +88,9 @@ def _format(home: Home, data: Path) -> None:
     if home.secure:
         for credential in user_credentials(home):
             arguments += ["--add-scram", credential]
-    java, *options = _java("kafka.tools.StorageTool", *arguments, heap="128m")
+    java, *options = java_command(
+        "kafka", "kafka.tools.StorageTool", *arguments, heap="128m"
+    )
     # Everybody may read a command line: Java takes its own from a file as well.
     command_line = data.with_name("format.arguments")
     write_secret(command_line, "\n".join(map(_java_quoted, options)) + "\n")
@@ -144,7 +120,8 @@ def _cluster_id() -> str:
 
 
 def _command(home: Home) -> list[str]:
-    return _java("kafka.Kafka", str(_folder(home) / "server.properties"), heap="512m")
+    file = _folder(home) / "server.properties"
+    return java_command("kafka", "kafka.Kafka", str(file), heap="512m")
 
 
 def _own_cluster_id(home: Home) -> str | None:

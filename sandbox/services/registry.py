@@ -8,6 +8,7 @@ import urllib.request
 from typing import TYPE_CHECKING
 
 from sandbox.install.parts import component_folder
+from sandbox.services.java_programs import properties_text
 from sandbox.services.security import (
     ADMIN,
     INGEST,
@@ -70,8 +71,7 @@ def _secure_settings(home: Home) -> str:
         role = "reader" if user == INGEST else _WRITER
         settings[f"quarkus.security.users.embedded.users.{user}"] = password(home, user)
         settings[f"quarkus.security.users.embedded.roles.{user}"] = role
-    lines = [f"{key}={value}" for key, value in settings.items()]
-    return "\n".join(lines).replace("\\", "\\\\") + "\n"
+    return properties_text(settings)
 
 
 def _command(home: Home) -> list[str]:

@@ -27,7 +27,10 @@ class Service:
             for each thing that it made.
         secure_ports: Names of the listeners that it has besides in a secure sandbox.
         timeout: Seconds until it must be ready.
+        needs: Names of the services that are started with it.
         is_asked_for: Only started when it is named.
+        is_open_only: Cannot run in a secure sandbox.
+        lacks_platform: Says why there is none for this machine; none where there is.
     """
 
     name: str
@@ -40,7 +43,10 @@ class Service:
     settle: Callable[[Home], list[str]]
     secure_ports: tuple[str, ...] = ()
     timeout: float = 90.0
+    needs: tuple[str, ...] = ()
     is_asked_for: bool = False
+    is_open_only: bool = False
+    lacks_platform: Callable[[], str | None] = lambda: None
 
     def folder(self, home: Home) -> Path:
         """Its data, configuration and process record."""

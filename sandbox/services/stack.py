@@ -12,7 +12,10 @@ from sandbox.install import parts, spark_conf
 from sandbox.processes import process
 from sandbox.processes.locks import locked
 from sandbox.processes.process import ProcessRecord, is_alive, read_record
+from sandbox.services.connect import CONNECT
 from sandbox.services.kafka import KAFKA
+from sandbox.services.mariadb import MARIADB
+from sandbox.services.postgres import POSTGRES
 from sandbox.services.redshift import REDSHIFT
 from sandbox.services.registry import REGISTRY
 from sandbox.services.security import make_secure
@@ -27,8 +30,11 @@ _RELEASE_SECONDS = 10.0
 # In the order in which they start. A new one is a module beside this one that makes a
 # ``Service``, and an entry here.
 SERVICES: dict[str, Service] = {
-    service.name: service for service in (KAFKA, REGISTRY, REDSHIFT)
+    service.name: service
+    for service in (KAFKA, REGISTRY, REDSHIFT, POSTGRES, MARIADB, CONNECT)
 }
+# Several services under one name on the command line.
+GROUPS = {"cdc": ("postgres", "mariadb", "connect")}
 
 
 class State(StrEnum):
@@ -56,17 +62,18 @@ class Status:
 
 
 def chosen(names: Iterable[str]) -> list[Service]:
-    """The named services in starting order; all when none is named.
+    """The named services and groups in starting order; all when none is named.
 
     Raises:
         ConfigurationError: There is no such service.
     """
-    wanted = set(names)
-    unknown = sorted(wanted - set(SERVICES))
+    named = set(names)
+    unknown = sorted(named - set(SERVICES) - set(GROUPS))
     if unknown:
         raise ConfigurationError(
-            f"there is no service {unknown[0]!r}; known: {', '.join(SERVICES)}"
+            f"there is no service {unknown[0]!r}; known: {', '.join([*SERVICES, *GROUPS])}"
         )
+    wanted = {each for name in named for each in GROUPS.get(name, (name,))}
     return [
         service for service in SERVICES.values() if not wanted or service.name in wanted
     ]
@@ -108,10 +115,13 @@ def up(home: Home, names: Collection[str] = (), *, secure: bool = False) -> list
         The names of the services that were started now.
 
     Raises:
-        ConfigurationError: It shall be secure, and has data from before.
+        ConfigurationError: It shall be secure, and has data from before or a service
+            that cannot be; there is no such service for this machine.
         MillraceError: Something is missing, a port is taken, or a service died.
     """
-    services = [s for s in chosen(names) if names or not s.is_asked_for]
+    services = _to_start(names)
+    if secure or home.secure:
+        _refuse_open_only(services)
     check_java()
     check_disk(home.path)
     home.path.mkdir(parents=True, exist_ok=True)
@@ -168,6 +178,30 @@ def died(record: ProcessRecord) -> MillraceError:
     return MillraceError(
         f"{record.name} (pid {record.pid}) died: see {record.log}, then `sandbox up`{said}"
     )
+
+
+def _to_start(names: Collection[str]) -> list[Service]:
+    """What `up` means by these names: with what they need, without what cannot be here."""
+    services = [s for s in chosen(names) if names or not s.is_asked_for]
+    needed = {need for service in services for need in service.needs}
+    services = chosen({service.name for service in services} | needed)
+    for service in list(services):
+        reason = service.lacks_platform()
+        if reason and service.name in names:
+            raise ConfigurationError(reason)
+        if reason:
+            say(f"{service.name} is left out: {reason}", style="yellow")
+            services.remove(service)
+    return services
+
+
+def _refuse_open_only(services: list[Service]) -> None:
+    names = [service.name for service in services if service.is_open_only]
+    if names:
+        raise ConfigurationError(
+            f"{', '.join(names)} cannot run in a secure sandbox yet: choose another"
+            " SANDBOX_HOME without --secure for them"
+        )
 
 
 def _refuse_moved_ports(home: Home, services: list[Service]) -> None:

@@ -11,7 +11,7 @@ import struct
 import sys
 from asyncio import StreamReader, StreamWriter
 
-from sandbox.services.redshift import postgres
+from sandbox.services import postgres_programs
 from sandbox.services.redshift.dialect import to_postgres
 from sandbox.services.redshift.lake import Lake
 from sandbox.services.redshift.wire import Session
@@ -70,12 +70,13 @@ async def answer_scan(lake: Lake, reader: StreamReader, writer: StreamWriter) ->
 def main(home: Home) -> None:
     """Run PostgreSQL and serve it."""
     folder = home.services / "redshift"
-    with postgres.programs(folder) as programs:
-        database = postgres.start(home, folder, programs)
+    port = home.ports["redshift-postgres"]
+    with postgres_programs.programs(folder) as programs:
+        database = postgres_programs.start("redshift", port, folder / "data", programs)
         try:
             asyncio.run(serve(home, Lake(home.lake)))
         finally:
-            postgres.end(database)
+            postgres_programs.end(database)
 
 
 if __name__ == "__main__":

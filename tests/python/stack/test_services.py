@@ -77,6 +77,9 @@ def test_a_second_up_changes_nothing(own: Stack) -> None:
         "kafka": State.READY,
         "registry": State.READY,
         "redshift": State.STOPPED,
+        "postgres": State.STOPPED,
+        "mariadb": State.STOPPED,
+        "connect": State.STOPPED,
     }
     assert records(own.home) == first
     assert files_of(own.home) == written

@@ -63,6 +63,9 @@ def test_status_of_a_sandbox_that_never_ran(home: Home, sandbox: Run) -> None:
         ["stopped", "kafka"],
         ["stopped", "registry"],
         ["stopped", "redshift"],
+        ["stopped", "postgres"],
+        ["stopped", "mariadb"],
+        ["stopped", "connect"],
     ]
     assert not home.path.exists()
 
@@ -158,6 +161,9 @@ def test_a_port_option_keeps_the_other_choices(home: Home) -> None:
         "redshift": 15439,
         "redshift-postgres": 15432,
         "redshift-lake": 15440,
+        "postgres": 15433,
+        "mariadb": 13306,
+        "connect": 18083,
     }
 
 
@@ -166,6 +172,19 @@ def test_services_are_chosen_in_starting_order() -> None:
         "kafka",
         "registry",
     ]
-    assert [each.name for each in stack.chosen([])] == ["kafka", "registry", "redshift"]
+    assert [each.name for each in stack.chosen([])] == [
+        "kafka",
+        "registry",
+        "redshift",
+        "postgres",
+        "mariadb",
+        "connect",
+    ]
+    assert [each.name for each in stack.chosen(["cdc", "kafka"])] == [
+        "kafka",
+        "postgres",
+        "mariadb",
+        "connect",
+    ]
     with pytest.raises(ConfigurationError, match="no service 'snowflake'"):
         stack.chosen(["kafka", "snowflake"])

@@ -1,0 +1,1 @@
+"""What the captured databases hold: their tables, seeded rows, random changes."""

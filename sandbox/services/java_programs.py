@@ -1,0 +1,50 @@
+"""Java's programs among the services: their command lines, and what their logs say."""
+
+from __future__ import annotations
+
+from sandbox.install.parts import component_folder
+from spark_ingest.lake.preflight import java_program
+
+_LOGGING = {
+    "defaultLogLevel": "info",
+    "showDateTime": "true",
+    "dateTimeFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSXXX",
+    "logFile": "System.out",
+    # Hundreds of lines of configuration at each start.
+    "log.org.apache.kafka.common.config.AbstractConfig": "warn",
+    # A line for each request of `sandbox status`.
+    "log.org.apache.kafka.connect.runtime.rest.RestServer": "warn",
+}
+
+
+def java_command(
+    component: str, main: str, *arguments: str, heap: str, options: tuple[str, ...] = ()
+) -> list[str]:
+    """The command that runs a class of a component which logs through slf4j-simple.
+
+    Args:
+        component: Whose files are the class path.
+        main: The class.
+        arguments: What it is told.
+        heap: The most that its objects may take, as Java writes it.
+        options: More for Java itself.
+    """
+    return [
+        str(java_program()),
+        f"-Xmx{heap}",
+        *options,
+        "-XX:+ExitOnOutOfMemoryError",
+        "-Duser.timezone=UTC",
+        *(f"-Dorg.slf4j.simpleLogger.{key}={value}" for key, value in _LOGGING.items()),
+        "-cp",
+        f"{component_folder(component)}/*",
+        main,
+        *arguments,
+    ]
+
+
+def properties_text(settings: dict[str, str]) -> str:
+    """Settings as a file of properties, which takes a backslash for a special character."""
+    lines = [f"{key}={value}" for key, value in settings.items()]
+    text = "\n".join(lines).replace("\\", "\\\\")
+    return f"# Written by `sandbox up`.\n{text}\n"

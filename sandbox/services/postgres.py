@@ -1,0 +1,223 @@
+"""PostgreSQL whose changes are captured: logical decoding, two databases, two roles."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sandbox.services import postgres_programs
+from sandbox.services.database_schemas import POSTGRES_DATABASES, schema_text
+from sandbox.services.passwords import password
+from sandbox.services.security import write_secret
+from sandbox.services.service import Service
+from sandbox.services.unprivileged import give, give_new_folder
+from sandbox.settings import Home, load_home
+from spark_ingest.errors import MillraceError, ServiceUnavailable
+
+if TYPE_CHECKING:
+    from psycopg2.extensions import connection as Connection
+
+ADMIN = "admin"
+APP = "app"
+"""Owns the tables and writes to them."""
+DEBEZIUM = "debezium"
+"""Reads the tables and the log, and writes nothing."""
+PUBLICATION = "captured"
+# Kept as PostgreSQL makes tables: changes bring the old values of the key alone.
+_DEFAULT_IDENTITY = ("film",)
+
+_SETTINGS = """
+listen_addresses = '127.0.0.1'
+unix_socket_directories = ''
+timezone = 'UTC'
+log_timezone = 'UTC'
+shared_buffers = 64MB
+max_connections = 60
+jit = off
+wal_level = logical
+max_replication_slots = 10
+max_wal_senders = 10
+"""
+_ACCESS = """
+host all all 127.0.0.1/32 scram-sha-256
+host replication all 127.0.0.1/32 scram-sha-256
+"""
+
+
+def connect(home: Home, database: str, user: str = APP) -> Connection:
+    """A connection to one of the sandbox's databases; whoever asks closes it.
+
+    Args:
+        home: The sandbox.
+        database: ``moma`` or ``pagila``.
+        user: ``app``, which writes; ``debezium``, which reads; ``admin``, which may all.
+
+    Raises:
+        ServiceUnavailable: PostgreSQL does not answer, or not as one of ours.
+    """
+    import psycopg2
+
+    try:
+        return psycopg2.connect(
+            host="127.0.0.1",
+            port=home.ports["postgres"],
+            dbname=database,
+            user=user,
+            password=password(_folder(home), user),
+            connect_timeout=10,
+            application_name="sandbox",
+        )
+    except psycopg2.OperationalError as error:
+        raise ServiceUnavailable(
+            f"PostgreSQL at {POSTGRES.address(home)} does not let {user} into {database}"
+            f" ({str(error).strip().splitlines()[-1]}): `sandbox up cdc`"
+        ) from error
+
+
+def _folder(home: Home) -> Path:
+    return home.services / "postgres"
+
+
+def _prepare(home: Home) -> None:
+    """Make the data folder in one step: what was killed leaves nothing half made."""
+    folder = _folder(home)
+    data = folder / "data"
+    folder.mkdir(parents=True, exist_ok=True)
+    if data.exists():
+        return
+    new = folder / "data.new"
+    give_new_folder(new)
+    secret = folder / "initdb.password"
+    write_secret(secret, password(folder, ADMIN))
+    give(secret)
+    make = ["initdb", "--pgdata", str(new), "--username", ADMIN]
+    make += ["--auth", "scram-sha-256", "--pwfile", str(secret)]
+    make += ["--encoding", "UTF8", "--locale", "C"]
+    with postgres_programs.programs(folder) as programs:
+        postgres_programs.run_program(programs, make)
+    secret.unlink()
+    with (new / "postgresql.conf").open("a") as file:
+        file.write(_SETTINGS)
+    (new / "pg_hba.conf").write_text(_ACCESS)
+    new.rename(data)
+
+
+def _command(home: Home) -> list[str]:
+    return [sys.executable, "-m", "sandbox.services.postgres", str(home.path)]
+
+
+def _is_ready(home: Home) -> bool:
+    try:
+        connect(home, "postgres", ADMIN).close()
+    except (ServiceUnavailable, OSError):
+        return False
+    return True
+
+
+def _settle(home: Home) -> list[str]:
+    """Make the roles, the databases, their tables and publications, where missing."""
+    made = _make_roles_and_databases(home)
+    for database in POSTGRES_DATABASES:
+        made += _make_tables(home, database)
+        made += _prepare_capture(home, database)
+    return made
+
+
+def _make_roles_and_databases(home: Home) -> list[str]:
+    made = []
+    with closing(connect(home, "postgres", ADMIN)) as connection:
+        connection.autocommit = True
+        cursor = connection.cursor()
+        for role, rights in ((APP, "login"), (DEBEZIUM, "login replication")):
+            cursor.execute("select from pg_roles where rolname = %s", (role,))
+            if cursor.fetchone() is None:
+                secret = password(_folder(home), role)
+                cursor.execute(f"create role {role} {rights} password %s", (secret,))
+                made.append(f"role {role}")
+        for database in POSTGRES_DATABASES:
+            cursor.execute("select from pg_database where datname = %s", (database,))
+            if cursor.fetchone() is None:
+                cursor.execute(f"create database {database} owner {APP}")
+                made.append(f"database {database}")
+    return made
+
+
+def _make_tables(home: Home, database: str) -> list[str]:
+    """Run the schema's file in a database that has no table, as their owner."""
+    with closing(connect(home, database)) as connection, connection:
+        cursor = connection.cursor()
+        cursor.execute(f"grant usage on schema public to {DEBEZIUM}")
+        cursor.execute(
+            f"alter default privileges in schema public grant select on tables to {DEBEZIUM}"
+        )
+        cursor.execute("select from pg_tables where schemaname = 'public' limit 1")
+        if cursor.fetchone() is not None:
+            return []
+        cursor.execute(schema_text(database))
+    return [f"tables of {database}"]
+
+
+def _prepare_capture(home: Home, database: str) -> list[str]:
+    """Make the publication, and let the log hold whole old rows."""
+    made = []
+    with closing(connect(home, database, ADMIN)) as connection, connection:
+        cursor = connection.cursor()
+        cursor.execute(
+            "select relname from pg_class where relnamespace = 'public'::regnamespace"
+            " and relkind in ('r', 'p') and relreplident = 'd' order by relname"
+        )
+        for (table,) in cursor.fetchall():
+            if table not in _DEFAULT_IDENTITY:
+                cursor.execute(f'alter table public."{table}" replica identity full')
+        cursor.execute("select from pg_publication where pubname = %s", (PUBLICATION,))
+        if cursor.fetchone() is None:
+            cursor.execute(
+                f"create publication {PUBLICATION} for tables in schema public"
+            )
+            made.append(f"publication {PUBLICATION} of {database}")
+    return made
+
+
+POSTGRES = Service(
+    name="postgres",
+    title="PostgreSQL, captured",
+    parts=("postgres",),
+    ports=("postgres",),
+    prepare=_prepare,
+    command=_command,
+    is_ready=_is_ready,
+    settle=_settle,
+    is_asked_for=True,
+    is_open_only=True,
+)
+
+
+def main(home: Home) -> None:
+    """Run PostgreSQL until this process is told to end."""
+    told = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: told.set())
+    folder = _folder(home)
+    with postgres_programs.programs(folder) as programs:
+        database = postgres_programs.start(
+            "postgres", home.ports["postgres"], folder / "data", programs
+        )
+        try:
+            while database.poll() is None and not told.wait(0.5):
+                pass
+        finally:
+            postgres_programs.end(database)
+    if not told.is_set():
+        raise MillraceError("PostgreSQL ended by itself: see above")
+
+
+if __name__ == "__main__":
+    try:
+        # Its port is in the settings, which `up` has written.
+        main(load_home({"SANDBOX_HOME": sys.argv[1]}))
+    except MillraceError as error:
+        sys.exit(str(error))
