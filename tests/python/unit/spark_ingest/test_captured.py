@@ -83,7 +83,10 @@ def test_all_that_can_be_said_is_taken(tmp_path: Path) -> None:
             {"position": "scn"},
             "captured.position: is 'scn': lsn .*, binlog .*or a list",
         ),
-        ({"position": []}, "captured.position: must be lsn, binlog, or columns such as"),
+        (
+            {"position": []},
+            "captured.position: must be lsn, binlog, or columns such as",
+        ),
         ({"form": "rows"}, r"captured.position: rows carry .*such as \[last_update\]"),
         ({"deletes_when": " "}, "captured.deletes_when: is empty"),
         ({"columns": ["name"]}, "captured.columns: leaves out id, which is in key"),
@@ -96,7 +99,10 @@ def test_all_that_can_be_said_is_taken(tmp_path: Path) -> None:
             {"columns": ["id", "name"], "track": ["seen"]},
             "captured.track: names seen, which columns leaves out",
         ),
-        ({"ignore_null_updates": "no"}, "ignore_null_updates: must be true, false, or a"),
+        (
+            {"ignore_null_updates": "no"},
+            "ignore_null_updates: must be true, false, or a",
+        ),
         ({"key": ["nr"]}, "captured.key: 'nr' is none of the source's columns"),
         ({"position": ["nr"]}, "captured.position: 'nr' is none of the source's"),
         (
