@@ -23,6 +23,10 @@ class ConfigurationError(MillraceError):
     exit_code = 2
 
 
+class NothingCaptured(ConfigurationError):
+    """A captured table has no topic yet: it comes with the first change."""
+
+
 class ServiceUnavailable(MillraceError):
     """A service that the command needs does not answer."""
 
@@ -104,4 +108,6 @@ def first_problem(error: ValidationError) -> str:
     """The first thing that a validation found, as one line: key, then what is wrong."""
     problem = error.errors(include_input=False, include_url=False)[0]
     key = ".".join(str(part) for part in problem["loc"])
-    return f"{key}: {problem['msg']}"
+    # What pydantic puts before what a validator of ours says.
+    said = problem["msg"].removeprefix("Value error, ")
+    return f"{key}: {said}"

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from spark_ingest.avro.schema import SchemaMisfit, parse
+from spark_ingest.captured import Captured
 from spark_ingest.errors import ConfigurationError, first_problem
 
 # As much as profiles/spark-defaults.conf lets an Avro string or bytes have.
@@ -40,6 +41,7 @@ class IngestMeta(BaseModel):
         max_value_bytes: A record whose value or key is longer goes to quarantine.
         event_time: The column, a timestamp, that says when the event happened; for reports
             of how old events are, not for ingest.
+        captured: What is known of a database's table, where the topic has its changes.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
@@ -53,6 +55,7 @@ class IngestMeta(BaseModel):
     partitioned_by: str = "days(_ingested_at)"
     max_value_bytes: int = Field(MAX_VALUE_BYTES, gt=0)
     event_time: str | None = None
+    captured: Captured | None = None
 
     @field_validator("value_schema", "key_schema", mode="before")
     @classmethod
@@ -194,12 +197,10 @@ def _stream(node: dict[str, Any]) -> Stream:
             f"config.meta.ingest.{first_problem(error)}"
         ) from error
     if ingest.event_time is not None and ingest.event_time not in node["columns"]:
-        raise ConfigurationError(
-            f"{node['original_file_path']}: source {name}: config.meta.ingest.event_time: "
-            f"{ingest.event_time!r} is none of the source's columns: describe it there, or "
-            "name another"
-        )
+        said = "is none of the source's columns: describe it there, or name another"
+        raise _refused(node, name, "event_time", f"{ingest.event_time!r} {said}")
     _check_framings(node, name, ingest)
+    _check_captured(node, name, ingest)
     return Stream(
         name=name,
         table=f"{node['schema']}.{node['identifier']}",
@@ -223,9 +224,7 @@ def _check_framings(node: dict[str, Any], name: str, ingest: IngestMeta) -> None
     """Refuse a framing without what it needs, and what a framing has no use for."""
 
     def refuse(key: str, said: str) -> None:
-        raise ConfigurationError(
-            f"{node['original_file_path']}: source {name}: config.meta.ingest.{key}: {said}"
-        )
+        raise _refused(node, name, key, said)
 
     both = (("schema", "framing"), ("key_schema", "key"))
     for (key, owner), schema, framing in zip(
@@ -265,6 +264,27 @@ def _check_framings(node: dict[str, Any], name: str, ingest: IngestMeta) -> None
             refuse("framing", f"json needs a data_type for the column {column}")
     if ingest.key == "json" and not columns.get("_key"):
         refuse("key", "json needs a column _key with a data_type, struct<…>")
+
+
+def _check_captured(node: dict[str, Any], name: str, ingest: IngestMeta) -> None:
+    """Refuse a captured table whose records have no columns, or not those that it names."""
+    if ingest.captured is None:
+        return
+    if ingest.framing in ("string", "bytes"):
+        said = f"a row has columns, and framing: {ingest.framing} makes one of all"
+        raise _refused(node, name, "captured", said)
+    types = {c["name"]: c.get("data_type") for c in node["columns"].values()}
+    mistake = ingest.captured.mistake(types)
+    if mistake is not None:
+        raise _refused(node, name, f"captured.{mistake[0]}", mistake[1])
+
+
+def _refused(
+    node: dict[str, Any], name: str, key: str, said: str
+) -> ConfigurationError:
+    return ConfigurationError(
+        f"{node['original_file_path']}: source {name}: config.meta.ingest.{key}: {said}"
+    )
 
 
 def _refuse_shared(streams: Sequence[Stream]) -> None:

@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 
 from spark_ingest.connect.profile import load_connections
+from spark_ingest.errors import NothingCaptured
 from spark_ingest.sources import Stream, fresh_manifest, read_streams, select_streams
 
 if TYPE_CHECKING:
@@ -119,15 +120,27 @@ def _project(folder: Path) -> Path:
 
 
 def open_services(
-    context: typer.Context, select: list[str] | None, topics_needed: bool = False
+    context: typer.Context,
+    select: list[str] | None,
+    topics_needed: bool = False,
+    some_topic_needed: bool = False,
 ) -> tuple[list[Stream], Services]:
-    """Read the configuration, ask the services, then start Spark: what is cheap comes first."""
+    """Read the configuration, ask the services, then start Spark: what is cheap comes first.
+
+    Args:
+        context: Of the command.
+        select: Which streams.
+        topics_needed: Whether their topics must exist, but for those of captured tables.
+        some_topic_needed: Whether one of those that somebody selected must exist, whatever
+            they are of.
+    """
     from spark_ingest.connect.broker import Broker
     from spark_ingest.connect.registry import SchemaRegistry
     from spark_ingest.lake.preflight import check_spark
     from spark_ingest.lake.required_settings import check_settings
     from spark_ingest.lake.session import open_session
     from spark_ingest.records.topic_schemas import framing_of
+    from spark_ingest.streaming.captured_topics import nothing_captured
     from spark_ingest.streaming.progress import LineProgress
     from spark_ingest.streaming.services import Services
 
@@ -137,14 +150,18 @@ def open_services(
     streams = select_streams(read_streams(manifest), select or [])
     check_spark()
     broker, registry = Broker(connections), SchemaRegistry(connections)
+    awaited: list[Stream] = []
     for stream in streams:
-        if topics_needed:
+        if topics_needed and stream.ingest.captured is None:
             broker.existing_topic(stream.topic, stream.name)
-        else:
-            broker.topic(stream.topic)
+        elif broker.topic(stream.topic) is None:
+            awaited.append(stream)
         framing = framing_of(stream, "value")
         if framing.has_ids:
             registry.subject_schemas(f"{stream.topic}-value", framing.ids)
+    if select and some_topic_needed and len(awaited) == len(streams):
+        told = "; ".join(f"{s.name}: {nothing_captured(s)}" for s in awaited)
+        raise NothingCaptured(told)
     progress: Progress = LineProgress()
     spark = open_session()
     check_settings(spark)

@@ -18,6 +18,7 @@ from spark_ingest.cli.app import (
 )
 from spark_ingest.cli.maintain import size_of
 from spark_ingest.cli.streams import begin_of
+from spark_ingest.errors import NothingCaptured
 
 
 @app.command("backfill")
@@ -47,9 +48,12 @@ def backfill_command(
     offset = int(begin) if begin.isdecimal() else None
     most_bytes = size_of("--max-batch-bytes", max_batch_bytes)
     first = begin_of("earliest" if offset is not None else begin)
-    streams, services = open_services(context, select, topics_needed=True)
+    streams, services = open_services(
+        context, select, topics_needed=True, some_topic_needed=True
+    )
     from spark_ingest.lake.required_settings import check_limits
     from spark_ingest.operate.backfill import BackfillSettings, backfill
+    from spark_ingest.streaming.captured_topics import topic_of
     from spark_ingest.streaming.progress import open_progress
 
     check_limits(services.spark)
@@ -59,7 +63,11 @@ def backfill_command(
     with open_progress() as progress:
         services = replace(services, progress=progress)
         for stream in streams:
-            topic = services.broker.existing_topic(stream.topic, stream.name)
+            try:
+                topic = topic_of(services, stream)
+            except NothingCaptured as nothing:
+                progress.note(f"{stream.name}: {nothing}; skipped")
+                continue
             floor = services.broker.begin_offsets(topic, first)
             if offset is not None:
                 floor = dict.fromkeys(topic.partitions, offset)

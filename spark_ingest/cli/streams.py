@@ -32,15 +32,20 @@ _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 @app.command()
 def plan(context: typer.Context, select: Select = None) -> None:
-    """Show each stream: its topic, its table, what is new. Changes nothing."""
+    """Show each stream: its topic, its table, what is new. Changes nothing.
+
+    Below it stands what a captured table's records cannot show, and where there are none yet.
+    """
     streams, services = open_services(context, select, topics_needed=True)
     from spark_ingest.streaming.plan import plan as plan_of
 
     table = Table(
         "stream", "topic", "partitions", "table", "next commit", "to read", "would"
     )
+    notes: list[str] = []
     for stream in streams:
         planned = plan_of(services, stream)
+        notes += [f"{stream.name}: {note}" for note in planned.notes]
         table.add_row(
             stream.name,
             stream.topic,
@@ -51,11 +56,17 @@ def plan(context: typer.Context, select: Select = None) -> None:
             planned.would,
         )
     console().print(table)
+    for note in notes:
+        print(note)
 
 
 @app.command()
 def create(context: typer.Context, select: Select = None) -> None:
-    """Create the bronze tables, quarantine and the commit log where they are missing."""
+    """Create the bronze tables, quarantine and the commit log where they are missing.
+
+    A captured table of which nothing is registered yet gets the columns that its source
+    describes.
+    """
     streams, services = open_services(context, select)
     from spark_ingest.streaming import tables
 
@@ -105,6 +116,7 @@ def run_command(
 
     Begins where the tables stand; a crash at any moment repeats the batch that was not
     committed. Records that bronze cannot take go to bronze.quarantine with their bytes.
+    A captured table without a topic is skipped, or taken up when its topic appears.
     """
     if once == (every is not None):
         raise ConfigurationError(
@@ -112,7 +124,9 @@ def run_command(
         )
     interval = None if every is None else seconds_of(every)
     first, most_bytes = begin_of(begin), size_of("--max-batch-bytes", max_batch_bytes)
-    streams, services = open_services(context, select, topics_needed=True)
+    streams, services = open_services(
+        context, select, topics_needed=True, some_topic_needed=once
+    )
     from spark_ingest.lake.required_settings import check_limits
     from spark_ingest.streaming import run
     from spark_ingest.streaming.progress import open_progress
@@ -127,7 +141,7 @@ def run_command(
     if metrics_port is not None:
         from spark_ingest.streaming.metrics import MetricsProgress
 
-        names = [stream.name for stream in streams]
+        names = [s.name for s in streams if services.broker.topic(s.topic)]
         shown = MetricsProgress(shown, names, metrics_host, metrics_port)
     with shown as progress:
         services = replace(services, progress=progress)

@@ -85,6 +85,12 @@ def exists(spark: SparkSession, table: str) -> bool:
     return spark.catalog.tableExists(f"{CATALOG}.{table}")
 
 
+def is_empty(spark: SparkSession, table: str) -> bool:
+    """Whether a table, which exists, has no row, by its metadata alone."""
+    newest = Jvm(spark).iceberg_table(table).currentSnapshot()
+    return newest is None or newest.summary().get("total-records") == "0"
+
+
 def refuse_copied(spark: SparkSession, tables: Iterable[str]) -> None:
     """Refuse tables whose files lie elsewhere than the lake on this machine's disk.
 

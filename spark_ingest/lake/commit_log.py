@@ -27,7 +27,13 @@ from pyspark.sql.types import (
 from spark_ingest.connect.broker import Topic
 from spark_ingest.lake import bronze, quarantine_table, table_change, table_identity
 from spark_ingest.lake.branch import publish_on
-from spark_ingest.lake.committed import BatchResult, Committed, Taken
+from spark_ingest.lake.committed import (
+    FORWARD,
+    BatchResult,
+    Committed,
+    Taken,
+    by_topic,
+)
 from spark_ingest.lake.jvm import CATALOG, JAVA_ERRORS, Jvm
 from spark_ingest.lake.lease import (
     Commit,
@@ -36,8 +42,8 @@ from spark_ingest.lake.lease import (
     first_snapshot,
     own_snapshots,
 )
-from spark_ingest.lake.offsets import Span, merged, total, within
-from spark_ingest.lake.table_identity import Earlier, Identity, identify, uuid_of
+from spark_ingest.lake.offsets import total, within
+from spark_ingest.lake.table_identity import Earlier, identify, uuid_of
 from spark_ingest.sources import Stream
 
 TABLE = f"{bronze.SCHEMA}.ingest_commits"
@@ -71,8 +77,6 @@ COLUMNS = StructType(
         StructField("table_uuid", StringType()),
     ]
 )
-# Kinds that move the stream forward; the others take offsets elsewhere, or none.
-_FORWARD = (CommitKind.STREAM, CommitKind.GAP, CommitKind.NEW_TOPIC)
 
 
 def create(spark: SparkSession) -> bool:
@@ -196,23 +200,37 @@ def name_table(spark: SparkSession, stream: Stream) -> None:
             f"and commit_id >= {known.first}"
         )
         table_change.rewrite(lambda: spark.sql(statement))
-    _append_table(spark, stream, known)
+    name_tables(spark, [stream])
 
 
-def _append_table(spark: SparkSession, stream: Stream, known: Identity) -> None:
-    row: tuple[Any, ...] = (
-        stream.table, 0, stream.topic, None, [], 0, 0, 0, None, datetime.now(UTC),
-        table_identity.KIND, known.uuid,
-    )  # fmt: skip
+def name_tables(spark: SparkSession, streams: Sequence[Stream]) -> None:
+    """Say in the log which tables stand under some streams' names, in one commit.
+
+    Args:
+        spark: A session on the lake.
+        streams: Whose tables, which exist. No row of the log that tells no table may be of one:
+            just made it has none, and :func:`name_table` sees to the others.
+    """
+    jvm, now = Jvm(spark), datetime.now(UTC)
+    rows: dict[str, tuple[Any, ...]] = {
+        stream.table: (
+            stream.table, 0, stream.topic, None, [], 0, 0, 0, None, now,
+            table_identity.KIND, uuid_of(jvm, stream.table),
+        )
+        for stream in streams
+    }  # fmt: skip
+    uuid = COLUMNS.names.index("table_uuid")
 
     def write(branch: str) -> bool:
-        # Somebody else may have named it meanwhile.
-        if identify(spark, _named(spark, stream.table), stream.table).is_newest:
-            return False
-        _write(spark, [row], f"branch_{branch}")
-        return True
+        # Somebody else may have named some meanwhile.
+        known = table_identity.newest_named(spark.table(f"{CATALOG}.{TABLE}"), rows)
+        lacking = [row for name, row in rows.items() if known.get(name) != row[uuid]]
+        if lacking:
+            _write(spark, lacking, f"branch_{branch}")
+        return bool(lacking)
 
-    _publish(spark, write)
+    if rows:
+        _publish(spark, write)
 
 
 def logged_ends(spark: SparkSession, stream: Stream) -> list[tuple[str, int, int, int]]:
@@ -225,7 +243,7 @@ def logged_ends(spark: SparkSession, stream: Stream) -> list[tuple[str, int, int
         return []
     rows = (
         _logged(spark, stream.table)
-        .where(F.col("kind").isin(*_FORWARD))
+        .where(F.col("kind").isin(*FORWARD))
         .select("kafka_topic_id", "commit_id", F.explode("offsets").alias("o"))
         .groupBy("kafka_topic_id", "o.partition")
         .agg(F.max("o.end_offset"), F.max("commit_id"))
@@ -282,30 +300,7 @@ def committed(
         .agg(F.min("o.first_offset"), F.max("o.end_offset"), F.max("commit_id"))
         .collect()
     )
-    last = max((row[6] for row in rows), default=0)
-    found: dict[str, Committed] = {}
-    for topic_id, *_ in sorted(rows, key=lambda row: -int(row[6])):
-        if topic_id in found:
-            continue
-        forward: dict[int, list[Span]] = {}
-        backfilled: dict[int, list[Span]] = {}
-        given_up: dict[int, list[Span]] = {}
-        for of, kind, partition, _, first, end, _ in rows:
-            if of != topic_id or partition is None:
-                continue
-            if kind in _FORWARD:
-                forward.setdefault(partition, []).append((first, end))
-            if kind == CommitKind.GAP:
-                given_up.setdefault(partition, []).append((first, end))
-            if kind == CommitKind.BACKFILL and end > first:
-                backfilled.setdefault(partition, []).append((first, end))
-        found[topic_id] = Committed(
-            {p: (min(s)[0], max(e for _, e in s)) for p, s in forward.items()},
-            last,
-            {p: merged(s) for p, s in backfilled.items()},
-            {p: merged(s) for p, s in given_up.items()},
-        )
-    return found
+    return by_topic([tuple(row) for row in rows])
 
 
 def committed_ranges(spark: SparkSession, stream: Stream, topic: Topic) -> Committed:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from spark_ingest.lake.lease import Commit, CommitKind
 from spark_ingest.lake.offsets import Span, merged
+
+# Kinds that move the stream forward; the others take offsets elsewhere, or none.
+FORWARD = (CommitKind.STREAM, CommitKind.GAP, CommitKind.NEW_TOPIC)
 
 
 @dataclass(frozen=True)
@@ -80,3 +84,36 @@ class BatchResult:
     def committed_at(self) -> datetime:
         """When it was visible."""
         return self.started_at + timedelta(seconds=self.seconds)
+
+
+def by_topic(rows: Sequence[tuple[Any, ...]]) -> dict[str, Committed]:
+    """What was committed of each topic of a table, the newest topic first.
+
+    Args:
+        rows: Of the commit log, put together: topic id, kind, partition, the commit where each
+            has a row of its own, first offset, end offset, newest commit.
+    """
+    last = max((row[6] for row in rows), default=0)
+    found: dict[str, Committed] = {}
+    for topic_id, *_ in sorted(rows, key=lambda row: -int(row[6])):
+        if topic_id in found:
+            continue
+        forward: dict[int, list[Span]] = {}
+        backfilled: dict[int, list[Span]] = {}
+        given_up: dict[int, list[Span]] = {}
+        for of, kind, partition, _, first, end, _ in rows:
+            if of != topic_id or partition is None:
+                continue
+            if kind in FORWARD:
+                forward.setdefault(partition, []).append((first, end))
+            if kind == CommitKind.GAP:
+                given_up.setdefault(partition, []).append((first, end))
+            if kind == CommitKind.BACKFILL and end > first:
+                backfilled.setdefault(partition, []).append((first, end))
+        found[topic_id] = Committed(
+            {p: (min(s)[0], max(e for _, e in s)) for p, s in forward.items()},
+            last,
+            {p: merged(s) for p, s in backfilled.items()},
+            {p: merged(s) for p, s in given_up.items()},
+        )
+    return found

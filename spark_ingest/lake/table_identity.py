@@ -7,7 +7,7 @@ are given to the one that stands there from the first commit on that it shows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,6 +92,18 @@ def identify(spark: SparkSession, log: DataFrame, table: str) -> Identity:
     if told["untold"] and not told["named"]:
         first = _first_shown(spark, log.where("table_uuid is null"), table)
     return Identity(uuid, told["newest"] == uuid, first)
+
+
+def newest_named(log: DataFrame, tables: Iterable[str]) -> dict[str, str]:
+    """By name, Iceberg's UUID of the table that the log says stands there; the newest of it.
+
+    Args:
+        log: The log.
+        tables: Each ``schema.name``; one that the log does not name is left out.
+    """
+    named = log.where((F.col("kind") == KIND) & F.col("table_name").isin(list(tables)))
+    newest = F.max(F.struct("committed_at", "table_uuid"))["table_uuid"]
+    return dict(named.groupBy("table_name").agg(newest).toLocalIterator())
 
 
 def earlier(log: DataFrame, uuid: str) -> Earlier | None:

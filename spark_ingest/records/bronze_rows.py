@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
+from spark_ingest.avro.column_types import clash
 from spark_ingest.avro.evolution import TopicSchema
 from spark_ingest.errors import ConfigurationError, ServiceUnavailable
 from spark_ingest.lake import bronze
 from spark_ingest.lake.jvm import CATALOG, Jvm
-from spark_ingest.records.topic_schemas import Schemas
+from spark_ingest.records.topic_schemas import Schemas, described_columns
 from spark_ingest.records.verdict import KAFKA_ROWS, Judged, recipe
+from spark_ingest.sources import Stream
 
 _OF_BATCH = ("_ingested_at", "_commit_id")
 
@@ -44,11 +47,15 @@ def schemas_now(
     """
     schemas.hold(spark)
     value = schemas.value()
+    _refuse_described(spark, schemas)
     if not value.usable and not value.misfits:
         # The table was made from a schema: that there is none now is no record's fault.
+        told = "any more: bring the subject back"
+        if schemas.stream.ingest.captured is not None:
+            told = "for the records that are there: does the connector register there?"
         raise ServiceUnavailable(
             f"{schemas.registry.url} has no schema under {schemas.stream.topic}-value "
-            "any more: bring the subject back, or fix registry.url in profiles/ingest.yml"
+            f"{told}, or fix registry.url in profiles/ingest.yml"
         )
     return value, schemas.key()
 
@@ -56,21 +63,73 @@ def schemas_now(
 def planned_columns(spark: SparkSession, schemas: Schemas) -> StructType:
     """The columns that a stream's table needs for the schemas registered now.
 
+    For a captured table of which nothing is registered yet, those that its source describes.
+
     Raises:
-        ConfigurationError: No usable value schema is registered.
+        ConfigurationError: No usable value schema is registered, or the source's types
+            contradict it.
         ServiceUnavailable: The registry does not answer.
     """
     schemas.hold(spark)
     stream, value = schemas.stream, schemas.value()
+    _refuse_described(spark, schemas)
     if not value.usable:
+        described = _before_capture(stream, value)
+        if described.fields:
+            return bronze.table_columns(described)
         reasons = "; ".join(value.misfits.values()) or "none is registered"
         raise ConfigurationError(
             f"source {stream.name}: no usable schema under subject {stream.topic}-value "
-            f"({reasons}): let the producer register one first (`sandbox up` does for the sandbox)"
+            f"({reasons}): let the producer register one first (`sandbox up` does for the "
+            f"sandbox){_or_described(stream)}"
         )
     nothing = spark.createDataFrame([], KAFKA_ROWS)
     made = recipe("", value, schemas.key(), stream.ingest.max_value_bytes)
     return bronze.table_columns(made.judge(nothing).schema())
+
+
+def _before_capture(stream: Stream, value: TopicSchema) -> StructType:
+    """What a source describes of a captured table that has no schema yet; else nothing."""
+    if stream.ingest.captured is None or value.misfits:
+        return StructType([])
+    return described_columns(stream)
+
+
+def _or_described(stream: Stream) -> str:
+    if stream.ingest.captured is None:
+        return ""
+    return f", or describe its columns with their data_type in {stream.file}"
+
+
+def _refuse_described(spark: SparkSession, schemas: Schemas) -> None:
+    """Refuse a captured table that was made as its source says, where the schema says otherwise.
+
+    Once it has rows, what does not fit it goes to quarantine as in any table.
+    """
+    stream = schemas.stream
+    if stream.ingest.captured is None:
+        return
+    parts = (schemas.value(), schemas.key())
+    if not any(part is not None and part.misfits for part in parts):
+        return
+    table = stream.table
+    if not bronze.exists(spark, table) or not bronze.is_empty(spark, table):
+        return
+    # What the schemas say by themselves.
+    alone = Schemas(schemas.registry, stream, 0, schemas.wait)
+    columns, key = list(alone.value().columns), alone.key()
+    if key is not None and key.usable and key.columns.fields:
+        columns.append(StructField(bronze.KEY, key.whole))
+    wanted = StructType(columns)
+    why = clash(spark.table(f"{CATALOG}.{table}").schema, wanted, "")
+    if why is None:
+        return
+    name = re.split(r"\W", why, maxsplit=1)[0]
+    raise ConfigurationError(
+        f"{stream.file}: source {stream.name}: column {name}: its data_type contradicts the "
+        f"topic's schema ({why}): write {wanted[name].dataType.simpleString()}, and drop the "
+        f'table, which is empty and is made again: `sandbox sql "drop table {table}"`'
+    )
 
 
 def grow_table(spark: SparkSession, table: str, types: StructType) -> None:

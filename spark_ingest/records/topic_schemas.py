@@ -198,6 +198,27 @@ def _declared_columns(stream: Stream, part: Part, framing: Framing) -> StructTyp
     return StructType([*fields, StructField(JSON_TEXT, StringType())])
 
 
+def described_columns(stream: Stream) -> StructType:
+    """The columns that a source describes with their types: the value's, then the decoded key.
+
+    Raises:
+        ConfigurationError: A type is none of the lake's.
+    """
+    named = [name for name in stream.types if name.lower() not in RESERVED]
+    if stream.ingest.key and bronze.KEY in stream.types:
+        named.append(bronze.KEY)
+    # All in one question: the JVM parses a type faster than it is asked to.
+    ddl = ", ".join(f"`{name}` {stream.types[name]}" for name in named)
+    try:
+        kind = DataType.fromDDL(ddl) if named else NullType()
+    except PySparkException:
+        kind = NullType()
+    if isinstance(kind, StructType) and kind.names == named and _is_of_lake(kind):
+        return kind
+    # Each for itself, so that the one which is wrong is named.
+    return StructType([StructField(name, _data_type(stream, name)) for name in named])
+
+
 def _data_type(stream: Stream, column: str) -> DataType:
     try:
         kind = DataType.fromDDL(stream.types[column])

@@ -17,8 +17,11 @@ from spark_ingest.errors import ConfigurationError
 from spark_ingest.streaming.progress import BatchReport, Progress
 from spark_ingest.streaming.supervise import Reason
 
-# A service that is away is waited for, and counted as that.
-_RESTART_REASONS = tuple(reason for reason in Reason if reason is not Reason.SERVICE)
+# A service that is away is waited for, and counted as that; a topic that is to come is nothing
+# to count.
+_RESTART_REASONS = tuple(
+    reason for reason in Reason if reason not in (Reason.SERVICE, Reason.TOPIC)
+)
 # From a caught-up stream's small batch to the largest that a driver takes.
 _BATCH_SECONDS = (0.1, 0.2, 0.3, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10, 20, 30, 60, 120)
 
@@ -33,7 +36,8 @@ class MetricsProgress(Progress):
 
         Args:
             shown: Gets every report too.
-            streams: Names of the streams: each has its metrics from the beginning, at zero.
+            streams: Names of the streams: each has its metrics from the beginning, at zero;
+                another one has them when it begins.
             host: Address to serve them on.
             port: Port to serve them on; 0 for any free one.
         """
@@ -84,11 +88,15 @@ class MetricsProgress(Progress):
             self._records, self._quarantined, self._bytes, self._commits, self._waits,
             self._seconds, self._up,
         )  # fmt: skip
+        self._counts = counts
         for stream in streams:
-            for metric in counts:
-                metric.labels(stream)
-            for reason in _RESTART_REASONS:
-                self._restarts.labels(stream, reason)
+            self._begin(stream)
+
+    def _begin(self, stream: str) -> None:
+        for metric in self._counts:
+            metric.labels(stream)
+        for reason in _RESTART_REASONS:
+            self._restarts.labels(stream, reason)
 
     @property
     def port(self) -> int:
@@ -157,5 +165,6 @@ class MetricsProgress(Progress):
         self._shown.restarted(stream, reason)
 
     def up(self, stream: str, is_up: bool) -> None:
+        self._begin(stream)
         self._up.labels(stream).set(is_up)
         self._shown.up(stream, is_up)

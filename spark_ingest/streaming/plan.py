@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+from spark_ingest.errors import NothingCaptured
 from spark_ingest.lake import bronze
 from spark_ingest.records.bronze_rows import planned_columns
 from spark_ingest.records.topic_schemas import Schemas
 from spark_ingest.sources import Stream
+from spark_ingest.streaming.captured_topics import topic_of
 from spark_ingest.streaming.services import Services
 from spark_ingest.streaming.table_position import Position, position
 
@@ -18,16 +20,18 @@ class Planned:
     """What a run of a stream would begin with.
 
     Attributes:
-        partitions: Of its topic.
+        partitions: Of its topic; 0 where nothing was captured yet, so that there is none.
         next_commit: The commit id of its next batch.
         to_read: Records on the broker that are not committed.
         would: What would change in the lake, for people.
+        notes: What its records cannot show, and that there are none yet.
     """
 
     partitions: int
     next_commit: int
     to_read: int
     would: str
+    notes: tuple[str, ...] = ()
 
 
 def plan(services: Services, stream: Stream) -> Planned:
@@ -36,16 +40,25 @@ def plan(services: Services, stream: Stream) -> Planned:
     Raises:
         MillraceError: The stream could not start.
     """
-    spark = services.spark
-    topic = services.broker.existing_topic(stream.topic, stream.name)
+    spark, captured = services.spark, stream.ingest.captured
+    notes = [] if captured is None else list(captured.warnings())
+    topic = None
+    try:
+        topic = topic_of(services, stream)
+    except NothingCaptured as nothing:
+        notes.append(str(nothing))
     wanted = planned_columns(spark, Schemas(services.registry, stream, 0, time.sleep))
-    ends = services.broker.end_offsets(topic)
-    if bronze.exists(spark, stream.table):
-        here = position(services, stream, topic)
-        missing = bronze.missing_columns(spark, stream.table, wanted)
-        would = f"add or widen {', '.join(missing)}" if missing else "append"
-    else:
-        here = Position(0, services.broker.first_offsets(topic), None)
+    has_table = bronze.exists(spark, stream.table)
+    missing = bronze.missing_columns(spark, stream.table, wanted) if has_table else []
+    would = f"add or widen {', '.join(missing)}" if missing else "append"
+    if not has_table:
         would = f"create the table with {len(wanted.fields)} columns"
+    if topic is None:
+        return Planned(0, 1, 0, "wait" if has_table else would, tuple(notes))
+    here = Position(0, services.broker.first_offsets(topic), None)
+    if has_table:
+        here = position(services, stream, topic)
+    ends = services.broker.end_offsets(topic)
     to_read = sum(end - here.offsets[partition] for partition, end in ends.items())
-    return Planned(len(topic.partitions), here.commit_id + 1, to_read, would)
+    number = here.commit_id + 1
+    return Planned(len(topic.partitions), number, to_read, would, tuple(notes))

@@ -39,6 +39,7 @@ from spark_ingest.streaming.batch_size import (
     logged_record_bytes,
     record_bytes,
 )
+from spark_ingest.streaming.captured_topics import topic_of
 from spark_ingest.streaming.progress import BatchReport
 from spark_ingest.streaming.services import Services
 from spark_ingest.streaming.supervise import Stopping, Watched, supervise
@@ -109,7 +110,7 @@ class StreamRun:
         self._services = services
         self._settings = settings
         self._stopping = stopping
-        self._topic = services.broker.existing_topic(stream.topic, stream.name)
+        self._topic = topic_of(services, stream)
         self._lease = Lease.take(Jvm(services.spark), stream.table)
         self._in_batch = threading.Lock()
         self._closing = False
@@ -132,7 +133,7 @@ class StreamRun:
         """
         services = self._services
         # Asked again: it may have got partitions since.
-        topic = services.broker.existing_topic(self.stream.topic, self.stream.name)
+        topic = topic_of(services, self.stream)
         self._topic = topic
         # What this run committed is written down first, or it would be twice.
         self._log.flush(self.stream)
@@ -385,7 +386,8 @@ def run_streams(
     """Run streams until each is done, or ``stopping`` is set.
 
     With ``settings.every`` a stream in trouble is begun again after a pause; without, it ends
-    and the others finish.
+    and the others finish. A captured table without a topic is no trouble: it is waited for, or
+    passed over.
 
     Args:
         services: What they share.

@@ -14,6 +14,7 @@ from spark_ingest.errors import (
     CommitRefused,
     ConfigurationError,
     LeaseLost,
+    NothingCaptured,
     PersonNeeded,
     ServiceUnavailable,
     StreamsFailed,
@@ -29,6 +30,7 @@ _LONGEST_SECONDS = 300.0
 _SERVICE_SECONDS = 5.0
 _LEASE_SECONDS = 30.0
 _PERSON_SECONDS = 60.0
+_TOPIC_SECONDS = 10.0
 # All write to the commit log when they begin; some hundred would only be in each other's way.
 _BEGIN_AT_ONCE = 4
 
@@ -44,6 +46,7 @@ class Reason(StrEnum):
         MOVED: Others wrote to its table: its offsets are read again, at once.
         SERVICE: Kafka or the registry is away.
         LEASE: Another writer has the table: taken over when that one is gone.
+        TOPIC: Nothing was captured yet, so it has no topic: no trouble.
         PERSON: Only a person can mend it.
         FAILURE: All else: storage, catalog, executors.
     """
@@ -51,6 +54,7 @@ class Reason(StrEnum):
     MOVED = "moved"
     SERVICE = "service"
     LEASE = "lease"
+    TOPIC = "topic"
     PERSON = "person"
     FAILURE = "failure"
 
@@ -81,6 +85,7 @@ def reason_of(error: Exception) -> Reason:
         (ServiceUnavailable, Reason.SERVICE),
         (CommitRefused, Reason.MOVED),
         (LeaseLost, Reason.LEASE),
+        (NothingCaptured, Reason.TOPIC),
         ((PersonNeeded, ConfigurationError), Reason.PERSON),
     )
     return next((why for kind, why in kinds if isinstance(error, kind)), Reason.FAILURE)
@@ -100,6 +105,7 @@ def pause(reason: Reason, tries: int) -> float:
     fixed = {
         Reason.SERVICE: _SERVICE_SECONDS,
         Reason.LEASE: _LEASE_SECONDS,
+        Reason.TOPIC: _TOPIC_SECONDS,
         Reason.PERSON: _PERSON_SECONDS,
     }
     # Beyond the tenth doubling it is the longest anyway.
@@ -221,6 +227,9 @@ class Watched:
 
     def _rest(self, error: Exception) -> None:
         reason = reason_of(error)
+        if reason is Reason.TOPIC:
+            self._await_topic(reason_text(error))
+            return
         self.failure = error
         self._set_up(False)
         is_waited_for = reason is Reason.SERVICE and self._was_up
@@ -236,6 +245,19 @@ class Watched:
             # Another machine may fare better.
             self._end()
         self._rests_until = time.monotonic() + seconds
+
+    def _await_topic(self, text: str) -> None:
+        """Look for its topic now and then, or be over; nothing is wrong with it."""
+        if self._run is not None:
+            self._set_up(False)
+        then = "skipped" if self._once else "taken up when it appears"
+        if self._told != text:
+            self._progress.note(f"{self.name}: {text}; {then}")
+        self._told, self.failure = text, None
+        # Its table is there: nothing is to be mended before its topic is.
+        self._was_tried = False
+        self._is_over = self._once
+        self._rests_until = time.monotonic() + pause(Reason.TOPIC, 0)
 
     def _tell(self, reason: Reason, text: str, seconds: float) -> None:
         if reason is Reason.SERVICE:

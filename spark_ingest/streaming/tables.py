@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from spark_ingest.errors import ConfigurationError
 from spark_ingest.lake import bronze, commit_log, quarantine_table
@@ -23,8 +24,11 @@ def create_tables(services: Services, streams: Sequence[Stream]) -> list[str]:
         ServiceUnavailable: The registry does not answer.
     """
     made = create_shared(services)
-    made += [stream.table for stream in streams if create_table(services, stream)]
-    return made
+    with _named_together(services) as new:
+        for stream in streams:
+            if create_table(services, stream):
+                new.append(stream)
+    return made + [stream.table for stream in new]
 
 
 def create_shared(services: Services) -> list[str]:
@@ -38,16 +42,19 @@ def create_shared(services: Services) -> list[str]:
 
 
 def create_table(services: Services, stream: Stream) -> bool:
-    """Make a stream's table where it is missing; whether it was made.
+    """Make a stream's table where it is missing; whether it was missing.
+
+    Who makes one names it in the commit log; its stream does so too before its first commit.
 
     Raises:
         ConfigurationError: It has no usable schema in the registry.
         ServiceUnavailable: The registry does not answer.
     """
-    spark, made = services.spark, False
-    if not bronze.exists(spark, stream.table):
+    spark, jvm = services.spark, Jvm(services.spark)
+    is_missing = not bronze.exists(spark, stream.table)
+    if is_missing:
         schemas = Schemas(services.registry, stream, 0, time.sleep)
-        made = bronze.create_table(
+        bronze.create_table(
             spark,
             stream.table,
             planned_columns(spark, schemas),
@@ -55,9 +62,8 @@ def create_table(services: Services, stream: Stream) -> bool:
             stream.columns,
             stream.description,
         )
-        commit_log.name_table(spark, stream)
-    first_snapshot(Jvm(spark), stream.table)
-    return made
+    first_snapshot(jvm, stream.table)
+    return is_missing
 
 
 def prepare(services: Services, streams: Sequence[Stream]) -> None:
@@ -69,17 +75,40 @@ def prepare(services: Services, streams: Sequence[Stream]) -> None:
         ConfigurationError: A stream has no usable schema in the registry.
     """
     create_shared(services)
-    for stream in streams:
-        try:
-            create_table(services, stream)
-        except ConfigurationError:
-            raise
-        except TROUBLE as error:
-            text = reason_text(error)
-            services.progress.note(f"{stream.name}: {text}; its stream tries again")
+    try:
+        with _named_together(services) as new:
+            for stream in streams:
+                try:
+                    if create_table(services, stream):
+                        new.append(stream)
+                except ConfigurationError:
+                    raise
+                except TROUBLE as error:
+                    text = reason_text(error)
+                    services.progress.note(
+                        f"{stream.name}: {text}; its stream tries again"
+                    )
+    except ConfigurationError:
+        raise
+    except TROUBLE as error:
+        services.progress.note(f"{reason_text(error)}; the streams try again")
+
+
+@contextmanager
+def _named_together(services: Services) -> Iterator[list[Stream]]:
+    """Takes streams whose tables were made, and names these tables in one commit of the log.
+
+    One for each would take longer than the table itself.
+    """
+    new: list[Stream] = []
+    try:
+        yield new
+    finally:
+        commit_log.name_tables(services.spark, new)
 
 
 def create_again(services: Services, stream: Stream) -> None:
     """Make a stream's table where it has gone while the stream ran, and say so."""
     if create_table(services, stream):
+        commit_log.name_tables(services.spark, [stream])
         services.progress.note(f"{stream.name}: {stream.table} was gone; recreated")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,10 +12,11 @@ from pyspark.errors import PySparkException
 from spark_ingest.lake import commit_log, quarantine_table
 from spark_ingest.lake.committed import BatchResult
 from spark_ingest.lake.jvm import Jvm
-from spark_ingest.lake.lease import own_snapshots
+from spark_ingest.lake.lease import first_snapshot, own_snapshots
 from spark_ingest.lake.table_identity import KIND
 from spark_ingest.quarantine.choice import Choice
 from spark_ingest.quarantine.replay import replay
+from spark_ingest.streaming import tables
 from spark_ingest.streaming.table_position import standing
 from tests.python.stack.conftest import ORDER, Feed, framed, orders, proofs
 from tests.python.stack.test_recover import expire, forget_own_snapshots
@@ -182,3 +184,27 @@ def test_rows_that_may_be_in_the_log_already_are_written_once(
     result = BatchResult(newest.commit, newest.rows, 0, 0, newest.committed_at, 0)
     commit_log.log_commits(spark, [(feed.stream, result)], again=True)
     assert [row[0] for row in logged(feed)] == [0, 1, 2]
+
+
+def test_all_new_tables_are_named_in_one_commit_of_the_log(
+    new_feed: Callable[[], Feed],
+) -> None:
+    feeds = [new_feed() for _ in range(3)]
+    services, streams = feeds[0].services, [feed.stream for feed in feeds]
+    for feed in feeds:
+        feed.register(ORDER)
+    tables.create_shared(services)
+    first_snapshot(Jvm(services.spark), commit_log.TABLE)
+
+    def commits() -> int:
+        return services.spark.table(f"{LOG}.snapshots").count()
+
+    before = commits()
+
+    made = tables.create_tables(services, streams)
+    again = tables.create_tables(services, streams)
+
+    assert (made, again) == ([stream.table for stream in streams], [])
+    named = [row[:2] for feed in feeds for row in logged(feed)]
+    assert named == [(0, KIND)] * 3
+    assert commits() - before == 1

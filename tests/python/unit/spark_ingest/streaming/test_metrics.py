@@ -66,3 +66,15 @@ def test_a_port_that_is_taken_is_named_before_anything_runs() -> None:
         taken = MetricsProgress(shown, [], "127.0.0.1", first.port)
         with pytest.raises(ConfigurationError, match=f"--metrics-port {first.port} on"):
             taken.__enter__()
+
+
+def test_a_stream_has_its_metrics_from_when_it_begins() -> None:
+    with MetricsProgress(LineProgress(), [], "127.0.0.1", 0) as metrics:
+        before = scraped(metrics.port)
+        metrics.up("shop.orders", True)
+        found = scraped(metrics.port)
+
+    assert before == {}
+    assert found["millrace_stream_up"] == 1
+    assert found["millrace_restarts_totalperson"] == 0
+    assert "millrace_restarts_totaltopic" not in found

@@ -13,6 +13,7 @@ from spark_ingest.errors import (
     ConfigurationError,
     LeaseLost,
     MillraceError,
+    NothingCaptured,
     PersonNeeded,
     ServiceUnavailable,
     StreamsFailed,
@@ -101,6 +102,7 @@ def test_errors_are_told_apart_by_who_can_mend_them() -> None:
     assert reason_of(ServiceUnavailable("")) is Reason.SERVICE
     assert reason_of(CommitRefused("")) is Reason.MOVED
     assert reason_of(LeaseLost("")) is Reason.LEASE
+    assert reason_of(NothingCaptured("")) is Reason.TOPIC
     assert reason_of(PersonNeeded("")) is Reason.PERSON
     assert reason_of(ConfigurationError("")) is Reason.PERSON
     assert reason_of(MillraceError("")) is Reason.FAILURE
@@ -263,3 +265,37 @@ def test_a_lease_that_could_not_be_given_back_is_before_it_is_taken_again(
     broken.stop_error = None
     assert one.look()
     assert (broken.stops, fresh.starts, one.failure) == (3, 1, None)
+
+
+def no_topic() -> Scripted:
+    raise NothingCaptured("topic t does not exist")
+
+
+def test_a_captured_table_without_a_topic_is_skipped_and_no_failure(told: Told) -> None:
+    watched = Watched("a", no_topic, nothing, True, told)
+
+    assert not watched.look()
+
+    assert watched.failure is None
+    assert told.notes == ["a: topic t does not exist; skipped"]
+    assert (told.restarts, told.ups) == ([], [])
+
+
+def test_a_captured_table_is_taken_up_when_its_topic_appears(
+    told: Told, clock: Callable[[float], None]
+) -> None:
+    tries: list[int] = []
+    mended: list[int] = []
+
+    def make() -> Scripted:
+        tries.append(1)
+        return no_topic() if len(tries) < 3 else Scripted(True, True)
+
+    watched = Watched("a", make, lambda: mended.append(1), False, told)
+    for _ in range(4):
+        assert watched.look()
+        clock(15)
+
+    assert told.notes == ["a: topic t does not exist; taken up when it appears"]
+    assert len(tries) == 3
+    assert (told.restarts, told.ups, mended) == ([], [True], [])
