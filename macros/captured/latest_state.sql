@@ -11,9 +11,44 @@
         {{ columns_of_state(history) }}
     from {{ history }}
     where
-        valid_from_at <= {{ instant }}
-        and (valid_to_at > {{ instant }} or valid_to_at is null)
-        and not is_deleted
+        {{ holds_at(instant) }}
+{%- endmacro %}
+
+{#- A version that holds at both instants is told twice: it is no change. -#}
+{% macro changes_between(history, key, first_instant, last_instant) -%}
+    {%- set keys = key | join(", ") -%}
+    {%- set columns = columns_of_state(history) -%}
+    select
+        version_key,
+        {{ columns }},
+        is_before
+    from (
+        select
+            *,
+            count(*) over (partition by {{ keys }}, version_key) as moment_count
+        from (
+            select
+                version_key,
+                {{ columns }},
+                true as is_before
+            from {{ history }}
+            where {{ holds_at(first_instant) }}
+            union all
+            select
+                version_key,
+                {{ columns }},
+                false as is_before
+            from {{ history }}
+            where {{ holds_at(last_instant) }}
+        ) as moments
+    ) as told
+    where moment_count = 1
+{%- endmacro %}
+
+{% macro holds_at(instant) -%}
+    not is_deleted
+            and valid_from_at <= {{ instant }}
+            and (valid_to_at > {{ instant }} or valid_to_at is null)
 {%- endmacro %}
 
 {#- What a history says of a row at one moment, as its YAML lists it. -#}

@@ -44,7 +44,7 @@ final as (
         artworks.acquisition_date,
         artworks.valid_from_at
     from artworks
-    -- A work whose artist the museum does not know, or no longer lists, is still a work.
+    -- A work whose artist the museum does not list, or no longer, is still a work.
     left join artists
         on artworks.artist_id = artists.artist_id
 

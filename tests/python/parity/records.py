@@ -231,6 +231,7 @@ class Museum:
                 "__source_ts_ms": 1767225600000 + self._lsn * 997,
                 "__deleted": "true" if kind == "d" else "false",
                 "_schema_id": 2,
+                "is_catalogued": False,
                 **values,
             },
         )

@@ -1,0 +1,50 @@
+-- The artworks that the museum held a day ago, by classification, and holds now.
+
+with
+
+earlier as (
+
+    {{ state_as_of(
+        ref("int_moma__artworks_versioned"),
+        dbt.dateadd("day", -1, dbt.current_timestamp())
+    ) }}
+
+),
+
+now as (
+
+    select * from {{ ref("int_moma__artworks_held") }}
+
+),
+
+counts as (
+
+    select
+        coalesce(classification, 'Unknown') as classification,
+        count(*) as earlier_count,
+        0 as now_count
+    from earlier
+    group by coalesce(classification, 'Unknown')
+    union all
+    select
+        coalesce(classification, 'Unknown') as classification,
+        0 as earlier_count,
+        count(*) as now_count
+    from now
+    group by coalesce(classification, 'Unknown')
+
+),
+
+final as (
+
+    select
+        classification,
+        sum(earlier_count) as earlier_count,
+        sum(now_count) as now_count
+    from counts
+    group by classification
+
+)
+
+select * from final
+order by classification

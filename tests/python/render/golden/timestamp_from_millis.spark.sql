@@ -1,0 +1,1 @@
+select timestamp_millis(changed_millis) as changed_at from bronze.changes
