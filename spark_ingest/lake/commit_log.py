@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
     ArrayType,
@@ -43,7 +43,13 @@ from spark_ingest.lake.lease import (
     own_snapshots,
 )
 from spark_ingest.lake.offsets import total, within
-from spark_ingest.lake.table_identity import Earlier, identify, uuid_of
+from spark_ingest.lake.table_identity import (
+    Earlier,
+    Identity,
+    identify,
+    logged_without_holes,
+    uuid_of,
+)
 from spark_ingest.sources import Stream
 
 TABLE = f"{bronze.SCHEMA}.ingest_commits"
@@ -161,21 +167,36 @@ def log_commits(
         _append_missing(spark, rows)
 
 
-def catch_up(spark: SparkSession, stream: Stream) -> Earlier | None:
+def catch_up(
+    spark: SparkSession, stream: Stream, known: Identity | None = None
+) -> Earlier | None:
     """Bring the log up to the table that stands there.
 
     Commits that a crash kept out of it are written down; their bytes and their start are not
     known any more and stay null. Rows of an older version get their table's UUID, and a
     table that the log does not name yet its row.
 
+    Args:
+        spark: A session on the lake.
+        stream: Whose table.
+        known: What :func:`told_of` gave a moment ago; None where it is to be asked.
+
     Returns:
         The table that stood there before, the last of them; None where there was none.
     """
-    name_table(spark, stream)
-    rows = _unlogged(spark, stream, _logged(spark, stream.table))
+    known = known or told_of(spark, stream.table)
+    if not known.is_newest:
+        name_table(spark, stream)
+        known = told_of(spark, stream.table)
+    rows = _unlogged(spark, stream, known)
     if rows:
         _append_missing(spark, rows)
-    return earlier(spark, stream)
+    return earlier(spark, stream) if known.has_others else None
+
+
+def told_of(spark: SparkSession, table: str) -> Identity:
+    """What the log says of the table that stands under a name, and of its commits."""
+    return identify(spark, _named(spark, table), table)
 
 
 def earlier(spark: SparkSession, stream: Stream) -> Earlier | None:
@@ -344,47 +365,29 @@ def _named(spark: SparkSession, table: str) -> DataFrame:
 
 def _logged(spark: SparkSession, table: str) -> DataFrame:
     """The log's commits of the table that stands there."""
-    log = _named(spark, table)
-    return log.where(identify(spark, log, table).rows())
+    return _named(spark, table).where(told_of(spark, table).rows())
 
 
 def _commits(spark: SparkSession, stream: Stream) -> DataFrame:
     """The log's rows of one table, and those that it lacks yet, from the snapshots."""
-    logged = _logged(spark, stream.table)
-    lacking = spark.createDataFrame(_unlogged(spark, stream, logged), COLUMNS)
-    return logged.unionByName(lacking)
+    known = told_of(spark, stream.table)
+    lacking = spark.createDataFrame(_unlogged(spark, stream, known), COLUMNS)
+    return _named(spark, stream.table).where(known.rows()).unionByName(lacking)
 
 
 def _unlogged(
-    spark: SparkSession, stream: Stream, logged: DataFrame
+    spark: SparkSession, stream: Stream, known: Identity
 ) -> list[tuple[Any, ...]]:
     """Rows of the log for the own snapshots that it lacks.
 
     They need not be the newest: a commit beside the stream may be written down first.
     """
-    ids = logged.select("table_name", "commit_id")
-    ((first, newest, count),) = ids.agg(
-        F.min("commit_id"), F.max("commit_id"), F.countDistinct("commit_id")
-    ).collect()
-    known, beyond = newest or 0, set[int]()
-    if first is not None and (first != 1 or newest != count):
-        # There is a hole: all are logged up to the first one.
-        following = F.lead("commit_id").over(
-            Window.partitionBy("table_name").orderBy("commit_id")
-        )
-        holes = (
-            ids.distinct()
-            .withColumn("following", following)
-            .where("following > commit_id + 1")
-        )
-        row = holes.agg(F.min("commit_id")).first()
-        known = row[0] if first == 1 and row is not None and row[0] else 0
-        beyond = {r[0] for r in ids.where(F.col("commit_id") > known).toLocalIterator()}
-    jvm = Jvm(spark)
-    uuid = uuid_of(jvm, stream.table)
+    last, beyond = known.logged.largest or 0, set[int]()
+    if known.first is not None or not known.logged.is_whole:
+        last, beyond = logged_without_holes(_named(spark, stream.table), known)
     return [
-        _row_of_snapshot(spark, stream, uuid, snapshot)
-        for snapshot in own_snapshots(jvm, stream.table, after=known)
+        _row_of_snapshot(spark, stream, known.uuid, snapshot)
+        for snapshot in own_snapshots(Jvm(spark), stream.table, after=last)
         if snapshot.commit.id not in beyond
     ]
 

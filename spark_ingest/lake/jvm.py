@@ -55,6 +55,16 @@ class Jvm:
         """Iceberg's ``org.apache.iceberg.Table``, freshly loaded from the catalog."""
         return self._spark3.loadIcebergTable(self._session, f"{CATALOG}.{table}")
 
+    def has_files(self, table: str, column: str, value: str) -> bool:
+        """Whether files of a table may have rows with some value, by metadata and with no job."""
+        made = getattr(self.packages, "org.apache.iceberg.expressions.Expressions")
+        scan = self.iceberg_table(table).newScan()
+        files = scan.filter(made.equal(column, value)).planFiles()
+        try:
+            return bool(files.iterator().hasNext())
+        finally:
+            files.close()
+
     def loadable(self, name: str) -> bool:
         """Whether a class is on the class path."""
         # By its whole name: of each part of a dotted name Py4J asks all jars.

@@ -19,10 +19,11 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
+from itertools import takewhile
 from typing import Any
 
 import psutil
@@ -139,8 +140,16 @@ class OwnSnapshot:
 
 def own_snapshots(jvm: Jvm, table: str, after: int = 0) -> list[OwnSnapshot]:
     """The own commits on ``main`` with a commit id above ``after``, newest first."""
-    iceberg = jvm.iceberg_table(table)
-    found: list[OwnSnapshot] = []
+    found = _from_newest(jvm.iceberg_table(table))
+    return list(takewhile(lambda own: own.commit.id > after, found))
+
+
+def newest_own_snapshot(jvm: Jvm, table: str) -> OwnSnapshot | None:
+    """The newest own commit on ``main``; None where no snapshot tells of one."""
+    return next(_from_newest(jvm.iceberg_table(table)), None)
+
+
+def _from_newest(iceberg: Any) -> Iterator[OwnSnapshot]:
     snapshot = iceberg.currentSnapshot()
     while snapshot is not None:
         summary = snapshot.summary()
@@ -154,15 +163,10 @@ def own_snapshots(jvm: Jvm, table: str, after: int = 0) -> list[OwnSnapshot]:
                 kind=CommitKind(summary.get("millrace.kind") or CommitKind.STREAM),
                 resume=_offsets(resume) if resume is not None else None,
             )
-            if commit.id <= after:
-                break
             at = datetime.fromtimestamp(snapshot.timestampMillis() / 1000, tz=UTC)
-            found.append(
-                OwnSnapshot(commit, int(summary.get("added-records") or 0), at)
-            )
+            yield OwnSnapshot(commit, int(summary.get("added-records") or 0), at)
         parent = snapshot.parentId()
         snapshot = iceberg.snapshot(parent) if parent is not None else None
-    return found
 
 
 @dataclass(frozen=True)

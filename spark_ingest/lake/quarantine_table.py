@@ -144,6 +144,11 @@ def remove_batch(spark: SparkSession, topic: Topic, ingested_at: datetime) -> No
     rewrite(lambda: spark.sql(statement))
 
 
+def may_have(spark: SparkSession, topic: str) -> bool:
+    """Whether there may be rows of a topic's name; false where there are none."""
+    return Jvm(spark).has_files(TABLE, "_kafka_topic", topic)
+
+
 def of_topic(spark: SparkSession, name: str, topic_id: str | None = None) -> DataFrame:
     """The rows of one topic, or of all topics that ever had its name."""
     rows = spark.table(f"{CATALOG}.{TABLE}").where(F.col("_kafka_topic") == name)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from spark_ingest.lake.jvm import CATALOG, Jvm
@@ -40,6 +40,20 @@ class Earlier:
 
 
 @dataclass(frozen=True)
+class Logged:
+    """Commits of a table in the log: the smallest, the largest, and how many there are."""
+
+    smallest: int | None
+    largest: int | None
+    count: int
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether there is no hole among them."""
+        return self.largest is None or (self.smallest, self.largest) == (1, self.count)
+
+
+@dataclass(frozen=True)
 class Identity:
     """A table, and what the log says of the tables of its name.
 
@@ -47,11 +61,15 @@ class Identity:
         uuid: Iceberg's UUID of the table.
         is_newest: Whether the log names it as the one that stands there.
         first: From this commit on rows that tell no table are its; None where none is.
+        logged: The commits whose rows tell this table.
+        has_others: Whether there are commits of other tables, or of rows that tell none.
     """
 
     uuid: str
     is_newest: bool
     first: int | None
+    logged: Logged
+    has_others: bool
 
     def rows(self) -> Column:
         """Whether a row of the log, of this table's name, is a commit of this table."""
@@ -80,18 +98,48 @@ def identify(spark: SparkSession, log: DataFrame, table: str) -> Identity:
         table: ``schema.name``, a table that exists.
     """
     uuid = uuid_of(Jvm(spark), table)
-    is_of_table = F.col("kind") == KIND
+    is_of_table, is_mine = F.col("kind") == KIND, F.col("table_uuid").eqNullSafe(uuid)
     named = F.when(is_of_table, F.struct("committed_at", "table_uuid"))
+    # All that the start of a stream asks the log, in one scan of it.
     (told,) = log.agg(
         F.max(named)["table_uuid"].alias("newest"),
-        F.count_if(is_of_table & (F.col("table_uuid") == uuid)).alias("named"),
+        F.count_if(is_of_table & is_mine).alias("named"),
         F.count_if(F.col("table_uuid").isNull()).alias("untold"),
+        F.count_if(~is_of_table & ~is_mine).alias("others"),
+        *_span(F.when(~is_of_table & is_mine, F.col("commit_id"))),
     ).collect()
     first = None
     # Once a table has its row, no row that tells none is its: they were asked then.
     if told["untold"] and not told["named"]:
         first = _first_shown(spark, log.where("table_uuid is null"), table)
-    return Identity(uuid, told["newest"] == uuid, first)
+    is_newest, logged = told["newest"] == uuid, Logged(*told[-3:])
+    return Identity(uuid, is_newest, first, logged, told["others"] > 0)
+
+
+def logged_without_holes(log: DataFrame, known: Identity) -> tuple[int, set[int]]:
+    """The commit up to which the log has all of a table, and those that it has beyond.
+
+    Args:
+        log: The log's rows of the table's name, each with its kind.
+        known: What :func:`identify` said of them.
+    """
+    commit_id = F.col("commit_id")
+    ids = log.where(known.rows()).select("table_name", "commit_id")
+    (span,) = ids.agg(*_span(commit_id)).collect()
+    logged = Logged(*span)
+    if logged.is_whole:
+        return logged.largest or 0, set()
+    of_name = Window.partitionBy("table_name").orderBy("commit_id")
+    following = F.lead("commit_id").over(of_name)
+    holes = ids.distinct().withColumn("following", following)
+    holes = holes.where("following > commit_id + 1")
+    row = holes.agg(F.min("commit_id")).first()
+    last = row[0] if logged.smallest == 1 and row is not None and row[0] else 0
+    return last, {row[0] for row in ids.where(commit_id > last).toLocalIterator()}
+
+
+def _span(commit_id: Column) -> tuple[Column, Column, Column]:
+    return F.min(commit_id), F.max(commit_id), F.count_distinct(commit_id)
 
 
 def newest_named(log: DataFrame, tables: Iterable[str]) -> dict[str, str]:

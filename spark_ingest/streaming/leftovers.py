@@ -35,6 +35,9 @@ def remove(
         topic: Its topic as it is now; rows of an earlier one of the same name stay.
         committed: By partition, the first offset that is not committed; 0 where missing.
     """
+    # Most topics have no bad records, and a question to Spark costs as much as a small batch.
+    if not quarantine_table.may_have(spark, topic.name):
+        return
     all_rows = quarantine_table.of_topic(spark, topic.name, topic.id)
     rows = all_rows.where("replayed_at is null")
     is_beyond = F.expr(beyond(committed))

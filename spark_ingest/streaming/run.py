@@ -138,9 +138,11 @@ class StreamRun:
         # What this run committed is written down first, or it would be twice.
         self._log.flush(self.stream)
         # Before the place is looked for: what a person may have to decide then is logged too.
-        told = set_back.remove_rows_ahead(services.spark, self.stream)
+        known = commit_log.told_of(services.spark, self.stream.table)
+        told = set_back.remove_rows_ahead(services.spark, self.stream, known)
         if told:
             services.progress.note(told)
+            known = commit_log.told_of(services.spark, self.stream.table)
         try:
             self._position = position(
                 services, self.stream, topic, self._settings.begin
@@ -152,7 +154,7 @@ class StreamRun:
             raise PersonNeeded(str(error)) from error
         # What an earlier start staged or quarantined and did not publish is read again.
         self._lease.unstage()
-        earlier = commit_log.catch_up(services.spark, self.stream)
+        earlier = commit_log.catch_up(services.spark, self.stream, known)
         if self._position.topic_id is None and (
             earlier or self._settings.begin != "earliest"
         ):

@@ -13,17 +13,19 @@ from datetime import datetime
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from spark_ingest.lake import bronze, commit_log, quarantine_table, table_change
+from spark_ingest.lake import commit_log, quarantine_table, table_change
 from spark_ingest.lake.jvm import CATALOG, Jvm
-from spark_ingest.lake.lease import CommitKind, own_snapshots
-from spark_ingest.lake.table_identity import KIND, uuid_of
+from spark_ingest.lake.lease import CommitKind, newest_own_snapshot
+from spark_ingest.lake.table_identity import KIND, Identity
 from spark_ingest.sources import Stream
 
 _LOG = f"{CATALOG}.{commit_log.TABLE}"
 _PLACE = ("_kafka_topic_id", "_kafka_partition", "_kafka_offset")
 
 
-def remove_rows_ahead(spark: SparkSession, stream: Stream) -> str | None:
+def remove_rows_ahead(
+    spark: SparkSession, stream: Stream, known: Identity
+) -> str | None:
     """Remove the log's rows of commits beyond the newest one that a stream's table shows.
 
     Of a table whose own snapshots have expired nobody can tell.
@@ -31,26 +33,21 @@ def remove_rows_ahead(spark: SparkSession, stream: Stream) -> str | None:
     Args:
         spark: A session on the lake.
         stream: Whose table, held by its lease.
+        known: What the log says of it. That is asked first: what is committed meanwhile makes
+            the table newer, not the log.
 
     Returns:
         What to tell people; None where the log is not ahead.
     """
-    if not bronze.exists(spark, commit_log.TABLE):
+    uuid, last = known.uuid, known.logged.largest
+    newest = newest_own_snapshot(Jvm(spark), stream.table)
+    if newest is None or last is None or last <= newest.commit.id:
         return None
-    jvm = Jvm(spark)
-    uuid = uuid_of(jvm, stream.table)
-    # The log is read first: what is committed meanwhile makes the table newer, not the log.
-    (last,) = spark.table(_LOG).where(f"table_uuid = '{uuid}'").agg(
-        F.max("commit_id")
-    ).collect()[0]  # fmt: skip
-    own = own_snapshots(jvm, stream.table)
-    if not own or last is None or last <= own[0].commit.id:
-        return None
-    first = own[0].commit.id + 1
+    first = newest.commit.id + 1
     ahead = f"table_uuid = '{uuid}' and commit_id between {first} and {last}"
     kinds = spark.table(_LOG).where(ahead).select("kind").distinct().collect()
     if any(row[0] == CommitKind.REPLAY for row in kinds):
-        _open_again(spark, stream, own[0].committed_at)
+        _open_again(spark, stream, newest.committed_at)
     # Before the rows ahead are gone: without them nobody would know any more.
     stands = (
         f"update {_LOG} set committed_at = current_timestamp() "

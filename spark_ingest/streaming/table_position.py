@@ -12,7 +12,7 @@ from spark_ingest.connect.broker import Begin, Topic
 from spark_ingest.errors import MillraceError
 from spark_ingest.lake import commit_log
 from spark_ingest.lake.jvm import CATALOG, Jvm
-from spark_ingest.lake.lease import CommitKind, own_snapshots
+from spark_ingest.lake.lease import CommitKind, newest_own_snapshot
 from spark_ingest.lake.table_identity import Earlier
 from spark_ingest.sources import Stream
 from spark_ingest.streaming.services import Services
@@ -118,10 +118,10 @@ def position(
 
 def standing(spark: SparkSession, stream: Stream) -> Position:
     """Where a stream's table stands, whatever its topic has become."""
-    snapshots = own_snapshots(Jvm(spark), stream.table)
-    if not snapshots:
+    snapshot = newest_own_snapshot(Jvm(spark), stream.table)
+    if snapshot is None:
         return _position_of_data(spark, stream)
-    newest = snapshots[0].commit
+    newest = snapshot.commit
     return Position(newest.id, newest.position, newest.topic_id)
 
 
