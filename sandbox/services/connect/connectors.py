@@ -21,6 +21,7 @@ RUNNING, FAILED = "running", "failed"
 RUNBOOK = "docs/runbooks/connector.md"
 _ON_THE_WAY = ("starting", "unassigned", "restarting")
 
+_WORDS = 300
 _POLL_SECONDS = 0.3
 _SETTLE_SECONDS = 60.0
 # One that has more to read than it reads in this time is left to itself.
@@ -188,6 +189,9 @@ def _reason(trace: str) -> str:
         causes[-1].removeprefix("Caused by: ") if causes else (lines or ["unknown"])[0]
     )
     error, colon, words = said.partition(": ")
+    if len(words) > _WORDS:
+        # Debezium says all that it knows between what it does and what is wrong.
+        words = f"{words[: _WORDS // 2]} … {words[-_WORDS // 2 :]}"
     return f"{error.rpartition('.')[2]}{colon}{words}"
 
 

@@ -100,6 +100,7 @@ def test_a_password_is_made_once_and_is_its_owners(tmp_path: Path) -> None:
         ("java.io.IOException: gone\n\tat A.b(A.java:1)\n", "IOException: gone"),
         ("java.lang.NullPointerException\n\tat A.b(A.java:1)", "NullPointerException"),
         ("", "unknown"),
+        ("a.E: begun" + "x" * 999 + "gone", f"E: begun{'x' * 145} … {'x' * 146}gone"),
     ],
 )
 def test_a_stack_trace_is_one_line(trace: str, reason: str) -> None:
