@@ -2,8 +2,21 @@
     {%- set records = source(source_name, table_name) -%}
     {%- if execute -%}
         {%- set stream = captured_stream(source_name ~ "." ~ table_name) -%}
+        {%- set captured = stream.config.meta.ingest.captured -%}
+        {%- for option in ["truncates_when", "columns"] if option in captured -%}
+            {{ exceptions.raise_compiler_error(
+                "source " ~ source_name ~ "." ~ table_name ~ ": no model reads "
+                ~ "config.meta.ingest.captured." ~ option ~ " yet: leave it out"
+            ) }}
+        {%- endfor -%}
+        {%- if captured.form != "flattened" -%}
+            {{ exceptions.raise_compiler_error(
+                "source " ~ source_name ~ "." ~ table_name ~ ": captured_changes reads the form "
+                ~ "flattened, not " ~ captured.form
+            ) }}
+        {%- endif -%}
         {{ changes_of_records(
-            records, columns_of_values(stream), stream.config.meta.ingest.captured
+            records, columns_of_values(stream), captured
         ) }}
     {%- endif -%}
 {%- endmacro %}
