@@ -151,17 +151,26 @@ def missing_topics(home: Home) -> list[str]:
     Raises:
         ServiceUnavailable: The broker does not answer.
     """
-    from confluent_kafka import KafkaException
-
     from sandbox.streams import STREAMS
 
+    present = present_topics(home)
+    return sorted({stream.topic for stream in STREAMS.values()} - present)
+
+
+def present_topics(home: Home) -> set[str]:
+    """The topics that the broker has.
+
+    Raises:
+        ServiceUnavailable: It does not answer.
+    """
+    from confluent_kafka import KafkaException
+
     try:
-        present = admin(home).list_topics(timeout=10).topics
+        return set(admin(home).list_topics(timeout=10).topics)
     except KafkaException as error:
         raise ServiceUnavailable(
             f"the Kafka broker at {home.bootstrap_servers} does not answer: `sandbox up`"
         ) from error
-    return sorted({stream.topic for stream in STREAMS.values()} - set(present))
 
 
 def end_offsets(home: Home, topic: str) -> dict[int, int]:

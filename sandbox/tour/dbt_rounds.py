@@ -11,13 +11,14 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from sandbox.services.kafka import present_topics
 from sandbox.settings import Home, load_home
 from sandbox.tour.query import open_lake
 from sandbox.tour.round_report import PREPARING, READY, ROUND
@@ -27,6 +28,7 @@ from spark_ingest.lake.session import silence_statement_log
 
 if TYPE_CHECKING:
     from dbt.contracts.graph.manifest import Manifest
+    from dbt.contracts.graph.nodes import SourceDefinition
     from pyspark.sql import SparkSession
 
 # The facts whose age is told, and their event time.
@@ -63,12 +65,14 @@ class Rounds:
         home: The sandbox.
         stopping: Set by :meth:`stop`.
         manifest: The project as dbt parsed it at the start.
+        streams: The tables that are asked what is new.
         spark: The session that dbt uses as well.
     """
 
     home: Home
     stopping: threading.Event = field(default_factory=threading.Event)
     manifest: Manifest = field(init=False)
+    streams: Mapping[str, str] = field(init=False)
     spark: SparkSession = field(init=False)
     _may_break_off: bool = False
 
@@ -88,6 +92,8 @@ class Rounds:
             MillraceError: dbt failed; the message is its first complaint.
         """
         self.manifest = self._dbt("parse")
+        sources = self.manifest.sources.values()
+        self.streams = tables_with_topics(sources, present_topics(self.home))
         self.spark = open_lake(self.home, "sandbox live", _SPARK)
         silence_statement_log()
         if not self._wait_for_bronze():
@@ -171,14 +177,6 @@ class Rounds:
             raise RoundFailed(f"`dbt {' '.join(arguments)}` failed: {_complaint(done)}")
         return done.result
 
-    def _streams(self) -> dict[str, str]:
-        """The bronze table of each source table that is a stream, by its dbt name."""
-        return {
-            f"{source.source_name}.{source.name}": f"{source.schema}.{source.identifier}"
-            for source in self.manifest.sources.values()
-            if "ingest" in source.config.meta
-        }
-
     def _wait_for_bronze(self) -> bool:
         """Wait until ingest has made its tables; false when told to stop before."""
         needed = {
@@ -213,7 +211,7 @@ class Rounds:
         """The number of the newest snapshot of each stream's bronze table."""
         jvm = Jvm(self.spark)
         commits = {}
-        for name, table in self._streams().items():
+        for name, table in self.streams.items():
             snapshot = jvm.iceberg_table(table).currentSnapshot()
             commits[name] = 0 if snapshot is None else snapshot.snapshotId()
         return commits
@@ -261,6 +259,25 @@ class Rounds:
         table.expireSnapshots().expireOlderThan(before).retainLast(
             _KEEP_SNAPSHOTS
         ).commit()
+
+
+def tables_with_topics(
+    sources: Iterable[SourceDefinition], topics: Set[str]
+) -> dict[str, str]:
+    """The bronze table of each source table whose topic is there, by its dbt name.
+
+    Captured tables of which nothing was captured yet are left out: to ask each of them what
+    is new, four times a second, would cost the others their time.
+
+    Args:
+        sources: As dbt parsed them.
+        topics: Those that the broker has.
+    """
+    return {
+        f"{source.source_name}.{source.name}": f"{source.schema}.{source.identifier}"
+        for source in sources
+        if source.config.meta.get("ingest", {}).get("topic") in topics
+    }
 
 
 def _ages(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from sandbox.install import spark_conf
 from sandbox.services import stack
 from sandbox.settings import Home
 from sandbox.tour import live
+from sandbox.tour.dbt_rounds import tables_with_topics
 from sandbox.tour.round_report import History, Round
 from spark_ingest.errors import ConfigurationError, ServiceUnavailable
 
@@ -31,6 +33,27 @@ def a_round(number: int, **facts: Any) -> Round:
         "ages_before": {SALES: 20.0, LINES: 21.0},
     }
     return Round.read({**message, **facts})
+
+
+def test_rounds_leave_out_tables_of_which_nothing_was_captured() -> None:
+    def source(table: str, **meta: Any) -> Any:
+        return SimpleNamespace(
+            source_name="shop",
+            name=table,
+            schema="bronze",
+            identifier=f"shop__{table}",
+            config=SimpleNamespace(meta=meta),
+        )
+
+    sources = [
+        source("sales", ingest={"topic": "sales"}),
+        source("items", ingest={"topic": "shop.public.items", "captured": {}}),
+        source("commits"),
+    ]
+
+    assert tables_with_topics(sources, {"sales", "__consumer_offsets"}) == {
+        "shop.sales": "bronze.shop__sales"
+    }
 
 
 def test_a_round_is_as_old_as_the_fact_that_is_furthest_behind() -> None:
