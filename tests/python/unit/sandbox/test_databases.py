@@ -24,7 +24,7 @@ from sandbox.settings import PROJECT
 
 EVERY = pytest.mark.parametrize("name", DATABASES)
 SIZE = 60
-CHANGES = 2_000
+CHANGES = 1_000
 # A column of a schema's file: name, type, what its brackets hold, the rest.
 COLUMN = re.compile(r"    `?(\w+)`? (\w+)(?:\s?\(([\d, ]+)\))?( \[\])?([^\n]*)\n")
 INTEGERS = {"smallint": 16, "integer": 32, "int": 32, "year": 32}
