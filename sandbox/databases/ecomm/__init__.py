@@ -1,0 +1,1 @@
+"""TICKIT's days, listings of tickets and sales of them."""

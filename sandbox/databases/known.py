@@ -1,0 +1,13 @@
+"""All databases of the sandbox."""
+
+from __future__ import annotations
+
+from sandbox.databases.ecomm.changes import ECOMM
+from sandbox.databases.moma.changes import MOMA
+from sandbox.databases.pagila.changes import PAGILA
+from sandbox.databases.tables import Database
+
+DATABASES: dict[str, Database] = {
+    database.name: database for database in (MOMA, PAGILA, ECOMM)
+}
+"""By their names."""

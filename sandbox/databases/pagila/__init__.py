@@ -1,0 +1,1 @@
+"""Pagila's films and who plays in them, and addresses."""
