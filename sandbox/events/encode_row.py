@@ -2,77 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import math
-import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from datetime import date, timedelta
-from decimal import Decimal
+from collections.abc import Mapping
+from datetime import date
 from io import BytesIO
 from typing import Any
 
 from fastavro import parse_schema, schemaless_writer
 
-from sandbox.events.times import instant_micros
+from sandbox.events import fields
+from sandbox.events.fields import Convert, Field
 from sandbox.streams import Stream
 from sandbox.streams.avro_bytes import frame
 from spark_ingest.errors import ConfigurationError
 
-_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
 _INT_BITS = {"int": 32, "long": 64}
-_TRUE, _FALSE = (
-    frozenset({"true", "t", "yes", "1"}),
-    frozenset({"false", "f", "no", "0"}),
-)
-
-Convert = Callable[[Any], Any]
-
-
-class Misfit(ValueError):
-    """A value that does not fit; the text names the column, the value and the reason."""
-
-
-@dataclass(frozen=True)
-class Field:
-    """One field of a stream's values.
-
-    Attributes:
-        name: Its name, that of the column too.
-        convert: From what a file says to what Avro encodes; ValueError when it cannot.
-        nullable: Null is a value of it.
-        default: Used where the column or the JSON name is missing.
-        required: There is no default.
-    """
-
-    name: str
-    convert: Convert
-    nullable: bool
-    default: Any
-    required: bool
-
-    def fitted(self, values: Mapping[str, Any]) -> Any:
-        """What the field is in a row, as Avro encodes it.
-
-        Args:
-            values: The row, by field name.
-
-        Raises:
-            Misfit: Its value is missing or does not fit.
-        """
-        if self.name not in values:
-            if self.required:
-                raise Misfit(f"{self.name} is missing")
-            return self.default
-        value = values[self.name]
-        if value is None:
-            if self.nullable:
-                return None
-            raise Misfit(f"{self.name} is empty, and the stream needs it")
-        try:
-            return self.convert(value)
-        except ValueError as error:
-            raise Misfit(f"{self.name} {shown(value)} {error}") from error
+_EPOCH = date(1970, 1, 1)
 
 
 class Fitter:
@@ -130,12 +74,6 @@ def fields_of(stream: Stream) -> list[Field]:
     return [_field(stream, written) for written in stream.value_schema["fields"]]
 
 
-def shown(value: Any) -> str:
-    """A value as an error quotes it: short, on one line."""
-    text = value if isinstance(value, str) else json.dumps(value, default=str)
-    return repr(text if len(text) <= 40 else text[:37] + "...")
-
-
 def _field(stream: Stream, written: Mapping[str, Any]) -> Field:
     kind, nullable = written["type"], False
     if isinstance(kind, list):
@@ -159,95 +97,23 @@ def _converter(kind: Any) -> Convert | None:
         return None
     base, logical = kind["type"], kind.get("logicalType")
     if logical == "decimal" and base == "bytes":
-        return lambda value: _decimal(value, kind["precision"], kind.get("scale", 0))
+        return lambda value: fields.exact(
+            value, kind["precision"], kind.get("scale", 0)
+        )
     if logical in ("timestamp-millis", "local-timestamp-millis"):
-        return lambda value: _instant(value) // 1_000
+        return lambda value: fields.instant(value) // 1_000
     if logical in ("timestamp-micros", "local-timestamp-micros"):
-        return _instant
+        return fields.instant
     if logical == "date":
-        return _days
+        return lambda value: (fields.day(value) - _EPOCH).days
     if logical is not None:
         return None
     if base in _INT_BITS:
-        return lambda value: _whole(value, _INT_BITS[base])
+        return lambda value: fields.whole(value, _INT_BITS[base])
     simple: dict[str, Convert] = {
-        "string": _text,
-        "boolean": _boolean,
-        "float": _float,
-        "double": _float,
+        "string": fields.text,
+        "boolean": fields.boolean,
+        "float": fields.floating,
+        "double": fields.floating,
     }
     return simple.get(base) if isinstance(base, str) else None
-
-
-def _number(value: Any) -> Decimal:
-    if isinstance(value, bool) or not isinstance(value, str | int | float | Decimal):
-        raise Misfit("is not a number")
-    text = str(value).strip()
-    if not _NUMBER.fullmatch(text):
-        raise Misfit("is not a number")
-    return Decimal(text)
-
-
-def _float(value: Any) -> float:
-    number = float(_number(value))
-    if math.isinf(number):
-        raise ValueError("is beyond a floating-point number")
-    return number
-
-
-def _whole(value: Any, bits: int) -> int:
-    number = _number(value)
-    if number != number.to_integral_value():
-        raise ValueError("is not a whole number")
-    if not -(2 ** (bits - 1)) <= number < 2 ** (bits - 1):
-        raise ValueError(f"is beyond a {bits}-bit integer")
-    return int(number)
-
-
-def _decimal(value: Any, precision: int, scale: int) -> Decimal:
-    number = _number(value)
-    exact = number.normalize()
-    exponent = exact.as_tuple().exponent
-    if isinstance(exponent, int) and -exponent > scale:
-        raise ValueError(f"has {-exponent} decimals, the stream keeps {scale}")
-    if exact.adjusted() + 1 > precision - scale:
-        raise ValueError(f"is too large for decimal({precision},{scale})")
-    return number.quantize(Decimal(1).scaleb(-scale))
-
-
-def _instant(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, str | int | Decimal):
-        raise Misfit("is not a time")
-    return instant_micros(value)
-
-
-def _days(value: Any) -> int:
-    try:
-        return (date.fromisoformat(str(value).strip()) - date(1970, 1, 1)) // timedelta(
-            1
-        )
-    except ValueError:
-        raise ValueError("is not a date (write it like 2021-05-10)") from None
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise Misfit("is not text")
-    if not value.isprintable() and not _is_unicode(value):
-        raise ValueError("has half a character (a lone surrogate)")
-    return value
-
-
-def _is_unicode(value: str) -> bool:
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _boolean(value: Any) -> bool:
-    word = str(value).strip().lower()
-    if word not in _TRUE | _FALSE:
-        raise ValueError("is neither true nor false")
-    return word in _TRUE

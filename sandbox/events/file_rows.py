@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import json
 import re
 import string
-from collections.abc import Iterator, Sequence
+import zlib
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from io import StringIO
+from itertools import chain
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
@@ -45,28 +48,41 @@ class Table:
     Attributes:
         rows: Read as they are asked for.
         columns: The CSV header; empty for JSON, where each object has its own names.
+        has_header: They stand in the file; without a header they are those expected.
     """
 
     rows: Iterator[Row]
     columns: Sequence[str]
+    has_header: bool = True
 
 
 def read_table(
-    file: TextIO, name: str, fields: Sequence[str], delimiter: str | None = None
+    file: TextIO,
+    name: str,
+    fields: Sequence[str],
+    delimiter: str | None = None,
+    null: str = "",
+    in_headers: Collection[str] = (),
 ) -> Table:
     """Find out what a file is and start reading it.
 
     JSON when its first character is ``[`` or ``{``: an array of objects, or objects one
-    after the other. Everything else is CSV with a header.
+    after the other. Everything else is CSV with a header, or without one where
+    ``in_headers`` tells the two apart.
 
     Args:
         file: Text at its beginning, as ``open_text`` gives it.
         name: What errors call the file.
         fields: The names that the header should have some of: they tell the separator.
+            Without a header the cells are these, from the first on.
         delimiter: The separator, when it shall not be found out.
+        null: The cell that is null.
+        in_headers: Each header has one of these names, and no row has one as a cell; none
+            where every file has a header.
 
     Raises:
-        ConfigurationError: Empty file, no header, or a separator of several characters.
+        ConfigurationError: Empty file, no header, more cells than fields, or a separator of
+            several characters.
     """
     first = ""
     while (character := file.read(1)) and not first:
@@ -76,16 +92,19 @@ def read_table(
         raise ConfigurationError(f"{name} is empty")
     if delimiter is None and first in "[{":
         return Table(_json_rows(file.read()), ())
-    return _csv_table(file, name, fields, delimiter)
+    return _csv_table(file, name, fields, delimiter, null, in_headers)
 
 
 def open_text(path: Path) -> TextIO:
-    """Open a text file, with or without byte order mark; a pipe is read whole.
+    """Open a text file, with or without byte order mark; a pipe and a ``.gz`` are read whole.
 
     Raises:
         ConfigurationError: It cannot be read.
     """
     try:
+        if path.suffix == ".gz":
+            with gzip.open(path, "rt", encoding="utf-8-sig", newline="") as packed:
+                return StringIO(packed.read(), newline="")
         text = path.open(encoding="utf-8-sig", newline="")
         if text.seekable():
             return text
@@ -97,6 +116,8 @@ def open_text(path: Path) -> TextIO:
         raise ConfigurationError(
             f"{path} cannot be read: {error.strerror or error}"
         ) from error
+    except (EOFError, zlib.error) as error:
+        raise ConfigurationError(f"{path} cannot be unpacked: {error}") from error
 
 
 def bare(name: str) -> str:
@@ -113,13 +134,18 @@ def not_utf8(path: str, error: UnicodeDecodeError) -> NoReturn:
 
 
 def _csv_table(
-    file: TextIO, name: str, fields: Sequence[str], delimiter: str | None
+    file: TextIO,
+    name: str,
+    fields: Sequence[str],
+    delimiter: str | None,
+    null: str,
+    in_headers: Collection[str],
 ) -> Table:
     while (header_line := file.readline()) and not header_line.strip():
         pass
     file.seek(0)
     if delimiter is None:
-        separator = _separator(header_line, fields)
+        separator = _separator(header_line, fields, in_headers)
     else:
         separator = _SPELT.get(delimiter, delimiter)
         if len(separator) != 1:
@@ -128,37 +154,71 @@ def _csv_table(
             )
     reader = csv.reader(file, delimiter=separator, strict=True)
     try:
-        header = next(cells for cells in reader if any(cells))
+        line = 1
+        while not any(header := next(reader)):
+            line = reader.line_num + 1
     except (csv.Error, StopIteration) as error:
         raise ConfigurationError(f"{name}: its header cannot be read") from error
+    rows: Iterator[tuple[int, list[str] | csv.Error]] = _numbered(reader)
     columns = [column.strip() for column in header]
+    has_header = not in_headers or not {*map(bare, in_headers)}.isdisjoint(
+        map(bare, columns)
+    )
+    if not has_header:
+        columns = [*fields[: len(header)]]
+        rows = chain([(line, header)], rows)
+        if len(header) > len(columns):
+            raise ConfigurationError(
+                f"{name}: {len(header)} cells in the first row, none of them"
+                f" {' or '.join(in_headers)}, and without a header there are"
+                f" {len(fields)} at most: {', '.join(fields)}"
+            )
     twice = [column for column in columns if columns.count(column) > 1]
     if twice:
         raise ConfigurationError(f"{name}: column {twice[0]!r} stands there twice")
-    return Table(_csv_rows(reader, columns), columns)
+    first = "the header" if has_header else "the first row"
+    return Table(_csv_rows(rows, columns, first, null), columns, has_header)
 
 
-def _csv_rows(reader: Any, columns: list[str]) -> Iterator[Row]:
+def _numbered(reader: Any) -> Iterator[tuple[int, list[str] | csv.Error]]:
+    """Each row with the line where it starts."""
     while True:
         line = reader.line_num + 1
         try:
-            cells = next(reader)
+            yield line, next(reader)
         except StopIteration:
             return
         except csv.Error as error:
-            yield Row(line, {}, f"is not CSV: {error}")
+            yield line, error
+
+
+def _csv_rows(
+    rows: Iterator[tuple[int, list[str] | csv.Error]],
+    columns: list[str],
+    first: str,
+    null: str,
+) -> Iterator[Row]:
+    for line, cells in rows:
+        if isinstance(cells, csv.Error):
+            yield Row(line, {}, f"is not CSV: {cells}")
             continue
         if not cells:
             continue
         if len(cells) != len(columns):
-            yield Row(line, {}, f"has {len(cells)} cells, the header {len(columns)}")
+            yield Row(line, {}, f"has {len(cells)} cells, {first} {len(columns)}")
             continue
-        values = {name: cell or None for name, cell in zip(columns, cells, strict=True)}
+        values = {
+            name: None if cell == null else cell
+            for name, cell in zip(columns, cells, strict=True)
+        }
         yield Row(line, values)
 
 
-def _separator(header: str, fields: Sequence[str]) -> str:
-    """The character that splits a header into the most of the expected names."""
+def _separator(header: str, fields: Sequence[str], in_headers: Collection[str]) -> str:
+    """The character that splits a header into the most of the expected names.
+
+    What is no header is split into as many cells as there are fields, or nearly.
+    """
     wanted = {bare(name) for name in fields}
 
     def found(separator: str) -> tuple[int, int]:
@@ -167,6 +227,13 @@ def _separator(header: str, fields: Sequence[str]) -> str:
         usual = len(_USUAL) - _USUAL.index(separator) if separator in _USUAL else 0
         return known, usual
 
+    if in_headers:
+        cells = {
+            one: next(csv.reader([header.strip("\r\n")], delimiter=one), [])
+            for one in _USUAL
+        }
+        if not any(wanted & {*map(bare, split)} for split in cells.values()):
+            return min(_USUAL, key=lambda one: abs(len(cells[one]) - len(fields)))
     others = set(header.strip("\r\n")) - _NAME_CHARACTERS
     candidates: list[str] = sorted({*_USUAL, *others})
     return max(candidates, key=found)

@@ -23,7 +23,7 @@ from sandbox.streams.timeline import LATEST_MILLIS, Plan
 from spark_ingest.errors import ConfigurationError
 
 app = typer.Typer(
-    help="Send made-up events to streams: seeded, late and broken ones on request.",
+    help="Make events of streams, and rows and changes of databases, from a seed.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
@@ -34,7 +34,7 @@ DEFAULT_SPAN = "2h"
 _FURTHEST_AHEAD_MILLIS = 55 * 60_000
 # An on-time record is stamped up to two seconds after its event.
 _DELAY_MILLIS = 2_000
-_INTERRUPTED = 130
+INTERRUPTED = 130
 
 Count = Annotated[
     int | None,
@@ -143,7 +143,7 @@ class Wish:
 
 @app.callback()
 def sources() -> None:
-    """Send made-up events to streams: seeded, late and broken ones on request."""
+    """Make events of streams, and rows and changes of databases, from a seed."""
 
 
 def _command(generator: Generator) -> Callable[..., None]:
@@ -235,7 +235,7 @@ def _produce(source: Generator, wish: Wish) -> None:
     _report(source, plan, tally, as_json=wish.as_json)
     check_delivery(source.events, tally)
     if tally.interrupted and count is not None:
-        raise typer.Exit(_INTERRUPTED)
+        raise typer.Exit(INTERRUPTED)
 
 
 @contextmanager

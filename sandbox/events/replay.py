@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,9 +11,12 @@ from typing import Annotated, Any
 import typer
 
 from sandbox import ui
-from sandbox.events.encode_row import Field, Fitter, Misfit, fields_of, shown
-from sandbox.events.file_rows import Row, Table, bare, not_utf8, open_text, read_table
-from sandbox.events.produce import progress
+from sandbox.events.encode_row import Fitter, fields_of
+from sandbox.events.fields import Misfit, shown
+from sandbox.events.file_rows import Row, Table, not_utf8, open_text, read_table
+from sandbox.events.matching import Matching, listed
+from sandbox.events.produce import INTERRUPTED, progress
+from sandbox.events.replay_rows import TABLES, Reading, replay_rows
 from sandbox.events.sender import Outlet, check_delivery
 from sandbox.events.times import instant_micros
 from sandbox.settings import load_home
@@ -23,7 +26,6 @@ from spark_ingest.errors import ConfigurationError
 
 _NOW = -1
 _FURTHEST_AHEAD_MILLIS = 3_600_000
-_INTERRUPTED = 130
 
 
 @dataclass
@@ -48,11 +50,7 @@ class Replay:
     constants: Mapping[str, str | None] = field(default_factory=dict)
     refused: int = 0
     read: int = 0
-    _fields: list[Field] = field(default_factory=list)
-    # The names of the row before, and which of them each field is: rows are mostly alike.
-    _names: tuple[str, ...] = ()
-    _matched: dict[str, str] = field(default_factory=dict)
-    _noted: bool = False
+    _matching: Matching = field(init=False)
 
     def __post_init__(self) -> None:
         """Check the options, and the header when there is one.
@@ -61,49 +59,23 @@ class Replay:
             ConfigurationError: An option names no field or column, or gives what the field
                 cannot be, or a column is missing.
         """
-        self._fields = fields_of(self.stream)
-        known = {one.name: one for one in self._fields}
-        for name in (*self.columns, *self.constants):
-            if name not in known:
-                option = "--column" if name in self.columns else "--set"
-                raise ConfigurationError(
-                    f"{option} {name}: {self.stream.name} has no such field;"
-                    f" it has: {_listed([*known])}"
-                )
-        for name in self.constants:
-            try:
-                known[name].fitted(self.constants)
-            except Misfit as misfit:
-                raise ConfigurationError(f"--set {misfit}") from misfit
+        self._matching = Matching(
+            self.stream.name, fields_of(self.stream), self.columns, self.constants
+        )
         header = self.table.columns
+        self._matching.check(header)
         if not header:
             return
-        for name, column in self.columns.items():
-            if column not in header:
-                raise ConfigurationError(
-                    f"--column {name}={column}: the file has no such column;"
-                    f" it has: {_listed(header)}"
-                )
-        self._match(tuple(header))
-        found = {*self._matched, *self.constants}
-        for wanted in self._fields:
-            if wanted.required and wanted.name not in found:
-                raise ConfigurationError(
-                    f"column {wanted.name} is missing; {self.stream.name} needs it,"
-                    f" and the file has: {_listed(header)}; `--column"
-                    f" {wanted.name}=COLUMN` names another, `--set {wanted.name}=VALUE`"
-                    " gives every row the same"
-                )
         if self.timestamps is not None and self.timestamps not in self.constants:
             alike = [name for name in header if name.lower() == self.timestamps.lower()]
             if not alike:
                 raise ConfigurationError(
                     f"--timestamps {self.timestamps}: the file has no such column;"
-                    f" it has: {_listed(header)}"
+                    f" it has: {listed(header)}"
                 )
             if self.timestamps not in alike:
                 self.timestamps = alike[0]
-        self._note_unused(header)
+        self._matching.note_unused(header, (self.timestamps,))
 
     def records(self, fitter: Fitter) -> Iterator[Record]:
         """The rows as records; what does not fit is told and counted."""
@@ -116,47 +88,8 @@ class Replay:
                 ui.say(f"line {row.line}: {misfit}")
 
     def _record(self, row: Row, fitter: Fitter) -> Record:
-        if row.fault:
-            raise Misfit(row.fault)
-        names = tuple(row.values)
-        if names != self._names:
-            self._match(names)
-            self._note_unused(names)
-        values = {known: row.values[name] for known, name in self._matched.items()}
-        key, value = fitter.fit({**values, **self.constants})
+        key, value = fitter.fit(self._matching.values(row, (self.timestamps,)))
         return Record(key, value, self._timestamp(row.values), ON_TIME)
-
-    def _match(self, names: tuple[str, ...]) -> None:
-        """Find out which field each name of a row is.
-
-        As ``columns`` says; else the name that is alike, or alike but for upper and lower
-        case, or for ``_``, ``-`` and blanks too: ``ProductId`` is ``product_id``. A name
-        that begins with ``_`` is somebody's own and is taken by ``columns`` alone, or when
-        it is exactly alike.
-        """
-        self._names, self._matched = names, {}
-        public = [name for name in names if not name.startswith("_")]
-        lower = {name.lower(): name for name in public}
-        separated = {bare(name): name for name in public}
-        own = set(self.columns.values())
-        for known in (one.name for one in self._fields):
-            name = self.columns.get(known)
-            if name is None:
-                likely = (known, lower.get(known.lower()), separated.get(bare(known)))
-                name = next((n for n in likely if n in names and n not in own), None)
-            if name in names and name is not None:
-                self._matched[known] = name
-
-    def _note_unused(self, names: Iterable[str]) -> None:
-        """Say once which columns are not the stream's."""
-        used = {*self._matched.values(), self.timestamps}
-        unused = [name or "(no name)" for name in names if name not in used]
-        if unused and not self._noted:
-            self._noted = True
-            ui.say(
-                f"note: {self.stream.name} has no such columns, they are ignored:"
-                f" {_listed(unused)}"
-            )
 
     def _timestamp(self, values: dict[str, Any]) -> int:
         if self.timestamps is None:
@@ -183,10 +116,23 @@ class Replay:
 
 
 def replay(
-    file: Annotated[Path, typer.Argument(help="CSV with a header, or JSON. UTF-8.")],
-    stream: Annotated[
-        str, typer.Option(help=f"Which stream it becomes: {', '.join(STREAMS)}.")
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="CSV with a header, or JSON, UTF-8; packed when its name ends in .gz."
+        ),
     ],
+    stream: Annotated[
+        str | None,
+        typer.Option(help=f"Which stream it becomes: {', '.join(STREAMS)}."),
+    ] = None,
+    table: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DATABASE.TABLE",
+            help=f"Which table it is written to instead: {', '.join(TABLES)}.",
+        ),
+    ] = None,
     timestamps: Annotated[
         str | None,
         typer.Option(
@@ -217,14 +163,25 @@ def replay(
             " Repeatable.",
         ),
     ] = None,
+    null: Annotated[
+        str,
+        typer.Option(
+            metavar="TEXT", help="The CSV cell that is null. Default: the empty one."
+        ),
+    ] = "",
 ) -> None:
-    r"""Send your own rows to a stream, as Avro by its schema.
+    r"""Send your own rows to a stream, as Avro by its schema, or to a database's table.
 
     CSV by its column names, any delimiter; JSON as an array of objects or one
     object after the other. A row that does not fit is reported with its line
     and the reason, and the others are sent. An empty CSV cell is null. Columns
     that the stream does not have are ignored. A record whose key field is null has
     no key.
+
+    A table of a database (`sandbox up cdc`) takes the rows in transactions of 500:
+    a row with a new key comes, one with a known key is written over, in the columns
+    that the file has. A CSV for a table may have no header: its cells are the
+    table's columns, from the first on. Returns when the connector has passed them.
 
     Times may be `2021-05-10 13:04:06.996577+00`, `... +00:00`, ISO 8601, or
     numbers since 1970 in seconds to nanoseconds; without a zone they are UTC.
@@ -236,10 +193,23 @@ def replay(
         sandbox replay day.json --stream smoothies.purchases
         sandbox replay menu.csv --stream smoothies.products \
             --column product_id=ID --set event_time=2026-01-05T08:00Z
+        sandbox replay artists.txt.gz --table moma.artists --delimiter "|"
+        sandbox replay film.dat --table pagila.film --delimiter tab --null "\N"
 
     Exit codes: 0 every row was sent, 1 some were not, 2 wrong use or no
     services.
     """
+    if (stream is None) == (table is None):
+        raise ConfigurationError(
+            "say where the rows go: `--stream STREAM` or `--table DATABASE.TABLE`"
+        )
+    columns = _pairs("--column", column)
+    # As in a CSV cell: nothing is null.
+    constants = {n: v or None for n, v in _pairs("--set", constant).items()}
+    reading = Reading(delimiter, null, columns, constants)
+    if table is not None:
+        _to_table(file, table, reading, timestamps)
+        return
     if stream not in STREAMS:
         raise ConfigurationError(
             f"--stream {stream}: there is no such stream; known: {', '.join(STREAMS)}"
@@ -247,12 +217,9 @@ def replay(
     chosen = STREAMS[stream]
     with open_text(file) as text:
         try:
-            columns = _pairs("--column", column)
-            # As in a CSV cell: nothing is null.
-            constants = {n: v or None for n, v in _pairs("--set", constant).items()}
             names = [known.name for known in fields_of(chosen)] + [*columns.values()]
-            table = read_table(text, str(file), names, delimiter)
-            rows = Replay(chosen, table, timestamps, columns, constants)
+            found = read_table(text, str(file), names, delimiter, null)
+            rows = Replay(chosen, found, timestamps, columns, constants)
             outlet = Outlet(load_home(), chosen)
             fitter = Fitter(chosen, *outlet.schema_ids[chosen.name])
             with progress(f"replaying to {chosen.topic}", None) as on_progress:
@@ -265,8 +232,22 @@ def replay(
     )
     check_delivery(chosen, tally)
     if tally.interrupted:
-        raise typer.Exit(_INTERRUPTED)
+        raise typer.Exit(INTERRUPTED)
     if rows.refused:
+        raise typer.Exit(1)
+
+
+def _to_table(file: Path, table: str, reading: Reading, timestamps: str | None) -> None:
+    if timestamps is not None:
+        raise ConfigurationError("--timestamps belongs to --stream: a table has none")
+    with open_text(file) as text:
+        try:
+            done = replay_rows(load_home(), table, text, str(file), reading)
+        except UnicodeDecodeError as error:
+            not_utf8(str(file), error)
+    if done.interrupted:
+        raise typer.Exit(INTERRUPTED)
+    if done.refused:
         raise typer.Exit(1)
 
 
@@ -285,7 +266,3 @@ def _pairs(option: str, written: list[str] | None) -> dict[str, str]:
             raise ConfigurationError(f"{option} {pair}: {name} has a value already")
         pairs[name] = value
     return pairs
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names)

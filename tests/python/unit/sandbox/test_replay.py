@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from fastavro import parse_schema, schemaless_reader
 
-from sandbox.events.encode_row import Fitter, Misfit, fields_of
+from sandbox.events.encode_row import Fitter, fields_of
+from sandbox.events.fields import Misfit
 from sandbox.events.file_rows import open_text, read_table
 from sandbox.events.replay import Replay, replay
 from sandbox.streams import STREAMS, Stream
@@ -155,13 +156,13 @@ def test_rows_that_do_not_fit_are_told_by_line_and_the_others_go_on(
     assert capsys.readouterr().err.splitlines() == [
         "line 3: payment_id 'seven' is not a number",
         "line 4: customer_id '4200000000' is beyond a 32-bit integer",
-        "line 5: amount '3.999' has 3 decimals, the stream keeps 2",
+        "line 5: amount '3.999' has 3 decimals, 2 are kept",
         "line 6: amount '100000000' is too large for decimal(10,2)",
         (
             "line 7: payment_date '2021-02-30 13:04:06.996577+00' is not a time"
             " (write it like 2021-05-10 13:04:06.996+00)"
         ),
-        "line 10: country is empty, and the stream needs it",
+        "line 10: country is empty, and needs a value",
         "line 11: has 8 cells, the header 7",
         "line 13: amount '1_0' is not a number",
     ]
@@ -443,7 +444,7 @@ def test_an_id_that_is_there_is_the_key(tmp_path: Path) -> None:
         ({"city": "town"}, {}, "--column city=town: the file has no such column"),
         ({}, {"clerk": "x"}, "--set clerk: pagila.sales has no such field"),
         ({}, {"amount": "much"}, "--set amount 'much' is not a number"),
-        ({}, {"country": None}, "--set country is empty, and the stream needs it"),
+        ({}, {"country": None}, "--set country is empty, and needs a value"),
         ({"city": "country"}, {}, "`--set country=VALUE`"),
     ],
 )

@@ -1,0 +1,154 @@
+"""What a person's file says as numbers, text, times and yes or no; or why it is none."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+from sandbox.events.times import instant_micros
+
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
+_TRUE, _FALSE = (
+    frozenset({"true", "t", "yes", "1"}),
+    frozenset({"false", "f", "no", "0"}),
+)
+
+Convert = Callable[[Any], Any]
+
+
+class Misfit(ValueError):
+    """A value that does not fit; the text names the column, the value and the reason."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field of a stream's values, or one column of a table.
+
+    Attributes:
+        name: Its name, that of the column too.
+        convert: From what a file says to what is written; ValueError when it cannot.
+        nullable: Null is a value of it.
+        default: Used where the column or the JSON name is missing.
+        required: There is no default.
+    """
+
+    name: str
+    convert: Convert
+    nullable: bool
+    default: Any
+    required: bool
+
+    def fitted(self, values: Mapping[str, Any]) -> Any:
+        """What the field is in a row, as the stream or the table has it.
+
+        Args:
+            values: The row, by field name.
+
+        Raises:
+            Misfit: Its value is missing or does not fit.
+        """
+        if self.name not in values:
+            if self.required:
+                raise Misfit(f"{self.name} is missing")
+            return self.default
+        value = values[self.name]
+        if value is None:
+            if self.nullable:
+                return None
+            raise Misfit(f"{self.name} is empty, and needs a value")
+        try:
+            return self.convert(value)
+        except ValueError as error:
+            raise Misfit(f"{self.name} {shown(value)} {error}") from error
+
+
+def shown(value: Any) -> str:
+    """A value as an error quotes it: short, on one line."""
+    text = value if isinstance(value, str) else json.dumps(value, default=str)
+    return repr(text if len(text) <= 40 else text[:37] + "...")
+
+
+def number(value: Any) -> Decimal:
+    """Any number, exactly."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float | Decimal):
+        raise Misfit("is not a number")
+    text = str(value).strip()
+    if not _NUMBER.fullmatch(text):
+        raise Misfit("is not a number")
+    return Decimal(text)
+
+
+def floating(value: Any) -> float:
+    """A floating-point number, none of the infinite ones."""
+    found = float(number(value))
+    if math.isinf(found):
+        raise ValueError("is beyond a floating-point number")
+    return found
+
+
+def whole(value: Any, bits: int) -> int:
+    """A whole number of so many bits."""
+    found = number(value)
+    if found != found.to_integral_value():
+        raise ValueError("is not a whole number")
+    if not -(2 ** (bits - 1)) <= found < 2 ** (bits - 1):
+        raise ValueError(f"is beyond a {bits}-bit integer")
+    return int(found)
+
+
+def exact(value: Any, precision: int, scale: int) -> Decimal:
+    """A decimal that loses nothing."""
+    found = number(value)
+    bare = found.normalize()
+    exponent = bare.as_tuple().exponent
+    if isinstance(exponent, int) and -exponent > scale:
+        raise ValueError(f"has {-exponent} decimals, {scale} are kept")
+    if bare.adjusted() + 1 > precision - scale:
+        raise ValueError(f"is too large for decimal({precision},{scale})")
+    return found.quantize(Decimal(1).scaleb(-scale))
+
+
+def instant(value: Any) -> int:
+    """Microseconds since 1970 UTC."""
+    if isinstance(value, bool) or not isinstance(value, str | int | Decimal):
+        raise Misfit("is not a time")
+    return instant_micros(value)
+
+
+def day(value: Any) -> date:
+    """A date."""
+    try:
+        return date.fromisoformat(str(value).strip())
+    except ValueError:
+        raise ValueError("is not a date (write it like 2021-05-10)") from None
+
+
+def text(value: Any) -> str:
+    """Text that UTF-8 can write."""
+    if not isinstance(value, str):
+        raise Misfit("is not text")
+    if not value.isprintable() and not _is_unicode(value):
+        raise ValueError("has half a character (a lone surrogate)")
+    return value
+
+
+def boolean(value: Any) -> bool:
+    """Yes or no, in the words that people use."""
+    word = str(value).strip().lower()
+    if word not in _TRUE | _FALSE:
+        raise ValueError("is neither true nor false")
+    return word in _TRUE
+
+
+def _is_unicode(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,130 @@
+"""Which column of a person's file each field of a stream, or column of a table, is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sandbox import ui
+from sandbox.events.fields import Field, Misfit
+from sandbox.events.file_rows import Row, bare
+from spark_ingest.errors import ConfigurationError
+
+
+@dataclass
+class Matching:
+    """The names of a file's rows, as the fields that they are.
+
+    Attributes:
+        owner: Whose fields: a stream or a table.
+        fields: All of them.
+        columns: Which column or JSON name a field is, where they are not named alike.
+        constants: What a field is in every row, as text or null; whatever the row says.
+    """
+
+    owner: str
+    fields: Sequence[Field]
+    columns: Mapping[str, str]
+    constants: Mapping[str, str | None]
+    # The names of the row before, and which of them each field is: rows are mostly alike.
+    _names: tuple[str, ...] = ()
+    _matched: dict[str, str] = field(default_factory=dict)
+    _noted: bool = False
+
+    def check(self, header: Sequence[str]) -> None:
+        """Check the options, and the header when there is one.
+
+        Raises:
+            ConfigurationError: An option names no field or column, or gives what the field
+                cannot be, or a column is missing.
+        """
+        known = {one.name: one for one in self.fields}
+        for name in (*self.columns, *self.constants):
+            if name not in known:
+                option = "--column" if name in self.columns else "--set"
+                raise ConfigurationError(
+                    f"{option} {name}: {self.owner} has no such field;"
+                    f" it has: {listed([*known])}"
+                )
+        for name in self.constants:
+            try:
+                known[name].fitted(self.constants)
+            except Misfit as misfit:
+                raise ConfigurationError(f"--set {misfit}") from misfit
+        if not header:
+            return
+        for name, column in self.columns.items():
+            if column not in header:
+                raise ConfigurationError(
+                    f"--column {name}={column}: the file has no such column;"
+                    f" it has: {listed(header)}"
+                )
+        self._match(tuple(header))
+        found = {*self._matched, *self.constants}
+        for wanted in self.fields:
+            if wanted.required and wanted.name not in found:
+                raise ConfigurationError(
+                    f"column {wanted.name} is missing; {self.owner} needs it,"
+                    f" and the file has: {listed(header)}; `--column"
+                    f" {wanted.name}=COLUMN` names another, `--set {wanted.name}=VALUE`"
+                    " gives every row the same"
+                )
+
+    def values(self, row: Row, used: Iterable[str | None] = ()) -> dict[str, Any]:
+        """What a row says, by field; fields that it does not have are missing.
+
+        Args:
+            row: Of the file.
+            used: Columns that are something else than a field.
+
+        Raises:
+            Misfit: It is no row.
+        """
+        if row.fault:
+            raise Misfit(row.fault)
+        names = tuple(row.values)
+        if names != self._names:
+            self._match(names)
+            self.note_unused(names, used)
+        values = {known: row.values[name] for known, name in self._matched.items()}
+        return {**values, **self.constants}
+
+    def note_unused(
+        self, names: Iterable[str], used: Iterable[str | None] = ()
+    ) -> None:
+        """Say once which columns are no fields."""
+        taken = {*self._matched.values(), *used}
+        unused = [name or "(no name)" for name in names if name not in taken]
+        if unused and not self._noted:
+            self._noted = True
+            ui.say(
+                f"note: {self.owner} has no such columns, they are ignored:"
+                f" {listed(unused)}"
+            )
+
+    def _match(self, names: tuple[str, ...]) -> None:
+        """Find out which field each name of a row is.
+
+        As ``columns`` says; else the name that is alike, or alike but for upper and lower
+        case, or for ``_``, ``-`` and blanks too: ``ProductId`` is ``product_id``. A name
+        that begins with ``_`` is somebody's own and is taken by ``columns`` alone, or when
+        it is exactly alike.
+        """
+        self._names, self._matched = names, {}
+        public = [name for name in names if not name.startswith("_")]
+        lower = {name.lower(): name for name in public}
+        separated = {bare(name): name for name in public}
+        own = set(self.columns.values())
+        for known in (one.name for one in self.fields):
+            name = self.columns.get(known)
+            if name is None:
+                likely = (known, lower.get(known.lower()), separated.get(bare(known)))
+                name = next((n for n in likely if n in names and n not in own), None)
+            if name in names and name is not None:
+                self._matched[known] = name
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names as an error has them."""
+    return ", ".join(names)

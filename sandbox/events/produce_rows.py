@@ -1,0 +1,225 @@
+"""`sandbox produce` for databases: rows, and then random changes of them."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from sandbox import ui
+from sandbox.databases import statements
+from sandbox.databases.contents import Contents, Kind
+from sandbox.databases.draft import transactions
+from sandbox.databases.known import DATABASES
+from sandbox.databases.run import Done, run
+from sandbox.databases.server import check_captured, opened
+from sandbox.databases.statements import Connection
+from sandbox.databases.tables import Database
+from sandbox.events.produce import (
+    INTERRUPTED,
+    AsJson,
+    progress,
+    records_per_second,
+)
+from sandbox.services.connect import wait_until_passed
+from sandbox.settings import load_home
+
+Rows = Annotated[
+    int | None,
+    typer.Option(min=1, help="How many rows the first of the empty tables gets."),
+]
+Changes = Annotated[
+    int,
+    typer.Option(
+        min=0,
+        help="Random changes to commit, after the rows; what is rolled back does not count.",
+    ),
+]
+Rate = Annotated[
+    str | None,
+    typer.Option(
+        metavar="R/s",
+        help="Changes per second, evenly. Without it: as fast as the database takes them.",
+    ),
+]
+Seed = Annotated[
+    int, typer.Option(min=0, help="Other seed, other rows and other changes.")
+]
+Truncates = Annotated[
+    bool,
+    typer.Option(
+        "--truncates", help="Now and then a table is emptied at once (TRUNCATE)."
+    ),
+]
+
+_HELP = """\
+{help}
+
+Empty tables are filled: --rows of {first} ({size:,}), the others in
+proportion. Where there are rows it says how many, and writes none. With
+--changes random transactions follow: rows come, change, get another key, go,
+come back, some of them several times in one transaction, and every twentieth
+transaction is rolled back. The same seed makes the same changes of the same
+rows. Returns when the connector has passed the last transaction.
+
+    sandbox up cdc
+    sandbox produce {command}
+    sandbox produce {command} --changes 500
+    sandbox produce {command} --changes 6000 --rate 200/s
+{more}
+Ctrl-C ends it between two transactions. Exit codes: 0 done, 1 the database
+refuses something, 2 wrong use or no services, 130 stopped by Ctrl-C."""
+_MORE = """\
+    sandbox produce {command} --changes 500 --truncates
+"""
+
+
+@dataclass(frozen=True)
+class Wish:
+    """The options of a command, as a person gave them."""
+
+    rows: int | None
+    changes: int
+    rate: str | None
+    seed: int
+    truncates: bool
+    as_json: bool
+
+
+def _command(database: Database) -> Callable[..., None]:
+    """The function of a database's command: its parameters are the options."""
+
+    def with_truncates(
+        rows: Rows = None,
+        changes: Changes = 0,
+        rate: Rate = None,
+        seed: Seed = 1,
+        truncates: Truncates = False,
+        as_json: AsJson = False,
+    ) -> None:
+        produce_rows(database, Wish(rows, changes, rate, seed, truncates, as_json))
+
+    def without_truncates(
+        rows: Rows = None,
+        changes: Changes = 0,
+        rate: Rate = None,
+        seed: Seed = 1,
+        as_json: AsJson = False,
+    ) -> None:
+        produce_rows(database, Wish(rows, changes, rate, seed, False, as_json))
+
+    return with_truncates if database.truncates else without_truncates
+
+
+def _help(database: Database) -> str:
+    known = {
+        "command": database.command,
+        "size": database.size,
+        "first": database.tables[0].name,
+    }
+    more = _MORE.format(**known) if database.truncates else ""
+    return _HELP.format(help=database.help, more=more, **known)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Give `sandbox produce` a command for each database."""
+    for database in DATABASES.values():
+        app.command(
+            database.command, help=_help(database), rich_help_panel="Databases"
+        )(_command(database))
+
+
+def produce_rows(database: Database, wish: Wish) -> None:
+    """Fill a database and change it, as a person wishes, and tell what became of it.
+
+    Raises:
+        ConfigurationError: Options that nobody could mean.
+        ServiceUnavailable: The database does not answer, or nothing captures it.
+        MillraceError: The database refuses something, or its connector has failed.
+    """
+    rate = records_per_second(wish.rate)
+    home = load_home()
+    check_captured(home, database)
+    with opened(home, database) as connection:
+        before = statements.counts(database, connection)
+        filled = _filled(database, connection, before, wish)
+        done = _changed(database, connection, rate, wish)
+    waited = time.monotonic()
+    wait_until_passed(home, database.connector)
+    waited = time.monotonic() - waited
+    _report(database, before, filled, done, waited, wish)
+    if done.interrupted:
+        raise typer.Exit(INTERRUPTED)
+
+
+def _filled(
+    database: Database, connection: Connection, before: dict[str, int], wish: Wish
+) -> Counter[str]:
+    """Write the first rows, where no table has any."""
+    if any(before.values()):
+        return Counter()
+    rows = database.rows(wish.seed, wish.rows or database.size)
+    with progress(f"filling {database.name}", None) as on_progress:
+        return statements.fill(database, connection, rows, on_progress)
+
+
+def _changed(
+    database: Database, connection: Connection, rate: float | None, wish: Wish
+) -> Done:
+    if not wish.changes:
+        return Done()
+    contents = Contents(database, statements.stored(database, connection))
+    moves = database.moves + (database.truncates if wish.truncates else ())
+    drawn = transactions(contents, moves, wish.seed, wish.changes)
+    with progress(f"changing {database.name}", wish.changes) as on_progress:
+        return run(database, connection, drawn, rate, on_progress)
+
+
+def _report(
+    database: Database,
+    before: dict[str, int],
+    filled: Counter[str],
+    done: Done,
+    waited: float,
+    wish: Wish,
+) -> None:
+    kinds = {kind: done.of_kind(kind) for kind in Kind}
+    if wish.as_json:
+        facts = {
+            "database": database.name,
+            "connector": database.connector,
+            "rows_before": before,
+            "rows_written": dict(filled),
+            "changes": done.changes.total(),
+            **{f"{kind}s": count for kind, count in kinds.items()},
+            "transactions": done.transactions,
+            "rolled_back": done.rolled_back,
+            "seed": wish.seed,
+            "seconds": round(done.seconds, 3),
+            "seconds_to_connector": round(waited, 3),
+            "interrupted": done.interrupted,
+        }
+        ui.tell(json.dumps(facts))
+        return
+    if filled:
+        ui.tell(f"{database.name} got {_counted(filled)}, seed {wish.seed}")
+    else:
+        ui.tell(f"{database.name} had {_counted(before)}: none were written")
+    if wish.changes:
+        made = ", ".join(f"{count:,} {kind}s" for kind, count in kinds.items() if count)
+        text = (
+            f"{done.changes.total():,} changes in {done.transactions:,} transactions"
+            f" in {done.seconds:.1f} s: {made or 'none'};"
+            f" {done.rolled_back:,} transactions rolled back; seed {wish.seed}"
+        )
+        ui.tell(f"{text}{'; stopped by Ctrl-C' if done.interrupted else ''}")
+    ui.tell(f"the connector {database.connector} has passed them ({waited:.1f} s)")
+
+
+def _counted(rows: Mapping[str, int]) -> str:
+    return ", ".join(f"{count:,} rows of {name}" for name, count in rows.items())

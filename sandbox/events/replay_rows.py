@@ -1,0 +1,180 @@
+"""`sandbox replay --table`: a person's own rows, written to a table of a database."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, TextIO
+
+from sandbox import ui
+from sandbox.databases.columns import columns_of
+from sandbox.databases.known import DATABASES
+from sandbox.databases.run import ctrl_c_noted
+from sandbox.databases.server import BadRow, check_captured, opened, write_row
+from sandbox.databases.statements import Connection
+from sandbox.databases.tables import Database, Table
+from sandbox.events import file_rows
+from sandbox.events.column_fields import column_field
+from sandbox.events.fields import Field, Misfit
+from sandbox.events.matching import Matching
+from sandbox.events.produce import progress
+from sandbox.services.connect import wait_until_passed
+from sandbox.settings import Home
+from spark_ingest.errors import ConfigurationError
+
+TABLES = {
+    f"{database.name}.{table.name}": (database, table)
+    for database in DATABASES.values()
+    for table in database.tables
+}
+"""The tables that rows can be written to, as ``--table`` names them."""
+ROWS_PER_TRANSACTION = 500
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a person wants their file to be read.
+
+    Attributes:
+        delimiter: What separates the cells; found out when None.
+        null: The cell that is null.
+        columns: Which column of the file a column of the table is.
+        constants: What a column is in every row.
+    """
+
+    delimiter: str | None
+    null: str
+    columns: Mapping[str, str]
+    constants: Mapping[str, str | None]
+
+
+@dataclass
+class Written:
+    """What became of the rows of a file.
+
+    Attributes:
+        read: How many there were.
+        written: How many are in the table now.
+        refused: How many are not; each is told on standard error.
+        interrupted: A person stopped it (Ctrl-C): ``written`` are committed all the same.
+    """
+
+    read: int = 0
+    written: int = 0
+    refused: int = 0
+    interrupted: bool = False
+
+
+def replay_rows(
+    home: Home, table: str, text: TextIO, name: str, reading: Reading
+) -> Written:
+    """Write a file's rows to a table: new ones, or over those of the same key.
+
+    Returns when the connector has passed them.
+
+    Args:
+        home: The sandbox.
+        table: As ``TABLES`` has it.
+        text: The file at its beginning.
+        name: What errors call the file.
+        reading: How to read it.
+
+    Raises:
+        ConfigurationError: There is no such table, or the file cannot be used.
+        MillraceError: The database is not there, or refuses more than a row.
+    """
+    if table not in TABLES:
+        raise ConfigurationError(
+            f"--table {table}: there is no such table; known: {', '.join(TABLES)}"
+        )
+    database, chosen = TABLES[table]
+    check_captured(home, database)
+    began = time.monotonic()
+    with opened(home, database) as connection:
+        columns = [
+            column_field(one) for one in columns_of(database, chosen, connection)
+        ]
+        rows = file_rows.read_table(
+            text,
+            name,
+            [column.name for column in columns],
+            reading.delimiter,
+            reading.null,
+            [reading.columns.get(column, column) for column in chosen.key],
+        )
+        matching = Matching(table, columns, reading.columns, reading.constants)
+        matching.check(rows.columns)
+        matching.note_unused(rows.columns)
+        with progress(f"replaying to {table}", None) as on_progress:
+            written = _write(database, chosen, connection, matching, rows, on_progress)
+    wait_until_passed(home, database.connector)
+    ui.tell(
+        f"{written.written:,} of {written.read:,} rows to {table}"
+        f" in {time.monotonic() - began:.1f} s, {written.refused:,} refused;"
+        f" the connector {database.connector} has passed them"
+    )
+    return written
+
+
+def _write(
+    database: Database,
+    table: Table,
+    connection: Connection,
+    matching: Matching,
+    rows: file_rows.Table,
+    on_progress: Callable[[int], None],
+) -> Written:
+    """Write rows, so many in a transaction; what does not fit is told and counted.
+
+    Raises:
+        ConfigurationError: The first row has no key and is no header that we know either.
+    """
+    done = Written()
+    known = {column.name: column for column in matching.fields}
+    with ctrl_c_noted() as interrupted:
+        while not interrupted.is_set() and (
+            chunk := list(islice(rows.rows, ROWS_PER_TRANSACTION))
+        ):
+            taken = 0
+            for row in chunk:
+                try:
+                    given = matching.values(row)
+                    if not (rows.has_header or done.read or taken or done.refused):
+                        _check_first(table, known, given)
+                    values = _fitted(known, given)
+                    write_row(database, table, connection, values)
+                    taken += 1
+                except (Misfit, BadRow) as error:
+                    done.refused += 1
+                    ui.say(f"line {row.line}: {error}")
+            connection.commit()
+            done.read += len(chunk)
+            done.written += taken
+            on_progress(done.written)
+        done.interrupted = interrupted.is_set()
+    return done
+
+
+def _check_first(
+    table: Table, known: Mapping[str, Field], given: Mapping[str, Any]
+) -> None:
+    """See to it that a header in other words is not taken for a row, nor its cells by place."""
+    try:
+        for name in table.key:
+            known[name].fitted(given)
+    except Misfit as misfit:
+        key = table.key[0]
+        raise ConfigurationError(
+            f"the first row is no header, for none of its cells is {key}, and no row:"
+            f" {misfit}; `--column {key}=COLUMN` says what {key} is called in the file"
+        ) from misfit
+
+
+def _fitted(known: Mapping[str, Field], given: Mapping[str, Any]) -> dict[str, Any]:
+    """A row as the database takes it: the columns that the file has, and no others."""
+    for name, column in known.items():
+        if column.required and name not in given:
+            raise Misfit(f"{name} is missing")
+    return {name: known[name].fitted(given) for name in given}
