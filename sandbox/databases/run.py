@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from sandbox.databases.contents import Kind
@@ -35,6 +38,29 @@ class Done:
         return sum(n for (_, found), n in self.changes.items() if found is kind)
 
 
+@contextmanager
+def ctrl_c_noted() -> Iterator[threading.Event]:
+    """An event that Ctrl-C sets, so that what is begun is ended and counted first.
+
+    Cut at any place, a commit may have happened or not. A second Ctrl-C cuts all the same.
+    """
+    noted = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield noted
+        return
+    before = signal.getsignal(signal.SIGINT)
+
+    def note(_signal: int, _frame: object) -> None:
+        noted.set()
+        signal.signal(signal.SIGINT, before)
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield noted
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def run(
     database: Database,
     connection: Connection,
@@ -46,7 +72,7 @@ def run(
 
     Args:
         database: Where.
-        connection: A connection to it; of no use any more after Ctrl-C.
+        connection: A connection to it.
         transactions: What to do.
         rate: Committed changes per second, spread evenly; as fast as possible when None.
         on_progress: Called after each transaction with the number of committed changes.
@@ -56,11 +82,13 @@ def run(
     """
     done = Done()
     began = time.monotonic()
-    try:
+    with ctrl_c_noted() as interrupted:
         for transaction in transactions:
             if rate is not None:
                 due = began + done.changes.total() / rate
-                time.sleep(max(0.0, due - time.monotonic()))
+                interrupted.wait(max(0.0, due - time.monotonic()))
+            if interrupted.is_set():
+                break
             carry_out(database, connection, transaction)
             if transaction.is_rolled_back:
                 done.rolled_back += 1
@@ -68,7 +96,6 @@ def run(
             done.transactions += 1
             done.changes.update((one.table, one.kind) for one in transaction.changes)
             on_progress(done.changes.total())
-    except KeyboardInterrupt:
-        done.interrupted = True
+        done.interrupted = interrupted.is_set()
     done.seconds = time.monotonic() - began
     return done

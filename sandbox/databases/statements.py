@@ -1,8 +1,4 @@
-"""Rows and changes as SQL, for PostgreSQL and MariaDB, on a connection that is given.
-
-Ctrl-C may cut an answer of the server in two: the connection is of no use then, and whoever
-opened it closes it, which undoes what was not committed.
-"""
+"""Rows and changes as SQL, for PostgreSQL and MariaDB, on a connection that is given."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ from typing import Any, TextIO
 from sandbox import ui
 from sandbox.databases.columns import columns_of
 from sandbox.databases.known import DATABASES
+from sandbox.databases.run import ctrl_c_noted
 from sandbox.databases.server import BadRow, check_captured, opened, write_row
 from sandbox.databases.statements import Connection
 from sandbox.databases.tables import Database, Table
@@ -132,8 +133,10 @@ def _write(
     """
     done = Written()
     known = {column.name: column for column in matching.fields}
-    try:
-        while chunk := list(islice(rows.rows, ROWS_PER_TRANSACTION)):
+    with ctrl_c_noted() as interrupted:
+        while not interrupted.is_set() and (
+            chunk := list(islice(rows.rows, ROWS_PER_TRANSACTION))
+        ):
             taken = 0
             for row in chunk:
                 try:
@@ -150,8 +153,7 @@ def _write(
             done.read += len(chunk)
             done.written += taken
             on_progress(done.written)
-    except KeyboardInterrupt:
-        done.interrupted = True
+        done.interrupted = interrupted.is_set()
     return done
 
 
