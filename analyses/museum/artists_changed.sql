@@ -1,4 +1,6 @@
--- What changed in the list of artists within the last day: before, and now.
+-- What changed in the list of artists between two instants: before, and then.
+{% set from_instant = "cast('2026-01-01 00:00:00' as timestamp)" %}
+{% set to_instant = "cast('2026-12-31 12:00:00' as timestamp)" %}
 
 with
 
@@ -7,8 +9,8 @@ changed as (
     {{ changes_between(
         ref("int_moma__artists_versioned"),
         ["artist_id"],
-        dbt.dateadd("day", -1, dbt.current_timestamp()),
-        dbt.current_timestamp()
+        from_instant,
+        to_instant
     ) }}
 
 ),

@@ -1,13 +1,11 @@
--- The artworks that the museum held a day ago, by classification, and holds now.
+-- The artworks that the museum held at an instant, by classification, and holds now.
+{% set instant = "cast('2026-12-31 12:00:00' as timestamp)" %}
 
 with
 
 earlier as (
 
-    {{ state_as_of(
-        ref("int_moma__artworks_versioned"),
-        dbt.dateadd("day", -1, dbt.current_timestamp())
-    ) }}
+    {{ state_as_of(ref("int_moma__artworks_versioned"), instant) }}
 
 ),
 
