@@ -25,7 +25,7 @@ _WORDS = 300
 _POLL_SECONDS = 0.3
 _SETTLE_SECONDS = 60.0
 # One that has more to read than it reads in this time is left to itself.
-_RELAPSE_SECONDS = 30.0
+_RELAPSE_SECONDS = 90.0
 _TELL_SECONDS = 5.0
 _PATIENCE_SECONDS = 120.0
 
