@@ -15,8 +15,9 @@
 {% macro columns_of_history() -%}
     {{ return([
         "version_key", "is_deleted", "is_incomplete", "is_current", "valid_from_at",
-        "valid_to_at", "seen_to_position", "_kafka_topic_id", "_kafka_partition",
-        "_kafka_offset", "_kafka_timestamp", "_ingested_at", "_commit_id",
+        "valid_to_at", "valid_from_position", "valid_to_position", "seen_to_position",
+        "_kafka_topic_id", "_kafka_partition", "_kafka_offset", "_kafka_timestamp",
+        "_ingested_at", "_commit_id",
     ]) }}
 {%- endmacro %}
 

@@ -58,7 +58,7 @@ ordered as (
         *,
         case
             when was_held then seen_to_position
-            when is_tombstone then coalesce(position_until, '') || 't'
+            when is_tombstone then coalesce(position_until, {{ before_the_log() }}) || 't'
             when is_snapshot then source_position
             when source_position < snapshot_position and source_committed_at > snapshot_at
                 then snapshot_position || 's' || source_position
@@ -153,6 +153,9 @@ versions as (
         lead(since) over (
             partition by {{ keys }} order by place, order_position
         ) as until,
+        lead(order_position) over (
+            partition by {{ keys }} order by place, order_position
+        ) as until_position,
         lag(is_incomplete) over (
             partition by {{ keys }} order by place, order_position
         ) as was_incomplete
@@ -198,6 +201,11 @@ final as (
         until as valid_to_at,
 
         -- metadata
+        cast(
+            case when was_held then valid_from_position else order_position end
+            as varchar(160)
+        ) as valid_from_position,
+        cast(until_position as varchar(160)) as valid_to_position,
         -- Of a version that ended, the one behind it tells.
         cast(case when until is null then newest_position end as varchar(160))
             as seen_to_position,
@@ -212,4 +220,10 @@ final as (
 )
 
 select * from final
+{%- endmacro %}
+
+{#- The position of a tombstone that nothing came before: what is not the row's first change
+    lies behind it. -#}
+{% macro before_the_log() -%}
+    lpad('', 20, '0')
 {%- endmacro %}

@@ -18,7 +18,8 @@
         false as is_incomplete,
         cast(null as varchar(512)) as version_key,
         cast(null as varchar(160)) as seen_to_position,
-        cast(null as timestamp) as valid_from_at
+        cast(null as timestamp) as valid_from_at,
+        cast(null as varchar(160)) as valid_from_position
     from {{ changes }}
     where
         {% if not increment.late -%}
@@ -52,7 +53,8 @@
         is_incomplete,
         version_key,
         seen_to_position,
-        valid_from_at
+        valid_from_at,
+        valid_from_position
     from {{ this }}
     where
         is_current

@@ -63,8 +63,8 @@ filled as (
     {{ return(
         [
             "version_key", "was_held", "is_deleted", "is_incomplete", "place",
-            "order_position", "newest_position", "since", "_kafka_topic_id",
-            "_kafka_partition", "_kafka_offset", "_kafka_timestamp", "_ingested_at",
+            "order_position", "newest_position", "since", "valid_from_position",
+            "_kafka_topic_id", "_kafka_partition", "_kafka_offset", "_kafka_timestamp", "_ingested_at",
             "_commit_id",
         ] | reject("in", without) | join(",\n        ")
     ) }}
