@@ -1,7 +1,7 @@
 {% macro change_history(changes, stream, key, left_out=[]) -%}
     {%- set increment = begin_increment(settings=captured_settings(stream)) -%}
     {%- set attributes = attributes_of_history(key) -%}
-    {%- do touch_late_keys(increment, changes, stream, key) -%}
+    {%- do look_at_new_changes(increment, changes, stream, key) -%}
     {{ versions_of_changes(
         changes_and_held_versions(increment, changes, stream, key, attributes),
         key,
@@ -12,14 +12,16 @@
             left_out,
             chosen_attributes(stream, attributes, "ignore_null_updates", []),
         ),
+        truncates_until_now(increment, stream),
     ) }}
 {%- endmacro %}
 
 {#- `placed`, `ordered`: where each change lies in its row's own order; a tombstone lies behind
     what it follows, and a change whose transaction was open while a snapshot was taken, and
-    committed after it, behind that snapshot. `unique_changes`: without what was sent again.
+    committed after it, behind that snapshot. `emptied`: with a delete of each row that a truncate
+    found. `unique_changes`: without what was sent again.
     `spans`: what differs from the row before. `versions`: until when each holds. -#}
-{% macro versions_of_changes(changes, key, attributes, tracked, kept) -%}
+{% macro versions_of_changes(changes, key, attributes, tracked, kept, truncates=none) -%}
     {%- set keys = key | join(", ") -%}
 with
 
@@ -58,7 +60,8 @@ ordered as (
         *,
         case
             when was_held then seen_to_position
-            when is_tombstone then coalesce(position_until, {{ before_the_log() }}) || 't'
+            -- One that nothing came before lies before all.
+            when is_tombstone then coalesce(position_until || 't', '')
             when is_snapshot then source_position
             when source_position < snapshot_position and source_committed_at > snapshot_at
                 then snapshot_position || 's' || source_position
@@ -67,7 +70,9 @@ ordered as (
     from placed
 
 ),
-
+{% if truncates %}
+{{ emptied_rows(truncates, key, attributes) }}
+{%- endif %}
 numbered as (
 
     select
@@ -80,7 +85,7 @@ numbered as (
         max(case when was_held then seen_to_position end) over (
             partition by {{ keys }}
         ) as held_to_position
-    from ordered
+    from {{ "emptied" if truncates else "ordered" }}
 
 ),
 
@@ -220,10 +225,4 @@ final as (
 )
 
 select * from final
-{%- endmacro %}
-
-{#- The position of a tombstone that nothing came before: what is not the row's first change
-    lies behind it. -#}
-{% macro before_the_log() -%}
-    lpad('', 20, '0')
 {%- endmacro %}
