@@ -1,67 +1,61 @@
 {% macro captured_changes(source_name, table_name) -%}
     {%- set records = source(source_name, table_name) -%}
     {%- if execute -%}
-        {%- set stream = captured_stream(source_name ~ "." ~ table_name) -%}
-        {%- set captured = stream.config.meta.ingest.captured -%}
-        {%- for option in ["truncates_when", "columns"] if option in captured -%}
-            {{ exceptions.raise_compiler_error(
-                "source " ~ source_name ~ "." ~ table_name ~ ": no model reads "
-                ~ "config.meta.ingest.captured." ~ option ~ " yet: leave it out"
-            ) }}
-        {%- endfor -%}
-        {%- if captured.form != "flattened" -%}
-            {{ exceptions.raise_compiler_error(
-                "source " ~ source_name ~ "." ~ table_name ~ ": captured_changes reads the form "
-                ~ "flattened, not " ~ captured.form
-            ) }}
-        {%- endif -%}
         {{ changes_of_records(
-            records, columns_of_values(stream), captured
+            records, captured_stream(source_name ~ "." ~ table_name)
         ) }}
     {%- endif -%}
 {%- endmacro %}
 
-{#- A column is named by its relation: Redshift finds the fields of a struct by that name
-    alone. -#}
-{% macro changes_of_records(records, columns, captured) -%}
+{% macro changes_of_records(records, stream) -%}
+    {%- set captured = stream.config.meta.ingest.captured -%}
+    {%- set operation = operation(captured) -%}
+    {%- set kinds = {"r": "snapshot", "c": "create", "u": "update", "d": "delete"} -%}
+    {%- set deletes = captured.deletes_when or condition_of_form(captured, "delete") -%}
+    {%- set truncates = truncate_condition(captured) -%}
     select
         cast(
             records._kafka_topic_id
             || '-' || cast(records._kafka_partition as varchar(11))
             || '-' || cast(records._kafka_offset as varchar(20)) as varchar(64)
         ) as record_key,
-        {% for column, type in columns.items() -%}
+        {% for column, type in columns_of_values(stream).items() -%}
         {%- if column in captured.key -%}
         -- A tombstone says no more than its key.
         coalesce(
-            records.{{ column }}, {{ nested_field("records", "_key", column, type) }}
+            {{ value_of_row(captured, column, type) }},
+            {{ nested_field("records", "_key", column, type) }}
         ) as {{ column }},
         {% else -%}
-        records.{{ column }},
+        {{ value_of_row(captured, column, type) }} as {{ column }},
         {% endif -%}
         {%- endfor -%}
         cast(
             case
                 when records._is_tombstone then 'tombstone'
-                when records.__op = 'r' then 'snapshot'
-                when records.__op = 'c' then 'create'
-                when records.__op = 'u' then 'update'
-                when records.__op = 'd' then 'delete'
-                else records.__op
+                {%- if operation %}
+                {%- for letter, kind in kinds.items() %}
+                when {{ operation }} = '{{ letter }}' then '{{ kind }}'
+                {%- endfor %}
+                else {{ operation }}
+                {%- else %}
+                else 'update'
+                {%- endif %}
             end as varchar(16)
         ) as change_kind,
+        {%- if deletes %}
         coalesce(
             records._is_tombstone
-            or {{ captured.deletes_when or "records.__deleted = 'true'" }}, false
+            or {{ deletes }}, false
         ) as is_deleted,
+        {%- else %}
+        records._is_tombstone as is_deleted,
+        {%- endif %}
         records._is_tombstone as is_tombstone,
-        coalesce(records.__op = 'r', false) as is_snapshot,
-        {{ source_position(captured.position or "lsn") }} as source_position,
-        -- A tombstone has no time of the database; Kafka's is the nearest.
-        coalesce(
-            {{ timestamp_from_millis("records.__source_ts_ms") }},
-            cast(records._kafka_timestamp as timestamp)
-        ) as source_committed_at,
+        {{ "coalesce(" ~ operation ~ " = 'r', false)" if operation else "false" -}}
+        {#- -#} as is_snapshot,
+        {{ source_position(stream) }} as source_position,
+        {{ committed_at(stream) }} as source_committed_at,
         cast(records._kafka_topic_id as varchar(64)) as _kafka_topic_id,
         records._kafka_partition,
         records._kafka_offset,
@@ -69,15 +63,55 @@
         cast(records._ingested_at as timestamp) as _ingested_at,
         records._commit_id
     from {{ records }} as records
+    {%- if truncates %}
+    where not coalesce({{ truncates }}, false)
+    {%- endif %}
 {%- endmacro %}
 
-{#- The columns that come from the database, with their types in bronze. -#}
+{#- The columns of the database's table that state and history may have, with their types in
+    bronze: the source's own, or the fields of an envelope's row. -#}
 {% macro columns_of_values(stream) -%}
+    {%- set captured = stream.config.meta.ingest.captured -%}
+    {%- set described = {} -%}
+    {%- if captured.form == "envelope" -%}
+        {%- if "after" not in stream.columns -%}
+            {{ exceptions.raise_compiler_error(
+                "source " ~ stream.source_name ~ "." ~ stream.name ~ " has no column after: "
+                ~ "describe it in " ~ stream.original_file_path ~ " with its data_type, a struct"
+            ) }}
+        {%- endif -%}
+        {%- do described.update(struct_fields(stream.columns["after"].data_type)) -%}
+    {%- else -%}
+        {%- for column in stream.columns.values() if not column.name.startswith("_") -%}
+            {%- do described.update({column.name: column.data_type}) -%}
+        {%- endfor -%}
+    {%- endif -%}
+    {%- set said = captured.get("columns") -%}
     {%- set columns = {} -%}
-    {%- for column in stream.columns.values() if not column.name.startswith("_") -%}
-        {%- do columns.update({column.name: column.data_type}) -%}
+    {%- for column, type in described.items()
+        if said is none
+        or (said is mapping and column not in said.all_but)
+        or (said is not mapping and column in said) -%}
+        {%- do columns.update({column: type}) -%}
     {%- endfor -%}
     {{ return(columns) }}
+{%- endmacro %}
+
+{#- By name the type of each field of a struct, from the SQL of its type. -#}
+{% macro struct_fields(type) -%}
+    {%- set fields = {} -%}
+    {%- set seen = namespace(depth=0, text="") -%}
+    {%- for letter in type[7:-1] ~ "," -%}
+        {%- set seen.depth = seen.depth + (letter in "<(") - (letter in ">)") -%}
+        {%- if letter == "," and seen.depth == 0 -%}
+            {%- set name, _, field_type = seen.text.strip().partition(":") -%}
+            {%- do fields.update({name: field_type.strip()}) -%}
+            {%- set seen.text = "" -%}
+        {%- else -%}
+            {%- set seen.text = seen.text ~ letter -%}
+        {%- endif -%}
+    {%- endfor -%}
+    {{ return(fields) }}
 {%- endmacro %}
 
 {% macro captured_stream(name) -%}
@@ -94,29 +128,6 @@
     {{ exceptions.raise_compiler_error(
         "no dbt source is named " ~ name ~ ": name it like moma.artists"
     ) }}
-{%- endmacro %}
-
-{#- As texts of one length, so that they compare as the log runs. A binlog's files are counted
-    behind the last dot of their names. -#}
-{% macro source_position(position) -%}
-    {%- if position == "lsn" -%}
-        cast(lpad(cast(records.__lsn as varchar(20)), 20, '0') as varchar(64))
-    {%- elif position == "binlog" -%}
-        cast(
-            lpad(regexp_replace(records.__source_file, '^.*[.]', ''), 10, '0')
-            || '-' || lpad(cast(records.__source_pos as varchar(20)), 20, '0')
-            || '-' || lpad(cast(records.__source_row as varchar(11)), 11, '0')
-            as varchar(64)
-        )
-    {%- else -%}
-        cast(
-            {%- for column in position %}
-            lpad(cast(records.{{ column }} as varchar(20)), 20, '0')
-            {{- " || '-' ||" if not loop.last }}
-            {%- endfor %}
-            as varchar(64)
-        )
-    {%- endif -%}
 {%- endmacro %}
 
 {#- What each staging model of a captured table ends with. -#}

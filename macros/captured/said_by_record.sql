@@ -1,0 +1,109 @@
+{#- What a record says of its change, by the form: the operation, and a field of `source`. A
+    column is named by its relation: Redshift finds the fields of a struct by that name alone. -#}
+{% macro operation(captured) -%}
+    {{ return({
+        "flattened": "records.__op", "envelope": "records.op"
+    }.get(captured.form)) }}
+{%- endmacro %}
+
+{#- What a record shows that deletes its row, or all rows; none where the form has no such. -#}
+{% macro condition_of_form(captured, change) -%}
+    {{ return({
+        "flattened": {"delete": "records.__deleted = 'true'"},
+        "envelope": {"delete": "records.op = 'd'", "truncate": "records.op = 't'"},
+    }.get(captured.form, {}).get(change)) }}
+{%- endmacro %}
+
+{% macro source_field(captured, field) -%}
+    {%- if captured.form == "envelope" -%}
+        {%- set type = {"lsn": "bigint", "pos": "bigint", "ts_ms": "bigint", "row": "int"} -%}
+        {{ return(nested_field("records", "source", field, type.get(field, "string"))) }}
+    {%- endif -%}
+    {{ return("records.__" ~ ("" if field == "lsn" else "source_") ~ field) }}
+{%- endmacro %}
+
+{#- The value that a record has of a column of its table. Of a deleted row the envelope has the
+    one before: the whole row, or the key alone, as the database logs it. -#}
+{% macro value_of_row(captured, column, type) -%}
+    {%- if captured.form != "envelope" -%}
+        {{ return("records." ~ column) }}
+    {%- endif -%}
+    {%- set said = [] -%}
+    {%- for row in ["before", "after"] -%}
+        {%- if type.startswith("array<") -%}
+            {%- do said.append(array_text("records." ~ row ~ "." ~ column)) -%}
+        {%- else -%}
+            {%- do said.append(nested_field("records", row, column, type)) -%}
+        {%- endif -%}
+    {%- endfor -%}
+    {{ return(
+        "case when records.op = 'd' then " ~ said[0] ~ " else " ~ said[1] ~ " end"
+    ) }}
+{%- endmacro %}
+
+{#- When the change was committed. Rows without an operation have but their own time; a
+    tombstone has none of the database, and Kafka's is the nearest. -#}
+{% macro committed_at(stream) -%}
+    {%- set captured = stream.config.meta.ingest.captured -%}
+    {%- set said = [] -%}
+    {%- if captured.form != "rows" -%}
+        {%- do said.append(timestamp_from_millis(source_field(captured, "ts_ms"))) -%}
+    {%- else -%}
+        {%- set types = columns_of_values(stream) -%}
+        {%- for column in captured.position if types[column] == "timestamp" -%}
+            {%- do said.append("cast(records." ~ column ~ " as timestamp)") -%}
+        {%- endfor -%}
+    {%- endif -%}
+    {%- do said.append("cast(records._kafka_timestamp as timestamp)") -%}
+    {%- if said | length == 1 -%}
+        {{ return(said[0]) }}
+    {%- endif -%}
+    {{ return(
+        "coalesce(\n            " ~ said | join(",\n            ") ~ "\n        )"
+    ) }}
+{%- endmacro %}
+
+{#- As texts of one length, so that they compare as the log runs. A binlog's files are counted
+    behind the last dot of their names. -#}
+{% macro source_position(stream) -%}
+    {%- set captured = stream.config.meta.ingest.captured -%}
+    {%- set position = captured.position or "lsn" -%}
+    {%- if position == "lsn" -%}
+        cast(lpad(cast({{ source_field(captured, "lsn") }} as varchar(20)), 20, '0')
+            as varchar(64))
+    {%- elif position == "binlog" -%}
+        cast(
+            lpad(regexp_replace({{ source_field(captured, "file") }}, '^.*[.]', ''), 10, '0')
+            || '-' || lpad(cast({{ source_field(captured, "pos") }} as varchar(20)), 20, '0')
+            || '-' || lpad(cast({{ source_field(captured, "row") }} as varchar(11)), 11, '0')
+            as varchar(64)
+        )
+    {%- else -%}
+        cast(
+            {%- for column in position %}
+            lpad(cast({{ position_number(stream, column) }} as varchar(20)), 20, '0')
+            {{- " || '-' ||" if not loop.last }}
+            {%- endfor %}
+            as varchar(64)
+        )
+    {%- endif -%}
+{%- endmacro %}
+
+{#- A column of the row, or one beside it, as a whole number that grows with it. -#}
+{% macro position_number(stream, column) -%}
+    {%- set captured = stream.config.meta.ingest.captured -%}
+    {%- set row = columns_of_values(stream) -%}
+    {%- set type = row.get(column) or stream.columns[column].data_type -%}
+    {%- set value = value_of_row(captured, column, type) if column in row
+        else "records." ~ column -%}
+    {%- if type == "timestamp" -%}
+        {{ return(epoch_micros("cast(" ~ value ~ " as timestamp)")) }}
+    {%- elif type in ["int", "bigint"] -%}
+        {{ return(value) }}
+    {%- endif -%}
+    {{ exceptions.raise_compiler_error(
+        "source " ~ stream.source_name ~ "." ~ stream.name ~ ": config.meta.ingest.captured."
+        ~ "position names " ~ column ~ ", which is a " ~ type ~ ": name an int, a bigint or a "
+        ~ "timestamp"
+    ) }}
+{%- endmacro %}

@@ -1,0 +1,42 @@
+{#- A history's own query of records: staging has none that is about no row. The condition is of
+    bronze's columns as they are, so that files without such a record are not read. -#}
+{% macro truncates_of(source_name, table_name) -%}
+    {%- if not execute -%}
+        {{ return(none) }}
+    {%- endif -%}
+    {%- set stream = captured_stream(source_name ~ "." ~ table_name) -%}
+    {%- set captured = stream.config.meta.ingest.captured -%}
+    {%- set condition = truncate_condition(captured) -%}
+    {%- if condition is none -%}
+        {{ return(none) }}
+    {%- endif -%}
+    {%- set position = captured.position or "lsn" -%}
+    {%- if position is not string -%}
+        {%- for column in position if column not in stream.columns -%}
+            {{ exceptions.raise_compiler_error(
+                "source " ~ source_name ~ "." ~ table_name ~ ": config.meta.ingest.captured."
+                ~ "position names " ~ column ~ ", which a TRUNCATE has not, for it has no row: "
+                ~ "name lsn or binlog, or say truncates_when: 'false'"
+            ) }}
+        {%- endfor -%}
+    {%- endif -%}
+    {%- set query -%}
+    select
+        {{ source_position(stream) }} as source_position,
+        {{ committed_at(stream) }} as source_committed_at,
+        cast(records._kafka_topic_id as varchar(64)) as _kafka_topic_id,
+        records._kafka_partition,
+        records._kafka_offset,
+        cast(records._kafka_timestamp as timestamp) as _kafka_timestamp,
+        cast(records._ingested_at as timestamp) as _ingested_at,
+        records._commit_id
+    from {{ bronze_table(source_name ~ "." ~ table_name) }} as records
+    where {{ condition }}
+    {%- endset -%}
+    {{ return(query) }}
+{%- endmacro %}
+
+{#- Of a record that deletes all rows; none where no record of the form does. -#}
+{% macro truncate_condition(captured) -%}
+    {{ return(captured.get("truncates_when") or condition_of_form(captured, "truncate")) }}
+{%- endmacro %}
