@@ -1,6 +1,7 @@
 {#- Asks once what the changes that are new bring, and says in the increment what the versions
     that hold do not suffice for. `late`: a condition of rows of which all changes are read again.
-    `is_emptied`: a truncate ends every row that is there. A log that began anew stops it. -#}
+    `is_emptied`: a truncate ends every row that is there; one that comes late changes what is known
+    of any, and all is made anew. A log that began anew stops it. -#}
 {% macro look_at_new_changes(increment, changes, stream, key) -%}
     {%- set read = read_of_stream(increment, stream) -%}
     {%- do increment.update({"late": none, "is_emptied": false, "key": key_text(key)}) -%}
@@ -16,6 +17,8 @@
                 {%- do late.append(sql_literal(row[1] | string)) -%}
             {%- elif row[0] == "truncate" -%}
                 {%- do increment.update({"is_emptied": true}) -%}
+            {%- elif row[0] == "late truncate" -%}
+                {%- do increment.update({"is_everything": true}) -%}
             {%- else -%}
                 {%- do restarted.append(row) -%}
             {%- endif -%}
@@ -125,12 +128,21 @@
     {%- if truncates and not increment.is_everything %}
     union all
     select
-        'truncate' as finding,
+        case
+            when truncates.source_position || 'c' <= held.seen_to_position
+                then 'late truncate'
+            else 'truncate'
+        end as finding,
         cast(null as varchar(128)) as row_name,
         cast(null as varchar(32)) as happened_at
     from (
         {{ truncates }}
     ) as truncates
+    cross join (
+        select max(seen_to_position) as seen_to_position
+        from {{ this }}
+        where is_current
+    ) as held
     where {{ new_rows(increment, stream) }}
     {%- endif %}
     order by finding desc

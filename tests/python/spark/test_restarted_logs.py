@@ -12,7 +12,14 @@ from tests.python.spark.captured_records import ARTISTS, PARTITIONS, Artists
 from tests.python.spark.lake_steps import do_steps
 
 HISTORY, HELD = "int_moma__artists_versioned", "int_moma__artists_held"
-BUILD = ["build", "--select", f"+{HELD}", "--exclude-resource-type", "test", "unit_test"]
+BUILD = [
+    "build",
+    "--select",
+    f"+{HELD}",
+    "--exclude-resource-type",
+    "test",
+    "unit_test",
+]
 RUN = ["run", "--select", HISTORY]
 TOLD_BY_NOBODY = "  log_restarts: {}\n"
 
