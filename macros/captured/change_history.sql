@@ -1,7 +1,7 @@
 {% macro change_history(changes, stream, key, left_out=[]) -%}
     {%- set increment = begin_increment(settings=captured_settings(stream)) -%}
     {%- set attributes = attributes_of_history(key) -%}
-    {%- do touch_late_keys(increment, changes, stream, key) -%}
+    {%- do look_at_new_changes(increment, changes, stream, key) -%}
     {{ versions_of_changes(
         changes_and_held_versions(increment, changes, stream, key, attributes),
         key,
@@ -12,14 +12,16 @@
             left_out,
             chosen_attributes(stream, attributes, "ignore_null_updates", []),
         ),
+        truncates_until_now(increment, stream),
     ) }}
 {%- endmacro %}
 
-{#- `placed`, `ordered`: where each change lies in its row's own order; a tombstone lies behind
+{#- `placed`, `positioned`, `ordered`: where each change lies in its row's own order; a tombstone lies behind
     what it follows, and a change whose transaction was open while a snapshot was taken, and
-    committed after it, behind that snapshot. `unique_changes`: without what was sent again.
+    committed after it, behind that snapshot. `emptied`: with a delete of each row that a truncate
+    found. `unique_changes`: without what was sent again.
     `spans`: what differs from the row before. `versions`: until when each holds. -#}
-{% macro versions_of_changes(changes, key, attributes, tracked, kept) -%}
+{% macro versions_of_changes(changes, key, attributes, tracked, kept, truncates=none) -%}
     {%- set keys = key | join(", ") -%}
 with
 
@@ -33,11 +35,14 @@ placed as (
 
     select
         *,
-        max(source_position) over (
-            partition by {{ keys }}, _kafka_topic_id, _kafka_partition
-            order by _kafka_offset, _commit_id
-            rows between unbounded preceding and current row
-        ) as position_until,
+        -- A tombstone has but Kafka's time, and what it follows says when the row went.
+        case
+            when is_tombstone and lag(is_deleted) over (
+                partition by {{ keys }}, _kafka_topic_id, _kafka_partition
+                order by _kafka_offset, _commit_id
+            ) then null
+            else source_committed_at
+        end as changed_at,
         max(case when is_snapshot then source_position end) over (
             partition by {{ keys }}, _kafka_topic_id, _kafka_partition
             order by _kafka_offset, _commit_id
@@ -52,22 +57,48 @@ placed as (
 
 ),
 
-ordered as (
+positioned as (
 
     select
         *,
         case
             when was_held then seen_to_position
-            when is_tombstone then coalesce(position_until, {{ before_the_log() }}) || 't'
+            when is_tombstone then null
             when is_snapshot then source_position
             when source_position < snapshot_position and source_committed_at > snapshot_at
                 then snapshot_position || 's' || source_position
             else source_position || 'c'
-        end as order_position
+        end as position_of_change
     from placed
 
 ),
 
+ordered as (
+
+    select
+        *,
+        -- Behind the last change before it, whatever was sent again; before all, where there
+        -- is none.
+        coalesce(
+            position_of_change,
+            substring(
+                max(
+                    lpad(cast(_kafka_offset as varchar(20)), 20, '0') || position_of_change
+                ) over (
+                    partition by {{ keys }}, _kafka_topic_id, _kafka_partition
+                    order by _kafka_offset, _commit_id
+                    rows between unbounded preceding and current row
+                ),
+                21
+            ) || 't',
+            ''
+        ) as order_position
+    from positioned
+
+),
+{% if truncates %}
+{{ emptied_rows(truncates, key, attributes) }}
+{%- endif %}
 numbered as (
 
     select
@@ -80,7 +111,7 @@ numbered as (
         max(case when was_held then seen_to_position end) over (
             partition by {{ keys }}
         ) as held_to_position
-    from ordered
+    from {{ "emptied" if truncates else "ordered" }}
 
 ),
 
@@ -93,7 +124,7 @@ unique_changes as (
             partition by {{ keys }}
         ) as newest_position,
         -- Clocks may step back; the order of changes does not.
-        max(case when was_held then valid_from_at else source_committed_at end) over (
+        max(case when was_held then valid_from_at else changed_at end) over (
             partition by {{ keys }}
             order by case when was_held then 0 else 1 end, order_position
             rows between unbounded preceding and current row
@@ -220,10 +251,4 @@ final as (
 )
 
 select * from final
-{%- endmacro %}
-
-{#- The position of a tombstone that nothing came before: what is not the row's first change
-    lies behind it. -#}
-{% macro before_the_log() -%}
-    lpad('', 20, '0')
 {%- endmacro %}

@@ -61,11 +61,13 @@
         {%- if increment.late %}
         and not {{ key_text(key) }} {{ increment.late }}
         {%- endif %}
+        {%- if not increment.is_emptied %}
         and {{ key_text(key) }} in (
             select {{ key_text(key) }}
             from {{ changes }}
             where {{ new_rows(increment, stream) }}
         )
+        {%- endif %}
     {%- endif %}
 {%- endmacro %}
 
@@ -74,5 +76,14 @@
     {%- if not execute -%}
         {{ return({}) }}
     {%- endif -%}
-    {{ return(captured_stream(stream).config.meta.ingest.captured) }}
+    {%- set captured = captured_stream(stream).config.meta.ingest.captured -%}
+    {%- set restarts = var("log_restarts").get(stream.split(".")[0]) -%}
+    {{ return(dict(captured, log_restarts=restarts) if restarts else captured) }}
+{%- endmacro %}
+
+{#- A row's key as one text. -#}
+{% macro key_text(key) -%}
+    {%- for column in key -%}
+        cast({{ column }} as varchar(128)){{ " || '-' || " if not loop.last }}
+    {%- endfor -%}
 {%- endmacro %}

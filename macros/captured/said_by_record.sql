@@ -63,9 +63,17 @@
     ) }}
 {%- endmacro %}
 
+{% macro source_position(stream) -%}
+    {{ return(position_across_restarts(
+        stream.source_name,
+        position_in_log(stream),
+        "cast(records._kafka_timestamp as timestamp)",
+    )) }}
+{%- endmacro %}
+
 {#- As texts of one length, so that they compare as the log runs. A binlog's files are counted
     behind the last dot of their names. -#}
-{% macro source_position(stream) -%}
+{% macro position_in_log(stream) -%}
     {%- set captured = stream.config.meta.ingest.captured -%}
     {%- set position = captured.position or "lsn" -%}
     {%- if position == "lsn" -%}

@@ -18,6 +18,14 @@
     ("unknown", "delete", "10", 1, 0, 1, 1, "A", "x", 1),
     ("cut", "create", "10", 0, 0, 1, 1, "A", "x", 1),
     ("cut", "tombstone", none, 1, 0, 2, 1, none, none, none),
+    ("resent", "create", "10", 0, 0, 1, 1, "A", "x", 1),
+    ("resent", "delete", "20", 1, 0, 2, 1, "", "", 0),
+    ("resent", "tombstone", none, 9, 0, 3, 1, none, none, none),
+    ("resent", "create", "30", 2, 0, 4, 1, "B", "x", 1),
+    ("resent", "delete", "20", 1, 0, 5, 2, "", "", 0),
+    ("resent", "tombstone", none, 9, 0, 6, 2, none, none, none),
+    ("resent", "tombstone", none, 9, 0, 7, 2, none, none, none),
+    ("resent", "create", "30", 2, 0, 8, 2, "B", "x", 1),
     ("shot", "create", "10", 0, 0, 1, 1, "A", "x", 1),
     ("shot", "snapshot", "50", 5, 0, 2, 1, "B", "x", 1),
     ("shot", "update", "30", 3, 0, 3, 1, "B", "x", 1),
@@ -37,6 +45,16 @@
     ("held", "update", "20", 1, 0, 1, 1, "Z", "x", 1),
     ("held", "update", "30", 2, 0, 2, 2, "B", "x", 1),
 ] -%}
+{#- Of a table that a truncate emptied; it was sent twice. -#}
+{%- set changes_around_truncate = [
+    ("emptied", "create", "10", 0, 0, 1, 1, "A", "x", 1),
+    ("emptied", "create", "70", 8, 0, 9, 1, "B", "x", 1),
+    ("absent", "create", "10", 0, 0, 1, 1, "A", "x", 1),
+    ("absent", "delete", "20", 1, 0, 2, 1, "", "", 0),
+    ("later", "create", "70", 8, 0, 9, 1, "A", "x", 1),
+    ("full", "held", "20", 1, 0, 1, 1, "A", "x", 1),
+] -%}
+{%- set truncates = [("60", 7, 5, 3), ("60", 7, 6, 4)] -%}
 {#- A version: its key, when it holds and until, the commit that it began with, name, note,
     rank, then d(eleted) and i(ncomplete). -#}
 {%- set versions = [
@@ -48,12 +66,15 @@
     ("gone-10c", 0, 1, 1, "A", "x", 1, ""),
     ("gone-20c", 1, 3, 1, "A", "x", 1, "d"),
     ("gone-30c", 3, none, 1, none, "x", 2, ""),
-    ("lone-00000000000000000000t", 4, none, 1, none, none, none, "di"),
-    ("back-00000000000000000000t", 4, 5, 1, none, none, none, "di"),
+    ("lone-", 4, none, 1, none, none, none, "di"),
+    ("back-", 4, 5, 1, none, none, none, "di"),
     ("back-50c", 5, none, 1, "A", "x", 1, ""),
     ("unknown-10c", 1, none, 1, none, none, none, "di"),
     ("cut-10c", 0, 1, 1, "A", "x", 1, ""),
-    ("cut-10t", 1, none, 1, "A", "x", 1, "d"),
+    ("cut-10ct", 1, none, 1, "A", "x", 1, "d"),
+    ("resent-10c", 0, 1, 1, "A", "x", 1, ""),
+    ("resent-20c", 1, 2, 1, "A", "x", 1, "d"),
+    ("resent-30c", 2, none, 1, "B", "x", 1, ""),
     ("shot-10c", 0, 3, 1, "A", "x", 1, ""),
     ("shot-30c", 3, 6, 1, "B", "x", 1, ""),
     ("shot-50s40", 6, none, 1, "C", "x", 1, ""),
@@ -68,9 +89,18 @@
     ("kept-30c", 2, none, 1, "B", "x", 8, ""),
     ("held-held", 1, 2, 1, "A", "x", 1, ""),
     ("held-30c", 2, none, 2, "B", "x", 1, ""),
+    ("emptied-10c", 0, 7, 1, "A", "x", 1, ""),
+    ("emptied-60c", 7, 8, 3, "A", "x", 1, "d"),
+    ("emptied-70c", 8, none, 1, "B", "x", 1, ""),
+    ("absent-10c", 0, 1, 1, "A", "x", 1, ""),
+    ("absent-20c", 1, none, 1, "A", "x", 1, "d"),
+    ("later-70c", 8, none, 1, "A", "x", 1, ""),
+    ("full-held", 1, 7, 1, "A", "x", 1, ""),
+    ("full-60c", 7, none, 3, "A", "x", 1, "d"),
 ] -%}
-{%- set rows, expected = [], [] -%}
-{%- for row, kind, position, hour, partition, offset, commit, name, note, rank in changes -%}
+{%- set rows, rows_around_truncate, truncate_rows, expected = [], [], [], [] -%}
+{%- for row, kind, position, hour, partition, offset, commit, name, note, rank
+    in changes + changes_around_truncate -%}
     {%- set is_held = kind == "held" -%}
     {%- set moment = "cast('2026-01-01 0" ~ hour ~ ":00:00' as timestamp)" -%}
     {%- set texts = {
@@ -103,7 +133,22 @@
         {%- set literal = "'" ~ text ~ "'" if text is not none else "null" -%}
         {%- do values.update({column: "cast(" ~ literal ~ " as varchar(64))"}) -%}
     {%- endfor -%}
-    {%- do rows.append(values) -%}
+    {%- do (
+        rows if loop.index <= changes | length else rows_around_truncate
+    ).append(values) -%}
+{%- endfor -%}
+{%- for position, hour, offset, commit in truncates -%}
+    {%- set moment = "cast('2026-01-01 0" ~ hour ~ ":00:00' as timestamp)" -%}
+    {%- do truncate_rows.append({
+        "source_position": "cast('" ~ position ~ "' as varchar(64))",
+        "source_committed_at": moment,
+        "_kafka_topic_id": "cast('T' as varchar(64))",
+        "_kafka_partition": 0,
+        "_kafka_offset": offset,
+        "_kafka_timestamp": moment,
+        "_ingested_at": moment,
+        "_commit_id": "cast(" ~ commit ~ " as bigint)",
+    }) -%}
 {%- endfor -%}
 {%- for key, begin, end, commit, name, note, rank, flags in versions -%}
     {%- do expected.append({
@@ -133,6 +178,17 @@ histories as (
             kept=kept_values(["name", "note", "rank"], ["note"], ["name"]),
         ) }}
     ) as versions
+    union all
+    select * from (
+        {{ versions_of_changes(
+            value_rows(rows_around_truncate),
+            key=["row_name"],
+            attributes=["name", "note", "rank"],
+            tracked=["name", "note", "rank"],
+            kept={},
+            truncates=value_rows(truncate_rows),
+        ) }}
+    ) as emptied_versions
 
 ),
 

@@ -1,0 +1,83 @@
+{#- A place in the log of a database that was restored, set back (`RESET MASTER`) or replaced
+    lies behind all of the log before it: the instants in the variable `log_restarts`, by Kafka's
+    time, say when. -#}
+{% macro position_across_restarts(source_name, position, moment) -%}
+    {%- set restarts = var("log_restarts").get(source_name) or [] -%}
+    {%- if restarts -%}
+        cast(
+            case
+                {%- for instant in restarts | sort | reverse %}
+                when {{ moment }} >= {{ instant_literal(instant) }}
+                    then '{{ "%03d" | format(loop.revindex) }}/'
+                {%- endfor %}
+                else '000/'
+            end || {{ position }} as varchar(72)
+        )
+    {%- else -%}
+        {{ position }}
+    {%- endif -%}
+{%- endmacro %}
+
+{#- In UTC, as timestamps are in every session of ours. -#}
+{% macro instant_literal(instant) -%}
+    {%- set text = instant | string -%}
+    {%- if not modules.re.fullmatch(
+        "\\d{4}-\\d\\d-\\d\\d[T ]\\d\\d:\\d\\d:\\d\\d([.]\\d+)?Z", text
+    ) -%}
+        {{ exceptions.raise_compiler_error(
+            "the variable log_restarts has " ~ text
+            ~ ": write instants in UTC, like '2026-03-01T12:00:00Z', with quotes"
+        ) }}
+    {%- endif -%}
+    {{ return("cast('" ~ text[:-1] | replace("T", " ") ~ "' as timestamp)") }}
+{%- endmacro %}
+
+{#- Whether a change lies before one of the same row that came before it, though it was
+    committed after it: no log goes so, but for a transaction of PostgreSQL that was open while a
+    snapshot was taken. What is sent again has its old time. -#}
+{% macro is_restart(stream, is_everything) -%}
+    {%- set source_name = stream.split(".")[0] -%}
+    {%- set position = captured_settings(stream).get("position", "lsn") -%}
+    {%- set is_told = (
+        source_name in var("log_restarts") and not var("log_restarts")[source_name]
+    ) -%}
+    {%- if position not in ["lsn", "binlog"] or is_told -%}
+        1 = 0
+    {%- else -%}
+        (
+            fresh.source_committed_at > fresh.committed_before
+            {%- if position == "lsn" %}
+            and fresh.place < case
+                when fresh.is_snapshot then fresh.place_before else fresh.change_before
+            end
+            {%- else %}
+            and fresh.place < fresh.place_before
+            {%- endif %}
+        )
+        {%- if not is_everything %}
+        or (
+            fresh.source_committed_at > held.valid_from_at
+            and fresh.place < held.valid_from_position
+            {%- if position == "lsn" %}
+            and (fresh.is_snapshot or held.valid_from_position like '%c')
+            {%- endif %}
+        )
+        {%- endif %}
+    {%- endif -%}
+{%- endmacro %}
+
+{% macro refuse_restarted_log(stream, restarted) -%}
+    {%- set source_name = stream.split(".")[0] -%}
+    {%- set first = restarted | map(attribute=2) | min -%}
+    {{ exceptions.raise_compiler_error(
+        "the log of the database behind source " ~ source_name ~ " began anew by "
+        ~ first ~ " UTC: " ~ stream ~ " has changes of " ~ restarted | length
+        ~ " rows, like " ~ restarted[0][1] ~ ", that were committed after others and lie "
+        ~ "before them in the log. Was it restored or set back, or is it another server, add "
+        ~ "the instant at which its connector went on there to the vars of dbt_project.yml, "
+        ~ "`log_restarts: {" ~ source_name ~ ": [\"...Z\"]}`, and run `dbt build "
+        ~ "--full-refresh --select source:" ~ source_name ~ "+" ~ command_end()
+        ~ "`. Was only its clock wrong, write `log_restarts: {" ~ source_name
+        ~ ": []}`. See docs/runbooks/restarted-log.md"
+    ) }}
+{%- endmacro %}

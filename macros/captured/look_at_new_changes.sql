@@ -1,0 +1,137 @@
+{#- Asks once what the changes that are new bring, and says in the increment what the versions
+    that hold do not suffice for. `late`: a condition of rows of which all changes are read again.
+    `is_emptied`: a truncate ends every row that is there. A log that began anew stops it. -#}
+{% macro look_at_new_changes(increment, changes, stream, key) -%}
+    {%- set read = read_of_stream(increment, stream) -%}
+    {%- do increment.update({"late": none, "is_emptied": false, "key": key_text(key)}) -%}
+    {%- set is_new = read.after < read.to or (increment.is_everything and read.to > 0) -%}
+    {%- if asks_the_lake() and is_new -%}
+        {%- set late, restarted = [], [] -%}
+        {%- for row in lake_rows(
+            findings_of_changes(increment, changes, stream, key)
+            ~ " limit " ~ (most_late_keys() + 1),
+            [["late", "1", none], ["late", "O'2", none]],
+        ) -%}
+            {%- if row[0] == "late" -%}
+                {%- do late.append(sql_literal(row[1] | string)) -%}
+            {%- elif row[0] == "truncate" -%}
+                {%- do increment.update({"is_emptied": true}) -%}
+            {%- else -%}
+                {%- do restarted.append(row) -%}
+            {%- endif -%}
+        {%- endfor -%}
+        {%- if restarted and writes_rows() -%}
+            {%- do refuse_restarted_log(stream, restarted) -%}
+        {%- endif -%}
+        {%- if late | length > most_late_keys() -%}
+            {%- do increment.update({"is_everything": true}) -%}
+        {%- elif late -%}
+            {%- do increment.update({"late": "in (" ~ late | sort | join(", ") ~ ")"}) -%}
+        {%- endif -%}
+    {%- endif -%}
+{%- endmacro %}
+
+{#- Of more the whole history is made anew: a statement that names them is no cheaper. -#}
+{% macro most_late_keys() -%}
+    {{ return(2000) }}
+{%- endmacro %}
+
+{#- A row for each row of the database that needs more, with what and since when. Late is a
+    change that lies before one that was seen, a tombstone that nothing new comes before, and any
+    change of a row with a value that nobody knows. A full build asks for restarts alone. -#}
+{% macro findings_of_changes(increment, changes, stream, key) -%}
+    {%- set keys = key | join(", ") -%}
+    {%- set truncates = truncates_of(*stream.split(".")) -%}
+    select
+        case when max(is_restart) = 1 then 'restart' else 'late' end as finding,
+        row_name,
+        min(case when is_restart = 1 then cast(_kafka_timestamp as varchar(32)) end)
+            as happened_at
+    from (
+        select
+            fresh.row_name,
+            fresh._kafka_timestamp,
+            case when {{ is_restart(stream, increment.is_everything) }} then 1 else 0 end
+                as is_restart,
+            {% if increment.is_everything -%}
+            0 as is_late
+            {%- else -%}
+            case
+                when held.row_name is null then 0
+                when held.is_incomplete or fresh.place <= held.seen_to_position then 1
+                when fresh.is_tombstone and fresh.first_offset is null then 1
+                when fresh.is_tombstone and fresh.first_offset > fresh._kafka_offset then 1
+                else 0
+            end as is_late
+            {%- endif %}
+        from (
+            select
+                *,
+                max(place) over (
+                    partition by {{ keys }}, _kafka_topic_id, _kafka_partition
+                    order by _kafka_offset, _commit_id
+                    rows between unbounded preceding and 1 preceding
+                ) as place_before,
+                max(case when not is_snapshot then place end) over (
+                    partition by {{ keys }}, _kafka_topic_id, _kafka_partition
+                    order by _kafka_offset, _commit_id
+                    rows between unbounded preceding and 1 preceding
+                ) as change_before,
+                max(case when not is_tombstone then source_committed_at end) over (
+                    partition by {{ keys }}, _kafka_topic_id, _kafka_partition
+                    order by _kafka_offset, _commit_id
+                    rows between unbounded preceding and 1 preceding
+                ) as committed_before
+            from (
+                select
+                    {{ keys }},
+                    {{ key_text(key) }} as row_name,
+                    case
+                        when is_tombstone then null
+                        when is_snapshot then source_position
+                        else source_position || 'c'
+                    end as place,
+                    min(case when not is_tombstone then _kafka_offset end) over (
+                        partition by {{ keys }}, _kafka_topic_id, _kafka_partition
+                    ) as first_offset,
+                    is_tombstone,
+                    is_snapshot,
+                    source_committed_at,
+                    _kafka_topic_id,
+                    _kafka_partition,
+                    _kafka_offset,
+                    _kafka_timestamp,
+                    _commit_id
+                from {{ queryable(changes) }}
+                where {{ new_rows(increment, stream) }}
+            ) as fresh_changes
+        ) as fresh
+        {%- if not increment.is_everything %}
+        left outer join (
+            select
+                {{ key_text(key) }} as row_name,
+                valid_from_at,
+                valid_from_position,
+                seen_to_position,
+                is_incomplete
+            from {{ this }}
+            where is_current
+        ) as held
+            on fresh.row_name = held.row_name
+        {%- endif %}
+    ) as looked_at
+    where is_restart = 1 or is_late = 1
+    group by row_name
+    {%- if truncates and not increment.is_everything %}
+    union all
+    select
+        'truncate' as finding,
+        cast(null as varchar(128)) as row_name,
+        cast(null as varchar(32)) as happened_at
+    from (
+        {{ truncates }}
+    ) as truncates
+    where {{ new_rows(increment, stream) }}
+    {%- endif %}
+    order by finding desc
+{%- endmacro %}
