@@ -9,8 +9,8 @@
 
 {% macro redshift__array_text(array) -%}
     (
-            select listagg(cast(element as varchar(16384)), ', ')
-                within group (order by cast(element as varchar(16384)))
+            select listagg(cast(element as varchar(1024)), ', ')
+                within group (order by cast(element as varchar(1024)))
             from {{ array }} as element
         )
 {%- endmacro %}

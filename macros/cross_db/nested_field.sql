@@ -8,5 +8,5 @@
 {%- endmacro %}
 
 {% macro redshift__field_type(type) -%}
-    {{ return({"int": "integer", "string": "varchar(16384)"}.get(type, type)) }}
+    {{ return({"int": "integer", "string": "varchar(65535)"}.get(type, type)) }}
 {%- endmacro %}

@@ -110,6 +110,8 @@ def _edited(words: _Words) -> str:
                 words.replace(at + 2, at + 2, f"'{low[at + 2]}'")
         elif word == "cast" and following == "(":
             _edit_cast(words, at)
+        elif word == "listagg" and following == "(":
+            _edit_listagg(words, at)
         elif following == "." and at + 2 < len(low):
             name = f"{word}.{low[at + 2]}".replace("'", "").lower()
             if name in _MOVED:
@@ -136,6 +138,14 @@ def _edit_cast(words: _Words, at: int) -> None:
     bytes_ = low[end - 2] if low[end - 1] == ")" else "256"
     words.replace(at, at + 1, "rs.cut((")
     words.replace(last_as, end, f")::text, {bytes_})::varchar({bytes_})")
+
+
+def _edit_listagg(words: _Words, at: int) -> None:
+    """``listagg(x, ', ') within group (order by x)`` is ``string_agg``."""
+    end = words.closing(at + 1)
+    words.replace(at, at, "string_agg")
+    if words.low[end + 1 : end + 4] == ["within", "group", "("]:
+        words.replace(end, end + 3, " ")
 
 
 def _edit_unnesting(words: _Words) -> None:
@@ -165,7 +175,10 @@ def _edit_unnesting(words: _Words) -> None:
 
 
 def _edit_fields(words: _Words) -> None:
-    """``t.struct.field`` of ``from x as t``: a field's value, as a text (nested data)."""
+    """``t.struct.field`` of ``from x as t``: a field's value, as a text (nested data).
+
+    Behind ``from`` it is a list, whose elements are texts.
+    """
     low = words.low
     aliases = {low[at + 1] for at in range(len(low) - 1) if low[at] == "as"}
     for at in range(len(low) - 4):
@@ -177,7 +190,15 @@ def _edit_fields(words: _Words) -> None:
         )
         if is_field:
             named = words.tokens[at + 4].text
-            words.replace(at + 3, at + 4, f" ->> '{named}'")
+            if low[at - 1] == "from":
+                whole = f"{words.text(at, at + 2)} -> '{named}'"
+                words.replace(
+                    at,
+                    at + 4,
+                    f"jsonb_array_elements_text(nullif({whole}, 'null'::jsonb))",
+                )
+            else:
+                words.replace(at + 3, at + 4, f" ->> '{named}'")
 
 
 def _create_table(words: _Words) -> str:

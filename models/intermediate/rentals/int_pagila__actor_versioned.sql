@@ -1,0 +1,5 @@
+{{ config(materialized="incremental", partition_by="is_current") }}
+
+{{ change_history(
+    ref("stg_pagila__actor"), stream="pagila.actor", key=["actor_id"]
+) }}

@@ -1,0 +1,5 @@
+{{ config(materialized="incremental", partition_by="is_current") }}
+
+{{ change_history(
+    ref("stg_pagila__category"), stream="pagila.category", key=["category_id"]
+) }}

@@ -1,0 +1,7 @@
+{{ config(materialized="incremental", partition_by="is_current") }}
+
+{{ change_history(
+    ref("stg_pagila__film_category"),
+    stream="pagila.film_category",
+    key=["film_id", "category_id"],
+) }}

@@ -1,0 +1,5 @@
+{{ config(materialized="incremental", partition_by="is_current") }}
+
+{{ change_history(
+    ref("stg_pagila__language"), stream="pagila.language", key=["language_id"]
+) }}

@@ -1,0 +1,28 @@
+with
+
+changes as (
+
+    {{ captured_changes("pagila", "actor") }}
+
+),
+
+final as (
+
+    select
+        -- keys
+        record_key,
+        actor_id,
+
+        -- attributes
+        {{ trimmed_text("first_name", 256) }} as first_name,
+        {{ trimmed_text("last_name", 256) }} as last_name,
+
+        -- times
+        cast(last_update as timestamp) as updated_at,
+
+        {{ columns_of_change() }}
+    from changes
+
+)
+
+select * from final
