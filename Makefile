@@ -1,6 +1,6 @@
 # Everything a person types here needs only python3 and java; the rest goes into .venv.
 # Variables: PYTHON (interpreter for .venv), COUNT and KEEP (demo), RATE and MINUTES (live),
-# DOCS_PORT (docs), WORKERS (test).
+# DOCS_PORT (docs), WORKERS (test), TABLE, TOPIC, KEY and DOMAIN (new-captured).
 
 PYTHON ?= python3
 DOCS_PORT ?= 8080
@@ -25,7 +25,7 @@ IN_WORKERS := -n '$(WORKERS)' --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo live test test-long test-fast fault-table render parity lint format docs bench bench-increments lock clean java moved
+.PHONY: help install demo live test test-long test-fast fault-table render parity lint format new-captured docs bench bench-increments lock clean java moved
 
 help: ## Show this help
 	@echo 'Usage: make TARGET [VARIABLE=value]'
@@ -77,6 +77,9 @@ format: .venv/.installed ## Rewrite Python and SQL in the project's style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/sqlfluff fix
+
+new-captured: .venv/.installed ## Write source and models of a captured table (TABLE=source.table, TOPIC=t, KEY=a,b, DOMAIN=d)
+	@$(WITH_VENV) spark-ingest new-captured $(if $(TABLE),'$(TABLE)') $(if $(TOPIC),--topic '$(TOPIC)') $(if $(KEY),--key '$(KEY)') $(if $(DOMAIN),--domain '$(DOMAIN)')
 
 docs: java .venv/.installed ## Serve the dbt docs on 127.0.0.1 (DOCS_PORT=8080), made first when missing
 	@test -f target/catalog.json || $(WITH_VENV) dbt docs generate

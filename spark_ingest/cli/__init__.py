@@ -6,6 +6,7 @@ import sys
 
 from spark_ingest.cli import (
     backfill,
+    captured,
     maintain,
     quarantine,
     recover,
@@ -19,6 +20,7 @@ from spark_ingest.errors import MillraceError
 __all__ = [
     "app",
     "backfill",
+    "captured",
     "main",
     "maintain",
     "quarantine",

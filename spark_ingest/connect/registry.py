@@ -50,6 +50,19 @@ class SchemaRegistry:
         self._versions: dict[tuple[str, int], WriterSchema] = {}
         self._by_own_id: dict[tuple[str, int], WriterSchema] = {}
 
+    def subjects(self) -> list[str]:
+        """The names of all subjects.
+
+        Raises:
+            ConfigurationError: The registry does not let us in.
+            ServiceUnavailable: It does not answer.
+        """
+        try:
+            return list(self._client.get_subjects())
+        # The client lets the errors of whichever HTTP library it found pass through.
+        except Exception as error:
+            raise self._failure(error) from error
+
     def subject_schemas(
         self, subject: str, ids: Ids = "registry"
     ) -> list[WriterSchema]:

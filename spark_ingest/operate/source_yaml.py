@@ -12,6 +12,7 @@ import yaml
 
 from spark_ingest.errors import ConfigurationError
 from spark_ingest.operate.column_agreement import NewColumn
+from spark_ingest.operate.yaml_places import last_line, scalar, value, with_lines
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_<>(),:]*")
 
@@ -31,11 +32,10 @@ def add_columns(file: Path, name: str, new: Sequence[NewColumn]) -> None:
     table = _table(yaml.compose(text), name)
     if table is None:
         raise ConfigurationError(f"{file} does not declare the source {name}")
-    lines = text.splitlines(keepends=True)
-    columns = _value(table, "columns")
+    columns = value(table, "columns")
     if columns is None:
         indent = " " * table.value[0][0].start_mark.column
-        at = _last_line(table) + 1
+        at = last_line(table) + 1
         added = [f"{indent}columns:\n", *_spelled(new, f"{indent}  ")]
     elif columns.flow_style or not columns.value:
         raise ConfigurationError(
@@ -44,60 +44,30 @@ def add_columns(file: Path, name: str, new: Sequence[NewColumn]) -> None:
     else:
         items = columns.value
         indent = " " * (items[0].start_mark.column - len("- "))
-        at = _last_line(_before_metadata(items)) + 1
+        at = last_line(_before_metadata(items)) + 1
         added = _spelled(new, indent)
-    if at > 0 and not lines[at - 1].endswith("\n"):
-        lines[at - 1] += "\n"
-    changed = "".join([*lines[:at], *added, *lines[at:]])
+    changed = with_lines(text, at, "".join(added))
     _check(file, text, changed, name, new)
     file.write_text(changed)
 
 
 def _table(root: Any, name: str) -> Any:
     source, _, table = name.partition(".")
-    for each in getattr(_value(root, "sources"), "value", ()):
-        if _scalar(each, "name") != source:
+    for each in getattr(value(root, "sources"), "value", ()):
+        if scalar(each, "name") != source:
             continue
-        for found in getattr(_value(each, "tables"), "value", ()):
-            if _scalar(found, "name") == table:
+        for found in getattr(value(each, "tables"), "value", ()):
+            if scalar(found, "name") == table:
                 return found
     return None
-
-
-def _value(mapping: Any, key: str) -> Any:
-    if not isinstance(mapping, yaml.MappingNode):
-        return None
-    return next((value for name, value in mapping.value if name.value == key), None)
-
-
-def _scalar(mapping: Any, key: str) -> Any:
-    return getattr(_value(mapping, key), "value", None)
 
 
 def _before_metadata(items: Sequence[Any]) -> Any:
     """The last column whose name does not begin like metadata; the last of all if none."""
     own = [
-        item for item in items if not str(_scalar(item, "name") or "").startswith("_")
+        item for item in items if not str(scalar(item, "name") or "").startswith("_")
     ]
     return (own or items)[-1]
-
-
-def _last_line(node: Any) -> int:
-    """The line, from 0, on which a node's last word stands."""
-    if isinstance(node, yaml.ScalarNode):
-        mark = node.end_mark
-        if mark.column == 0 and mark.line > node.start_mark.line:
-            # Of a text in a block, the end is where the next thing begins.
-            body = node.value.rstrip("\n").splitlines() or [""]
-            return int(min(mark.line - 1, node.start_mark.line + max(len(body), 1)))
-        return int(mark.line)
-    if isinstance(node, yaml.MappingNode):
-        inner = [part for pair in node.value for part in pair]
-    else:
-        inner = node.value
-    if node.flow_style or not inner:
-        return int(node.end_mark.line)
-    return max(_last_line(part) for part in inner)
 
 
 def _spelled(new: Sequence[NewColumn], indent: str) -> list[str]:

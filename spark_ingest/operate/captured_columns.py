@@ -1,0 +1,254 @@
+"""What a column of a captured table becomes in dbt: its name, its type, the SQL between."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pyspark.sql.types import (
+    ArrayType,
+    BooleanType,
+    DataType,
+    DateType,
+    DecimalType,
+    IntegerType,
+    LongType,
+    StringType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from spark_ingest.avro.schema import AvroSchema
+
+Group = Literal["keys", "attributes", "numbers", "flags", "times"]
+GROUPS: tuple[Group, ...] = ("keys", "attributes", "numbers", "flags", "times")
+# Redshift gives a text of bronze no more.
+LONGEST_TEXT = 16_384
+_TEXT = 4096
+# What `key_text` of the histories has for each column of a key.
+_KEY_TEXT = 128
+_BYTES_OF_LETTER = 4
+_AS_THEY_ARE: dict[type[DataType], str] = {IntegerType: "integer", LongType: "bigint"}
+# By the meaning that Debezium gives a type (debezium.io, "Data type mappings").
+_MOMENTS = {
+    "io.debezium.time.Timestamp": "{{{{ timestamp_from_millis({name}) }}}}",
+    "io.debezium.time.MicroTimestamp": "{{{{ timestamp_from_micros({name}) }}}}",
+    "io.debezium.time.ZonedTimestamp": "cast({column} as timestamp)",
+}
+_LENGTHS = {
+    "io.debezium.data.Uuid": 36,
+    "io.debezium.time.ZonedTime": 32,
+    "io.debezium.data.Json": LONGEST_TEXT,
+    "io.debezium.data.Xml": LONGEST_TEXT,
+    "io.debezium.data.Tsvector": LONGEST_TEXT,
+}
+_UNITS = {
+    "io.debezium.time.Time": "milliseconds since midnight",
+    "io.debezium.time.MicroTime": "microseconds since midnight",
+    "io.debezium.time.NanoTime": "nanoseconds since midnight",
+    "io.debezium.time.NanoTimestamp": "nanoseconds since 1970, UTC",
+    "io.debezium.time.MicroDuration": "a span in microseconds",
+    "io.debezium.time.NanoDuration": "a span in nanoseconds",
+}
+_LENGTH = "__debezium.source.column.length"
+# Words of SQL, which no bare column can be called on one engine or the other.
+_RESERVED = """
+all any begin case cast check collate column constraint create cross current default delete desc
+distinct drop else end except false fetch first for from full grant group having in inner insert
+intersect interval into is join last left like limit natural not null offset on only or order
+outer over partition primary range references right row rows select session set some start
+system table tag then timestamp to true union unique update user using values when where
+window with
+"""
+# Words that say nothing alone: what the name, the state, the size of?
+_BARE = """
+code comment count data date day description hour id index key kind label level minute month
+name note number position role second size sort state status text time title type value version
+year zone at
+"""
+
+
+# Of a day or a moment the ending of its name says as much.
+_ONLY_WHEN = ("at", "date", "day", "time", "timestamp")
+
+
+@dataclass(frozen=True)
+class CapturedColumn:
+    """A column of the database, and what the models have of it.
+
+    Attributes:
+        source: Its name in bronze.
+        name: What the models call it.
+        contract: Its type in the models.
+        group: Which columns it stands beside.
+        sql: What staging says of it.
+        doc: What it is, for people.
+        max_bytes: How long a text may be; None of what is none.
+    """
+
+    source: str
+    name: str
+    contract: str
+    group: Group
+    sql: str
+    doc: str
+    max_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class _Shape:
+    contract: str
+    group: Group
+    sql: str
+    said: str = ""
+    max_bytes: int | None = None
+
+
+def captured_column(
+    name: str,
+    written: AvroSchema,
+    held: DataType,
+    entity: str,
+    is_key: bool = False,
+    doc: str = "",
+    has_array_texts: bool = False,
+) -> CapturedColumn | None:
+    """The column; None where no type that both engines know holds its values.
+
+    Args:
+        name: Its field in the topic's schema.
+        written: The field's type there.
+        held: Its type in bronze.
+        entity: What a row of the table is, like ``film_actor``.
+        is_key: Whether it is one of those that name a row.
+        doc: What the schema says of it.
+        has_array_texts: Whether `captured_changes` gives arrays of texts as one text.
+    """
+    if has_array_texts and held == ArrayType(StringType()):
+        held = StringType()
+    kind = _without_null(written)
+    shape = _shape(name, kind, held, is_key)
+    if shape is None:
+        return None
+    renamed = _renamed(name, shape.contract, entity)
+    group = "keys" if is_key or renamed.endswith("_id") else shape.group
+    said = doc or _told(renamed, shape)
+    placed = f"changes.{name}" if name.lower() in _RESERVED.split() else name
+    sql = shape.sql.format(column=placed, name=f'"{placed}"')
+    plain = sql == renamed
+    return CapturedColumn(
+        source=name,
+        name=renamed,
+        contract=shape.contract,
+        group=group,
+        sql=sql if plain else f"{sql} as {renamed}",
+        doc=" ".join(said.split()),
+        max_bytes=shape.max_bytes,
+    )
+
+
+def singular(table: str) -> str:
+    """What one row of a table is, by the table's name."""
+    head, _, last = table.rpartition("_")
+    if last.endswith("ies") and len(last) > len("pies"):
+        last = f"{last[:-3]}y"
+    elif last.endswith(("sses", "xes", "zes", "ches", "shes")):
+        last = last[:-2]
+    elif last.endswith("s") and not last.endswith(("ss", "us", "is")):
+        last = last[:-1]
+    return f"{head}_{last}" if head else last
+
+
+def _told(name: str, shape: _Shape) -> str:
+    text = name.removeprefix("is_").replace("_", " ")
+    if shape.contract == "boolean":
+        return f"Whether it is said to be {text}."
+    if text.endswith(" id"):
+        return f"The {text.removesuffix(' id')}, as the database names it."
+    return f"{text[:1].upper()}{text[1:]}, as the database has it{shape.said}."
+
+
+def _without_null(written: AvroSchema) -> Mapping[str, Any]:
+    if isinstance(written, list):
+        some = [branch for branch in written if branch != "null"]
+        written = some[0] if len(some) == 1 else {"type": "union"}
+    return {"type": written} if isinstance(written, str) else dict(written)
+
+
+def _shape(
+    name: str, kind: Mapping[str, Any], held: DataType, is_key: bool
+) -> _Shape | None:
+    meaning = str(kind.get("connect.name", ""))
+    if isinstance(held, BooleanType):
+        return _Shape("boolean", "flags", "{column}")
+    if isinstance(held, DecimalType):
+        return _decimal(name, held)
+    if isinstance(held, DateType):
+        return _Shape("date", "times", "{column}")
+    if isinstance(held, (TimestampType, TimestampNTZType)):
+        return _Shape("timestamp", "times", "cast({column} as timestamp)", "; UTC")
+    if meaning == "io.debezium.time.Date":
+        return _Shape("date", "times", "{{{{ date_from_days({name}) }}}}")
+    if meaning in _MOMENTS:
+        return _Shape("timestamp", "times", _MOMENTS[meaning], "; UTC")
+    if isinstance(held, StringType):
+        longest = _KEY_TEXT if is_key else _longest(kind, meaning)
+        sql = f"{{{{{{{{ trimmed_text({{name}}, {longest}) }}}}}}}}"
+        return _Shape(f"varchar({longest})", "attributes", sql, "", longest)
+    contract = _AS_THEY_ARE.get(type(held))
+    if contract is None:
+        return None
+    unit = _UNITS.get(meaning)
+    return _Shape(contract, "numbers", "{column}", f": {unit}" if unit else "")
+
+
+def _decimal(name: str, held: DecimalType) -> _Shape:
+    contract = f"decimal({held.precision},{held.scale})"
+    money = 18, 2
+    if (
+        name.lower().endswith("_amount")
+        and held.scale <= money[1]
+        and held.precision - held.scale <= money[0] - money[1]
+    ):
+        sql = "cast({column} as decimal(18, 2))"
+        return _Shape("decimal(18,2)", "numbers", sql)
+    return _Shape(contract, "numbers", "{column}")
+
+
+def _longest(kind: Mapping[str, Any], meaning: str) -> int:
+    parameters = kind.get("connect.parameters", {})
+    allowed = parameters.get("allowed", "")
+    if meaning == "io.debezium.data.Enum" and allowed:
+        return max(16, *(len(each.encode()) for each in allowed.split(",")))
+    if meaning == "io.debezium.data.EnumSet" and allowed:
+        return max(16, len(allowed.encode()))
+    if str(parameters.get(_LENGTH, "")).isdigit():
+        return min(_BYTES_OF_LETTER * int(parameters[_LENGTH]), LONGEST_TEXT)
+    return _LENGTHS.get(meaning, _TEXT)
+
+
+def _renamed(name: str, contract: str, entity: str) -> str:
+    """A name of the house: snake case, and telling of a day, a moment or a yes or no."""
+    snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+    snake = re.sub(r"[^a-z0-9]+", "_", snake).strip("_")
+    bare = snake
+    if snake in (_RESERVED + _BARE).split() or not snake[:1].isalpha():
+        snake = f"{entity}_{snake}"
+    ending = {"timestamp": "_at", "date": "_date"}.get(contract, "")
+    if ending and bare in _ONLY_WHEN:
+        return f"{entity}{ending}"
+    if contract == "timestamp" and snake.endswith(("_date", "_time")):
+        snake = snake[: -len("_date")]
+    if ending and not snake.endswith(ending):
+        return f"{snake}{ending}"
+    if contract == "boolean" and not snake.startswith(("is_", "has_")):
+        return f"is_{snake}"
+    is_money = snake.endswith("_amount") and contract != "decimal(18,2)"
+    says_other = (
+        (snake.endswith("_at") and contract != "timestamp")
+        or (snake.endswith("_date") and contract != "date")
+        or (snake.startswith(("is_", "has_")) and contract != "boolean")
+    )
+    return f"{entity}_{snake}_value" if is_money or says_other else snake

@@ -1,0 +1,243 @@
+"""What the registry's schemas of a topic say of the captured table behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from pyspark.sql.types import DataType, StructType
+
+from spark_ingest.avro.evolution import combine
+from spark_ingest.avro.schema import AvroSchema, AvroType, WriterSchema, parse
+from spark_ingest.captured import AFTER
+from spark_ingest.errors import ConfigurationError
+from spark_ingest.operate.captured_columns import CapturedColumn, captured_column
+
+_ENVELOPE = ("before", AFTER, "source", "op")
+# The fields that the flattening adds, with what the connector calls them.
+_OPERATION, _DELETED = "__op", "__deleted"
+_ADDED = {_OPERATION: "op", "__source_ts_ms": "source.ts_ms"}
+_POSITIONS: dict[Literal["lsn", "binlog"], tuple[str, ...]] = {
+    "lsn": ("lsn",),
+    "binlog": ("file", "pos", "row"),
+}
+
+
+@dataclass(frozen=True)
+class CapturedTable:
+    """A captured table, as its topic tells of it.
+
+    Attributes:
+        topic: Its topic.
+        form: ``flattened`` or ``envelope``.
+        position: ``lsn`` or ``binlog``.
+        key: The columns that name a row.
+        key_type: The type of the decoded key in bronze; None where records have none.
+        fields: What bronze has of a record's value, in order: names and types.
+        columns: The columns of the database that models can have.
+        left_out: The others, with their types in bronze.
+    """
+
+    topic: str
+    form: Literal["flattened", "envelope"]
+    position: Literal["lsn", "binlog"]
+    key: tuple[str, ...]
+    key_type: str | None
+    fields: Mapping[str, str]
+    columns: tuple[CapturedColumn, ...]
+    left_out: Mapping[str, str]
+
+
+def topic_of(subjects: Iterable[str], source: str, table: str) -> str:
+    """The topic of a table, by the subjects that there are.
+
+    Args:
+        subjects: All names that the registry has.
+        source: The dbt source, which a topic's name may begin with.
+        table: Its table.
+
+    Raises:
+        ConfigurationError: None fits, or several do.
+    """
+    ends = f".{table}-value"
+    found = sorted(
+        name.removesuffix("-value") for name in subjects if name.endswith(ends)
+    )
+    own = [topic for topic in found if topic.startswith(f"{source}.")]
+    fitting = own or found
+    if len(fitting) == 1:
+        return fitting[0]
+    if not fitting:
+        raise ConfigurationError(
+            f"the registry has no subject that ends with {ends}: the topic comes with the "
+            "table's first row or change; another name is given with --topic"
+        )
+    raise ConfigurationError(
+        f"several topics may have the changes of {source}.{table}: {', '.join(fitting)}: "
+        "choose one with --topic"
+    )
+
+
+def read_table(
+    topic: str,
+    values: Sequence[WriterSchema],
+    keys: Sequence[WriterSchema],
+    key: Sequence[str],
+    entity: str,
+) -> CapturedTable:
+    """What the schemas say of a table.
+
+    Args:
+        topic: Its topic.
+        values: All versions of the schema of its values, the newest last.
+        keys: Those of its keys; none where it has no subject for them.
+        key: The columns that name a row, as a person says; empty for what the keys say.
+        entity: What one row of the table is.
+
+    Raises:
+        ConfigurationError: There is no schema, it is of no captured table, or nothing says
+            which row a change is of.
+    """
+    fields, newest = _fields_of(topic, values)
+    form, row, written, docs = _row_of(topic, fields, newest)
+    key_type = combine(keys).whole if keys else None
+    named = _key_of(topic, key_type, key, row)
+    columns, left_out = [], {}
+    for name, kind in row.items():
+        column = None
+        # What begins so is metadata to all that reads bronze.
+        if not name.startswith("_"):
+            said = docs.get(name, "")
+            is_key = name in named
+            column = captured_column(
+                name, written[name], kind, entity, is_key, said, form == "envelope"
+            )
+        if column is not None:
+            columns.append(column)
+        elif not (form == "flattened" and name.startswith("__")):
+            left_out[name] = kind.simpleString()
+    for name in named:
+        if name in left_out:
+            raise ConfigurationError(
+                f"{topic}: column {name} of the key is {left_out[name]}, which no model can "
+                "have: name other columns that are unique with --key"
+            )
+    return CapturedTable(
+        topic=topic,
+        form=form,
+        position=_position_of(topic, form, fields),
+        key=named,
+        key_type=None if key_type is None else key_type.simpleString(),
+        fields={name: kind.simpleString() for name, kind in fields.items()},
+        columns=tuple(columns),
+        left_out=left_out,
+    )
+
+
+def _fields_of(
+    topic: str, values: Sequence[WriterSchema]
+) -> tuple[dict[str, DataType], AvroType]:
+    if not values:
+        raise ConfigurationError(
+            f"the registry has no subject {topic}-value: the topic comes with the table's "
+            "first row or change; another name is given with --topic"
+        )
+    together = combine(values)
+    last = values[-1]
+    if last.id in together.misfits or not together.is_record or last.schema is None:
+        why = together.misfits.get(last.id, "it is no record")
+        raise ConfigurationError(
+            f"the newest schema of {topic}-value cannot be used: {why}"
+        )
+    newest = parse(last.schema, last.references)
+    held = {field.name: field.dataType for field in together.columns}
+    return {name: held[name] for name in newest.fields if name in held}, newest
+
+
+def _row_of(
+    topic: str, fields: Mapping[str, DataType], newest: AvroType
+) -> tuple[
+    Literal["flattened", "envelope"],
+    dict[str, DataType],
+    dict[str, AvroSchema],
+    Mapping[str, str],
+]:
+    """The form, and the columns of the database: in bronze, as written, and described."""
+    if all(name in fields for name in _ENVELOPE):
+        after = fields[AFTER]
+        written = newest.fields[AFTER].original
+        some = [b for b in written if b != "null"] if isinstance(written, list) else []
+        if isinstance(after, StructType) and len(some) == 1:
+            inside = parse(some[0])
+            types = {f.name: f.dataType for f in after}
+            row = {name: types[name] for name in inside.fields if name in types}
+            return "envelope", row, _written(inside), inside.docs
+    if _OPERATION in fields:
+        for name, added in _ADDED.items():
+            if name not in fields:
+                raise ConfigurationError(
+                    f"{topic} has no {name}: let the connector add it "
+                    f"(transforms.….add.fields with {added})"
+                )
+        if _DELETED not in fields:
+            raise ConfigurationError(
+                f"{topic} has no {_DELETED}: let the connector keep deletes "
+                "(transforms.….delete.tombstone.handling.mode=rewrite-with-tombstone)"
+            )
+        return "flattened", dict(fields), _written(newest), newest.docs
+    raise ConfigurationError(
+        f"{topic} has no changes of a captured table: neither an envelope "
+        f"({', '.join(_ENVELOPE)}) nor flattened rows ({_OPERATION}); declare it by hand "
+        "(docs/ingest.md)"
+    )
+
+
+def _written(record: AvroType) -> dict[str, AvroSchema]:
+    return {name: kind.original for name, kind in record.fields.items()}
+
+
+def _key_of(
+    topic: str,
+    key_type: DataType | None,
+    said: Sequence[str],
+    row: Mapping[str, DataType],
+) -> tuple[str, ...]:
+    for name in said:
+        if name not in row:
+            there = ", ".join(each for each in row if not each.startswith("_"))
+            raise ConfigurationError(
+                f"{topic} has no column {name}, which --key names; there are: {there}"
+            )
+    if not isinstance(key_type, StructType):
+        if not said:
+            raise ConfigurationError(
+                f"{topic} has no keys (no subject {topic}-key): nothing says which row a "
+                "change is of; name columns that are unique together with --key"
+            )
+        return tuple(said)
+    if said and set(said) != set(key_type.names):
+        raise ConfigurationError(
+            f"the records of {topic} have the key {', '.join(key_type.names)}, --key says "
+            f"{', '.join(said)}: leave it out, or set the connector's message.key.columns"
+        )
+    return tuple(key_type.names)
+
+
+def _position_of(
+    topic: str, form: str, fields: Mapping[str, DataType]
+) -> Literal["lsn", "binlog"]:
+    place = fields.get("source")
+    inside = place.names if isinstance(place, StructType) else []
+    for position, names in _POSITIONS.items():
+        flat = [f"__{name}" for name in names]
+        if position == "binlog":
+            flat = [f"__source_{name}" for name in names]
+        have = inside if form == "envelope" else fields
+        if all(name in have for name in (names if form == "envelope" else flat)):
+            return position
+    raise ConfigurationError(
+        f"{topic} does not say where in the database's log a change lies: let the connector "
+        "add it (transforms.….add.fields with lsn; of MariaDB source.file, source.pos and "
+        "source.row)"
+    )

@@ -1,0 +1,45 @@
+"""Where things stand in a YAML file, so that lines can be added and no other letter moves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+
+def value(mapping: Any, key: str) -> Any:
+    """The node under a key; None where there is none."""
+    if not isinstance(mapping, yaml.MappingNode):
+        return None
+    return next((node for name, node in mapping.value if name.value == key), None)
+
+
+def scalar(mapping: Any, key: str) -> Any:
+    """The plain value under a key; None where there is none."""
+    return getattr(value(mapping, key), "value", None)
+
+
+def last_line(node: Any) -> int:
+    """The line, from 0, on which a node's last word stands."""
+    if isinstance(node, yaml.ScalarNode):
+        mark = node.end_mark
+        if mark.column == 0 and mark.line > node.start_mark.line:
+            # Of a text in a block, the end is where the next thing begins.
+            body = node.value.rstrip("\n").splitlines() or [""]
+            return int(min(mark.line - 1, node.start_mark.line + max(len(body), 1)))
+        return int(mark.line)
+    if isinstance(node, yaml.MappingNode):
+        inner = [part for pair in node.value for part in pair]
+    else:
+        inner = node.value
+    if node.flow_style or not inner:
+        return int(node.end_mark.line)
+    return max(last_line(part) for part in inner)
+
+
+def with_lines(text: str, at: int, added: str) -> str:
+    """A text with lines put before one of its lines, counted from 0."""
+    lines = text.splitlines(keepends=True)
+    if at > 0 and not lines[at - 1].endswith("\n"):
+        lines[at - 1] += "\n"
+    return "".join([*lines[:at], added, *lines[at:]])

@@ -1,0 +1,105 @@
+"""A mart exported as plain files, by partition, for whoever reads no Iceberg."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+
+from sandbox.settings import PROJECT, Home
+from tests.python.conftest import program_environment
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MART = "lake.marts.dim_artworks"
+COLUMNS = yaml.safe_load(
+    (PROJECT / "models/marts/museum/dim_artworks.yml").read_text()
+)["models"][0]["columns"]
+
+
+@pytest.fixture
+def mart(spark: SparkSession) -> str:
+    described = ", ".join(f"{c['name']} {c['data_type']}" for c in COLUMNS)
+    spark.sql("create schema if not exists lake.marts")
+    spark.sql(f"create or replace table {MART} ({described}) using iceberg")
+    return MART
+
+
+def fill(spark: SparkSession, *rows: str) -> None:
+    spark.sql(f"delete from {MART}")
+    for row in rows:
+        names = "artwork_id, artwork_title, height_cm, classification"
+        spark.sql(f"insert into {MART} ({names}) values {row}")
+
+
+def export(home: Home, to: Path, tmp_path: Path, **more: str) -> str:
+    arguments = {
+        "model": "dim_artworks",
+        "to": str(to),
+        "partition_by": "classification",
+        **more,
+    }
+    done = subprocess.run(
+        [
+            str(Path(sys.executable).with_name("dbt")),
+            *("--quiet", "run-operation", "export_rows"),
+            *("--target-path", str(tmp_path / "target")),
+            *("--args", json.dumps(arguments)),
+        ],
+        cwd=PROJECT,
+        env=program_environment(home),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stdout + done.stderr
+
+
+def test_an_export_is_what_the_mart_holds_by_partition(
+    home: Home, spark: SparkSession, mart: str, tmp_path: Path
+) -> None:
+    to = tmp_path / "art works"
+    fill(
+        spark,
+        "(1, 'Roots', 12.345, 'Painting')",
+        "(2, 'Été', null, 'Film: a/b')",
+        "(3, null, 1, null)",
+    )
+
+    first = export(home, to, tmp_path)
+    written = spark.read.parquet(str(to))
+
+    assert "Exported dim_artworks" in first
+    assert sorted(path.name for path in to.glob("classification=*")) == [
+        "classification=Film%3A a%2Fb",
+        "classification=Painting",
+        "classification=__HIVE_DEFAULT_PARTITION__",
+    ]
+    chosen = [column["name"] for column in COLUMNS]
+    assert sorted(map(str, written.select(chosen).collect())) == sorted(
+        map(str, spark.table(mart).select(chosen).collect())
+    )
+    assert dict(written.dtypes)["height_cm"] == "decimal(10,3)"
+
+    # What is gone from the mart is gone from the files, its partition too.
+    fill(spark, "(1, 'Roots', 12.345, 'Painting')")
+    export(home, to, tmp_path)
+
+    assert [row.artwork_id for row in spark.read.parquet(str(to)).collect()] == [1]
+    assert [path.name for path in to.glob("classification=*")] == [
+        "classification=Painting"
+    ]
+
+
+def test_what_cannot_be_exported_is_said(home: Home, tmp_path: Path) -> None:
+    absent = export(home, tmp_path / "x", tmp_path, model="dim_absent")
+    other = export(home, tmp_path / "x", tmp_path, partition_by="colour")
+
+    assert "no model with a contract is named dim_absent" in absent
+    assert "dim_artworks has no column colour" in other

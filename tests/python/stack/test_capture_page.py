@@ -1,0 +1,157 @@
+"""The ten steps from a database of one's own to the held table, typed from the page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sandbox.services import postgres
+from sandbox.services import stack as services
+from sandbox.services.connect import wait_until_passed
+from tests.python.capture_page import PAGE, blocks, do
+from tests.python.conftest import make_home
+from tests.python.project_copy import copy_checkout
+from tests.python.walks import Newcomer
+
+pytestmark = pytest.mark.long
+
+# In the copy there is no make: it has no virtual environment of its own.
+MADE = {"make new-captured TABLE=": "spark-ingest new-captured "}
+VISITS = """
+create type mood as enum ('calm', 'very happy');
+create table visits (
+    visit_id bigint primary key,
+    name text,
+    visitor uuid,
+    mood mood,
+    is_member boolean not null default false,
+    fee numeric(8, 2),
+    day date,
+    opens time,
+    arrived timestamp,
+    left_at timestamptz,
+    notes jsonb,
+    small smallint,
+    "order" int,
+    "camelCase" varchar(20)
+);
+alter table visits replica identity full;
+insert into visits values
+(1, 'Añ ', '11111111-1111-1111-1111-111111111111', 'calm', true, 12.50, '2026-01-02',
+ '10:11:12.5', '2026-01-02 10:11:12.123456', '2026-01-02 10:11:12.123456+02', '{"a": 1}', 3,
+ 7, 'cc'),
+(2, null, null, null, false, null, '1500-02-28', null, '1960-01-01 00:00:00.000001',
+ '1960-01-01 00:00:00+14', null, null, null, ''),
+(3, 'gone', null, 'very happy', false, 0.01, null, null, null, null, null, -1, 2, null);
+"""
+CHANGES = """
+update visits set name = 'B', fee = 99.99, mood = 'very happy' where visit_id = 2;
+update visits set visit_id = 4 where visit_id = 1;
+delete from visits where visit_id = 3;
+insert into visits (visit_id, name) values (5, 'new')
+"""
+IN_DATABASE = """
+select visit_id::text, rtrim(name), visitor::text, mood::text, is_member::text, fee::text,
+    day::text, (extract(epoch from opens) * 1000000)::bigint::text,
+    to_char(arrived, 'YYYY-MM-DD HH24:MI:SS.US'),
+    to_char(left_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS.US'), notes::text, small::text,
+    "order"::text, "camelCase"
+from visits order by visit_id
+"""
+IN_LAKE = (
+    "select cast(visit_id as string), visit_name, visitor, mood, cast(is_member as string), "
+    "cast(fee as string), cast(visit_date as string), cast(opens as string), "
+    "date_format(arrived_at, 'yyyy-MM-dd HH:mm:ss.SSSSSS'), "
+    "date_format(left_at, 'yyyy-MM-dd HH:mm:ss.SSSSSS'), notes, cast(small as string), "
+    "cast(visit_order as string), camel_case "
+    "from intermediate.int_moma__visits_held order by int_moma__visits_held.visit_id"
+)
+
+
+@pytest.fixture(scope="module")
+def newcomer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Newcomer]:
+    folder = tmp_path_factory.mktemp("captures")
+    home = make_home(folder / "home")
+    try:
+        yield Newcomer(copy_checkout(folder / "checkout"), home)
+    finally:
+        services.down(home)
+
+
+def held(newcomer: Newcomer, query: str) -> list[list[Any]]:
+    printed = newcomer.type(f'sandbox sql --format json "{query}"')
+    return [list(row.values()) for row in json.loads(printed)]
+
+
+def in_database(newcomer: Newcomer, text: str) -> list[list[Any]]:
+    with closing(postgres.connect(newcomer.home, "moma")) as connection, connection:
+        cursor = connection.cursor()
+        cursor.execute(text)
+        return [list(row) for row in cursor.fetchall()] if cursor.description else []
+
+
+def written(newcomer: Newcomer) -> dict[Path, str]:
+    return {
+        file: file.read_text()
+        for suffix in ("sql", "yml", "md")
+        for file in sorted(newcomer.checkout.rglob(f"*.{suffix}"))
+        if "target" not in file.parts
+    }
+
+
+def test_the_page_leads_to_the_held_table(newcomer: Newcomer) -> None:
+    there = blocks(PAGE.read_text())
+    for block, following in zip(there, [*there[1:], None], strict=True):
+        if block.kind == "text":
+            continue
+        text = block.text
+        for command, instead in MADE.items():
+            text = text.replace(command, instead)
+        printed = do(replace(block, text=text), newcomer)
+        # The rest tells times, ports and numbers of processes.
+        if block.kind == "sql" and following is not None and following.kind == "text":
+            assert printed == following.text
+
+    customers = held(
+        newcomer,
+        "select customer_id, customer_name, cast(credit as string) "
+        "from intermediate.int_shop__customers_held order by customer_id",
+    )
+    assert customers == [[1, "Ada Lovelace", "12.50"], [2, "Alan Turing", "20.00"]]
+
+
+def test_new_models_pass_the_checks_and_hold_what_the_database_holds(
+    newcomer: Newcomer,
+) -> None:
+    newcomer.type("sandbox up cdc")
+    in_database(newcomer, VISITS)
+    wait_until_passed(newcomer.home, "moma")
+
+    newcomer.type("spark-ingest new-captured moma.visits")
+
+    before = written(newcomer)
+    again = newcomer.type("! spark-ingest new-captured moma.visits 2>&1")
+    absent = newcomer.type("! spark-ingest new-captured moma.absent 2>&1")
+    assert "is there already" in again
+    assert "no subject that ends with .absent-value" in absent
+    assert written(newcomer) == before
+    newcomer.type("yamllint --strict models dbt_project.yml dbt-bouncer.yml")
+    newcomer.type("dbt --quiet --warn-error parse --no-partial-parse && dbt-bouncer")
+    newcomer.type(
+        "sqlfluff lint models/staging/moma/stg_moma__visits.sql "
+        "models/intermediate/museum/int_moma__visits_*.sql"
+    )
+
+    for changes in ("", CHANGES):
+        if changes:
+            in_database(newcomer, changes)
+            wait_until_passed(newcomer.home, "moma")
+        newcomer.type("spark-ingest run moma.visits --once")
+        newcomer.type("dbt build --select +int_moma__visits_held")
+        assert held(newcomer, IN_LAKE) == in_database(newcomer, IN_DATABASE)

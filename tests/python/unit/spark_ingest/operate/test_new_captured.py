@@ -1,0 +1,368 @@
+"""A captured table's source and models, written from schemas alone."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from sandbox.settings import PROJECT
+from spark_ingest.avro.schema import WriterSchema
+from spark_ingest.errors import ConfigurationError
+from spark_ingest.operate.captured_columns import CapturedColumn, singular
+from spark_ingest.operate.captured_files import Names
+from spark_ingest.operate.captured_schema import CapturedTable, read_table, topic_of
+from spark_ingest.operate.new_captured import (
+    planned_files,
+    refuse_what_exists,
+    write_files,
+)
+from tests.python.project_copy import copy_project
+from tests.python.stack.captured_records import (
+    FILM,
+    decimal,
+    envelope,
+    flattened,
+    key_schema,
+    meaning,
+    with_field,
+)
+
+TOPIC = "shop.public.films"
+NAMES = Names("shop", "films", "rentals", "film")
+KEYS = [WriterSchema(2, key_schema(TOPIC, "film_id"))]
+
+
+def of_fields(
+    *kinds: tuple[str, Any], form: Any = flattened, key: tuple[str, ...] = ()
+) -> CapturedTable:
+    fields = FILM
+    for name, kind in kinds:
+        fields = with_field(fields, name, kind)
+    values = [WriterSchema(1, form(TOPIC, fields))]
+    return read_table(TOPIC, values, KEYS, key, "film")
+
+
+def column(name: str, kind: Any) -> CapturedColumn:
+    table = of_fields((name, kind))
+    return next(each for each in table.columns if each.source == name)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "sql", "contract"),
+    [
+        ("small", {"type": "int", "connect.type": "int16"}, "small", "integer"),
+        ("big", "long", "big", "bigint"),
+        ("fee", decimal(8, 3), "fee", "decimal(8,3)"),
+        (
+            "fee_amount",
+            decimal(8, 2),
+            "cast(fee_amount as decimal(18, 2)) as fee_amount",
+            "decimal(18,2)",
+        ),
+        (
+            "fee_amount",
+            decimal(9, 3),
+            "fee_amount as film_fee_amount_value",
+            "decimal(9,3)",
+        ),
+        ("active", "boolean", "active as is_active", "boolean"),
+        ("is_new", "boolean", "is_new", "boolean"),
+        (
+            "begin_date",
+            meaning("int", "io.debezium.time.Date"),
+            '{{ date_from_days("begin_date") }} as begin_date',
+            "date",
+        ),
+        (
+            "day",
+            meaning("int", "io.debezium.time.Date"),
+            '{{ date_from_days("day") }} as film_date',
+            "date",
+        ),
+        (
+            "seen",
+            meaning("long", "io.debezium.time.Timestamp"),
+            '{{ timestamp_from_millis("seen") }} as seen_at',
+            "timestamp",
+        ),
+        (
+            "seen_time",
+            meaning("long", "io.debezium.time.MicroTimestamp"),
+            '{{ timestamp_from_micros("seen_time") }} as seen_at',
+            "timestamp",
+        ),
+        (
+            "seen_at",
+            meaning("string", "io.debezium.time.ZonedTimestamp"),
+            "cast(seen_at as timestamp) as seen_at",
+            "timestamp",
+        ),
+        ("opens", meaning("long", "io.debezium.time.MicroTime"), "opens", "bigint"),
+        ("made", meaning("int", "io.debezium.time.Year"), "made", "integer"),
+        (
+            "mood",
+            meaning(
+                "string",
+                "io.debezium.data.Enum",
+                **{"connect.parameters": {"allowed": "calm,as happy as ever was"}},
+            ),
+            '{{ trimmed_text("mood", 20) }} as mood',
+            "varchar(20)",
+        ),
+        (
+            "owner_uuid",
+            meaning("string", "io.debezium.data.Uuid"),
+            '{{ trimmed_text("owner_uuid", 36) }} as owner_uuid',
+            "varchar(36)",
+        ),
+        (
+            "body",
+            meaning("string", "io.debezium.data.Json"),
+            '{{ trimmed_text("body", 16384) }} as body',
+            "varchar(16384)",
+        ),
+        (
+            "city",
+            {
+                "type": "string",
+                "connect.parameters": {"__debezium.source.column.length": "50"},
+            },
+            '{{ trimmed_text("city", 200) }} as city',
+            "varchar(200)",
+        ),
+        (
+            "name",
+            "string",
+            '{{ trimmed_text("name", 4096) }} as film_name',
+            "varchar(4096)",
+        ),
+        ("order", "int", "changes.order as film_order", "integer"),
+        ("camelCase", "int", "camelCase as camel_case", "integer"),
+        ("is_counted", "int", "is_counted as film_is_counted_value", "integer"),
+    ],
+)
+def test_a_column_has_the_sql_and_type_of_what_it_means(
+    name: str, kind: Any, sql: str, contract: str
+) -> None:
+    made = column(name, kind)
+
+    assert (made.sql, made.contract) == (sql, contract)
+
+
+@pytest.mark.parametrize(
+    "kind", ["float", "double", "bytes", {"type": "array", "items": ["null", "string"]}]
+)
+def test_what_no_type_of_both_engines_holds_is_left_out_and_told(kind: Any) -> None:
+    table = of_fields(("odd", kind))
+
+    assert "odd" in table.left_out
+    assert "odd" in table.fields
+    assert all(each.source != "odd" for each in table.columns)
+
+
+def test_forms_and_positions_are_known_by_their_fields() -> None:
+    flat, whole = of_fields(), of_fields(form=envelope)
+
+    assert (flat.form, whole.form) == ("flattened", "envelope")
+    assert (flat.position, whole.position) == ("lsn", "lsn")
+    # Of an envelope's arrays of texts `captured_changes` makes one text.
+    arrays = [each for each in whole.columns if each.source == "special_features"]
+    assert [each.contract for each in arrays] == ["varchar(4096)"]
+    assert flat.left_out == {"special_features": "array<string>"}
+    assert flat.columns == tuple(each for each in whole.columns if each not in arrays)
+    assert flat.key == whole.key == ("film_id",)
+    assert whole.fields["after"].startswith("struct<film_id:int,title:string")
+
+
+def test_a_binlog_is_known_by_file_position_and_row() -> None:
+    schema = flattened(TOPIC, FILM)
+    schema["fields"] = [f for f in schema["fields"] if f["name"] != "__lsn"]
+    for name, kind in (("file", "string"), ("pos", "long"), ("row", "int")):
+        schema["fields"].append({"name": f"__source_{name}", "type": ["null", kind]})
+
+    table = read_table(TOPIC, [WriterSchema(1, schema)], KEYS, (), "film")
+
+    assert table.position == "binlog"
+
+
+def without(*names: str) -> list[WriterSchema]:
+    schema = flattened(TOPIC, FILM)
+    schema["fields"] = [f for f in schema["fields"] if f["name"] not in names]
+    return [WriterSchema(1, schema)]
+
+
+@pytest.mark.parametrize(
+    ("values", "keys", "key", "said"),
+    [
+        ([], KEYS, (), "no subject shop.public.films-value"),
+        (without("__op"), KEYS, (), "no changes of a captured table"),
+        (without("__lsn"), KEYS, (), "add.fields with lsn"),
+        (without("__source_ts_ms"), KEYS, (), "add.fields with source.ts_ms"),
+        (without("__deleted"), KEYS, (), "rewrite-with-tombstone"),
+        (without(), [], (), "with --key"),
+        (without(), [], ("films_id",), "no column films_id"),
+        (without(), KEYS, ("title",), "have the key film_id"),
+    ],
+)
+def test_a_topic_that_will_not_do_is_refused_with_the_fix(
+    values: list[WriterSchema],
+    keys: list[WriterSchema],
+    key: tuple[str, ...],
+    said: str,
+) -> None:
+    with pytest.raises(ConfigurationError, match=re.escape(said)):
+        read_table(TOPIC, values, keys, key, "film")
+
+
+def test_a_topic_is_found_by_its_tables_name() -> None:
+    there = ["a.public.films-value", "a.public.films-key", "b.public.films-value"]
+
+    assert topic_of(there, "a", "films") == "a.public.films"
+    assert topic_of(there[:2], "c", "films") == "a.public.films"
+    with pytest.raises(ConfigurationError, match="with --topic"):
+        topic_of(there, "c", "films")
+    with pytest.raises(ConfigurationError, match="no subject that ends with"):
+        topic_of(there, "a", "actors")
+
+
+@pytest.mark.parametrize(
+    ("table", "one"),
+    [
+        ("artists", "artist"),
+        ("categories", "category"),
+        ("film_actors", "film_actor"),
+        ("boxes", "box"),
+        ("status", "status"),
+        ("address", "address"),
+    ],
+)
+def test_a_row_is_called_by_its_tables_name(table: str, one: str) -> None:
+    assert singular(table) == one
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    return copy_project(tmp_path / "project")
+
+
+def test_a_table_of_a_new_source_takes_files_of_its_own(project: Path) -> None:
+    table = of_fields(("notes", "string"))
+
+    planned = planned_files(project, NAMES, table)
+
+    assert sorted(str(path) for path in planned) == [
+        "dbt-bouncer.yml",
+        "dbt_project.yml",
+        "models/intermediate/rentals/int_shop__films_held.sql",
+        "models/intermediate/rentals/int_shop__films_held.yml",
+        "models/intermediate/rentals/int_shop__films_versioned.sql",
+        "models/intermediate/rentals/int_shop__films_versioned.yml",
+        "models/staging/shop/_shop__docs.md",
+        "models/staging/shop/_shop__sources.yml",
+        "models/staging/shop/stg_shop__films.sql",
+        "models/staging/shop/stg_shop__films.yml",
+    ]
+    (source,) = yaml.safe_load(planned[Path("models/staging/shop/_shop__sources.yml")])[
+        "sources"
+    ]
+    (written,) = source["tables"]
+    assert written["config"]["meta"]["ingest"] == {
+        "topic": TOPIC,
+        "framing": "confluent",
+        "key": "confluent",
+        "captured": {"form": "flattened", "key": ["film_id"]},
+    }
+    types = {each["name"]: each["data_type"] for each in written["columns"]}
+    assert types["_key"] == "struct<film_id:int>"
+    assert types["rental_rate"] == "decimal(4,2)"
+
+
+def test_a_history_lists_what_all_histories_list(project: Path) -> None:
+    planned = planned_files(project, NAMES, of_fields())
+
+    mine, pattern = (
+        yaml.safe_load(text)["models"][0]["columns"]
+        for text in (
+            planned[Path("models/intermediate/rentals/int_shop__films_versioned.yml")],
+            (
+                project / "models/intermediate/museum/int_moma__artists_versioned.yml"
+            ).read_text(),
+        )
+    )
+    macro = (project / "macros/captured/attributes_of_history.sql").read_text()
+    listed = macro.partition("macro columns_of_history")[2].partition("{%- endmacro")[0]
+    every = re.findall(r'"(\w+)"', listed)
+    assert [c for c in mine if c["name"] in every] == [
+        c for c in pattern if c["name"] in every
+    ]
+    assert {c["name"] for c in mine} >= set(every)
+
+
+def test_a_table_of_a_known_source_is_added_behind_its_others(project: Path) -> None:
+    file = Path("models/staging/moma/_moma__sources.yml")
+    before = (project / file).read_text()
+    names = Names("moma", "films", "museum", "film")
+
+    planned = planned_files(project, names, of_fields())
+
+    assert planned[file].startswith(before)
+    tables = yaml.safe_load(planned[file])["sources"][0]["tables"]
+    assert [table["name"] for table in tables] == ["artists", "artworks", "films"]
+    # Folder and owner are there.
+    assert Path("dbt_project.yml") not in planned
+    assert Path("dbt-bouncer.yml") not in planned
+
+
+def test_what_is_described_already_is_described_by_the_same_words(
+    project: Path,
+) -> None:
+    planned = planned_files(project, NAMES, of_fields(("country", "string")))
+
+    docs = planned[Path("models/staging/shop/_shop__docs.md")]
+    staging = planned[Path("models/staging/shop/stg_shop__films.yml")]
+    assert "docs country" not in docs
+    assert """name: country\n        description: "{{ doc('country') }}\"""" in staging
+
+
+def test_a_table_that_is_there_is_refused_by_its_file(project: Path) -> None:
+    write_files(project, planned_files(project, NAMES, of_fields()))
+
+    with pytest.raises(ConfigurationError, match="is there already") as refused:
+        refuse_what_exists(project, NAMES)
+
+    assert "_shop__sources.yml" in str(refused.value)
+    assert "nothing was changed" in str(refused.value)
+
+
+def test_a_column_named_like_one_of_the_history_is_refused(project: Path) -> None:
+    table = of_fields(("is_deleted", "boolean"))
+
+    with pytest.raises(ConfigurationError, match="column is_deleted has the name"):
+        planned_files(project, NAMES, table)
+
+
+def test_make_passes_its_variables_on() -> None:
+    said = ["TABLE=shop.films", "TOPIC=a.b", "KEY=x,y", "DOMAIN=rentals"]
+    # A make that runs this test says how to run those below it.
+    free = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS"))}
+
+    done = subprocess.run(
+        ["make", "-n", "new-captured", *said],
+        cwd=PROJECT,
+        env=free,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    command = (
+        "spark-ingest new-captured 'shop.films' --topic 'a.b' --key 'x,y' "
+        "--domain 'rentals'"
+    )
+    assert command in done.stdout
