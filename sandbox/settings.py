@@ -104,6 +104,8 @@ class Home:
             # Secrets are not among these: the target names the files that hold them.
             "SPARK_INGEST_TARGET": "secure" if self.secure else "sandbox",
             "REDSHIFT_STANDIN_PORT": str(self.ports["redshift"]),
+            "SANDBOX_POSTGRES_PORT": str(self.ports["postgres"]),
+            "SANDBOX_MARIADB_PORT": str(self.ports["mariadb"]),
             "SPARK_CONF_DIR": str(self.spark_conf),
         }
 

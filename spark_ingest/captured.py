@@ -56,6 +56,8 @@ class Captured(BaseModel):
         track: The columns whose change makes a version; None for all.
         ignore_null_updates: Whether a null in an update leaves the value as it was; or the
             columns of which that holds.
+        table: ``schema.table`` in the database, or ``database.table`` in MariaDB; None where
+            the topic is named after it.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -68,6 +70,7 @@ class Captured(BaseModel):
     columns: Chosen | None = None
     track: Chosen | None = None
     ignore_null_updates: bool | tuple[str, ...] = False
+    table: str | None = None
 
     @field_validator("key", mode="plain")
     @classmethod
@@ -98,6 +101,15 @@ class Captured(BaseModel):
             raise ValueError("is empty: give an SQL condition, or leave it out")
         return condition
 
+    @field_validator("table")
+    @classmethod
+    def _table(cls, table: str | None) -> str | None:
+        if table is not None and not all(table.partition(".")):
+            raise ValueError(
+                f"is {table!r}: write it with its schema, like public.film"
+            )
+        return table
+
     @field_validator("columns", "track", mode="plain")
     @classmethod
     def _chosen(cls, chosen: Any) -> Chosen:
@@ -114,6 +126,10 @@ class Captured(BaseModel):
         if isinstance(ignored, bool):
             return ignored
         return _names(ignored, "true, false, or a list of columns")
+
+    def table_in(self, topic: str) -> str:
+        """The table in its database; Debezium's topics end in its schema and its name."""
+        return self.table or ".".join(topic.split(".")[-2:])
 
     def mistake(self, described: Mapping[str, str | None]) -> tuple[str, str] | None:
         """The first key that contradicts another one or the source's columns, and how.

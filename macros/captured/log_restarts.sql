@@ -18,6 +18,18 @@
     {%- endif -%}
 {%- endmacro %}
 
+{#- The same of rows of many streams, whose names are in a column. -#}
+{% macro position_across_restarts_of_streams(stream, position, moment) -%}
+    case
+        {%- for source_name, restarts in var("log_restarts").items() if restarts %}
+        when {{ source_of_stream(stream) }} = '{{ source_name }}' then {{
+            position_across_restarts(source_name, position, moment)
+        }}
+        {%- endfor %}
+        when true then {{ position }}
+    end
+{%- endmacro %}
+
 {#- In UTC, as timestamps are in every session of ours. -#}
 {% macro instant_literal(instant) -%}
     {%- set text = instant | string -%}

@@ -26,6 +26,8 @@ APP = "app"
 """Owns the tables and writes to them."""
 DEBEZIUM = "debezium"
 """Reads the tables and the log, and writes nothing."""
+RECONCILE = "reconcile"
+"""Counts rows."""
 
 _HOST = "127.0.0.1"
 _RIGHTS = {
@@ -34,6 +36,7 @@ _RIGHTS = {
         f"select, lock tables on {MARIADB_DATABASE}.*",
         "reload, show databases, replication slave, binlog monitor on *.*",
     ),
+    RECONCILE: (f"select on {MARIADB_DATABASE}.*",),
 }
 _SYSTEM_TABLES = (
     "mariadb_system_tables.sql",
@@ -50,7 +53,8 @@ def connect(
     Args:
         home: The sandbox.
         database: ``ecomm``, or none.
-        user: ``app``, which writes; ``debezium``, which reads; ``admin``, which may all.
+        user: ``app``, which writes; ``debezium`` and ``reconcile``, which read; ``admin``,
+            which may all.
 
     Raises:
         ServiceUnavailable: MariaDB does not answer, or not as one of ours.

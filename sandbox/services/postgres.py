@@ -26,7 +26,11 @@ APP = "app"
 """Owns the tables and writes to them."""
 DEBEZIUM = "debezium"
 """Reads the tables and the log, and writes nothing."""
+RECONCILE = "reconcile"
+"""Counts rows, at a moment at which nobody changes them."""
 PUBLICATION = "captured"
+# Of tables; to maintain one is to be able to lock it.
+_RIGHTS = {DEBEZIUM: "select", RECONCILE: "select, maintain"}
 # Kept as PostgreSQL makes tables: changes bring the old values of the key alone.
 _DEFAULT_IDENTITY = ("film",)
 
@@ -54,7 +58,8 @@ def connect(home: Home, database: str, user: str = APP) -> Connection:
     Args:
         home: The sandbox.
         database: ``moma`` or ``pagila``.
-        user: ``app``, which writes; ``debezium``, which reads; ``admin``, which may all.
+        user: ``app``, which writes; ``debezium`` and ``reconcile``, which read; ``admin``,
+            which may all.
 
     Raises:
         ServiceUnavailable: PostgreSQL does not answer, or not as one of ours.
@@ -132,7 +137,8 @@ def _make_roles_and_databases(home: Home) -> list[str]:
     with closing(connect(home, "postgres", ADMIN)) as connection:
         connection.autocommit = True
         cursor = connection.cursor()
-        for role, rights in ((APP, "login"), (DEBEZIUM, "login replication")):
+        roles = {APP: "login", DEBEZIUM: "login replication", RECONCILE: "login"}
+        for role, rights in roles.items():
             cursor.execute("select from pg_roles where rolname = %s", (role,))
             if cursor.fetchone() is None:
                 secret = password(_folder(home), role)
@@ -150,10 +156,12 @@ def _make_tables(home: Home, database: str) -> list[str]:
     """Run the schema's file in a database that has no table, as their owner."""
     with closing(connect(home, database)) as connection, connection:
         cursor = connection.cursor()
-        cursor.execute(f"grant usage on schema public to {DEBEZIUM}")
-        cursor.execute(
-            f"alter default privileges in schema public grant select on tables to {DEBEZIUM}"
-        )
+        for role, rights in _RIGHTS.items():
+            cursor.execute(f"grant usage on schema public to {role}")
+            cursor.execute(f"grant {rights} on all tables in schema public to {role}")
+            cursor.execute(
+                f"alter default privileges in schema public grant {rights} on tables to {role}"
+            )
         cursor.execute("select from pg_tables where schemaname = 'public' limit 1")
         if cursor.fetchone() is not None:
             return []

@@ -36,7 +36,8 @@ app = typer.Typer(
     spark-ingest plan                    what would be created and read\n
     spark-ingest run --once              land what is there, then exit\n
     spark-ingest run pagila --every 10s  run until Ctrl-C\n
-    spark-ingest verify                  prove that nothing is lost or doubled
+    spark-ingest verify                  prove that nothing is lost or doubled\n
+    spark-ingest reconcile               count captured tables in their databases
     """,
 )
 
@@ -119,6 +120,13 @@ def _project(folder: Path) -> Path:
     )
 
 
+def chosen_streams(context: typer.Context, select: list[str] | None) -> list[Stream]:
+    """The streams that a command is for, by the manifest alone."""
+    chosen: Options = context.obj
+    manifest = chosen.manifest or fresh_manifest(chosen.project)
+    return select_streams(read_streams(manifest), select or [])
+
+
 def open_services(
     context: typer.Context,
     select: list[str] | None,
@@ -146,8 +154,7 @@ def open_services(
 
     chosen: Options = context.obj
     connections = load_connections(chosen.profile, chosen.target)
-    manifest = chosen.manifest or fresh_manifest(chosen.project)
-    streams = select_streams(read_streams(manifest), select or [])
+    streams = chosen_streams(context, select)
     check_spark()
     broker, registry = Broker(connections), SchemaRegistry(connections)
     awaited: list[Stream] = []
@@ -177,9 +184,7 @@ def open_lake(
     from spark_ingest.lake.required_settings import check_settings
     from spark_ingest.lake.session import open_session
 
-    chosen: Options = context.obj
-    manifest = chosen.manifest or fresh_manifest(chosen.project)
-    streams = select_streams(read_streams(manifest), select or [])
+    streams = chosen_streams(context, select)
     check_spark()
     spark = open_session()
     check_settings(spark)
@@ -188,10 +193,10 @@ def open_lake(
 
 
 def _refuse_copied(spark: SparkSession, streams: list[Stream]) -> None:
-    from spark_ingest.lake import bronze, commit_log, quarantine_table
-    from spark_ingest.operate import proof_marks
+    from spark_ingest.lake import bronze
+    from spark_ingest.operate.maintain import OWN_TABLES
 
-    own = [quarantine_table.TABLE, commit_log.TABLE, proof_marks.TABLE]
+    own = list(OWN_TABLES)
     bronze.refuse_copied(spark, [stream.table for stream in streams] + own)
 
 

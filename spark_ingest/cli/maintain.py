@@ -134,14 +134,14 @@ def size_of(option: str, text: str) -> int:
 def _tables(
     spark: SparkSession, streams: list[Stream], *, everything: bool, whole_lake: bool
 ) -> list[str]:
-    from spark_ingest.lake import bronze, commit_log, quarantine_table
-    from spark_ingest.operate import maintain, proof_marks
+    from spark_ingest.lake import bronze
+    from spark_ingest.operate import maintain
 
     if whole_lake:
         return maintain.lake_tables(spark)
     names = [stream.table for stream in streams]
     if everything:
-        names += [quarantine_table.TABLE, commit_log.TABLE, proof_marks.TABLE]
+        names += maintain.OWN_TABLES
     return [name for name in names if bronze.exists(spark, name)]
 
 

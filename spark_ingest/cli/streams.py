@@ -62,15 +62,18 @@ def plan(context: typer.Context, select: Select = None) -> None:
 
 @app.command()
 def create(context: typer.Context, select: Select = None) -> None:
-    """Create the bronze tables, quarantine and the commit log where they are missing.
+    """Create the bronze tables, and ingest's own, where they are missing.
 
     A captured table of which nothing is registered yet gets the columns that its source
     describes.
     """
     streams, services = open_services(context, select)
+    from spark_ingest.operate import reconciliations
     from spark_ingest.streaming import tables
 
     made = tables.create_tables(services, streams)
+    if reconciliations.create(services.spark):
+        made.append(reconciliations.TABLE)
     for table in made:
         print(f"made {table}")
     if not made:
@@ -128,6 +131,7 @@ def run_command(
         context, select, topics_needed=True, some_topic_needed=once
     )
     from spark_ingest.lake.required_settings import check_limits
+    from spark_ingest.operate import reconciliations
     from spark_ingest.streaming import run
     from spark_ingest.streaming.progress import open_progress
     from spark_ingest.streaming.tables import prepare
@@ -146,6 +150,8 @@ def run_command(
     with shown as progress:
         services = replace(services, progress=progress)
         prepare(services, streams)
+        # dbt reads it, whether or not anything was ever reconciled.
+        reconciliations.create(services.spark)
         run.run_streams(services, streams, settings, stopping)
 
 

@@ -1,10 +1,11 @@
-"""Where Kafka and the schema registry are: ``profiles/ingest.yml``, validated when loaded."""
+"""Where the services are: ``profiles/ingest.yml``, validated when loaded."""
 
 from __future__ import annotations
 
 import os
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -71,11 +72,44 @@ class _Target(_Strict):
     env_file: str | None = None
     kafka: dict[str, str]
     registry: dict[str, str]
+    databases: dict[str, dict[str, str]] = {}
 
 
 class _Profile(_Strict):
     target: str
     targets: dict[str, _Target]
+
+
+@dataclass(frozen=True)
+class Target:
+    """One target as it stands in the file, and what its variables are filled in from.
+
+    Attributes:
+        name: The target's name.
+        where: The file and the key, for messages.
+        sections: ``kafka`` and ``registry``.
+        databases: One section for each dbt source that is captured from a database.
+        values: The values of variables.
+    """
+
+    name: str
+    where: str
+    sections: dict[str, dict[str, str]]
+    databases: dict[str, dict[str, str]]
+    values: dict[str, str] = field(repr=False)
+
+    def filled(self, settings: Mapping[str, str], where: str) -> dict[str, str]:
+        """Settings with their references replaced.
+
+        Raises:
+            ConfigurationError: A variable has no value, or a file cannot be read.
+        """
+        return {
+            key: value
+            for key, text in settings.items()
+            # Empty as the default of a variable: as if the line were not there.
+            if (value := _fill(text, self.values, f"{where}.{key}"))
+        }
 
 
 def load_connections(
@@ -92,6 +126,32 @@ def load_connections(
     Raises:
         ConfigurationError: The file is missing or malformed, the target is unknown, a key
             is missing, or a variable has no value.
+    """
+    chosen = read_target(file, target, environment)
+    filled = {
+        section: chosen.filled(settings, f"{chosen.where}.{section}")
+        for section, settings in chosen.sections.items()
+    }
+    client_settings.check(filled["kafka"], f"{chosen.where}.kafka")
+    return Connections(
+        name=chosen.name,
+        kafka=filled["kafka"],
+        registry=_registry(filled["registry"], f"{chosen.where}.registry"),
+    )
+
+
+def read_target(
+    file: Path, target: str | None, environment: Mapping[str, str] | None = None
+) -> Target:
+    """Read one target of the profile; a command fills in the sections that it needs.
+
+    Args:
+        file: As of :func:`load_connections`.
+        target: As there.
+        environment: As there.
+
+    Raises:
+        ConfigurationError: The file is missing or malformed, or the target is unknown.
     """
     env = os.environ if environment is None else environment
     try:
@@ -119,20 +179,12 @@ def load_connections(
             chosen.env_file, env, f"{where}.env_file"
         )
         values = _env_file(path) | values
-    filled = {
-        section: {
-            key: value
-            for key, text in keys.items()
-            # Empty as the default of a variable: as if the line were not there.
-            if (value := _fill(text, values, f"{where}.{section}.{key}"))
-        }
-        for section, keys in (("kafka", chosen.kafka), ("registry", chosen.registry))
-    }
-    client_settings.check(filled["kafka"], f"{where}.kafka")
-    return Connections(
-        name=name,
-        kafka=filled["kafka"],
-        registry=_registry(filled["registry"], f"{where}.registry"),
+    return Target(
+        name,
+        where,
+        {"kafka": chosen.kafka, "registry": chosen.registry},
+        chosen.databases,
+        values,
     )
 
 

@@ -19,12 +19,20 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from spark_ingest.errors import ConfigurationError, MillraceError
-from spark_ingest.lake import bronze, commit_log
+from spark_ingest.lake import bronze, commit_log, quarantine_table
 from spark_ingest.lake.branch import made_at, remove_branch
 from spark_ingest.lake.jvm import CATALOG, JAVA_ERRORS, Jvm, java_reason
 from spark_ingest.lake.lease import COMMIT_ID
+from spark_ingest.operate import proof_marks, reconciliations
 
 _Result = TypeVar("_Result")
+OWN_TABLES = (
+    quarantine_table.TABLE,
+    commit_log.TABLE,
+    proof_marks.TABLE,
+    reconciliations.TABLE,
+)
+"""The tables of ingest itself, beside the streams'."""
 # Iceberg refuses to look for orphans younger than this: a writer may be about to commit them.
 YOUNGEST_ORPHANS = timedelta(days=1)
 # Iceberg's own rules for what is worth rewriting.

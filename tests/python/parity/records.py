@@ -307,6 +307,31 @@ def first(bronze: Bronze) -> None:
     bronze.commit(SALES, [replayed])
     bronze.steps.append({"add": "bronze.quarantine", "rows": [again]})
     _first_of_museum(bronze)
+    _reconciled(bronze)
+
+
+def _reconciled(bronze: Bronze) -> None:
+    """Tables counted in their databases: before anything was known, and a moment ago."""
+    counts = [
+        ("moma.artists", "00000000000000000001", "2026-01-07T06:00:00Z"),
+        ("moma.artists", "00000000000000005004", "2026-01-07T07:00:00Z"),
+        ("moma.artworks", "00000000000000000001", "2026-01-07T07:00:00.123456Z"),
+        ("moma.artworks", "00000000000000005020", "2026-03-01T07:00:00Z"),
+        ("moma.exhibitions", "00000000000000005020", "2026-03-01T07:00:00Z"),
+    ]
+    rows = [
+        {
+            "stream": stream,
+            "table_name": f"bronze.{stream.replace('.', '__')}",
+            "database_name": "moma",
+            "source_table": f"public.{stream.partition('.')[2]} ",
+            "source_position": position,
+            "row_count": 3,
+            "reconciled_at": at,
+        }
+        for stream, position, at in counts
+    ]
+    bronze.steps.append({"add": "bronze.ingest_reconciliations", "rows": rows})
 
 
 def _first_of_museum(bronze: Bronze) -> None:

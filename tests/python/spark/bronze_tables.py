@@ -19,6 +19,7 @@ from pyspark.sql.types import (
 )
 
 from spark_ingest.lake import bronze, commit_log, quarantine_table
+from spark_ingest.operate import reconciliations
 
 Row = Mapping[str, Any]
 """Values by column; what is missing is null. Times and money are text, times UTC."""
@@ -29,6 +30,7 @@ def create_bronze(spark: SparkSession, project: Path) -> None:
     bronze.create_schema(spark)
     quarantine_table.create(spark)
     commit_log.create(spark)
+    reconciliations.create(spark)
     if "table_uuid" not in spark.table(commit_log.TABLE).columns:
         spark.sql(f"alter table {commit_log.TABLE} add column table_uuid string")
     for table, columns in declared_tables(project):

@@ -249,7 +249,7 @@ def test_no_check_is_silenced_and_nothing_is_left_to_do() -> None:
 
 @pytest.mark.parametrize(
     ("package", "extras"),
-    [("spark_ingest", {"spark"}), ("sandbox", {"sandbox", "dbt"})],
+    [("spark_ingest", {"spark", "reconcile"}), ("sandbox", {"sandbox", "dbt"})],
 )
 def test_packages_declare_what_they_import(package: str, extras: set[str]) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

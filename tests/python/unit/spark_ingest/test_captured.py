@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from spark_ingest.captured import Captured, Chosen, struct_fields
 from spark_ingest.errors import ConfigurationError
@@ -182,3 +183,13 @@ def test_a_structs_own_fields_are_read_from_its_type(
     data_type: str, names: list[str] | None
 ) -> None:
     assert struct_fields(data_type) == names
+
+
+def test_a_table_is_named_by_its_topic_or_by_itself() -> None:
+    by_topic = Captured(form="flattened", key=["id"])
+    by_name = Captured(form="flattened", key=["id"], table="public.film")
+
+    assert by_topic.table_in("moma.public.artists") == "public.artists"
+    assert by_name.table_in("films") == "public.film"
+    with pytest.raises(ValidationError, match="with its schema"):
+        Captured(form="flattened", key=["id"], table="film")
