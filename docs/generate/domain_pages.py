@@ -82,13 +82,9 @@ def domain_of(node: Node) -> str | None:
 
 
 def domains(manifest: Manifest) -> list[str]:
-    """The folders of models/marts, in alphabetical order."""
+    """The folders of models/marts and models/intermediate, in alphabetical order."""
     return sorted(
-        {
-            domain
-            for node in manifest["nodes"].values()
-            if (domain := domain_of(node)) and node["fqn"][1] == "marts"
-        }
+        {domain for node in manifest["nodes"].values() if (domain := domain_of(node))}
     )
 
 
@@ -195,10 +191,11 @@ def domains_part(manifest: Manifest) -> str:
                 manifest["groups"][f"group.millrace.{node['config']['group']}"][
                     "owner"
                 ]["name"]
-                for node in ours.values()
+                for node in known.values()
+                if domain_of(node) == domain and node["config"].get("group")
             }
         )
-        names = ", ".join(f"`{name}`" for name in sorted(ours))
+        names = ", ".join(f"`{name}`" for name in sorted(ours)) or "none"
         lines.append(
             f"| [{domain}]({domain}.md) | {', '.join(owners)}"
             f" | {', '.join(read)} | {names} |"

@@ -43,7 +43,7 @@
 
 {#- When the change was committed. Rows without an operation have but their own time; a
     tombstone has none of the database, and Kafka's is the nearest. -#}
-{% macro committed_at(stream) -%}
+{% macro time_of_change(stream) -%}
     {%- set captured = stream.config.meta.ingest.captured -%}
     {%- set said = [] -%}
     {%- if captured.form != "rows" -%}

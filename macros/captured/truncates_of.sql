@@ -23,7 +23,7 @@
     {%- set query -%}
     select
         {{ source_position(stream) }} as source_position,
-        {{ committed_at(stream) }} as source_committed_at,
+        {{ time_of_change(stream) }} as source_committed_at,
         cast(records._kafka_topic_id as varchar(64)) as _kafka_topic_id,
         records._kafka_partition,
         records._kafka_offset,
