@@ -16,7 +16,7 @@
     ) }}
 {%- endmacro %}
 
-{#- `placed`, `ordered`: where each change lies in its row's own order; a tombstone lies behind
+{#- `placed`, `positioned`, `ordered`: where each change lies in its row's own order; a tombstone lies behind
     what it follows, and a change whose transaction was open while a snapshot was taken, and
     committed after it, behind that snapshot. `emptied`: with a delete of each row that a truncate
     found. `unique_changes`: without what was sent again.
@@ -35,11 +35,14 @@ placed as (
 
     select
         *,
-        max(source_position) over (
-            partition by {{ keys }}, _kafka_topic_id, _kafka_partition
-            order by _kafka_offset, _commit_id
-            rows between unbounded preceding and current row
-        ) as position_until,
+        -- A tombstone has but Kafka's time, and what it follows says when the row went.
+        case
+            when is_tombstone and lag(is_deleted) over (
+                partition by {{ keys }}, _kafka_topic_id, _kafka_partition
+                order by _kafka_offset, _commit_id
+            ) then null
+            else source_committed_at
+        end as changed_at,
         max(case when is_snapshot then source_position end) over (
             partition by {{ keys }}, _kafka_topic_id, _kafka_partition
             order by _kafka_offset, _commit_id
@@ -54,20 +57,43 @@ placed as (
 
 ),
 
-ordered as (
+positioned as (
 
     select
         *,
         case
             when was_held then seen_to_position
-            -- One that nothing came before lies before all.
-            when is_tombstone then coalesce(position_until || 't', '')
+            when is_tombstone then null
             when is_snapshot then source_position
             when source_position < snapshot_position and source_committed_at > snapshot_at
                 then snapshot_position || 's' || source_position
             else source_position || 'c'
-        end as order_position
+        end as position_of_change
     from placed
+
+),
+
+ordered as (
+
+    select
+        *,
+        -- Behind the last change before it, whatever was sent again; before all, where there
+        -- is none.
+        coalesce(
+            position_of_change,
+            substring(
+                max(
+                    lpad(cast(_kafka_offset as varchar(20)), 20, '0') || position_of_change
+                ) over (
+                    partition by {{ keys }}, _kafka_topic_id, _kafka_partition
+                    order by _kafka_offset, _commit_id
+                    rows between unbounded preceding and current row
+                ),
+                21
+            ) || 't',
+            ''
+        ) as order_position
+    from positioned
 
 ),
 {% if truncates %}
@@ -98,7 +124,7 @@ unique_changes as (
             partition by {{ keys }}
         ) as newest_position,
         -- Clocks may step back; the order of changes does not.
-        max(case when was_held then valid_from_at else source_committed_at end) over (
+        max(case when was_held then valid_from_at else changed_at end) over (
             partition by {{ keys }}
             order by case when was_held then 0 else 1 end, order_position
             rows between unbounded preceding and current row

@@ -69,6 +69,26 @@ class Artists:
         self._lsn -= 10
         self.create(new_id, state)
 
+    def truncate(self) -> None:
+        """It waits for open transactions, and its record has no key."""
+        self.end_updates()
+        self._tick()
+        for artist_id in self.rows:
+            self._know(artist_id, None)
+        self.rows.clear()
+        record = self._kafka.record(
+            partition := self.random.randrange(PARTITIONS),
+            self._now.isoformat(),
+            **self._said_of("t", self._lsn),
+        )
+        self.waiting[partition].append(record)
+
+    def restart_log(self) -> datetime:
+        """Let the database's log begin anew, as after a restore; gives when."""
+        self._now += timedelta(seconds=10)
+        self._lsn = 100
+        return self._now
+
     def begin_update(self, artist_id: int, state: State) -> None:
         """Write it into the log; `end_updates` commits it."""
         self._lsn += 10
@@ -92,7 +112,7 @@ class Artists:
         mine = [
             row
             for row in self.waiting[partition]
-            if row.get("artist_id") == artist_id and row.get("__op") != "r"
+            if row.get("_key") == {"artist_id": artist_id} and row.get("__op") != "r"
         ]
         for row in mine[-3:]:
             again = {name: value for name, value in row.items() if name[:6] != "_kafka"}
@@ -140,6 +160,11 @@ class Artists:
             "artist_id": artist_id,
             "name": state[0],
             "nationality": state[1],
+            **self._said_of(kind, lsn),
+        }
+
+    def _said_of(self, kind: str, lsn: int) -> dict[str, Any]:
+        return {
             "__op": kind,
             "__table": "artists",
             "__lsn": lsn,
@@ -149,11 +174,13 @@ class Artists:
         }
 
     def _send(self, artist_id: int, record: dict[str, Any]) -> None:
+        """Kafka's time is later than the commit's, and all that a tombstone has."""
         partition = artist_id % PARTITIONS
+        sent_at = self._now + timedelta(seconds=self.random.choice([0, 5]))
         self.waiting[partition].append(
             self._kafka.record(
                 partition,
-                self._now.isoformat(),
+                sent_at.isoformat(),
                 **{"_key": {"artist_id": artist_id}, **record},
             )
         )

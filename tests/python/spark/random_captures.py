@@ -22,7 +22,7 @@ NATIONALITIES = ["Mexican", "American", "Swedish", None]
 KEYS = range(1, 13)
 # What a transaction does; mostly it updates a row.
 KINDS = ["create", "update", "update", "update", "delete", "rename"]
-KINDS += ["open", "end", "snapshot", "again"]
+KINDS += ["open", "end", "snapshot", "again", "truncate"]
 # How a query of ``lake_program`` gives a null.
 NO_VALUE = "∅"
 
@@ -121,6 +121,8 @@ class Trial:
             artists.snapshot()
         elif kind == "again" and free:
             artists.send_again(chance.choice(free))
+        elif kind == "truncate":
+            artists.truncate()
 
     def _ingest(self, *, everything: bool) -> None:
         """Partitions are read at their own pace."""

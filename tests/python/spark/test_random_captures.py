@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.settings import Home
+from tests.python.project_copy import copy_project
 from tests.python.spark.lake_steps import do_steps
 from tests.python.spark.random_captures import Trial
 
@@ -17,12 +18,28 @@ ROUNDS_OF_A_LAKE = 8
 LONG_SECONDS = 600
 
 
+def project_with_truncates(into: Path) -> Path:
+    """A copy of the project, in which the museum's connector sends truncates, too."""
+    copy_project(into)
+    sources = into / "models" / "staging" / "moma" / "_moma__sources.yml"
+    declared = "key: [artist_id]\n"
+    text = sources.read_text()
+    assert text.count(declared) == 1
+    indent = " " * 16
+    sources.write_text(
+        text.replace(
+            declared, f"{declared}{indent}truncates_when: \"records.__op = 't'\"\n"
+        )
+    )
+    return into
+
+
 def assert_history_is_the_log(folder: Path, seed: int, count: int) -> None:
     print(f"seed {seed}: {count} rounds")
     trial = Trial(seed)
     trial.rounds(count)
 
-    results = do_steps(folder, trial.steps)
+    results = do_steps(folder, trial.steps, project_with_truncates(folder / "project"))
 
     for at in trial.must_succeed:
         done = results[at]
