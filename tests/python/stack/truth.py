@@ -45,6 +45,7 @@ INSTANTS = 10
 _BETWEEN_FAULTS = (2.0, 10.0)
 _END_SECONDS = 240.0
 _GRACE_SECONDS = 20.0
+_GREW = "INCOMPATIBLE_TABLE_CHANGE_AFTER_ANALYSIS"
 
 Fault = tuple[str, str]
 """What is done, and to whom: ``("kill", "connect")``."""
@@ -275,6 +276,10 @@ class Trial:
         """Let dbt do the same on both engines at once."""
         standin = standin_dbt(self.home, *words, project=self._project)
         done = self._do({"together": [{"dbt": list(words)}, standin]})
+        if _GREW in done[0]["said"]:
+            # Spark takes no statement whose table grew a column since it was read.
+            self._tell(f"dbt {words[0]} again: a bronze table grew a column meanwhile")
+            done[0] = self._do({"dbt": list(words)})
         for engine, ended in zip(ENGINES, done, strict=True):
             assert ended["success"], f"dbt {words} on {engine}: {ended['said']}"
 
