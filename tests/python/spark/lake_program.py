@@ -22,6 +22,9 @@ steps as JSON and writes what each gave, in order:
 - ``{"replace": {"file", "old", "new"}}`` changes one;
 - ``{"as told by": number}`` types the command that an earlier step was told to run, with the
   ``"words"`` that follow any command.
+
+With a file descriptor as its third argument it makes no tables, and takes steps from its
+standard input instead, one a line; what each gave goes to that descriptor, as a line of JSON.
 """
 
 from __future__ import annotations
@@ -229,5 +232,19 @@ def main(project: Path, out: Path) -> None:
     (out / "results.json").write_text(json.dumps(results))
 
 
+def serve(project: Path, out: Path, answers: int) -> None:
+    """Do steps as they come, until there are no more."""
+    out.mkdir(parents=True, exist_ok=True)
+    spark = SparkSession.builder.getOrCreate()
+    with os.fdopen(answers, "w") as told:
+        for line in sys.stdin:
+            told.write(json.dumps(do(spark, project, out, json.loads(line))) + "\n")
+            told.flush()
+
+
 if __name__ == "__main__":
-    main(*(Path(argument) for argument in sys.argv[1:3]))
+    own_project, own_out = (Path(argument) for argument in sys.argv[1:3])
+    if len(sys.argv) > 3:
+        serve(own_project, own_out, int(sys.argv[3]))
+    else:
+        main(own_project, own_out)

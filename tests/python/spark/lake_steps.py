@@ -1,10 +1,13 @@
-"""Start ``lake_program`` on a new lake, and give back what its steps gave."""
+"""Start ``lake_program`` on a lake, and give back what its steps gave."""
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -72,14 +75,12 @@ def run_steps(
     out = home.path / "out"
     out.mkdir()
     (out / "steps.json").write_text(json.dumps(steps))
-    env = programs.environment(home) | {"PYTHONPATH": str(PROJECT)}
-    env.pop("SPARK_HOME", None)
     log = out / "said"
     with log.open("wb") as said:
         running = subprocess.Popen(
             [sys.executable, PROGRAM, project, out],
             cwd=PROJECT,
-            env=env,
+            env=_environment(home),
             stdin=subprocess.DEVNULL,
             stdout=said,
             stderr=subprocess.STDOUT,
@@ -93,7 +94,66 @@ def run_steps(
         raise
     process.end_left_over(running.pid, GRACE_SECONDS)
     if code != 0:
-        last = log.read_bytes()[-_TAIL_BYTES:].decode(errors="replace")
-        raise StepsFailed(f"the steps failed with exit code {code}\n{last}")
+        raise StepsFailed(f"the steps failed with exit code {code}\n{_last(log)}")
     results: list[Any] = json.loads((out / "results.json").read_text())
     return results
+
+
+@contextmanager
+def at_work(
+    home: Home, project: Path = PROJECT
+) -> Iterator[Callable[[dict[str, Any]], Any]]:
+    """The program on a lake that others write to as well, doing steps as they come.
+
+    It, its JVM and whatever it starts end with the block.
+
+    Args:
+        home: The sandbox, its Spark settings rendered.
+        project: The dbt project.
+
+    Yields:
+        Does one step, and gives what that gave; one at a time.
+    """
+    out = home.path / "out"
+    out.mkdir()
+    log = out / "said"
+    told, answers = os.pipe()
+    with log.open("wb") as said:
+        running = subprocess.Popen(
+            [sys.executable, PROGRAM, project, out, str(answers)],
+            cwd=PROJECT,
+            env=_environment(home),
+            stdin=subprocess.PIPE,
+            stdout=said,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            pass_fds=(answers,),
+            text=True,
+        )
+    os.close(answers)
+
+    def do(step: dict[str, Any]) -> Any:
+        assert running.stdin is not None
+        running.stdin.write(json.dumps(step) + "\n")
+        running.stdin.flush()
+        line = results.readline()
+        if not line:
+            raise StepsFailed(f"the lake's program ended\n{_last(log)}")
+        return json.loads(line)
+
+    with os.fdopen(told) as results:
+        try:
+            yield do
+        finally:
+            process.end_group(running.pid, GRACE_SECONDS)
+            running.wait()
+
+
+def _environment(home: Home) -> dict[str, str]:
+    env = programs.environment(home) | {"PYTHONPATH": str(PROJECT)}
+    env.pop("SPARK_HOME", None)
+    return env
+
+
+def _last(log: Path) -> str:
+    return log.read_bytes()[-_TAIL_BYTES:].decode(errors="replace")

@@ -1,0 +1,74 @@
+"""What both engines hold is what the databases hold, and held, whatever dies in between."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from sandbox.databases.known import DATABASES
+from sandbox.services.stack import SERVICES
+from tests.python.conftest import make_home
+from tests.python.stack.truth import INSTANTS, Trial
+from tests.python.stack.truth_databases import Captured, Lane
+
+QUICK_MINUTES = 2.0
+LONG_MINUTES = 10.0
+LANES = (
+    Lane(
+        DATABASES["moma"],
+        "moma",
+        (
+            Captured("artists", "int_moma__artists", {"artist_name": "name"}),
+            Captured("artworks", "int_moma__artworks", {"artwork_title": "title"}),
+        ),
+    ),
+)
+
+
+def assert_tables_are_the_databases(folder: Path, seed: int, minutes: float) -> None:
+    """Random changes for so long; 0 differences on both engines, now and at ten instants.
+
+    An instant lies in a pause in which the test read the database. MariaDB's pauses are of
+    more than a second, because its log's times are whole seconds: a change is known to be
+    before or behind an instant only when a second ends between them.
+    """
+    print(f"\nseed {seed}: {minutes:g} minutes")
+    lanes = [
+        lane
+        for lane in LANES
+        if SERVICES[lane.database.engine].lacks_platform() is None
+    ]
+
+    found = Trial(make_home(folder), lanes, seed, minutes * 60).run()
+
+    print(found)
+    assert not found.differences, "\n".join([f"seed {seed}", *found.differences[:20]])
+    for lane in lanes:
+        assert found.changes[lane.database.name] > 0
+        assert found.moments[lane.database.name] >= INSTANTS
+    assert {name for how, name in found.faults if how == "restart"} == {
+        "connect",
+        "kafka",
+        "ingest",
+    }
+    assert "kill" in {how for how, _ in found.faults}
+    assert found.increments > 1
+    assert found.cells > 0
+
+
+def test_both_engines_hold_what_the_databases_hold_and_held(tmp_path: Path) -> None:
+    """``TRUTH_MINUTES=30`` does more; ``SEED`` is another one."""
+    minutes = float(os.environ.get("TRUTH_MINUTES", QUICK_MINUTES))
+    seed = int(os.environ.get("SEED", "1"))
+    assert_tables_are_the_databases(tmp_path / "sand box", seed, minutes)
+
+
+@pytest.mark.long
+def test_both_engines_hold_it_after_ten_minutes_of_changes_and_faults(
+    tmp_path: Path,
+) -> None:
+    seed = int(time.time())
+    assert_tables_are_the_databases(tmp_path / "sand box", seed, LONG_MINUTES)

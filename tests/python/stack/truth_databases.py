@@ -1,0 +1,261 @@
+"""Databases that change at random, and what they hold: the truth of the truth test."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from itertools import count
+from random import Random
+from typing import Any
+
+from sandbox.databases import statements
+from sandbox.databases.contents import Contents
+from sandbox.databases.draft import Transaction, transactions
+from sandbox.databases.server import opened
+from sandbox.databases.statements import Connection, quoted
+from sandbox.databases.tables import Database, Key, Row
+from sandbox.settings import Home
+from tests.python.parity.relations import Cell, Relation
+
+_ROWS = 40
+_RATE = 25.0
+_BETWEEN_MOMENTS = (3.0, 6.0)
+_BETWEEN_SCHEMA_CHANGES = 20.0
+# Before and behind an instant nothing is committed. MariaDB's log has whole seconds: a change
+# of the second that an instant lies in could be before it or behind it.
+_PAUSES = {"postgres": 0.05, "mariadb": 1.2}
+_CLOCKS = {
+    "postgres": "select clock_timestamp() at time zone 'UTC'",
+    "mariadb": "select utc_timestamp(6)",
+}
+# What a state says besides what is in the database.
+_OWN_COLUMNS = {"is_incomplete", "valid_from_at", "_commit_id"}
+
+State = dict[str, dict[Key, Row]]
+"""Rows by table and key, all columns."""
+
+
+@dataclass(frozen=True)
+class Captured:
+    """A captured table and its models.
+
+    Attributes:
+        table: Its name in the database.
+        models: What the names of its models begin with: ``int_moma__artists``.
+        renamed: Columns of the models that have another name in the database.
+    """
+
+    table: str
+    models: str
+    renamed: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def held(self) -> str:
+        return f"{self.models}_held"
+
+    @property
+    def history(self) -> str:
+        return f"{self.models}_versioned"
+
+    @property
+    def instants(self) -> str:
+        return f"{self.models}_at_instants"
+
+
+@dataclass(frozen=True)
+class Lane:
+    """A database whose changes are followed to the tables.
+
+    Attributes:
+        database: Which.
+        source: dbt's source of it.
+        tables: Those with models.
+        truncates: Whether its form shows a TRUNCATE.
+    """
+
+    database: Database
+    source: str
+    tables: tuple[Captured, ...]
+    truncates: bool = False
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What a database held at an instant at which nothing was under way."""
+
+    at: datetime
+    state: State
+
+
+class Writer:
+    """Changes one database at random, and logs what it holds in pauses.
+
+    Args:
+        home: The sandbox.
+        lane: Its database.
+        seed: Of all chance.
+        tell: Shows a line.
+    """
+
+    def __init__(
+        self, home: Home, lane: Lane, seed: int, tell: Callable[[str], None]
+    ) -> None:
+        self.lane = lane
+        self.changes = 0
+        self.moments: list[Moment] = []
+        self._home = home
+        self._seed = seed
+        self._random = Random(seed)
+        self._tell = tell
+
+    def fill(self) -> None:
+        """What stands there before anything is captured."""
+        database = self.lane.database
+        with opened(self._home, database) as connection:
+            statements.fill(database, connection, database.rows(self._seed, _ROWS))
+
+    def write(self, stopping: threading.Event, logging: threading.Event) -> None:
+        """Go on until told to stop; states are logged from when they shall be."""
+        database = self.lane.database
+        moves = database.moves + (database.truncates if self.lane.truncates else ())
+        with opened(self._home, database) as connection:
+            contents = Contents(database, statements.stored(database, connection))
+            schema_changes = self._schema_changes()
+            next_moment = next_alter = 0.0
+            for transaction in transactions(contents, moves, self._seed, None):
+                now = time.monotonic()
+                if stopping.is_set():
+                    break
+                if logging.is_set() and now > next_moment:
+                    self._log(connection)
+                    next_moment = now + self._random.uniform(*_BETWEEN_MOMENTS)
+                if logging.is_set() and now > next_alter:
+                    if next_alter:
+                        self._alter(connection, next(schema_changes))
+                    next_alter = now + _BETWEEN_SCHEMA_CHANGES
+                self._carry_out(connection, transaction)
+            self._log(connection)
+
+    def state(self) -> State:
+        """What the database holds now."""
+        with opened(self._home, self.lane.database) as connection:
+            return _state(self.lane, connection)
+
+    def _carry_out(self, connection: Connection, transaction: Transaction) -> None:
+        statements.carry_out(self.lane.database, connection, transaction)
+        if not transaction.is_rolled_back:
+            self.changes += len(transaction.changes)
+        time.sleep(self._random.uniform(0, 2) * len(transaction.changes) / _RATE)
+
+    def _log(self, connection: Connection) -> None:
+        engine = self.lane.database.engine
+        time.sleep(_PAUSES[engine])
+        state = _state(self.lane, connection)
+        cursor = connection.cursor()
+        cursor.execute(_CLOCKS[engine])
+        self.moments.append(Moment(cursor.fetchall()[0][0], state))
+        connection.rollback()
+        time.sleep(_PAUSES[engine])
+
+    def _alter(self, connection: Connection, words: str) -> None:
+        self._tell(f"{self.lane.database.name}: {words}")
+        connection.cursor().execute(words)
+        connection.commit()
+
+    def _schema_changes(self) -> Iterator[str]:
+        """Columns that come, are used, grow and go: the models know nothing of them."""
+        database = self.lane.database
+        widen = {"postgres": "alter column {} type", "mariadb": "modify column {}"}
+        for number in count(1):
+            table = self._random.choice(self.lane.tables).table
+            column = f"remark_{number}"
+            alter = f"alter table {quoted(database, table)}"
+            yield f"{alter} add column {column} integer"
+            key = quoted(database, database.table(table).key[0])
+            yield f"update {quoted(database, table)} set {column} = 7 where {key} % 3 = 0"
+            yield f"{alter} {widen[database.engine].format(column)} bigint"
+            yield f"{alter} drop column {column}"
+
+
+def _state(lane: Lane, connection: Connection) -> State:
+    found: State = {}
+    cursor: Any = connection.cursor()
+    if lane.database.engine == "postgres":
+        cursor.execute("set transaction isolation level repeatable read")
+    for captured in lane.tables:
+        table = lane.database.table(captured.table)
+        cursor.execute(f"select * from {quoted(lane.database, table.name)}")
+        names = [column[0] for column in cursor.description]
+        rows = [dict(zip(names, values, strict=True)) for values in cursor.fetchall()]
+        found[table.name] = {table.key_of(row): row for row in rows}
+    connection.rollback()
+    return found
+
+
+def compared(
+    lane: Lane, captured: Captured, state: State, relation: Relation
+) -> tuple[int, list[str]]:
+    """Hold what a model says that a table held against what it held.
+
+    Args:
+        lane: Its database.
+        captured: The table.
+        state: What the database held.
+        relation: What the model has.
+
+    Returns:
+        How many cells were looked at, and what is otherwise, each in a line.
+    """
+    names = [column.name for column in relation.columns]
+    there = {name: captured.renamed.get(name, name) for name in names}
+    here = {column: name for name, column in there.items()}
+    told, cells = [], 0
+    found: dict[tuple[str, ...], dict[str, Cell]] = {}
+    for row in (dict(zip(names, row, strict=True)) for row in relation.rows):
+        key = tuple(
+            str(row[here[column]]) for column in lane.database.table(captured.table).key
+        )
+        if key in found:
+            told.append(f"{key}: two rows")
+        if row["is_incomplete"] != "false":
+            told.append(f"{key}: is incomplete")
+        found[key] = row
+    wanted = {tuple(map(str, key)): row for key, row in state[captured.table].items()}
+    for key in sorted(wanted.keys() | found.keys()):
+        if key not in wanted or key not in found:
+            told.append(f"{key}: {'a' if key in found else 'no'} row")
+            continue
+        for column in relation.columns:
+            if column.name in _OWN_COLUMNS:
+                continue
+            cells += 1
+            cell = _cell(wanted[key][there[column.name]], column.type)
+            if cell != found[key][column.name]:
+                told.append(
+                    f"{key} {column.name}: {cell!r} in the database,"
+                    f" {found[key][column.name]!r} held"
+                )
+    return cells, told
+
+
+def _cell(value: Any, kind: str) -> Cell:
+    """A value of a database's driver as a column of a type shows it."""
+    if value is None:
+        return None
+    if kind == "boolean":
+        return str(bool(value)).lower()
+    if kind.startswith("decimal"):
+        scale = int(kind.rstrip(")").partition(",")[2])
+        return f"{Decimal(value).quantize(Decimal(1).scaleb(-scale)):f}"
+    if isinstance(value, datetime):
+        utc = value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
+        text = utc.isoformat(" ")
+        return text.rstrip("0") if "." in text else text
+    if isinstance(value, date):
+        return value.isoformat()
+    # Blanks at the end of a text do not count: staging takes them away.
+    return str(value).rstrip(" ")
