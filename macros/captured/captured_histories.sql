@@ -4,6 +4,16 @@
     {{ return([
         "moma.artists",
         "moma.artworks",
+        "pagila.actor",
+        "pagila.address",
+        "pagila.category",
+        "pagila.film",
+        "pagila.film_actor",
+        "pagila.film_category",
+        "pagila.language",
+        "tickit.date",
+        "tickit.listing",
+        "tickit.sale",
     ]) }}
 {%- endmacro %}
 
