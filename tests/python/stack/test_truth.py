@@ -25,6 +25,56 @@ LANES = (
             Captured("artworks", "int_moma__artworks", {"artwork_title": "title"}),
         ),
     ),
+    Lane(
+        DATABASES["ecomm"],
+        "tickit",
+        (
+            Captured(
+                "listing",
+                "int_tickit__listing",
+                {
+                    "listing_id": "listid",
+                    "seller_id": "sellerid",
+                    "event_id": "eventid",
+                    "date_id": "dateid",
+                    "ticket_count": "numtickets",
+                    "ticket_amount": "priceperticket",
+                    "listing_amount": "totalprice",
+                    "offered_at": "listtime",
+                },
+            ),
+            Captured(
+                "sale",
+                "int_tickit__sale",
+                {
+                    "ticket_sale_id": "saleid",
+                    "listing_id": "listid",
+                    "seller_id": "sellerid",
+                    "buyer_id": "buyerid",
+                    "event_id": "eventid",
+                    "date_id": "dateid",
+                    "sold_ticket_count": "qtysold",
+                    "tickets_amount": "pricepaid",
+                    "commission_amount": "commission",
+                    "sold_at": "saletime",
+                },
+            ),
+            Captured(
+                "date",
+                "int_tickit__date",
+                {
+                    "date_id": "dateid",
+                    "day_code": "day",
+                    "month_code": "month",
+                    "quarter_code": "qtr",
+                    "week_number": "week",
+                    "calendar_year": "year",
+                    "is_holiday": "holiday",
+                    "calendar_date": "caldate",
+                },
+            ),
+        ),
+    ),
 )
 
 
