@@ -22,6 +22,7 @@ from spark_ingest.operate.yaml_places import last_line, scalar, value, with_line
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 _BLOCK = re.compile(r"\{%-?\s*docs\s+(\w+)")
 _NEEDS_UNIT_TESTS = "check_model_has_unit_tests"
+_HISTORIES = Path("macros") / "captured" / "captured_histories.sql"
 
 
 @dataclass(frozen=True)
@@ -164,6 +165,7 @@ def planned_files(
     before = _text(project / said)
     planned[said] = (f"{before}\n" if before else "") + files.docs_text(docs)
     planned |= _owners(project, names)
+    planned |= _compared(project, names)
     planned |= _without_unit_tests(project, staging / f"{names.staging}.sql")
     return planned
 
@@ -250,6 +252,17 @@ def _owners(project: Path, names: files.Names) -> dict[Path, str]:
             line = f"{indent}{folder}: {{+meta: {{owner: {names.domain}}}}}\n"
             text = with_lines(text, last_line(place) + 1, line)
     return {} if text == old else {path: text}
+
+
+def _compared(project: Path, names: files.Names) -> dict[Path, str]:
+    """The list of histories that are compared with their databases, with the new one."""
+    text = _text(project / _HISTORIES)
+    end = "    ]) }}\n"
+    if text.count(end) != 1:
+        raise ConfigurationError(
+            f"{_HISTORIES} does not list histories line by line: add {names.stream} by hand"
+        )
+    return {_HISTORIES: text.replace(end, f'        "{names.stream}",\n{end}')}
 
 
 def _without_unit_tests(project: Path, model: Path) -> dict[Path, str]:

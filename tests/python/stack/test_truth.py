@@ -75,6 +75,31 @@ LANES = (
             ),
         ),
     ),
+    Lane(
+        DATABASES["pagila"],
+        "pagila",
+        (
+            Captured(
+                "film",
+                "int_pagila__film",
+                {
+                    "film_title": "title",
+                    "film_description": "description",
+                    "film_rating": "rating",
+                    "film_words": "fulltext",
+                    "rental_days": "rental_duration",
+                    "rental_amount": "rental_rate",
+                    "film_minutes": "length",
+                    "replacement_amount": "replacement_cost",
+                    "updated_at": "last_update",
+                },
+            ),
+            Captured(
+                "film_actor", "int_pagila__film_actor", {"updated_at": "last_update"}
+            ),
+        ),
+        truncates=True,
+    ),
 )
 
 

@@ -257,5 +257,7 @@ def _cell(value: Any, kind: str) -> Cell:
         return text.rstrip("0") if "." in text else text
     if isinstance(value, date):
         return value.isoformat()
+    if isinstance(value, list):
+        return ", ".join(sorted(value)) or None
     # Blanks at the end of a text do not count: staging takes them away.
     return str(value).rstrip(" ")

@@ -170,14 +170,23 @@ def test_every_text_of_staging_is_asked_whether_it_fits() -> None:
         for source, table in [file.stem.removeprefix("stg_").split("__")]
     }
     asked: dict[tuple[str, str], dict[str, str]] = {}
+    lists: set[str] = set()
     for file in (PROJECT / "models/staging").glob("*/_*__sources.yml"):
         for source in yaml.safe_load(file.read_text())["sources"]:
             for table in source["tables"]:
+                for column in table["columns"]:
+                    lists.update(re.findall(r"(\w+):array<", column["data_type"]))
                 for test in table.get("data_tests", []):
                     if isinstance(test, dict) and "texts_fit" in test:
                         most = test["texts_fit"]["arguments"]["max_bytes"]
                         asked[source["name"], table["name"]] = {
-                            name: str(n) for name, n in most.items()
+                            name.removeprefix("records.after."): str(n)
+                            for name, n in most.items()
                         }
 
-    assert asked == {key: columns for key, columns in staged.items() if columns}
+    # The text of a list is made in staging: bronze has none to ask.
+    told = {
+        key: {name: n for name, n in columns.items() if name not in lists}
+        for key, columns in staged.items()
+    }
+    assert asked == {key: columns for key, columns in told.items() if columns}

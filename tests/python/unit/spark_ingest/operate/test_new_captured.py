@@ -259,6 +259,7 @@ def test_a_table_of_a_new_source_takes_files_of_its_own(project: Path) -> None:
     assert sorted(str(path) for path in planned) == [
         "dbt-bouncer.yml",
         "dbt_project.yml",
+        "macros/captured/captured_histories.sql",
         "models/intermediate/rentals/int_shop__films_held.sql",
         "models/intermediate/rentals/int_shop__films_held.yml",
         "models/intermediate/rentals/int_shop__films_versioned.sql",
