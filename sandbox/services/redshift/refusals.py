@@ -52,7 +52,7 @@ class Functions:
 _COMMANDS = frozenset({
     "abort", "alter", "analyze", "begin", "call", "cancel", "comment", "commit",
     "deallocate", "drop", "end", "explain", "grant", "lock", "reset", "revoke",
-    "rollback", "set", "show", "start", "truncate", "use", "vacuum",
+    "rollback", "set", "show", "start", "truncate", "unload", "use", "vacuum",
 })  # fmt: skip
 _QUERIES = frozenset({
     "(", "create", "delete", "insert", "merge", "select", "update", "with",

@@ -24,7 +24,8 @@ from tests.python.parity.relations import Cell, Relation
 _ROWS = 40
 _RATE = 25.0
 _BETWEEN_MOMENTS = (3.0, 6.0)
-_BETWEEN_SCHEMA_CHANGES = 20.0
+# A statement of Spark that reads a table while it gets a column has to be run again.
+_BETWEEN_SCHEMA_CHANGES = 60.0
 # Before and behind an instant nothing is committed. MariaDB's log has whole seconds: a change
 # of the second that an instant lies in could be before it or behind it.
 _PAUSES = {"postgres": 0.05, "mariadb": 1.2}
