@@ -87,6 +87,7 @@ def slot_is_gone(stack: Stack) -> bool:
     return True
 
 
+@pytest.mark.long
 def test_rows_deleted_while_a_slot_was_lost_are_found_named_and_put_right(
     stack: Stack, tmp_path: Path
 ) -> None:
