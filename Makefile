@@ -25,7 +25,7 @@ IN_WORKERS := -n '$(WORKERS)' --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo live test test-long test-fast fault-table render parity lint format new-captured docs bench bench-increments lock clean java moved
+.PHONY: help install demo live test test-long test-fast fault-table render parity lint format new-captured docs bench bench-increments bench-cdc lock clean java moved
 
 help: ## Show this help
 	@echo 'Usage: make TARGET [VARIABLE=value]'
@@ -90,6 +90,10 @@ bench: java .venv/.installed ## Measure ingest against its limits and its peers,
 
 bench-increments: java .venv/.installed ## Measure an increment on histories of 0.1 to 10 million rows (half an hour)
 	@$(WITH_VENV) python -m bench.increments
+
+bench-cdc: java .venv/.installed ## Measure the way from a database's commit to held tables (a quarter of an hour)
+	@$(WITH_VENV) sandbox parts
+	@$(WITH_VENV) python -m bench.capture
 
 lock: ## Update requirements.lock from pyproject.toml (needs uv)
 	@command -v uv >/dev/null || { echo 'make lock needs uv on PATH: pipx install uv' >&2; exit 2; }

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import product
+from pathlib import Path
 from random import Random
 
 import psutil
@@ -84,9 +85,11 @@ class Ingest:
         self._stack = stack
         self._sources = sources
         self._running: subprocess.Popen[bytes] | None = None
+        self._begun = 0
 
     def start(self) -> None:
-        with (self._stack.home.logs / "ingest.log").open("ab") as log:
+        with self._log().open("ab") as log:
+            self._begun = log.tell()
             self._running = subprocess.Popen(
                 [
                     programs.path_of("spark-ingest"),
@@ -99,6 +102,14 @@ class Ingest:
                 start_new_session=True,
             )
 
+    def wait(self) -> None:
+        """Until it lands records."""
+        end = time.monotonic() + _END_SECONDS
+        while b'"event": "batch"' not in self._log().read_bytes()[self._begun :]:
+            self.check()
+            assert time.monotonic() < end, f"it lands nothing: {self._last_words()}"
+            time.sleep(0.5)
+
     def check(self) -> None:
         """It has not ended by itself."""
         assert self._running is not None
@@ -106,7 +117,8 @@ class Ingest:
         assert code is None, f"the ingest ended with {code}: {self._last_words()}"
 
     def end(self) -> None:
-        """As Ctrl-C would."""
+        """As Ctrl-C would, at work."""
+        self.wait()
         assert self._running is not None
         self._running.send_signal(signal.SIGINT)
         code = self._running.wait(_END_SECONDS)
@@ -130,8 +142,10 @@ class Ingest:
             self._running.wait()
 
     def _last_words(self) -> str:
-        log = self._stack.home.logs / "ingest.log"
-        return log.read_bytes()[-3000:].decode(errors="replace")
+        return self._log().read_bytes()[-3000:].decode(errors="replace")
+
+    def _log(self) -> Path:
+        return self._stack.home.logs / "ingest.log"
 
 
 class Trial:

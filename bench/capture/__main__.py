@@ -1,0 +1,331 @@
+"""How long a database's commit takes to bronze and to the held table, and how many a second.
+
+::
+
+    python -m bench.capture                  # 200 changes a second for five minutes, a burst
+    python -m bench.capture --seconds 30     # does it work?
+    python -m bench.capture --write-docs     # and put the results into the docs
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from itertools import takewhile
+from pathlib import Path
+from statistics import median
+from typing import Annotated
+
+import typer
+
+from bench.capture.waits import (
+    CHANGES,
+    READY,
+    ROUND,
+    Change,
+    Round,
+    to_bronze,
+    to_held,
+    visible,
+)
+from bench.ingest.contest import Program, running, wait_for
+from bench.ingest.ground import open_sandbox
+from bench.ingest.usage import usage
+from bench.ingest.watch import Watch
+from bench.report.capture_results import (
+    RESULTS,
+    Capture,
+    Stage,
+    Steady,
+    burst_table,
+    read_capture,
+    steady_table,
+    write_page,
+)
+from bench.report.machine import this_machine
+from bench.report.results import About
+from sandbox.databases import run, statements
+from sandbox.databases.contents import Contents
+from sandbox.databases.draft import transactions
+from sandbox.databases.known import DATABASES
+from sandbox.databases.server import opened
+from sandbox.processes import programs
+from sandbox.services import stack
+from sandbox.services.connect import wait_until_passed
+from sandbox.services.kafka import end_offsets
+from sandbox.settings import PROJECT, Home
+from sandbox.ui import err, say, tell
+from spark_ingest.errors import MillraceError
+from spark_ingest.lake.preflight import check_spark
+
+DATABASE = DATABASES["moma"]
+TABLES = {f"moma.{table.name}": f"moma__{table.name}" for table in DATABASE.tables}
+HISTORIES = [f"int_moma__{table.name}_versioned" for table in DATABASE.tables]
+EVERY = "1s"
+_LOOK_SECONDS = 0.05
+_START_SECONDS = 400.0
+_LAST_SECONDS = 600.0
+# JVMs that have just started are slow: what comes first does not count.
+_WARM_ROUNDS = 2
+_ENDS = "millrace.end-offsets"
+_POLL_SECONDS = 0.5
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command()
+def capture(
+    rate: Annotated[float, typer.Option(min=1, help="Changes a second.")] = 200,
+    seconds: Annotated[
+        float, typer.Option(min=5, help="How long changes count.")
+    ] = 300.0,
+    burst: Annotated[
+        int,
+        typer.Option(min=1, help="Changes made as fast as the database takes them."),
+    ] = 30_000,
+    folder: Annotated[
+        Path, typer.Option(help="For the sandbox, which is removed at the end.")
+    ] = PROJECT / "target" / "bench",
+    results: Annotated[Path, typer.Option(help="The file of the results.")] = RESULTS,
+    write_docs: Annotated[
+        bool, typer.Option("--write-docs", help="Put the results into the docs, too.")
+    ] = False,
+    only_docs: Annotated[
+        bool,
+        typer.Option("--only-docs", help="Measure nothing; write docs from the file."),
+    ] = False,
+) -> None:
+    """Measure the museum's way from PostgreSQL's commit to bronze and to the held tables.
+
+    `spark-ingest run` and dbt's increments go on all the time, each in a process of its own.
+    """
+    if only_docs:
+        write_page(read_capture(results))
+        return
+    check_spark()
+    load, begun = os.getloadavg()[0], time.monotonic()
+    with open_sandbox(folder / f"capture-{os.getpid()}") as home:
+        steady, stages, rows = _Run(home).measure(rate, seconds, burst)
+    done = Capture(
+        about=About(
+            measured_on=datetime.now(UTC).date().isoformat(),
+            minutes=round((time.monotonic() - begun) / 60, 1),
+            command=shlex.join(["python", "-m", "bench.capture", *sys.argv[1:]]),
+            machine=this_machine(),
+            load_before=round(load, 2),
+        ),
+        every=EVERY,
+        rows=rows,
+        steady=steady,
+        burst_changes=burst,
+        burst=stages,
+    )
+    results.parent.mkdir(parents=True, exist_ok=True)
+    results.write_text(done.model_dump_json(indent=1) + "\n")
+    for line in (*steady_table(done), *burst_table(done)):
+        tell(line)
+    say(f"all numbers: {results}")
+    if write_docs:
+        write_page(done)
+
+
+class _Run:
+    """A database that changes, and all that follows it."""
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+        self._rounds: list[Round] = []
+
+    def measure(
+        self, rate: float, seconds: float, burst: int
+    ) -> tuple[Steady, list[Stage], int]:
+        """Steady changes, then a burst; with how many rows the tables began."""
+        home = self._home
+        stack.up(home, ["kafka", "registry", DATABASE.engine])
+        with opened(home, DATABASE) as connection:
+            rows = DATABASE.rows(1, DATABASE.size)
+            filled = statements.fill(DATABASE, connection, rows).total()
+        stack.up(home, ["connect"])
+        wait_until_passed(home, DATABASE.connector)
+        ingest = [programs.path_of("spark-ingest"), "run", "moma", "--every", EVERY]
+        rounds = [sys.executable, "-m", "bench.capture.rounds", json.dumps(TABLES)]
+        with ExitStack() as ends:
+            catalog = home.lake / "catalog.db"
+            watches = {
+                name: Watch(catalog, f"bronze.{table}", _LOOK_SECONDS)
+                for name, table in TABLES.items()
+            }
+            for watch in watches.values():
+                ends.callback(watch.stop)
+            reader = running(ingest, home, home.logs / "run.log")
+            program = ends.enter_context(reader)
+            wait_for(
+                lambda: all(w.records for w in watches.values()),
+                program,
+                _START_SECONDS,
+            )
+            builder = running([*rounds, *HISTORIES], home, home.logs / "rounds.log")
+            dbt = ends.enter_context(builder)
+            wait_for(lambda: dbt.said.moment(READY) is not None, dbt, _START_SECONDS)
+            begin, end = self._steadily(rate, seconds, dbt)
+            wait_until_passed(home, DATABASE.connector)
+            self._until_in_bronze(watches, dbt)
+            self._until_held(watches, dbt)
+            say(f"{burst:,} changes at once")
+            first = time.time()
+            moments = self._at_once(burst, watches, dbt)
+            dbt.popen.send_signal(signal.SIGTERM)
+            dbt.popen.wait(_LAST_SECONDS)
+            program.popen.send_signal(signal.SIGTERM)
+            program.popen.wait(_LAST_SECONDS)
+        seen = {name: visible(watch.seen) for name, watch in watches.items()}
+        changes = [one for one in _changes(dbt) if begin <= one.at < end]
+        counted = [one for one in self._rounds if begin <= one.at <= end]
+        took = sum(
+            usage(each.samples, begin, end).cpu_seconds for each in (program, dbt)
+        )
+        steady = Steady(
+            rate=rate,
+            changes=sum(one.count for one in changes),
+            bronze=to_bronze(changes, seen),
+            held=to_held(changes, self._rounds),
+            rounds=len(counted),
+            round_seconds=round(median(one.seconds for one in counted), 1),
+            cores=round(took / (end - begin), 2),
+        )
+        stages = [
+            Stage(
+                name=name,
+                seconds=round(moment - first, 1),
+                changes_per_second=round(burst / (moment - first)),
+            )
+            for name, moment in moments.items()
+        ]
+        return steady, stages, filled
+
+    def _steadily(
+        self, rate: float, seconds: float, dbt: Program
+    ) -> tuple[float, float]:
+        """Let changes come, and say from when until when they count."""
+        stopping = threading.Event()
+        with ThreadPoolExecutor(1) as pool:
+            writer = pool.submit(self._change, 1, None, rate, stopping)
+            try:
+                enough = len(self._rounds) + _WARM_ROUNDS
+                wait_for(lambda: len(self._said(dbt)) >= enough, dbt, _START_SECONDS)
+                say(f"{rate:g} changes a second for {seconds:.0f} s")
+                begin = time.time()
+                while time.time() < begin + seconds and not writer.done():
+                    dbt.check("dbt")
+                    time.sleep(_POLL_SECONDS)
+            finally:
+                stopping.set()
+            writer.result()
+        return begin, time.time()
+
+    def _at_once(
+        self, changes: int, watches: Mapping[str, Watch], dbt: Program
+    ) -> dict[str, float]:
+        """Commit changes as fast as can be; when all of them were where."""
+        self._change(2, changes, None, threading.Event())
+        moments = {"PostgreSQL": time.time()}
+        wait_until_passed(self._home, DATABASE.connector)
+        moments["Kafka"] = time.time()
+        moments["bronze"] = self._until_in_bronze(watches, dbt)
+        moments["held tables"] = self._until_held(watches, dbt)
+        return moments
+
+    def _change(
+        self, seed: int, changes: int | None, rate: float | None, stop: threading.Event
+    ) -> None:
+        with opened(self._home, DATABASE) as connection:
+            contents = Contents(DATABASE, statements.stored(DATABASE, connection))
+            drawn = transactions(contents, DATABASE.moves, seed, changes)
+            wanted = takewhile(lambda _: not stop.is_set(), drawn)
+            run.run(DATABASE, connection, wanted, rate)
+
+    def _until_in_bronze(self, watches: Mapping[str, Watch], dbt: Program) -> float:
+        """Wait until bronze has what Kafka has; when it had."""
+        ends = {
+            name: sum(end_offsets(self._home, _topic(name)).values())
+            for name in watches
+        }
+        wait_for(
+            lambda: all(
+                _landed(watch) >= ends[name] for name, watch in watches.items()
+            ),
+            dbt,
+            _LAST_SECONDS,
+        )
+        return time.time()
+
+    def _until_held(self, watches: Mapping[str, Watch], dbt: Program) -> float:
+        """Wait until a round has read what bronze has; when that round had ended."""
+        wanted = {name: max(visible(watch.seen)) for name, watch in watches.items()}
+
+        def held() -> float | None:
+            reached = (
+                one.at
+                for one in self._said(dbt)
+                if all(one.read.get(name, 0) >= to for name, to in wanted.items())
+            )
+            return next(reached, None)
+
+        wait_for(lambda: held() is not None, dbt, _LAST_SECONDS)
+        return held() or 0.0
+
+    def _said(self, dbt: Program) -> list[Round]:
+        """The rounds that dbt has told of."""
+        told = programs.json_lines("".join(line for _, line in list(dbt.said.lines)))
+        self._rounds = [
+            Round(at=one["at"], seconds=one["seconds"], read=one["read"])
+            for one in told
+            if one["event"] == ROUND
+        ]
+        return self._rounds
+
+
+def _topic(stream: str) -> str:
+    source, _, table = stream.partition(".")
+    return f"{source}.public.{table}"
+
+
+def _landed(watch: Watch) -> int:
+    """How many offsets of its topic a table has."""
+    ends = json.loads(watch.seen[-1].summary.get(_ENDS, "{}"))
+    return sum(ends.values())
+
+
+def _changes(dbt: Program) -> list[Change]:
+    """What bronze has, as the program of the rounds told at its end."""
+    told = programs.json_lines("".join(line for _, line in dbt.said.lines))
+    return [
+        Change(one["stream"], commit_id, millis / 1000, count)
+        for one in told
+        if one["event"] == CHANGES
+        for commit_id, millis, count in one["rows"]
+    ]
+
+
+def main() -> None:
+    """Run the command; a mistake that a person can mend is one line on standard error."""
+    try:
+        app()
+    except MillraceError as error:
+        err.print(f"bench.capture: {error}", markup=False, highlight=False)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+"""dbt increments of some histories, one after the other, in a process that keeps its Spark.
+
+A program of its own: it prints a line of JSON behind each round, ends after the round at work
+when it gets SIGTERM, and then tells of each change in bronze when its database committed it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from typing import Any
+
+from bench.capture.waits import CHANGES, READY, ROUND
+from sandbox.settings import PROJECT, Home, load_home
+from sandbox.tour.query import open_lake
+from spark_ingest.errors import MillraceError
+from spark_ingest.lake.session import silence_statement_log
+
+_NO_TESTS = ("--exclude-resource-type", "test", "unit_test")
+_READ = """
+select source_name, min(read_to) from state.read_points
+where source_name in ({}) group by source_name
+"""
+# A change and its tombstone are two records of one commit: the tombstone has no time.
+_TIMES = """
+select _commit_id, __source_ts_ms, count(*) from bronze.{}
+where not _is_tombstone and coalesce(__op, '') <> 'r' group by all
+"""
+
+
+class BuildFailed(MillraceError):
+    """dbt did not build the histories."""
+
+
+def main(streams: dict[str, str], histories: list[str]) -> None:
+    """Build all once, then increments until told to end.
+
+    Args:
+        streams: Bronze tables without their schema, by dbt's names of the sources.
+        histories: Models.
+    """
+    home = load_home()
+    stopping = threading.Event()
+    signal.signal(signal.SIGTERM, lambda _signal, _frame: stopping.set())
+    spark = open_lake(home, "bench.capture")
+    silence_statement_log()
+    manifest = _dbt(home, None, "parse")
+    _dbt(home, manifest, "build", *_NO_TESTS, "--select", *(f"+{h}" for h in histories))
+    _say(READY)
+    names = ", ".join(f"'{name}'" for name in streams)
+    while not stopping.is_set():
+        begun = time.time()
+        _dbt(home, manifest, "run", "--select", *histories)
+        read = {row[0]: row[1] for row in spark.sql(_READ.format(names)).collect()}
+        _say(ROUND, at=time.time(), seconds=time.time() - begun, read=read)
+    for name, table in streams.items():
+        rows = spark.sql(_TIMES.format(table)).collect()
+        _say(CHANGES, stream=name, rows=[list(row) for row in rows])
+
+
+def _dbt(home: Home, manifest: Any, *words: str) -> Any:
+    from dbt.cli.main import dbtRunner
+
+    done = dbtRunner(manifest=manifest).invoke(
+        [
+            "--quiet",
+            *("--log-path", str(home.logs / "rounds-dbt")),
+            "--cache-selected-only",
+            "--no-write-json",
+            *words,
+            *("--target-path", str(home.path / "rounds-target")),
+        ]
+    )
+    if not done.success:
+        raise BuildFailed(f"`dbt {' '.join(words)}` failed: see {home.logs}/rounds-dbt")
+    return done.result
+
+
+def _say(event: str, **facts: Any) -> None:
+    print(json.dumps({"event": event, **facts}), flush=True)
+
+
+if __name__ == "__main__":
+    os.chdir(PROJECT)
+    main(json.loads(sys.argv[1]), sys.argv[2:])

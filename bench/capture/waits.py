@@ -1,0 +1,92 @@
+"""How long each change waited, from what was seen of the tables and said by the rounds."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from bench.ingest.watch import Seen
+from bench.report.capture_results import Waits
+from bench.report.ingest_results import percentile
+
+READY, ROUND, CHANGES = "ready", "round", "changes"
+COMMIT_ID = "millrace.commit-id"
+
+
+@dataclass(frozen=True)
+class Change:
+    """Changes of one commit of bronze that the database committed at one moment.
+
+    Attributes:
+        stream: dbt's name of their source.
+        commit_id: Of bronze.
+        at: When the database committed them, seconds since 1970.
+        count: How many.
+    """
+
+    stream: str
+    commit_id: int
+    at: float
+    count: int
+
+
+@dataclass(frozen=True)
+class Round:
+    """A round of dbt.
+
+    Attributes:
+        at: When it had committed, seconds since 1970.
+        seconds: What it took.
+        read: Up to which commit of bronze, by source.
+    """
+
+    at: float
+    seconds: float
+    read: Mapping[str, int]
+
+
+def visible(seen: Sequence[Seen]) -> dict[int, float]:
+    """When each commit of a bronze table could be seen first.
+
+    A look may find several commits at once: they are seen with the newest of them.
+    """
+    found: dict[int, float] = {}
+    newest = 0
+    for state in seen:
+        commit_id = int(state.summary.get(COMMIT_ID, 0))
+        for between in range(newest + 1, commit_id + 1):
+            found[between] = state.at
+        newest = max(newest, commit_id)
+    return found
+
+
+def to_bronze(
+    changes: Sequence[Change], seen: Mapping[str, Mapping[int, float]]
+) -> Waits:
+    """Of changes that are in bronze, by the moments at which its commits were seen."""
+    return _waits([(seen[one.stream][one.commit_id], one) for one in changes])
+
+
+def to_held(changes: Sequence[Change], rounds: Sequence[Round]) -> Waits:
+    """Of changes that are held, by the round that read their commit first.
+
+    Raises:
+        IndexError: No round has read one of them.
+    """
+    ends = []
+    for one in changes:
+        read = [held.read.get(one.stream, 0) for held in rounds]
+        ends.append((rounds[bisect_left(read, one.commit_id)].at, one))
+    return _waits(ends)
+
+
+def _waits(ends: Sequence[tuple[float, Change]]) -> Waits:
+    ordered = sorted(
+        waited for end, one in ends for waited in [end - one.at] * one.count
+    )
+    return Waits(
+        p50=round(percentile(ordered, 0.5), 2),
+        p95=round(percentile(ordered, 0.95), 2),
+        p99=round(percentile(ordered, 0.99), 2),
+    )

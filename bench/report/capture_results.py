@@ -1,0 +1,147 @@
+"""What was measured of a captured database, and how the docs show it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bench.report.page import PAGE, about_text
+from bench.report.results import About, Kept, read_kept
+from docs.generate.parts import markdown, with_parts
+from sandbox.settings import PROJECT
+
+RESULTS = PROJECT / "bench/results/capture.json"
+
+
+class Waits(Kept):
+    """Seconds from a change's commit in the database until it is there, for a share of them."""
+
+    p50: float
+    p95: float
+    p99: float
+
+
+class Steady(Kept):
+    """Changes at a steady rate.
+
+    Attributes:
+        rate: Changes a second that the database was given.
+        changes: That count.
+        bronze: Until they are in bronze.
+        held: Until they are in the held tables.
+        rounds: Of dbt in that time.
+        round_seconds: The middle one's.
+        cores: What ingest and dbt took together, as cores.
+    """
+
+    rate: float
+    changes: int
+    bronze: Waits
+    held: Waits
+    rounds: int
+    round_seconds: float
+    cores: float
+
+
+class Stage(Kept):
+    """How fast a part of the way took what was there at once.
+
+    Attributes:
+        name: Up to where.
+        seconds: From the first change's commit until all were there.
+        changes_per_second: All changes by that time.
+    """
+
+    name: str
+    seconds: float
+    changes_per_second: float
+
+
+class Capture(Kept):
+    """The whole measurement.
+
+    Attributes:
+        about: When, where and how.
+        every: Of `spark-ingest run`.
+        rows: That the tables held at the beginning.
+        steady: At a steady rate.
+        burst_changes: Committed as fast as the database takes them.
+        burst: Of those, each part of the way in its order.
+    """
+
+    about: About
+    every: str
+    rows: int
+    steady: Steady
+    burst_changes: int
+    burst: list[Stage]
+
+
+def steady_table(capture: Capture) -> list[str]:
+    """From commit to bronze, and to the held tables."""
+    steady = capture.steady
+    waits = {"bronze": steady.bronze, "held tables": steady.held}
+    return markdown(
+        ["from the database's commit to", "p50, s", "p95, s", "p99, s"],
+        (
+            [name, f"{of.p50:.1f}", f"{of.p95:.1f}", f"{of.p99:.1f}"]
+            for name, of in waits.items()
+        ),
+    )
+
+
+def burst_table(capture: Capture) -> list[str]:
+    """What each part of the way has done when all of a burst has arrived there."""
+    return markdown(
+        ["up to", "seconds", "changes/s"],
+        (
+            [stage.name, f"{stage.seconds:.0f}", f"{stage.changes_per_second:,.0f}"]
+            for stage in capture.burst
+        ),
+    )
+
+
+def text(capture: Capture) -> list[str]:
+    """What the tables are of."""
+    steady = capture.steady
+    return [
+        (
+            f"{steady.changes:,} changes at {steady.rate:g} a second on {capture.rows:,} rows,"
+            f" `spark-ingest run --every {capture.every}`; {steady.rounds} rounds of dbt, the"
+            f" middle one {steady.round_seconds:.1f} s; ingest and dbt took"
+            f" {steady.cores:.1f} cores."
+        ),
+        "",
+        about_text(capture.about),
+    ]
+
+
+def with_capture(page: str, capture: Capture) -> str:
+    """A page's text with its generated parts made from results."""
+    return with_parts(
+        page,
+        {
+            "capture": [*steady_table(capture), "", *text(capture)],
+            "capture_burst": [
+                *burst_table(capture),
+                "",
+                (
+                    f"{capture.burst_changes:,} changes, committed as fast as the database takes"
+                    " them."
+                ),
+            ],
+        },
+    )
+
+
+def write_page(capture: Capture, page: Path = PAGE) -> None:
+    """Write the generated parts of the page."""
+    page.write_text(with_capture(page.read_text(), capture))
+
+
+def read_capture(file: Path) -> Capture:
+    """Results from their file.
+
+    Raises:
+        ConfigurationError: It is missing, or not one.
+    """
+    return read_kept(file, Capture, "make bench-cdc")

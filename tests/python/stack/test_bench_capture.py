@@ -1,0 +1,40 @@
+"""The benchmark of a captured database, short: all of it real, its figures of no use."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench.report.capture_results import read_capture
+from sandbox.settings import PROJECT
+
+
+@pytest.mark.long
+def test_changes_are_followed_to_bronze_and_to_the_held_tables(tmp_path: Path) -> None:
+    folder, file = tmp_path / "a bench", tmp_path / "capture.json"
+    command = [sys.executable, "-m", "bench.capture", "--seconds", "20"]
+    command += ["--rate", "50", "--burst", "500"]
+    done = subprocess.run(
+        [*command, "--folder", str(folder), "--results", str(file)],
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        timeout=1100,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    capture = read_capture(file)
+    # A rename is two changes of the log, so there are somewhat more than were asked for.
+    assert 900 < capture.steady.changes < 1500
+    assert 0 < capture.steady.bronze.p50 < capture.steady.held.p50
+    assert [stage.name for stage in capture.burst] == [
+        "PostgreSQL",
+        "Kafka",
+        "bronze",
+        "held tables",
+    ]
+    assert not any(folder.iterdir())

@@ -1,0 +1,82 @@
+"""How long changes waited, and how the docs show it."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench.capture.waits import COMMIT_ID, Change, Round, to_bronze, to_held, visible
+from bench.ingest.watch import Seen
+from bench.report.capture_results import Capture, Stage, Steady, Waits, with_capture
+from bench.report.results import About, Machine
+from sandbox.settings import PROJECT
+
+STREAM = "moma.artists"
+
+
+def seen(at: float, commit_id: int) -> Seen:
+    return Seen(at, commit_id, 0, {COMMIT_ID: str(commit_id)})
+
+
+def change(at: float, commit_id: int, count: int = 1) -> Change:
+    return Change(STREAM, commit_id, at, count)
+
+
+def test_commits_that_one_look_finds_are_seen_with_the_newest() -> None:
+    assert visible([seen(5.0, 1), seen(8.0, 3)]) == {1: 5.0, 2: 8.0, 3: 8.0}
+
+
+def test_a_snapshot_that_is_no_commit_of_ours_shows_nothing_new() -> None:
+    lease = Seen(6.0, 99, 0, {})
+
+    assert visible([seen(5.0, 1), lease, seen(7.0, 2)]) == {1: 5.0, 2: 7.0}
+
+
+def test_each_change_waits_from_its_own_commit_to_that_of_bronze() -> None:
+    found = to_bronze(
+        [change(4.0, 1, count=99), change(1.0, 2)], {STREAM: {1: 5, 2: 8}}
+    )
+
+    assert (found.p50, found.p95, found.p99) == (1.0, 1.0, 1.0)
+    assert to_bronze([change(1.0, 2)], {STREAM: {2: 8.0}}).p50 == 7.0
+
+
+def test_a_change_is_held_when_the_first_round_that_read_it_has_ended() -> None:
+    rounds = [Round(10.0, 3.0, {STREAM: 1}), Round(20.0, 3.0, {STREAM: 4})]
+
+    assert to_held([change(8.0, 1)], rounds).p50 == 2.0
+    assert to_held([change(8.0, 2)], rounds).p50 == 12.0
+
+
+def test_a_change_that_no_round_has_read_is_an_error() -> None:
+    with pytest.raises(IndexError):
+        to_held([change(8.0, 2)], [Round(10.0, 3.0, {STREAM: 1})])
+
+
+def test_the_page_shows_both_ways_and_the_burst() -> None:
+    waits = Waits(p50=1.0, p95=2.0, p99=3.0)
+    capture = Capture(
+        about=About(
+            measured_on="2026-01-01",
+            minutes=9,
+            command="python -m bench.capture",
+            machine=Machine(
+                processor="p", cores=2, memory_gib=24, system="Linux", versions={}
+            ),
+            load_before=0.1,
+        ),
+        every="1s",
+        rows=4500,
+        steady=Steady(
+            rate=200, changes=60_000, bronze=waits, held=waits, rounds=9,
+            round_seconds=8.5, cores=1.5,
+        ),
+        burst_changes=30_000,
+        burst=[Stage(name="bronze", seconds=20, changes_per_second=1500)],
+    )  # fmt: skip
+    page = (PROJECT / "docs/performance.md").read_text()
+
+    shown = with_capture(page, capture)
+
+    assert "| held tables | 1.0 | 2.0 | 3.0 |" in shown
+    assert "| bronze | 20 | 1,500 |" in shown
+    assert "60,000 changes at 200 a second on 4,500 rows" in shown
