@@ -345,6 +345,7 @@ def test_no_secret_is_shown(capture: Stack) -> None:
         "admin",
         "app",
         "debezium",
+        "reconcile",
     }
     assert {file.stat().st_mode & 0o777 for file in files} == {0o600}
     shown = [log.read_text(errors="replace") for log in home.logs.glob("*.log")]
