@@ -12,18 +12,17 @@ from __future__ import annotations
 import base64
 from collections import defaultdict
 from datetime import UTC, datetime, timedelta
-from random import Random
 from typing import Any
 from uuid import UUID
 
-from tests.python.spark.captured_records import ARTISTS, PARTITIONS, Artists
+from tests.python.parity.captured import Captured, Museum
+from tests.python.spark.captured_records import ARTISTS
 from tests.python.spark.increments_records import (
     DAYS,
     LATE_PRODUCT,
     LONELY_DAY,
     LONELY_PURCHASE,
     LONELY_SALE,
-    Kafka,
     Records,
     Row,
     catalogue,
@@ -63,13 +62,15 @@ class Bronze:
     Attributes:
         steps: What ``lake_program`` is to do, in order.
         records: Makes the rows.
-        museum: Makes those of the captured tables.
+        museum: Makes those of the museum's captured tables.
+        captured: Makes those of the other captured tables.
     """
 
     def __init__(self, seed: int) -> None:
         self.steps: list[Step] = []
         self.records = Records(seed)
         self.museum = Museum(seed)
+        self.captured = Captured()
         self._commits: dict[str, int] = defaultdict(int)
         self._uuids: dict[str, str] = {}
         self._moment = _BEGIN
@@ -197,46 +198,6 @@ class Bronze:
         }
 
 
-class Museum:
-    """The captured tables: what their databases did, and what of it ingest has not read."""
-
-    def __init__(self, seed: int) -> None:
-        self.artists = Artists(Random(seed))
-        self._kafka = Kafka("moma.public.artworks")
-        self._lsn = 5000
-
-    def artist_rows(self) -> list[Row]:
-        """All records of artists that wait."""
-        return [
-            row
-            for partition in range(PARTITIONS)
-            for row in self.artists.deliver(partition, 1000)
-        ]
-
-    def artwork(self, artwork_id: int, kind: str, **values: Any) -> Row:
-        """A record of an artwork; without a kind, a tombstone."""
-        self._lsn += 8
-        row = {"_key": {"artwork_id": artwork_id}}
-        if not kind:
-            return self._kafka.record(0, None, **row, _is_tombstone=True)
-        return self._kafka.record(
-            0,
-            None,
-            **row,
-            **{
-                "artwork_id": artwork_id,
-                "__op": kind,
-                "__table": "artworks",
-                "__lsn": self._lsn,
-                "__source_ts_ms": 1767225600000 + self._lsn * 997,
-                "__deleted": "true" if kind == "d" else "false",
-                "_schema_id": 2,
-                "is_catalogued": False,
-                **values,
-            },
-        )
-
-
 def first(bronze: Bronze) -> None:
     """Ordinary days of both domains, awkward texts, and every state of quarantine."""
     records = bronze.records
@@ -308,6 +269,7 @@ def first(bronze: Bronze) -> None:
     bronze.steps.append({"add": "bronze.quarantine", "rows": [again]})
     _first_of_museum(bronze)
     _reconciled(bronze)
+    bronze.commit_all(bronze.captured.first())
 
 
 def _reconciled(bronze: Bronze) -> None:
@@ -406,6 +368,7 @@ def increment(bronze: Bronze) -> None:
         ],
     )
     _increment_of_museum(bronze)
+    bronze.commit_all(bronze.captured.increment())
 
 
 def _increment_of_museum(bronze: Bronze) -> None:

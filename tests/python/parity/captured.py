@@ -1,0 +1,268 @@
+"""Records of captured tables, in the forms of their connectors."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+from tests.python.spark.captured_records import PARTITIONS, Artists
+from tests.python.spark.increments_records import Kafka, Row
+
+_AT = 1767225600000
+_UPDATED = "2026-01-02T03:04:05.000006Z"
+_FILM = {
+    "title": "Zürich ",
+    "description": "東京 'and' \"sons\"",
+    "release_year": 2006,
+    "language_id": 1,
+    "rental_duration": 6,
+    "rental_rate": "0.99",
+    "length": 86,
+    "replacement_cost": "20.99",
+    "rating": "PG-13",
+    "special_features": ["Trailers", "Deleted Scenes"],
+    "fulltext": "'sons':2 'zürich':1",
+}
+# By table: its key, and two rows of it.
+_PAGILA: dict[str, tuple[list[str], list[Row]]] = {
+    "film": (
+        ["film_id"],
+        [
+            {"film_id": 1, **_FILM},
+            {"film_id": 2, **_FILM, "special_features": [], "length": None},
+        ],
+    ),
+    "actor": (
+        ["actor_id"],
+        [
+            {"actor_id": 1, "first_name": "PENELOPE", "last_name": "GUINESS"},
+            {"actor_id": 2, "first_name": "", "last_name": "O'Neil "},
+        ],
+    ),
+    "category": (
+        ["category_id"],
+        [{"category_id": 1, "name": "Action"}, {"category_id": 2, "name": "Drama"}],
+    ),
+    "language": (
+        ["language_id"],
+        [
+            {"language_id": 1, "name": "English             "},
+            {"language_id": 2, "name": "日本語"},
+        ],
+    ),
+    "film_actor": (
+        ["actor_id", "film_id"],
+        [{"actor_id": 1, "film_id": 1}, {"actor_id": 1, "film_id": 2}],
+    ),
+    "film_category": (
+        ["film_id", "category_id"],
+        [{"film_id": 1, "category_id": 1}, {"film_id": 2, "category_id": 1}],
+    ),
+    "address": (
+        ["address_id"],
+        [
+            {
+                "address_id": at,
+                "address": f"{at} Hanoi Way",
+                "address2": None if at == 1 else "",
+                "district": "São Paulo",
+                "city_id": 300,
+                "postal_code": "35200",
+                "phone": "28303384290",
+            }
+            for at in (1, 2)
+        ],
+    ),
+}
+_TICKIT: dict[str, tuple[str, list[Row]]] = {
+    "date": (
+        "dateid",
+        [
+            {
+                "dateid": at,
+                "caldate": 13878 + at,
+                "day": "SU",
+                "week": 1,
+                "month": "JAN",
+                "qtr": "1",
+                "year": 2008,
+                "holiday": at % 2,
+            }
+            for at in (1, 2)
+        ],
+    ),
+    "listing": (
+        "listid",
+        [
+            {
+                "listid": at,
+                "sellerid": 7,
+                "eventid": 8,
+                "dateid": 1,
+                "numtickets": 4,
+                "priceperticket": "12.50",
+                "totalprice": "50.00",
+                "listtime": _AT + at,
+            }
+            for at in (1, 2)
+        ],
+    ),
+    "sale": (
+        "saleid",
+        [
+            {
+                "saleid": at,
+                "listid": 1,
+                "sellerid": 7,
+                "buyerid": 9,
+                "eventid": 8,
+                "dateid": 1,
+                "qtysold": 2,
+                "pricepaid": "25.00",
+                "commission": "3.75",
+                "saletime": (_AT + at) * 1000 + 1,
+            }
+            for at in (1, 2)
+        ],
+    ),
+}
+
+
+_CHANGES: dict[str, Row] = {
+    "date": {"week": 2},
+    "listing": {"totalprice": "55.00"},
+    "sale": {"dateid": 2},
+}
+
+
+class Museum:
+    """The museum's tables: what its database did, and what of it ingest has not read."""
+
+    def __init__(self, seed: int) -> None:
+        self.artists = Artists(Random(seed))
+        self._kafka = Kafka("moma.public.artworks")
+        self._lsn = 5000
+
+    def artist_rows(self) -> list[Row]:
+        """All records of artists that wait."""
+        return [
+            row
+            for partition in range(PARTITIONS)
+            for row in self.artists.deliver(partition, 1000)
+        ]
+
+    def artwork(self, artwork_id: int, kind: str, **values: Any) -> Row:
+        """A record of an artwork; without a kind, a tombstone."""
+        self._lsn += 8
+        row = {"_key": {"artwork_id": artwork_id}}
+        if not kind:
+            return self._kafka.record(0, None, **row, _is_tombstone=True)
+        return self._kafka.record(
+            0,
+            None,
+            **row,
+            **{
+                "artwork_id": artwork_id,
+                "__op": kind,
+                "__table": "artworks",
+                "__lsn": self._lsn,
+                "__source_ts_ms": 1767225600000 + self._lsn * 997,
+                "__deleted": "true" if kind == "d" else "false",
+                "_schema_id": 2,
+                "is_catalogued": False,
+                **values,
+            },
+        )
+
+
+class Captured:
+    """Pagila's and TICKIT's captured tables, and the records that were sent of each."""
+
+    def __init__(self) -> None:
+        self._kafka = {
+            f"bronze.pagila__{name}": Kafka(f"pagila.public.{name}") for name in _PAGILA
+        } | {
+            f"bronze.tickit__{name}": Kafka(f"tickit.ecomm.{name}") for name in _TICKIT
+        }
+        self._place = 5000
+
+    def first(self) -> dict[str, list[Row]]:
+        """By bronze table: a row from the snapshot, and one that came after it."""
+        made = {}
+        for name, (key, (one, other)) in _PAGILA.items():
+            made[f"bronze.pagila__{name}"] = [
+                self._envelope(name, key, "r", None, one),
+                self._envelope(name, key, "c", None, other),
+            ]
+        for name, (key_column, (one, other)) in _TICKIT.items():
+            made[f"bronze.tickit__{name}"] = [
+                self._flattened(name, key_column, "r", one),
+                self._flattened(name, key_column, "c", other),
+            ]
+        return made
+
+    def increment(self) -> dict[str, list[Row]]:
+        """A delete, and what was sent again; categories are emptied by a TRUNCATE."""
+        made = {}
+        for name, (key, (one, other)) in _PAGILA.items():
+            table = f"bronze.pagila__{name}"
+            changed = self._envelope(name, key, "u", one, one)
+            made[table] = [
+                changed,
+                self._again(table, changed),
+                self._envelope(name, key, "d", other, None),
+                self._tombstone(table, key, other),
+            ]
+            if name == "category":
+                made[table] += [
+                    self._envelope(name, key, "t", None, None),
+                    self._envelope(name, key, "c", None, one | {"category_id": 3}),
+                ]
+        for name, (key_column, (one, other)) in _TICKIT.items():
+            table = f"bronze.tickit__{name}"
+            changed = self._flattened(name, key_column, "u", one | _CHANGES[name])
+            gone = self._flattened(name, key_column, "d", other)
+            made[table] = [changed, gone, self._again(table, gone)]
+        return made
+
+    def _envelope(
+        self, name: str, key: list[str], op: str, before: Row | None, after: Row | None
+    ) -> Row:
+        self._place += 8
+        row = after or before
+        return self._kafka[f"bronze.pagila__{name}"].record(
+            0,
+            None,
+            _key=row and {column: row[column] for column in key},
+            before=before and before | {"last_update": _UPDATED},
+            after=after and after | {"last_update": _UPDATED},
+            source={
+                "ts_ms": _AT + self._place * 997,
+                "snapshot": "true" if op == "r" else None,
+                "lsn": self._place,
+            },
+            op=op,
+            _schema_id=3,
+        )
+
+    def _flattened(self, name: str, key: str, op: str, row: Row) -> Row:
+        self._place += 8
+        return self._kafka[f"bronze.tickit__{name}"].record(
+            0,
+            None,
+            _key={key: row[key]},
+            **row,
+            __op=op, __table=name, __source_ts_ms=_AT + self._place * 997, __source_file="mysql-bin.000001", __source_pos=self._place, __source_row=0, __deleted="true" if op == "d" else "false", _schema_id=4,
+        )
+
+    def _tombstone(self, table: str, key: list[str], row: Row) -> Row:
+        at = {column: row[column] for column in key}
+        return self._kafka[table].record(0, None, _key=at, _is_tombstone=True)
+
+    def _again(self, table: str, row: Row) -> Row:
+        said: dict[str, Any] = {
+            column: value
+            for column, value in row.items()
+            if not column.startswith("_kafka")
+        }
+        return self._kafka[table].record(0, None, **said)
