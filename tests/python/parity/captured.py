@@ -247,13 +247,19 @@ class Captured:
 
     def _flattened(self, name: str, key: str, op: str, row: Row) -> Row:
         self._place += 8
-        return self._kafka[f"bronze.tickit__{name}"].record(
-            0,
-            None,
-            _key={key: row[key]},
-            **row,
-            __op=op, __table=name, __source_ts_ms=_AT + self._place * 997, __source_file="mysql-bin.000001", __source_pos=self._place, __source_row=0, __deleted="true" if op == "d" else "false", _schema_id=4,
-        )
+        said = {
+            "__op": op,
+            "__table": name,
+            "__source_ts_ms": _AT + self._place * 997,
+            "__source_file": "mysql-bin.000001",
+            "__source_pos": self._place,
+            "__source_row": 0,
+            "__deleted": "true" if op == "d" else "false",
+            "_schema_id": 4,
+        }
+        at = {key: row[key]}
+        kafka = self._kafka[f"bronze.tickit__{name}"]
+        return kafka.record(0, None, _key=at, **row, **said)
 
     def _tombstone(self, table: str, key: list[str], row: Row) -> Row:
         at = {column: row[column] for column in key}
