@@ -26,6 +26,7 @@ _POLL_SECONDS = 0.3
 _SETTLE_SECONDS = 60.0
 # One that has more to read than it reads in this time is left to itself.
 _RELAPSE_SECONDS = 90.0
+_RESTART_SECONDS = 10.0
 _TELL_SECONDS = 5.0
 _PATIENCE_SECONDS = 120.0
 
@@ -229,9 +230,16 @@ def _restart_failed(home: Home, names: Collection[str]) -> None:
         config = found[name]["info"]["config"]
         path = f"/connectors/{name}/restart?includeTasks=true&onlyFailed=true"
         rest.request(home, "POST", path)
+        # Connect answers before it does it.
+        _becomes(partial(_is_no_more_failed, home, name), _RESTART_SECONDS)
         # Beyond this it has got over what it failed on.
         end = log_end(home, config)
         _becomes(partial(_is_decided, home, name, config, end), _RELAPSE_SECONDS)
+
+
+def _is_no_more_failed(home: Home, name: str) -> bool:
+    status = rest.request(home, "GET", f"/connectors/{name}/status")
+    return _state(status)[0] != FAILED
 
 
 def _is_decided(
