@@ -141,10 +141,13 @@ def _edit_cast(words: _Words, at: int) -> None:
 
 
 def _edit_listagg(words: _Words, at: int) -> None:
-    """``listagg(x, ', ') within group (order by x)`` is ``string_agg``."""
+    """``listagg(x, ', ') within group (order by x)`` is ``string_agg``.
+
+    One whose order is not said is any list, and is left for PostgreSQL to refuse.
+    """
     end = words.closing(at + 1)
-    words.replace(at, at, "string_agg")
     if words.low[end + 1 : end + 4] == ["within", "group", "("]:
+        words.replace(at, at, "string_agg")
         words.replace(end, end + 3, " ")
 
 
