@@ -80,8 +80,14 @@
         cast(lpad(cast({{ source_field(captured, "lsn") }} as varchar(20)), 20, '0')
             as varchar(64))
     {%- elif position == "binlog" -%}
+        {%- set file = source_field(captured, "file") %}
         cast(
-            lpad(regexp_replace({{ source_field(captured, "file") }}, '^.*[.]', ''), 10, '0')
+            lpad(
+                split_part(
+                    {{ file }}, '.',
+                    length({{ file }}) - length(replace({{ file }}, '.', '')) + 1
+                ), 10, '0'
+            )
             || '-' || lpad(cast({{ source_field(captured, "pos") }} as varchar(20)), 20, '0')
             || '-' || lpad(cast({{ source_field(captured, "row") }} as varchar(11)), 11, '0')
             as varchar(64)
