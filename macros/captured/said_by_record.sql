@@ -84,9 +84,13 @@
         cast(
             lpad(
                 split_part(
-                    {{ file }}, '.',
-                    length({{ file }}) - length(replace({{ file }}, '.', '')) + 1
-                ), 10, '0'
+                    {{ file }},
+                    '.',
+                    1 + length({{ file }})
+                    - length(replace({{ file }}, '.', ''))
+                ),
+                10,
+                '0'
             )
             || '-' || lpad(cast({{ source_field(captured, "pos") }} as varchar(20)), 20, '0')
             || '-' || lpad(cast({{ source_field(captured, "row") }} as varchar(11)), 11, '0')
