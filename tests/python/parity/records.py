@@ -275,11 +275,11 @@ def first(bronze: Bronze) -> None:
 def _reconciled(bronze: Bronze) -> None:
     """Tables counted in their databases: before anything was known, and a moment ago."""
     counts = [
-        ("moma.artists", "00000000000000000001", "2026-01-07T06:00:00Z"),
-        ("moma.artists", "00000000000000005004", "2026-01-07T07:00:00Z"),
-        ("moma.artworks", "00000000000000000001", "2026-01-07T07:00:00.123456Z"),
-        ("moma.artworks", "00000000000000005020", "2026-03-01T07:00:00Z"),
-        ("moma.exhibitions", "00000000000000005020", "2026-03-01T07:00:00Z"),
+        ("moma.artists", "00000000000000000001", 3, "2026-01-07T06:00:00Z"),
+        ("moma.artists", "00000000000000005004", 9, "2026-01-07T07:00:00Z"),
+        ("moma.artworks", "00000000000000000001", 3, "2026-01-07T07:00:00.123456Z"),
+        ("moma.artworks", "00000000000000005020", 3, "2026-03-01T07:00:00Z"),
+        ("moma.exhibitions", "00000000000000005020", 3, "2026-03-01T07:00:00Z"),
     ]
     rows = [
         {
@@ -288,10 +288,10 @@ def _reconciled(bronze: Bronze) -> None:
             "database_name": "moma",
             "source_table": f"public.{stream.partition('.')[2]} ",
             "source_position": position,
-            "row_count": 3,
+            "row_count": row_count,
             "reconciled_at": at,
         }
-        for stream, position, at in counts
+        for stream, position, row_count, at in counts
     ]
     bronze.steps.append({"add": "bronze.ingest_reconciliations", "rows": rows})
 
