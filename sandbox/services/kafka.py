@@ -238,15 +238,20 @@ def _settle(home: Home) -> list[str]:
 
 
 def _permit(home: Home) -> None:
-    """Let the users of a secure sandbox at the streams' topics."""
+    """Let the users of a secure sandbox at the streams' topics.
+
+    Who may not see a topic is not told that it does not exist: so the ingest user may also see
+    those of captured tables, which nobody makes here.
+    """
     if not home.secure:
         return
     from confluent_kafka import KafkaException
 
-    from sandbox.streams import STREAMS
+    from sandbox.streams import STREAMS, declared_topics
 
     client = admin(home)  # must outlive its futures
-    wanted = permissions([stream.topic for stream in STREAMS.values()])
+    written = {stream.topic for stream in STREAMS.values()}
+    wanted = permissions(written, declared_topics().values())
     for binding, future in client.create_acls(wanted).items():
         try:
             future.result()

@@ -15,6 +15,8 @@ from sandbox.services.security import (
 from sandbox.settings import Home
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from confluent_kafka.admin import AclBinding
 
 _LOGIN = "org.apache.kafka.common.security"
@@ -32,10 +34,14 @@ def user_credentials(home: Home) -> list[str]:
     ]
 
 
-def permissions(topics: list[str]) -> list[AclBinding]:
+def permissions(written: Iterable[str], read: Iterable[str]) -> list[AclBinding]:
     """What the users may do; whatever is not among these is refused.
 
     Reading needs no permission on a consumer group: nobody here reads as a group.
+
+    Args:
+        written: Topics that the producer writes to.
+        read: Topics that the ingest reads.
     """
     from confluent_kafka.admin import (
         AclBinding,
@@ -46,8 +52,8 @@ def permissions(topics: list[str]) -> list[AclBinding]:
     )
 
     granted = {
-        PRODUCER: (AclOperation.WRITE, AclOperation.DESCRIBE),
-        INGEST: (AclOperation.READ, AclOperation.DESCRIBE),
+        PRODUCER: (written, AclOperation.WRITE),
+        INGEST: (read, AclOperation.READ),
     }
     return [
         AclBinding(
@@ -59,9 +65,9 @@ def permissions(topics: list[str]) -> list[AclBinding]:
             operation,
             AclPermissionType.ALLOW,
         )
+        for user, (topics, use) in granted.items()
         for topic in topics
-        for user, operations in granted.items()
-        for operation in operations
+        for operation in (use, AclOperation.DESCRIBE)
     ]
 
 

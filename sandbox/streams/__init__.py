@@ -45,7 +45,7 @@ class Stream:
         Raises:
             ConfigurationError: No source declares it.
         """
-        topic = _topics().get(self.name)
+        topic = declared_topics().get(self.name)
         if topic is None:
             source, _, entity = self.name.partition(".")
             raise ConfigurationError(
@@ -64,8 +64,11 @@ class Stream:
 
 
 @cache
-def _topics() -> Mapping[str, str]:
-    """Topics by stream, read as they are written: dbt would take seconds to parse."""
+def declared_topics() -> Mapping[str, str]:
+    """Topics by stream, of all dbt sources.
+
+    Read as they are written: dbt would take seconds to parse.
+    """
     found = {}
     for file in sorted((PROJECT / "models/staging").glob("*/_*__sources.yml")):
         for source in yaml.safe_load(file.read_text("utf-8"))["sources"]:

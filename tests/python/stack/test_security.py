@@ -240,9 +240,8 @@ def test_a_missing_permission_is_told(connections: Connections, secure: Stack) -
     # Seeing is not reading: found out before Spark is.
     seeing = [
         binding
-        for binding in permissions([CLOSED])
-        if binding.principal == "User:ingest"
-        and binding.operation is AclOperation.DESCRIBE
+        for binding in permissions(written=[], read=[CLOSED])
+        if binding.operation is AclOperation.DESCRIBE
     ]
     client = admin(secure.home)
     for future in client.create_acls(seeing).values():

@@ -40,7 +40,8 @@ def test_a_topic_is_what_the_source_declares(
     file.parent.mkdir(parents=True)
     file.write_text(SOURCES)
     monkeypatch.setattr(streams, "PROJECT", tmp_path)
-    monkeypatch.setattr(streams, "_topics", streams._topics.__wrapped__)
+    uncached = streams.declared_topics.__wrapped__
+    monkeypatch.setattr(streams, "declared_topics", uncached)
     orders, seeds = (
         Stream(name, {}, {}, "order_id") for name in ("shop.orders", "shop.seeds")
     )
