@@ -83,7 +83,7 @@ class Followed:
         assert check or said.returncode == 1
         return said.stdout
 
-    def held(self, columns: str) -> list[list[str]]:
+    def held(self, columns: str) -> list[list[Any]]:
         said = self.stack.run(
             *("sandbox", "sql", "--format", "json"),
             f"select {columns} from intermediate.{self.models}_held order by 1",
@@ -99,6 +99,17 @@ class Followed:
         began_at = datetime.now(UTC)
         rest.request(self.home, "PUT", f"/connectors/{self.connector}/resume")
         return began_at
+
+
+def artists_of(stack: Stack) -> Followed:
+    """The museum's artists, in PostgreSQL."""
+    return Followed(
+        stack,
+        "moma",
+        "moma.artists",
+        "int_moma__artists",
+        lambda home: postgres.connect(home, "moma"),
+    )
 
 
 def assert_it_is_told(table: Followed, began_at: datetime) -> str:
@@ -140,13 +151,7 @@ def test_a_binary_log_that_is_set_back_is_told_and_goes_on(captured: Stack) -> N
 
 def test_a_restored_postgresql_is_told_and_goes_on(captured: Stack) -> None:
     home = captured.home
-    table = Followed(
-        captured,
-        "moma",
-        "moma.artists",
-        "int_moma__artists",
-        lambda home: postgres.connect(home, "moma"),
-    )
+    table = artists_of(captured)
     table.write(ARTIST, 1, "before the backup")
     table.write(ARTIST, 2, "kept")
     table.ingest()
@@ -160,9 +165,7 @@ def test_a_restored_postgresql_is_told_and_goes_on(captured: Stack) -> None:
         table.write(f"update artists set name = 'lost {number}' where artist_id = 1")
     table.ingest()
     table.build()
-    assert ["1", "lost 49"] in [
-        list(map(str, row)) for row in table.held("artist_id, artist_name")
-    ]
+    assert table.held("artist_id, artist_name") == [[1, "lost 49"], [2, "kept"]]
 
     table.stop()
     services.down(home, ["connect", "postgres"])
@@ -188,13 +191,7 @@ def test_a_transaction_that_is_open_while_a_snapshot_is_taken_counts_when_it_end
     captured: Stack,
 ) -> None:
     home = captured.home
-    table = Followed(
-        captured,
-        "moma",
-        "moma.artists",
-        "int_moma__artists",
-        lambda home: postgres.connect(home, "moma"),
-    )
+    table = artists_of(captured)
     table.write(ARTIST, 1, "first")
     table.write(ARTIST, 2, "first")
     table.ingest()
