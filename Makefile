@@ -25,7 +25,7 @@ IN_WORKERS := -n '$(WORKERS)' --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo live test test-long test-fast fault-table render parity lint format new-captured docs bench bench-increments bench-cdc lock clean java moved
+.PHONY: help install demo live test test-all test-long test-fast fault-table render parity lint format new-captured docs bench bench-increments bench-cdc lock clean java moved
 
 help: ## Show this help
 	@echo 'Usage: make TARGET [VARIABLE=value]'
@@ -40,7 +40,11 @@ demo: java .venv/.installed ## Run the whole way once, Kafka to docs (COUNT=n ev
 live: java .venv/.installed ## Keep the marts up to date while events come, until Ctrl-C (RATE=n/s, MINUTES=n)
 	@$(WITH_VENV) sandbox live $(if $(RATE),--rate '$(RATE)') $(if $(MINUTES),--minutes '$(MINUTES)')
 
-test: java .venv/.installed ## Run the tests: unit, Spark, real services, one domain on both engines (WORKERS=n)
+test: java .venv/.installed ## Run the tests of every change: unit, Spark, real services (WORKERS=n)
+	@$(WITH_VENV) sandbox parts
+	@$(WITH_VENV) pytest -m 'not nightly and not long and not all_models' $(IN_WORKERS)
+
+test-all: java .venv/.installed ## Run these and the nightly tests: random rounds, what rarely changes (WORKERS=n)
 	@$(WITH_VENV) sandbox parts
 	@$(WITH_VENV) pytest -m 'not long and not all_models' $(IN_WORKERS)
 

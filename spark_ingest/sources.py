@@ -152,6 +152,11 @@ def select_streams(streams: Sequence[Stream], selectors: Iterable[str]) -> list[
     return [s for s in streams if not wanted or any(_matches(s, w) for w in wanted)]
 
 
+def target_folder(project: Path) -> Path:
+    """Where dbt writes what it makes of a project: its own ``DBT_TARGET_PATH``, or ``target``."""
+    return project / os.environ.get("DBT_TARGET_PATH", "target")
+
+
 def fresh_manifest(project: Path) -> Path:
     """The project's manifest, parsed again by dbt when a YAML is newer.
 
@@ -163,7 +168,7 @@ def fresh_manifest(project: Path) -> Path:
             f"{project} holds no dbt_project.yml: run in the project's folder, "
             "or give --project-dir or --manifest"
         )
-    manifest = project / "target" / "manifest.json"
+    manifest = target_folder(project) / "manifest.json"
     if manifest.exists() and manifest.stat().st_mtime >= _newest_yaml(project):
         return manifest
     # The dbt of this environment, whatever PATH says.
@@ -174,7 +179,6 @@ def fresh_manifest(project: Path) -> Path:
             "or give a manifest with --manifest"
         )
     command = [str(dbt), "--quiet", "parse", "--project-dir", str(project)]
-    # Whatever DBT_TARGET_PATH says.
     command += ["--target-path", str(manifest.parent)]
     done = subprocess.run(
         command, capture_output=True, text=True, cwd=project, check=False

@@ -31,10 +31,13 @@ def with_parts(text: str, parts: Mapping[str, Sequence[str]]) -> str:
     )
 
 
-def markdown(head: list[str], rows: Iterable[list[str]]) -> list[str]:
-    """Lines of a table; the first column to the left, numbers to the right."""
+def markdown(
+    head: list[str], rows: Iterable[list[str]], *, numbers: bool = True
+) -> list[str]:
+    """Lines of a table; the first column to the left, the others right where they are numbers."""
+    other = "---:|" if numbers else "---|"
     return [
         f"| {' | '.join(head)} |",
-        f"|---|{'---:|' * (len(head) - 1)}",
+        f"|---|{other * (len(head) - 1)}",
         *(f"| {' | '.join(row)} |" for row in rows),
     ]

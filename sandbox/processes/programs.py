@@ -141,9 +141,14 @@ def path_of(program: str) -> str:
 
 
 def environment(home: Home) -> dict[str, str]:
-    """What the programs see: this sandbox, this project's dbt, no other settings of dbt."""
+    """What the programs see: this sandbox, this project's dbt, no other settings of dbt.
+
+    But where dbt writes: that changes nothing of what it does.
+    """
     env = {
-        name: value for name, value in os.environ.items() if not name.startswith("DBT_")
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("DBT_") or name == "DBT_TARGET_PATH"
     }
     return {**env, **home.environment()}
 

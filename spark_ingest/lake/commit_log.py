@@ -254,16 +254,16 @@ def name_tables(spark: SparkSession, streams: Sequence[Stream]) -> None:
         _publish(spark, write)
 
 
-def logged_ends(spark: SparkSession, stream: Stream) -> list[tuple[str, int, int, int]]:
-    """By topic id and partition: where the log says that the stream stands.
+def logged_ends(
+    spark: SparkSession, stream: Stream, known: Identity
+) -> list[tuple[str, int, int, int]]:
+    """By topic id and partition: where the log, of which ``known`` was asked, has the stream.
 
     Returns:
         Tuples (topic id, partition, end offset, commit id).
     """
-    if not bronze.exists(spark, TABLE):
-        return []
     rows = (
-        _logged(spark, stream.table)
+        _logged(spark, stream.table, known)
         .where(F.col("kind").isin(*FORWARD))
         .select("kafka_topic_id", "commit_id", F.explode("offsets").alias("o"))
         .groupBy("kafka_topic_id", "o.partition")
@@ -273,11 +273,16 @@ def logged_ends(spark: SparkSession, stream: Stream) -> list[tuple[str, int, int
     return [(row[0], row[1], row[2], row[3]) for row in rows]
 
 
-def commit_ids(spark: SparkSession, stream: Stream, *kinds: CommitKind) -> list[int]:
-    """The logged commits of some kinds."""
+def commit_ids(
+    spark: SparkSession,
+    stream: Stream,
+    *kinds: CommitKind,
+    known: Identity | None = None,
+) -> list[int]:
+    """The logged commits of some kinds; ``known`` is what :func:`told_of` gave a moment ago."""
     if not bronze.exists(spark, TABLE):
         return []
-    rows = _logged(spark, stream.table).where(F.col("kind").isin(*kinds))
+    rows = _logged(spark, stream.table, known).where(F.col("kind").isin(*kinds))
     return [row[0] for row in rows.select("commit_id").collect()]
 
 
@@ -363,9 +368,11 @@ def _named(spark: SparkSession, table: str) -> DataFrame:
     return log.withColumns({"kind": kind, "table_uuid": uuid})
 
 
-def _logged(spark: SparkSession, table: str) -> DataFrame:
+def _logged(
+    spark: SparkSession, table: str, known: Identity | None = None
+) -> DataFrame:
     """The log's commits of the table that stands there."""
-    return _named(spark, table).where(told_of(spark, table).rows())
+    return _named(spark, table).where((known or told_of(spark, table)).rows())
 
 
 def _commits(spark: SparkSession, stream: Stream) -> DataFrame:

@@ -71,6 +71,11 @@ class Identity:
     logged: Logged
     has_others: bool
 
+    @property
+    def has_commits(self) -> bool:
+        """Whether the log has a commit of this table."""
+        return self.logged.count > 0 or self.first is not None
+
     def rows(self) -> Column:
         """Whether a row of the log, of this table's name, is a commit of this table."""
         mine = F.col("table_uuid") == self.uuid

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from spark_ingest.connect.broker import Begin, Topic
 from spark_ingest.errors import MillraceError
-from spark_ingest.lake import commit_log
+from spark_ingest.lake import bronze, commit_log
 from spark_ingest.lake.jvm import CATALOG, Jvm
 from spark_ingest.lake.lease import CommitKind, newest_own_snapshot
 from spark_ingest.lake.table_identity import Earlier
@@ -132,9 +132,7 @@ def _position_of_data(spark: SparkSession, stream: Stream) -> Position:
     the table. Rows of a commit beside the stream say nothing of where the stream stands.
     """
     table = spark.table(f"{CATALOG}.{stream.table}")
-    beside = commit_log.commit_ids(
-        spark, stream, CommitKind.REPLAY, CommitKind.BACKFILL
-    )
+    beside, logged = _in_log(spark, stream)
     own = ~F.coalesce("_commit_id", F.lit(0)).isin(beside)
     rows = (
         table.where(own)
@@ -142,7 +140,7 @@ def _position_of_data(spark: SparkSession, stream: Stream) -> Position:
         .agg(F.max("_kafka_offset") + 1, F.max("_commit_id"))
         .collect()
     )
-    places = [tuple(row) for row in rows] + commit_log.logged_ends(spark, stream)
+    places = [tuple(row) for row in rows] + logged
     newest = max((commit_id for *_, commit_id in places), default=0)
     current = next(
         (topic for topic, *_, commit_id in places if commit_id == newest), None
@@ -152,3 +150,19 @@ def _position_of_data(spark: SparkSession, stream: Stream) -> Position:
         if topic == current:
             offsets[partition] = max(end, offsets.get(partition, 0))
     return Position(max([newest, *beside]), offsets, current)
+
+
+def _in_log(
+    spark: SparkSession, stream: Stream
+) -> tuple[list[int], list[tuple[str, int, int, int]]]:
+    """The logged commits beside the stream, and where the log says that it stands."""
+    if not bronze.exists(spark, commit_log.TABLE):
+        return [], []
+    known = commit_log.told_of(spark, stream.table)
+    if not known.has_commits:
+        return [], []
+    kinds = (CommitKind.REPLAY, CommitKind.BACKFILL)
+    return (
+        commit_log.commit_ids(spark, stream, *kinds, known=known),
+        commit_log.logged_ends(spark, stream, known),
+    )

@@ -181,6 +181,8 @@ def home(
         patch.delenv("SPARK_HOME", raising=False)
         patch.setenv("SANDBOX_HOME", str(made.path))
         patch.setenv("SPARK_CONF_DIR", str(made.spark_conf))
+        # Another worker's dbt writes there, too.
+        patch.setenv("DBT_TARGET_PATH", str(made.path / "target"))
         yield made
 
 

@@ -1,4 +1,7 @@
-"""A stream under load is killed at observed moments: nothing is lost, nothing is doubled."""
+"""A stream under load is killed at observed moments: nothing is lost, nothing is doubled.
+
+Fails when a stream killed at an observed moment loses or doubles a record.
+"""
 
 from __future__ import annotations
 

@@ -1,12 +1,19 @@
-"""One domain on both engines: what every change is tried with; `make parity` takes all."""
+"""One domain on both engines: what every change is tried with; `make parity` takes all.
+
+Fails when a model of one domain differs between the two engines.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from sandbox.settings import PROJECT
 from tests.python.conftest import make_home
 from tests.python.parity.trial import ENGINES, run_trial
+
+pytestmark = pytest.mark.nightly
 
 DOMAIN = "models/marts/rentals"
 

@@ -1,4 +1,7 @@
-"""What is unportable is caught before it reaches an account, by some layer."""
+"""What is unportable is caught before it reaches an account, by some layer.
+
+Fails when an unportable construct is caught by no layer.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,9 @@
 
 The same as ``tests/python/spark/test_increment_stops.py``, with another adapter: each dbt is
 a process of its own, as a person types it.
+
+Fails when on the stand-in a change that would mix rows does not stop, or the named command does
+not mend it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""A model that one of the engines would refuse is found, with its file and the reason."""
+"""A model that one of the engines would refuse is found, with its file and the reason.
+
+Fails when a bad model passes the checks of `make render`, or is reported without its file.
+"""
 
 from __future__ import annotations
 

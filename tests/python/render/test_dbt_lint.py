@@ -1,4 +1,7 @@
-"""The rules of the dbt project can fail: each is broken here once, and must say so."""
+"""The rules of the dbt project can fail: each is broken here once, and must say so.
+
+Fails when a rule of dbt-bouncer or sqlfluff does not find its breach.
+"""
 
 from __future__ import annotations
 

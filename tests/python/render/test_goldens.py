@@ -1,4 +1,7 @@
-"""What the macros of ``macros/cross_db`` render is what the golden files say."""
+"""What the macros of ``macros/cross_db`` render is what the golden files say.
+
+Fails when a macro of `cross_db` renders something else than its golden file.
+"""
 
 from __future__ import annotations
 

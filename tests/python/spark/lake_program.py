@@ -37,6 +37,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -228,7 +229,10 @@ def main(project: Path, out: Path) -> None:
     results: list[Any] = []
     for step in steps:
         typed_step = as_told(step, results) if "as told by" in step else step
+        began = time.monotonic()
         results.append(do(spark, project, out, typed_step))
+        # Where the time goes, for whoever reads the log.
+        print(f"{time.monotonic() - began:.1f} s: {str(typed_step)[:100]}", flush=True)
     (out / "results.json").write_text(json.dumps(results))
 
 

@@ -1,4 +1,7 @@
-"""Random records, many of them damaged: the engine and the specification say the same."""
+"""Random records, many of them damaged: the engine and the specification say the same.
+
+Fails when a value lands that its record does not hold, or a good record is quarantined.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What dbt shows of a statement that Spark refuses."""
+"""What dbt shows of a statement that Spark refuses.
+
+Fails when a failing dbt statement prints a plan or a stack trace, or not the line at fault.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What dbt says before it builds anything where it would build the wrong thing."""
+"""What dbt says before it builds anything where it would build the wrong thing.
+
+Fails when dbt builds on another lake than asked for, outside UTC, or without bronze tables.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The demo's report counts positions, so that a doubled record cannot hide a missing one."""
+"""The demo's report counts positions, so that a doubled record cannot hide a missing one.
+
+Fails when the demo's report hides a missing record behind a doubled one.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Where the catalogue has no views, staging and intermediate models become ephemeral."""
+"""Where the catalogue has no views, staging and intermediate models become ephemeral.
+
+Fails when an increment reads a view by name where the catalog has no views.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,8 @@ from pathlib import Path
 import pytest
 
 from sandbox.settings import PROJECT
+
+pytestmark = pytest.mark.nightly
 
 # A name of the view layers where a statement reads; in texts such names may stand.
 READS_A_VIEW = re.compile(r"\b(?:from|join)\s+(?:staging|intermediate)\.")

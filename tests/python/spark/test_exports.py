@@ -1,4 +1,7 @@
-"""A mart exported as plain files, by partition, for whoever reads no Iceberg."""
+"""A mart exported as plain files, by partition, for whoever reads no Iceberg.
+
+Fails when an exported file differs from its mart, or keeps a partition that the mart lost.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,8 @@ from tests.python.conftest import program_environment
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.nightly
 
 MART = "lake.marts.dim_artworks"
 COLUMNS = yaml.safe_load(

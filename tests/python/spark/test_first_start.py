@@ -1,4 +1,7 @@
-"""A Spark that is started by hand on a machine where no part was fetched yet."""
+"""A Spark that is started by hand on a machine where no part was fetched yet.
+
+Fails when a Spark without JARs does not fetch them, or loads its classes from no archive.
+"""
 
 from __future__ import annotations
 

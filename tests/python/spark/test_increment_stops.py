@@ -1,6 +1,9 @@
 """What would mix rows stops, and the command that it names, typed as printed, mends it.
 
 Each time the marts end as a build of all of them in other schemas, recreated.
+
+Fails when a change of code or lake that would mix rows does not stop, or the named command does
+not mend it.
 """
 
 from __future__ import annotations

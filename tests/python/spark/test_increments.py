@@ -1,4 +1,8 @@
-"""Marts built by increments hold what a full refresh makes, cell by cell."""
+"""Marts built by increments hold what a full refresh makes, cell by cell.
+
+Fails when after late, re-sent, moved or lost rows, or a run that died, a mart differs from a
+full refresh.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +25,16 @@ from tests.python.spark.increments_records import (
 )
 from tests.python.spark.lake_steps import do_steps
 
+# The histories of captured tables have trials of their own.
+FOLDERS = [f"models/marts/{domain}" for domain in ("rentals", "smoothies", "shared")]
 MARTS = sorted(
     f"marts.{file.stem}"
-    for domain in ("rentals", "smoothies", "shared")
-    for file in (PROJECT / f"models/marts/{domain}").glob("*.sql")
+    for folder in FOLDERS
+    for file in (PROJECT / folder).glob("*.sql")
 )
 FACTS = [mart for mart in MARTS if mart.startswith("marts.fct_")]
-RUN = ["run", "--select", "models/marts", "--exclude", "models/marts/ops"]
-BUILD = ["build", "--select", "+models/marts", *RUN[3:]]
+RUN = ["run", "--select", *FOLDERS]
+BUILD = ["build", "--select", *(f"+{folder}" for folder in FOLDERS)]
 BUILD += ["--exclude-resource-type", "test", "unit_test"]
 
 

@@ -1,4 +1,8 @@
-"""Records judged and decoded in Spark: each by its own writer, the bad told from the good."""
+"""Records judged and decoded in Spark: each by its own writer, the bad told from the good.
+
+Fails when a record is decoded with another schema than its writer's, or a bad one passes for
+good.
+"""
 
 from __future__ import annotations
 

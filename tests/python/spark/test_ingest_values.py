@@ -1,4 +1,7 @@
-"""Values that do not fit: quarantined with the field's name, and never changed."""
+"""Values that do not fit: quarantined with the field's name, and never changed.
+
+Fails when a value is changed on its way to the table instead of being quarantined.
+"""
 
 from __future__ import annotations
 

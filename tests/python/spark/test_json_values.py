@@ -1,4 +1,7 @@
-"""JSON that its columns cannot hold: quarantined with the field's name, and never changed."""
+"""JSON that its columns cannot hold: quarantined with the field's name, and never changed.
+
+Fails when a JSON value is changed on its way to the table instead of being quarantined.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The rendered configuration opens the lake it names."""
+"""The rendered configuration opens the lake it names.
+
+Fails when Spark opens another lake than the one that its configuration names.
+"""
 
 from __future__ import annotations
 

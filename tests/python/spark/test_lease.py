@@ -1,4 +1,7 @@
-"""The lease on every kind of catalog: a take-over is a fence, and of two at once one wins."""
+"""The lease on every kind of catalog: a take-over is a fence, and of two at once one wins.
+
+Fails when a writer commits after another one took its table over, on any kind of catalog.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Histories of captured tables end as a full refresh, and as the database's log."""
+"""Histories of captured tables end as a full refresh, and as the database's log.
+
+Fails when after random transactions a history differs from a full refresh or from the
+database's log.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Random rounds of increments end as a full refresh: see ``random_increments``."""
+"""Random rounds of increments end as a full refresh: see ``random_increments``.
+
+Fails when after random loads, selections and kills a mart differs from a full refresh.
+"""
 
 from __future__ import annotations
 
@@ -31,6 +34,7 @@ def assert_rounds_equal_full_refreshes(folder: Path, seed: int, count: int) -> N
         assert results[at] == [], f"seed {seed}, round {number}, step {at}"
 
 
+@pytest.mark.nightly
 def test_random_rounds_equal_full_refreshes(home: Home, tmp_path: Path) -> None:
     """``ROUNDS=200`` does more; ``SEED`` is that of the first lake."""
     left = int(os.environ.get("ROUNDS", QUICK_ROUNDS))

@@ -1,4 +1,7 @@
-"""A person's own sales and region list, when there are some to try."""
+"""A person's own sales and region list, when there are some to try.
+
+Fails when a mart differs from what DuckDB computes from a person's own sales.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""A log that began anew stops the build until a person says when, and is then in its order."""
+"""A log that began anew stops the build until a person says when, and is then in its order.
+
+Fails when a history goes on behind the restart of a log that nobody declared, or orders its
+changes wrongly.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`sandbox sql` writes the result and nothing else, in UTC whatever the machine's zone."""
+"""`sandbox sql` writes the result and nothing else, in UTC whatever the machine's zone.
+
+Fails when `sandbox sql` prints anything but the result, or a time outside UTC.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What was before a stream's beginning is landed beside it, once each."""
+"""What was before a stream's beginning is landed beside it, once each.
+
+Fails when a backfill loses or doubles a record, killed or beside a running stream.
+"""
 
 from __future__ import annotations
 

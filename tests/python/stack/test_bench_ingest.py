@@ -1,4 +1,7 @@
-"""The ingest benchmark, small: real broker, real engine, a peer that loses records."""
+"""The ingest benchmark, small: real broker, real engine, a peer that loses records.
+
+Fails when `make bench` does not run to its end, or misses that its peer loses records.
+"""
 
 from __future__ import annotations
 

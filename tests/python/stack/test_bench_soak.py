@@ -1,4 +1,7 @@
-"""The soak, short: real broker, a stream that commits every second, maintenance beside it."""
+"""The soak, short: real broker, a stream that commits every second, maintenance beside it.
+
+Fails when a stream with maintenance beside it grows without bound, or loses a record.
+"""
 
 from __future__ import annotations
 

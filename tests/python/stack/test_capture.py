@@ -1,4 +1,8 @@
-"""What is committed in real databases arrives in topics, in the form that is promised."""
+"""What is committed in real databases arrives in topics, in the form that is promised.
+
+Fails when a committed change does not reach its topic in the promised form, once, or a password
+shows.
+"""
 
 from __future__ import annotations
 
@@ -251,6 +255,7 @@ def test_topics_have_two_partitions_and_keep_all(capture: Stack) -> None:
     }
 
 
+@pytest.mark.nightly
 def test_a_table_that_grows_a_column_goes_on(capture: Stack) -> None:
     home = capture.home
     in_postgres(
@@ -276,6 +281,7 @@ def test_a_table_that_grows_a_column_goes_on(capture: Stack) -> None:
     assert "note" not in third
 
 
+@pytest.mark.nightly
 def test_no_change_is_lost_or_made_up_when_connect_is_killed(capture: Stack) -> None:
     home = capture.home
     in_postgres(
@@ -300,6 +306,7 @@ def test_no_change_is_lost_or_made_up_when_connect_is_killed(capture: Stack) -> 
     assert {value["__op"] for value in values} == {"c"}
 
 
+@pytest.mark.nightly
 def test_a_column_that_the_registry_refuses_is_told_and_mended(capture: Stack) -> None:
     home = capture.home
     in_postgres(
@@ -369,6 +376,7 @@ def test_servers_listen_on_the_loopback_only(capture: Stack) -> None:
 
 
 # The last one: it ends what the others use.
+@pytest.mark.nightly
 def test_down_leaves_nothing_running_and_up_goes_on(capture: Stack) -> None:
     home = capture.home
     capture.run("sandbox", "down")

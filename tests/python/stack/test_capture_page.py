@@ -1,4 +1,7 @@
-"""The ten steps from a database of one's own to the held table, typed from the page."""
+"""The ten steps from a database of one's own to the held table, typed from the page.
+
+Fails when a step of docs/capture-a-database.md fails as it is written.
+"""
 
 from __future__ import annotations
 

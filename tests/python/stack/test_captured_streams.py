@@ -1,4 +1,8 @@
-"""Tables captured from databases: before anything was captured, and what of it lands in bronze."""
+"""Tables captured from databases: before anything was captured, and what of it lands in bronze.
+
+Fails when a change of a captured table is lost on its way to bronze, or a schema that
+contradicts the source is taken.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The walks of CONTRIBUTING.md, typed from its text by somebody who has nothing but a copy."""
+"""The walks of CONTRIBUTING.md, typed from its text by somebody who has nothing but a copy.
+
+Fails when a step of CONTRIBUTING.md fails as it is written.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Real databases filled, changed and replayed to: what stands there is what was made."""
+"""Real databases filled, changed and replayed to: what stands there is what was made.
+
+Fails when a database differs from what its generator or a replayed file says.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +29,8 @@ from sandbox.services import postgres
 from sandbox.services import stack as services
 from sandbox.settings import PROJECT
 from tests.python.conftest import Stack, make_home, program_environment
+
+pytestmark = pytest.mark.nightly
 
 EVERY = pytest.mark.parametrize("name", DATABASES)
 SANDBOX = str(Path(sys.executable).parent / "sandbox")

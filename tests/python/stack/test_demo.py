@@ -1,4 +1,7 @@
-"""The demo whole, on services that run already."""
+"""The demo whole, on services that run already.
+
+Fails when `sandbox demo` miscounts a record, or leaves out a model or a column of the docs.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 They are the demo's own, because only there every source of every domain has its table, and
 because they then cost nothing but the seconds of the browser.
+
+Fails when a page of the generated docs is incomplete in a browser, or asks the network.
 """
 
 from __future__ import annotations

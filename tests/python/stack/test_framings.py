@@ -1,4 +1,7 @@
-"""Each framing that a source can declare, from a real broker and registry into bronze."""
+"""Each framing that a source can declare, from a real broker and registry into bronze.
+
+Fails when a record in one of the supported framings does not land.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
+import pytest
 from pyspark.sql import Row
 
 from spark_ingest.avro.framing import header
@@ -59,6 +63,7 @@ def schema_ids(feed: Feed) -> list[int | None]:
     return [row[0] for row in rows.select("_schema_id").collect()]
 
 
+@pytest.mark.nightly
 def test_framings_beside_confluents(new_feed: Callable[[], Feed]) -> None:
     order = {"id": 1, "note": "a"}
     payload = framed(0, ORDER, order)[5:]

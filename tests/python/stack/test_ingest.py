@@ -1,4 +1,7 @@
-"""From a real broker and registry into bronze: every record once, whatever it looks like."""
+"""From a real broker and registry into bronze: every record once, whatever it looks like.
+
+Fails when a record is lost, doubled or miscounted between broker and bronze.
+"""
 
 from __future__ import annotations
 
@@ -96,6 +99,7 @@ def test_many_small_batches_are_commits_one_two_three(feed: Feed) -> None:
 @pytest.mark.parametrize(
     ("limit", "most"), [("_LARGEST_CARRIED", 100), ("_CARRIED_BYTES", 500)]
 )
+@pytest.mark.nightly
 def test_bad_records_too_large_or_many_to_carry_are_read_again(
     feed: Feed, monkeypatch: pytest.MonkeyPatch, limit: str, most: int
 ) -> None:
@@ -121,6 +125,7 @@ def test_two_versions_of_a_schema_share_a_batch_and_a_table(feed: Feed) -> None:
     ]
 
 
+@pytest.mark.nightly
 def test_a_schema_of_another_subject_is_found_by_its_id(feed: Feed) -> None:
     feed.register(ORDER)
     other = feed.register(WIDER, subject=f"{feed.topic}-elsewhere")
@@ -246,6 +251,7 @@ def test_progress_lines_are_json_for_machines(
     assert line["rows_per_second"] > 0
 
 
+@pytest.mark.nightly
 def test_where_a_table_begins_is_kept_though_nothing_came(feed: Feed) -> None:
     number = feed.register(ORDER)
     feed.send(*orders(number, 0, 3))
@@ -261,6 +267,7 @@ def test_where_a_table_begins_is_kept_though_nothing_came(feed: Feed) -> None:
     assert (first.first, first.end, first.holds) == (3, 5, True)
 
 
+@pytest.mark.nightly
 def test_a_table_begins_where_asked_and_keeps_to_the_rate(feed: Feed) -> None:
     number = feed.register(ORDER)
     feed.send(*orders(number, 0, 2))

@@ -1,9 +1,12 @@
-"""`spark-ingest` as a process: killed, interrupted, refused, and what it says."""
+"""`spark-ingest` as a process: killed, interrupted, refused, and what it says.
+
+Fails when `spark-ingest` killed or interrupted loses a record, leaves a process, or gives no
+fix.
+"""
 
 from __future__ import annotations
 
 import json
-import os
 import random
 import signal
 import subprocess
@@ -11,6 +14,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
@@ -18,7 +22,7 @@ import psutil
 import pytest
 
 from sandbox.settings import PROJECT
-from tests.python.conftest import free_ports
+from tests.python.conftest import Stack, free_ports
 from tests.python.stack.conftest import ORDER, Feed, framed
 
 PROGRAM = str(Path(sys.executable).parent / "spark-ingest")
@@ -174,6 +178,7 @@ def _lines(text: str) -> list[str]:
     ]
 
 
+@pytest.mark.nightly
 def test_what_is_missing_is_said_in_one_line_with_the_fix(
     feed: Feed, tmp_path: Path
 ) -> None:
@@ -240,8 +245,11 @@ def test_wrong_use_is_told(feed: Feed) -> None:
         assert said in done.stderr
 
 
-def test_the_manifest_is_parsed_when_it_is_missing(feed: Feed) -> None:
+def test_the_manifest_is_parsed_when_it_is_missing(
+    stack: Stack, tmp_path: Path
+) -> None:
     """Without --manifest the project's own streams are read, by dbt itself."""
-    os.utime(PROJECT / "dbt_project.yml")
-    done = feed.stack.run("spark-ingest", "plan", "pagila.sales")
+    fresh = replace(stack, env=stack.env | {"DBT_TARGET_PATH": str(tmp_path)})
+    done = fresh.run("spark-ingest", "plan", "pagila.sales")
     assert "pagila.sales.avro" in done.stdout
+    assert (tmp_path / "manifest.json").exists()

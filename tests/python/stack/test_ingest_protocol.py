@@ -1,4 +1,7 @@
-"""The table is the checkpoint: two writers, moved tables, and what a crash leaves behind."""
+"""The table is the checkpoint: two writers, moved tables, and what a crash leaves behind.
+
+Fails when an overtaken writer, a moved table or a crash leads to a wrong commit.
+"""
 
 from __future__ import annotations
 
@@ -62,6 +65,7 @@ def test_an_overtaken_writer_cannot_publish(
     assert feed.offsets() == [(0, 0), (0, 1)]
 
 
+@pytest.mark.nightly
 def test_a_write_that_makes_an_overtaken_writers_branch_anew_publishes_nothing(
     feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -138,6 +142,7 @@ def test_a_stream_whose_table_moved_reads_the_batch_again(
     assert feed.quarantined() == [(2, "not_framed")]
 
 
+@pytest.mark.nightly
 def test_a_registry_that_goes_away_in_a_batch_is_waited_for(
     feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -200,6 +205,7 @@ def test_commits_that_a_crash_kept_out_of_the_log_are_written_down_at_the_next_s
     ]  # fmt: skip
 
 
+@pytest.mark.nightly
 def test_a_lake_that_was_copied_from_elsewhere_is_refused(
     feed: Feed, tmp_path: Path
 ) -> None:
@@ -243,6 +249,7 @@ def test_a_topic_made_anew_while_a_batch_is_read_is_not_committed(
     assert feed.offsets() == []
 
 
+@pytest.mark.nightly
 def test_a_subject_that_is_gone_is_waited_for_and_no_record_blamed(
     feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:

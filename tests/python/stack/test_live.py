@@ -1,4 +1,7 @@
-"""`sandbox live` as a person runs it: events reach the marts, and all of it ends."""
+"""`sandbox live` as a person runs it: events reach the marts, and all of it ends.
+
+Fails when `sandbox live` stops updating the marts, or leaves a process.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,9 @@
 """What real databases do to the order of their changes: logs set back, restored, open beside
-a snapshot."""
+a snapshot.
+
+Fails when a database's log that is set back or restored is not noticed, or its changes are
+misordered.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A replication slot that is lost with changes in it: found, named and put right by the runbook."""
+"""A replication slot that is lost with changes in it: found, named and put right by the runbook.
+
+Fails when rows deleted while a replication slot was lost stay in a history unnoticed.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Maintenance beside a stream: it loses no batch, and nothing that is needed goes."""
+"""Maintenance beside a stream: it loses no batch, and nothing that is needed goes.
+
+Fails when maintenance makes a stream lose a batch, or removes a file that is needed.
+"""
 
 from __future__ import annotations
 
@@ -33,6 +36,7 @@ def commit_ids(feed: Feed) -> list[int]:
     return sorted(row[0] for row in rows.collect())
 
 
+@pytest.mark.nightly
 def test_a_stream_beside_maintenance_loses_no_batch(
     feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,8 @@
 
 The lake is the demo's, on which every test passes. A fault is planted in a view that stands
 in a test's compiled SQL for the relation at fault; no table changes.
+
+Fails when a data test passes on data with the fault that it is there for.
 """
 
 from __future__ import annotations

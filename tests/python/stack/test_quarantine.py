@@ -1,4 +1,7 @@
-"""What becomes of quarantined records: listed, shown, replayed beside the stream, discarded."""
+"""What becomes of quarantined records: listed, shown, replayed beside the stream, discarded.
+
+Fails when a quarantined record is lost, lands twice when replayed, or has no reason.
+"""
 
 from __future__ import annotations
 
@@ -405,6 +408,7 @@ def test_a_stream_and_two_replays_at_once_neither_lose_nor_double(
     assert replay(services, feed.stream, chosen, dry_run=True).left["not_framed"] == 4
 
 
+@pytest.mark.nightly
 def test_what_an_overtaken_writer_left_goes_and_what_is_there_once_stays(
     feed: Feed,
 ) -> None:

@@ -1,4 +1,7 @@
-"""A person's own sales the whole way: replayed through Kafka, ingested, built, compared."""
+"""A person's own sales the whole way: replayed through Kafka, ingested, built, compared.
+
+Fails when a mart differs from what DuckDB computes from a person's own file.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,9 @@
 
 What the log itself has up to that place is read by other means than the count's: PostgreSQL's
 from a replication slot, MariaDB's from its binary log.
+
+Fails when a row count is not that of its position in the database's log, or blocks other
+writers.
 """
 
 from __future__ import annotations
@@ -27,6 +30,8 @@ from spark_ingest.connect.profile import read_target
 from spark_ingest.connect.row_counts import Counted, Patience, count_rows
 from spark_ingest.errors import MillraceError
 from tests.python.conftest import make_home
+
+pytestmark = pytest.mark.nightly
 
 WRITERS = 4
 COUNTS = 25

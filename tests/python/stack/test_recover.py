@@ -1,4 +1,8 @@
-"""Records that expired unread and recreated topics: a person decides, and it is written down."""
+"""Records that expired unread and recreated topics: a person decides, and it is written down.
+
+Fails when a loss or a recreated topic is passed over without a person's decision, or is
+forgotten.
+"""
 
 from __future__ import annotations
 
@@ -112,6 +116,7 @@ def test_a_gap_is_accepted_by_a_person_and_told_ever_after(feed: Feed) -> None:
     assert proofs(feed)[0].holds
 
 
+@pytest.mark.nightly
 def test_an_accepted_gap_that_a_crash_kept_out_of_the_log_is_no_loss(
     feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -181,6 +186,7 @@ def test_a_stream_goes_on_with_a_topic_made_again_and_the_old_one_stays_proved(
     assert [p.missing for p in proofs(feed)] == [(), (), ((1, 2),), ()]
 
 
+@pytest.mark.nightly
 def test_offsets_that_held_no_record_are_explained_when_the_broker_has_removed_them(
     feed: Feed,
 ) -> None:
@@ -207,6 +213,7 @@ def test_offsets_that_held_no_record_are_explained_when_the_broker_has_removed_t
     assert proofs(feed)[0].missing == ((1, 2), (3, 8))
 
 
+@pytest.mark.nightly
 def test_the_log_gets_each_commit_once_whoever_writes_it_down(feed: Feed) -> None:
     number = feed.register(ORDER)
     for first in range(3):

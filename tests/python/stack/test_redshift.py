@@ -1,6 +1,8 @@
 """The Redshift stand-in does what Redshift's documentation says, through its own driver.
 
 Each rule names its page of the Amazon Redshift Database Developer Guide.
+
+Fails when the stand-in gives another value than Redshift documents, or accepts what it refuses.
 """
 
 from __future__ import annotations

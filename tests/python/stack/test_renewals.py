@@ -1,4 +1,7 @@
-"""A lease is kept whatever its stream does, and a stream without one finds out."""
+"""A lease is kept whatever its stream does, and a stream without one finds out.
+
+Fails when a lease runs out while its stream works or waits.
+"""
 
 from __future__ import annotations
 

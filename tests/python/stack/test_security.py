@@ -1,4 +1,7 @@
-"""A secure sandbox: who is let in, who is told why not, and where no secret shows."""
+"""A secure sandbox: who is let in, who is told why not, and where no secret shows.
+
+Fails when a permitted user is refused, a refusal does not name its key, or a secret shows.
+"""
 
 from __future__ import annotations
 
@@ -401,6 +404,7 @@ def test_no_secret_shows_in_a_reader_of_spark(
         assert [p for p in written if secret in p.read_text("latin-1")] == []
 
 
+@pytest.mark.nightly
 def test_ingest_over_tls_tells_no_secret_at_its_most_talkative(
     secure: Stack, tmp_path: Path
 ) -> None:
@@ -487,10 +491,8 @@ def test_a_wrong_password_ends_the_command_with_one_line_and_2(
 
 
 @pytest.mark.long
-def test_the_demo_runs_over_a_secure_sandbox(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
-    home = make_home(tmp_path_factory.mktemp("a secure demo") / "sand box")
+def test_the_demo_runs_over_a_secure_sandbox(tmp_path: Path) -> None:
+    home = make_home(tmp_path / "a secure demo" / "sand box")
     fresh = Stack(home, program_environment(home))
     done = fresh.run("sandbox", "demo", "--secure", "--count", "500")
     assert "all good" in done.stdout

@@ -1,4 +1,7 @@
-"""Services of a real sandbox: started once, known again, stopped whole, data kept."""
+"""Services of a real sandbox: started once, known again, stopped whole, data kept.
+
+Fails when a service starts twice, stays behind, listens beyond 127.0.0.1 or loses its data.
+"""
 
 from __future__ import annotations
 
@@ -174,6 +177,7 @@ def test_down_leaves_no_process_and_up_finds_the_data(own: Stack) -> None:
     assert missing_topics(own.home) == []
 
 
+@pytest.mark.nightly
 def test_two_ups_at_once_start_each_service_once(own: Stack) -> None:
     own.run("sandbox", "down")
     printed: list[str] = []
@@ -192,6 +196,7 @@ def test_two_ups_at_once_start_each_service_once(own: Stack) -> None:
     assert {states(own.home)[name] for name in STARTED} == {State.READY}
 
 
+@pytest.mark.nightly
 def test_an_interrupted_up_stops_what_it_started(own: Stack) -> None:
     own.run("sandbox", "down")
     program = Path(sys.executable).parent / "sandbox"
@@ -214,6 +219,7 @@ def test_an_interrupted_up_stops_what_it_started(own: Stack) -> None:
     assert records(own.home) == {}
 
 
+@pytest.mark.nightly
 def test_a_taken_port_is_told_with_its_holder_and_another_port_works(
     own: Stack,
 ) -> None:
@@ -252,6 +258,7 @@ def test_other_ports_are_refused_while_the_service_runs(own: Stack) -> None:
         )
 
 
+@pytest.mark.nightly
 def test_logs_and_doctor_know_the_services(own: Stack) -> None:
     own.run("sandbox", "up")
 
@@ -269,6 +276,7 @@ def test_logs_and_doctor_know_the_services(own: Stack) -> None:
         assert line in doctor.stdout
 
 
+@pytest.mark.nightly
 def test_doctor_names_a_missing_topic_and_up_makes_it(own: Stack) -> None:
     own.run("sandbox", "up")
     topic = next(iter(STREAMS.values())).topic

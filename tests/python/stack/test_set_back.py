@@ -1,4 +1,7 @@
-"""A table whose older metadata was registered again: the log follows it, and nothing is twice."""
+"""A table whose older metadata was registered again: the log follows it, and nothing is twice.
+
+Fails when a table that was set back gets a row twice, or keeps the log of what it lost.
+"""
 
 from __future__ import annotations
 

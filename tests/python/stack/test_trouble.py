@@ -1,4 +1,7 @@
-"""What one stream meets, and what the others notice of it: storage, sizes, the commit log."""
+"""What one stream meets, and what the others notice of it: storage, sizes, the commit log.
+
+Fails when one stream's failure stops another, or a batch outgrows the memory.
+"""
 
 from __future__ import annotations
 
@@ -118,6 +121,7 @@ def test_once_finishes_the_others_and_names_the_one_that_failed(
     assert broken.ingest()[0].rows == 1
 
 
+@pytest.mark.nightly
 def test_records_that_grow_tenfold_make_batches_of_fewer(feed: Feed) -> None:
     number = feed.register(ORDER)
 
@@ -169,6 +173,7 @@ def result_size(feed: Feed, size: str) -> Iterator[None]:
         conf.remove("spark.driver.maxResultSize")
 
 
+@pytest.mark.nightly
 def test_a_batch_wholly_bad_on_many_partitions_ends_in_quarantine(
     feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -235,6 +240,7 @@ def test_a_log_that_cannot_be_written_is_caught_up_without_a_restart(
     assert len(feed.reports.notes) == 2, feed.reports.notes
 
 
+@pytest.mark.nightly
 def test_an_overtaken_batch_is_removed_from_quarantine_in_any_zone(feed: Feed) -> None:
     feed.register(ORDER)
     feed.send(b"junk")

@@ -1,4 +1,8 @@
-"""What both engines hold is what the databases hold, and held, whatever dies in between."""
+"""What both engines hold is what the databases hold, and held, whatever dies in between.
+
+Fails when a history or a current table differs from its database after kills and schema
+changes.
+"""
 
 from __future__ import annotations
 

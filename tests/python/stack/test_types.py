@@ -1,4 +1,7 @@
-"""Every Avro type from a real broker and registry into bronze, and back out of the table."""
+"""Every Avro type from a real broker and registry into bronze, and back out of the table.
+
+Fails when a value of any Avro type comes back from the table changed.
+"""
 
 from __future__ import annotations
 

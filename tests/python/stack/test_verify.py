@@ -1,4 +1,7 @@
-"""What `spark-ingest verify` says of topics that are gone or slow to read."""
+"""What `spark-ingest verify` says of topics that are gone or slow to read.
+
+Fails when `spark-ingest verify` misses what changed behind its mark, or waits for ever.
+"""
 
 from __future__ import annotations
 
@@ -65,6 +68,7 @@ def read_slowly(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "_POLL_SECONDS", 0.05)
 
 
+@pytest.mark.nightly
 def test_a_long_aborted_transaction_is_waited_for_as_long_as_it_is_read(
     feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -95,6 +99,7 @@ def test_a_long_aborted_transaction_is_waited_for_as_long_as_it_is_read(
     assert broker.records_in(feed.topic, 0, [(0, 3001)]) == []
 
 
+@pytest.mark.nightly
 def test_the_next_proof_reads_what_is_new_and_notices_what_changed_before(
     feed: Feed,
 ) -> None:
