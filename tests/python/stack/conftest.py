@@ -6,6 +6,7 @@ import io
 import itertools
 import json
 import shutil
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -19,10 +20,12 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
+from typer.testing import CliRunner, Result
 
 from sandbox.install import spark_conf
 from sandbox.settings import PROJECT
 from spark_ingest.avro.framing import header
+from spark_ingest.cli.app import app
 from spark_ingest.connect.broker import Broker
 from spark_ingest.connect.profile import load_connections
 from spark_ingest.connect.registry import SchemaRegistry
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
 SITE = ("index.html", "manifest.json", "catalog.json")
 
 _NUMBERS = itertools.count(1)
+_ENDING = (signal.SIGINT, signal.SIGTERM)
 
 ORDER = {
     "type": "record",
@@ -137,6 +141,24 @@ class Feed:
         settings = run.RunSettings(None, max_records, unknown_wait=0.5)
         run.run_streams(self.services, [self.stream], settings, threading.Event())
         return self.reports.batches[before:]
+
+    def command(self, *words: str, manifest: Path | None = None) -> Result:
+        """What `spark-ingest` does, in this process and on its Spark: a new JVM takes seconds.
+
+        Args:
+            words: The command, behind the options that come before its name.
+            manifest: The streams that it knows, when not this one alone.
+        """
+        before = {number: signal.getsignal(number) for number in _ENDING}
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in self.stack.env.items():
+                patch.setenv(name, value)
+            given = ["--manifest", str(manifest or self.manifest), *words]
+            done = CliRunner().invoke(app, given)
+        # A command that runs streams takes them for itself.
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        return done
 
     def log(self) -> DataFrame:
         """The table's commits in the log, in order."""

@@ -19,7 +19,7 @@ from sandbox.settings import PROJECT
 from spark_ingest.connect.broker import Broker
 from spark_ingest.connect.profile import load_connections
 from spark_ingest.connect.registry import SchemaRegistry
-from spark_ingest.errors import ConfigurationError
+from spark_ingest.errors import ConfigurationError, NothingCaptured
 from spark_ingest.lake import bronze
 from spark_ingest.sources import read_streams
 from spark_ingest.streaming import tables
@@ -361,21 +361,22 @@ def test_commands_pass_over_what_was_never_captured(
     both.write_text(json.dumps({"sources": sources}))
     missing = "captured.never: topic captured.public.never does not exist"
 
-    def command(*words: str, check: bool = True) -> tuple[int, str]:
-        engine = ("spark-ingest", "--manifest", str(both))
-        done = feed.stack.run(*engine, *words, check=check)
-        return done.returncode, " ".join((done.stdout + done.stderr).split())
+    def command(*words: str) -> str:
+        done = feed.command(*words, manifest=both)
+        assert done.exit_code == 0, done.output
+        return " ".join(done.output.split())
 
-    _, landed = command("run", "--once")
-    _, planned = command("plan")
-    _, proved = command("verify")
-    code, refused = command("run", "captured.never", "--once", check=False)
+    landed = command("run", "--once")
+    planned = command("plan")
+    proved = command("verify")
+    refused = feed.command("run", "captured.never", "--once", manifest=both)
 
     assert f"{missing}: nothing was captured yet" in landed
     assert '"stream": "captured.beside"' in landed
     assert missing in planned
     assert "captured.never: form flattened never shows a TRUNCATE" in planned
     assert "captured.never: never started, nothing to verify" in proved
-    assert code == 2
-    assert missing in refused
+    assert isinstance(refused.exception, NothingCaptured)
+    assert refused.exception.exit_code == 2
+    assert missing in str(refused.exception)
     assert feed.services.spark.table(feed.table).columns[:2] == ["film_id", "title"]

@@ -10,15 +10,16 @@ row.
 from __future__ import annotations
 
 import json
-import subprocess
+import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
-from sandbox.install import spark_conf
 from tests.python.project_copy import copy_project
+from tests.python.spark.lake_program import type_dbt
 from tests.python.stack.conftest import ORDER, Feed, orders, proofs
 from tests.python.stack.test_recover import expire
 
@@ -56,20 +57,31 @@ class Keeper:
     project: Path
     streams: dict[str, str]
 
-    def dbt(
-        self, command: str, *select: str, check: bool = True
-    ) -> subprocess.CompletedProcess[str]:
-        """Run dbt on models and on the tests that are ours alone, not each `unique`."""
-        target = self.project / "target"
-        options = {"SPARK_SUBMIT_OPTS": spark_conf.options_for_few_rows()}
-        stack = replace(self.feed.stack, env=self.feed.stack.env | options)
-        return stack.run(
-            "dbt", "--warn-error", "--no-use-colors", "--log-path", str(target / "logs"),
-            command, "--project-dir", str(self.project),
-            "--profiles-dir", str(self.project / "profiles"), "--target-path", str(target),
-            "--exclude-resource-type", "unit_test", "--exclude", "test_type:generic",
-            "--select", *select, check=check,
-        )  # fmt: skip
+    @property
+    def manifest(self) -> Path:
+        return self.project / "target" / "manifest.json"
+
+    def dbt(self, command: str, *words: str) -> bool:
+        """Run dbt in this process, on its Spark; whether it succeeded."""
+        settings = self.feed.services.spark.conf
+        before = settings.getAll
+        try:
+            with patch.dict(os.environ, self.feed.stack.env):
+                done = type_dbt(self.project, self.project, [command, *words], "target")
+        finally:
+            # What the adapter sets is for its own statements.
+            for name, value in settings.getAll.items():
+                if name not in before:
+                    settings.unset(name)
+                elif before[name] != value:
+                    settings.set(name, before[name])
+        return bool(done["success"])
+
+    def build(self, *select: str) -> bool:
+        """Build models and run the tests that are ours alone, not each `unique`."""
+        leave_out = ("--exclude-resource-type", "unit_test")
+        only = ("--exclude", "test_type:generic", "--select", *select)
+        return self.dbt("build", *leave_out, *only)
 
     def ledger(self) -> Books:
         """What the mart says; each row of bronze belongs to a commit."""
@@ -90,10 +102,9 @@ class Keeper:
 
     def verified(self) -> Books:
         """What `spark-ingest verify` prints of the good tables."""
-        manifest = str(self.project / "target" / "manifest.json")
-        done = self.feed.stack.run(
-            "spark-ingest", "--manifest", manifest, "verify", *self.streams.values()
-        )
+        words = ("verify", *self.streams.values())
+        done = self.feed.command(*words, manifest=self.manifest)
+        assert done.exit_code == 0, done.output
         books: Books = {}
         for line in done.stdout.splitlines():
             if line.startswith("│"):
@@ -145,14 +156,16 @@ def test_the_ledger_says_what_verify_says(keeper: Keeper) -> None:
         "sandbox", "produce", "pagila", "--count", "200", "--late", "0.1", "--bad", "0.1",
     )  # fmt: skip
     assert "bad" in produced.stdout + produced.stderr
-    feed.stack.run("spark-ingest", "run", "pagila", "--once")
+    assert keeper.dbt("parse")
+    landed = feed.command("run", "pagila", "--once", manifest=keeper.manifest)
+    assert landed.exit_code == 0, landed.output
     number = feed.register(ORDER)
     # Offsets 0 to 2 and 8 to 10; 3, 7 and 11 are markers, 4 to 6 were aborted.
     send_in_transactions(feed, orders(number, 0, 3))
     feed.send(*orders(number, 10, 4), b"junk", partition=1)
     feed.ingest()
 
-    keeper.dbt("build", "+rpt_ingest_ledger")
+    assert keeper.build("+rpt_ingest_ledger")
 
     books = keeper.ledger()
     assert books == keeper.verified()
@@ -181,9 +194,8 @@ def test_the_ledger_says_what_verify_says(keeper: Keeper) -> None:
     # Ingest goes on between the models of one build: the log was read before.
     feed.send(*orders(number, 20, 3), b"more junk", partition=1)
     feed.ingest()
-    broken = keeper.dbt("build", "rpt_ingest_gaps", "rpt_ingest_ledger", check=False)
 
-    assert broken.returncode == 1
+    assert not keeper.build("rpt_ingest_gaps", "rpt_ingest_ledger")
     results = json.loads((keeper.project / "target" / "run_results.json").read_text())
     failed = {
         result["unique_id"].split(".")[2]
@@ -213,7 +225,7 @@ def test_a_table_made_anew_shows_no_gap_of_the_one_that_is_gone(
     feed.ingest()
     assert feed.log().count() == 3
 
-    keeper.dbt("build", "+rpt_ingest_ledger")
+    assert keeper.build("+rpt_ingest_ledger")
 
     mine = {
         partition: counts

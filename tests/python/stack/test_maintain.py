@@ -11,9 +11,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from typer.testing import CliRunner
-
-from spark_ingest.cli import app
 from spark_ingest.lake import bronze
 from spark_ingest.lake.jvm import Jvm
 from spark_ingest.lake.lease import Lease, own_snapshots
@@ -84,10 +81,10 @@ def test_a_stream_beside_maintenance_loses_no_batch(
     assert table_position.standing(spark, feed.stream).offsets[0] == 14
     assert maintained(feed).steps == ()
     # As the command shows it.
-    command = ["--manifest", str(feed.manifest), "maintain", "--dry-run"]
-    done_by_hand = CliRunner().invoke(app, [*command, "test", "--format", "json"])
+    command = ("maintain", "--dry-run")
+    done_by_hand = feed.command(*command, "test", "--format", "json")
     assert [one["table"] for one in json.loads(done_by_hand.stdout)] == [table]
-    shown = CliRunner().invoke(app, command).stdout
+    shown = feed.command(*command).stdout
     assert {"bronze.quarantine", "bronze.ingest_commits"} <= set(shown.split())
     feed.send(*orders(number, 14, 1))
     feed.ingest()

@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 from sandbox.settings import PROJECT
-from spark_ingest.cli import app
 from spark_ingest.cli.quarantine import (
     discard_records,
     list_groups,
@@ -166,32 +165,28 @@ def lists_and_shows(feed: Feed, long: bytes) -> None:
         newest_record(spark, [feed.stream], Choice((), "no such thing ="), False)
 
 
-def asked(feed: Feed, patch: pytest.MonkeyPatch, *words: str) -> Result:
-    """What `spark-ingest quarantine` does, on this process's Spark."""
-    for name, value in feed.stack.home.environment().items():
-        patch.setenv(name, value)
-    return CliRunner().invoke(
-        app, ["--manifest", str(feed.manifest), "quarantine", *words]
-    )
+def asked(feed: Feed, *words: str) -> Result:
+    """What `spark-ingest quarantine` does."""
+    return feed.command("quarantine", *words)
 
 
 def test_the_commands_look_at_records_and_decide_about_them(
-    feed: Feed, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    feed: Feed, tmp_path: Path
 ) -> None:
     number = feed.register(ORDER)
     feed.send(*orders(number, 0, 1), b"junk \xff", b"more junk")
     feed.ingest()
-    listed = asked(feed, monkeypatch, "list", feed.stream.name, "--format", "json")
+    listed = asked(feed, "list", feed.stream.name, "--format", "json")
     (one,) = json.loads(listed.stdout)
     assert (one["stream"], one["error_class"], one["open"]) == (
         feed.stream.name, "not_framed", 2,
     )  # fmt: skip
-    shown = asked(feed, monkeypatch, "show", feed.topic, "0", "1")
+    shown = asked(feed, "show", feed.topic, "0", "1")
     assert "6a 75 6e 6b 20 ff" in shown.stdout
     assert "junk ." in shown.stdout
     out = tmp_path / "value"
     newest = ("--where", f"_kafka_topic = '{feed.topic}'", "--out", str(out))
-    assert asked(feed, monkeypatch, "show", *newest).exit_code == 0
+    assert asked(feed, "show", *newest).exit_code == 0
     assert out.read_bytes() == b"more junk"
     for words, said in (
         (["show", feed.topic], "give TOPIC PARTITION OFFSET"),
@@ -201,19 +196,19 @@ def test_the_commands_look_at_records_and_decide_about_them(
         (["list", "--where", "no such"], "is not a condition over"),
         (["list", "nobody"], "selects no stream"),
     ):
-        refused = asked(feed, monkeypatch, *words)
+        refused = asked(feed, *words)
         assert isinstance(refused.exception, ConfigurationError), refused.stdout
         assert said in str(refused.exception)
-    replayed = asked(feed, monkeypatch, "replay", "--dry-run")
+    replayed = asked(feed, "replay", "--dry-run")
     assert replayed.stdout.splitlines() == [
         f"{feed.stream.name}: 0 would be replayed",
         "  2 stay in quarantine: not_framed",
     ]
     first = ("--where", "_kafka_offset = 1", "--yes", "--reason", "a test of ours")
-    discarded = asked(feed, monkeypatch, "discard", feed.stream.name, *first)
+    discarded = asked(feed, "discard", feed.stream.name, *first)
     assert discarded.stdout.splitlines()[-1] == "discarded 1: a test of ours"
     assert states(feed) == [(1, "not_framed", "discarded"), (2, "not_framed", "open")]
-    everything = asked(feed, monkeypatch, "list", "--all", "--format", "json")
+    everything = asked(feed, "list", "--all", "--format", "json")
     (one,) = (g for g in json.loads(everything.stdout) if g["topic"] == feed.topic)
     assert (one["open"], one["discarded"], one["last"]) == (1, 1, "0:2")
 

@@ -9,26 +9,13 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
-from typer.testing import CliRunner, Result
 
-from spark_ingest.cli import app
 from spark_ingest.errors import ConfigurationError, MillraceError
 from spark_ingest.lake import commit_log
 from spark_ingest.lake.jvm import Jvm
 from spark_ingest.lake.lease import CommitKind, own_snapshots
 from spark_ingest.streaming.table_position import standing
 from tests.python.stack.conftest import ORDER, Feed, framed, orders, proofs, wait_for
-
-
-@pytest.fixture(autouse=True)
-def connected(feed: Feed, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command, run in this process, finds the test's services."""
-    for name, value in feed.stack.env.items():
-        monkeypatch.setenv(name, value)
-
-
-def command(feed: Feed, *words: str) -> Result:
-    return CliRunner().invoke(app, ["--manifest", str(feed.manifest), *words])
 
 
 def expire(feed: Feed, partition: int, before: int) -> None:
@@ -78,7 +65,7 @@ def test_a_gap_is_accepted_by_a_person_and_told_ever_after(feed: Feed) -> None:
     number = feed.register(ORDER)
     feed.send(*orders(number, 0, 2))
     feed.ingest()
-    nothing = command(feed, "recover", "--accept-gap")
+    nothing = feed.command("recover", "--accept-gap")
     assert nothing.exit_code == 0
     assert "no gap, nothing to recover" in nothing.stdout
     feed.send(*orders(number, 2, 4))
@@ -90,10 +77,10 @@ def test_a_gap_is_accepted_by_a_person_and_told_ever_after(feed: Feed) -> None:
     ):
         feed.ingest()
 
-    tried = command(feed, "recover", "--accept-gap", "--dry-run")
-    unasked = command(feed, "recover", "--accept-gap")
+    tried = feed.command("recover", "--accept-gap", "--dry-run")
+    unasked = feed.command("recover", "--accept-gap")
     assert [c for c, *_ in log(feed)] == [1]
-    done = command(feed, "recover", "--accept-gap", "--yes")
+    done = feed.command("recover", "--accept-gap", "--yes")
 
     assert tried.exit_code == 0
     assert f"{feed.topic}-0: offsets 2 to 4, 3 of them" in tried.stdout
@@ -107,7 +94,7 @@ def test_a_gap_is_accepted_by_a_person_and_told_ever_after(feed: Feed) -> None:
     proof = proofs(feed)[0]
     assert proof.holds
     assert (proof.bronze, proof.given_up, proof.empty, proof.missing) == (3, 3, 0, ())
-    verified = command(feed, "verify")
+    verified = feed.command("verify")
     assert verified.exit_code == 0
     assert "; 3 offsets were given up" in verified.stdout
     # What the log says of the gap is true without its snapshot, too.
@@ -130,7 +117,7 @@ def test_an_accepted_gap_that_a_crash_kept_out_of_the_log_is_no_loss(
         raise MillraceError("cut off here")
 
     monkeypatch.setattr("spark_ingest.operate.recover.commit_log.log_commit", cut_off)
-    assert command(feed, "recover", "--accept-gap", "--yes").exit_code == 1
+    assert feed.command("recover", "--accept-gap", "--yes").exit_code == 1
     assert [c for c, *_ in log(feed)] == [1]
     assert [(proof.given_up, proof.missing) for proof in proofs(feed)] == [
         (3, ()), (0, ())
@@ -147,7 +134,7 @@ def test_a_stream_goes_on_with_a_topic_made_again_and_the_old_one_stays_proved(
     feed.send(*orders(number, 0, 2), junk)
     feed.send(*orders(number, 2, 1), partition=1)
     feed.ingest()
-    assert "no new topic" in command(feed, "recover", "--new-topic").stdout
+    assert "no new topic" in feed.command("recover", "--new-topic").stdout
     make_again(feed)
     with pytest.raises(
         MillraceError,
@@ -157,7 +144,7 @@ def test_a_stream_goes_on_with_a_topic_made_again_and_the_old_one_stays_proved(
     with pytest.raises(MillraceError, match="nothing can be proved"):
         proofs(feed)
 
-    done = command(feed, "recover", "--new-topic", "--yes")
+    done = feed.command("recover", "--new-topic", "--yes")
 
     assert done.exit_code == 0
     assert f"{feed.topic}-0: whatever the topic with the id" in done.stdout

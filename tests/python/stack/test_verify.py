@@ -18,17 +18,10 @@ from typer.testing import Result
 
 from spark_ingest.connect import broker as reading
 from tests.python.stack.conftest import ORDER, Feed, orders, wait_for
-from tests.python.stack.test_recover import admin, command, forget_own_snapshots
+from tests.python.stack.test_recover import admin, forget_own_snapshots
 
 if TYPE_CHECKING:
     from spark_ingest.connect.broker import Broker
-
-
-@pytest.fixture(autouse=True)
-def connected(feed: Feed, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command, run in this process, finds the test's services."""
-    for name, value in feed.stack.env.items():
-        monkeypatch.setenv(name, value)
 
 
 @contextmanager
@@ -108,21 +101,21 @@ def test_the_next_proof_reads_what_is_new_and_notices_what_changed_before(
     feed.ingest()
     feed.send(*orders(number, 3, 2), b"junk", partition=1)
     feed.ingest()
-    first = command(feed, "verify")
+    first = feed.command("verify")
     assert (first.exit_code, "proved before" in first.stdout) == (0, False)
     feed.send(*orders(number, 4, 2), b"junk")
     feed.ingest()
     # What was proved is not opened again: it could not be.
     with away(feed, "_commit_id < 3"):
-        second = command(feed, "verify")
+        second = feed.command("verify")
         assert second.exit_code == 0, second.output
         assert "proved before up to commit 2" in second.stdout
         assert books(second) == {0: (0, 7, 5, 2, 0, 0), 1: (0, 3, 2, 1, 0, 0)}
-        assert isinstance(command(feed, "verify", "--full").exception, Py4JJavaError)
-    in_full = command(feed, "verify", "--full")
+        assert isinstance(feed.command("verify", "--full").exception, Py4JJavaError)
+    in_full = feed.command("verify", "--full")
     assert books(in_full) == books(second)
     assert "proved before" not in in_full.stdout
-    again = command(feed, "verify")
+    again = feed.command("verify")
     assert (books(again), "up to commit 3" in again.stdout) == (books(second), True)
 
     spark = feed.services.spark
@@ -130,18 +123,18 @@ def test_the_next_proof_reads_what_is_new_and_notices_what_changed_before(
     feed.ingest()
     # Maintenance has forgotten the proved snapshot: the number of rows tells.
     forget_own_snapshots(feed)
-    third = command(feed, "verify")
+    third = feed.command("verify")
     assert (third.exit_code, "up to commit 3" in third.stdout) == (0, True)
     spark.sql(f"delete from {feed.table} where _kafka_offset = 1")
     forget_own_snapshots(feed)
-    lost = command(feed, "verify")
+    lost = feed.command("verify")
     assert (lost.exit_code, "proved from the first commit on" in lost.stdout) == (
         1,
         True,
     )
     assert "partition 0: missing offsets 1\n" in lost.output
     # A proof that does not hold leaves no mark.
-    assert command(feed, "verify").exit_code == 1
+    assert feed.command("verify").exit_code == 1
 
 
 @pytest.mark.long
@@ -168,11 +161,11 @@ def test_what_somebody_else_does_behind_the_mark_is_noticed(
     number = feed.register(ORDER)
     feed.send(*orders(number, 0, 2), b"junk")
     feed.ingest()
-    assert command(feed, "verify").exit_code == 0
+    assert feed.command("verify").exit_code == 0
     feed.services.spark.sql(change.format(table=feed.table, topic=feed.topic))
     feed.send(*orders(number, 3, 1))
     feed.ingest()
-    done = command(feed, "verify")
+    done = feed.command("verify")
     assert (done.exit_code, said in done.output) == (1, True), done.output
 
 
@@ -186,12 +179,12 @@ def test_a_table_whose_topic_is_gone_fails_whatever_its_snapshots_tell(
     client = admin(feed)
     client.delete_topics([feed.topic])[feed.topic].result(30)
     wait_for(lambda: feed.services.broker.topic(feed.topic) is None)
-    done = command(feed, "verify")
+    done = feed.command("verify")
     assert done.exit_code == 1
     assert f"topic {feed.topic} is gone" in done.output
     assert "up to commit 1: nothing can be proved" in done.output
     feed.services.spark.sql(f"drop table {feed.table}")
-    done = command(feed, "verify")
+    done = feed.command("verify")
     assert done.exit_code == 1
     assert "that was filled up to commit 1 is gone" in done.output
     # The fixture deletes it again.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -48,8 +49,13 @@ def test_what_reads_all_of_bronze_is_a_proof_and_nothing_else(
 
 
 def test_everyday_is_everything_but_the_proof(
-    manifest: Manifest, tmp_path: Path
+    manifest: Manifest, parsed: Path, tmp_path: Path
 ) -> None:
+    # Not parsed again.
+    shutil.copyfile(
+        parsed / "partial_parse.msgpack", tmp_path / "partial_parse.msgpack"
+    )
+
     listed = subprocess.run(
         [
             *(str(Path(sys.executable).parent / "dbt"), "--quiet", "ls"),
