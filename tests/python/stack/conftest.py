@@ -81,14 +81,18 @@ class DemoRun:
 @pytest.fixture(scope="session")
 def demo(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> DemoRun:
     """The demo on the session's services, run once for all who look at what it leaves."""
-    options = {"SPARK_SUBMIT_OPTS": spark_conf.options_for_few_rows()}
-    brief = replace(stack, env=stack.env | options)
-    report = brief.run("sandbox", "demo", "--count", "2000").stdout
+    report = brief(stack).run("sandbox", "demo", "--count", "2000").stdout
     site = tmp_path_factory.mktemp("site")
     for name in SITE:
         # The next dbt command writes there again.
         shutil.copyfile(PROJECT / "target" / name, site / name)
     return DemoRun(report, site)
+
+
+def brief(stack: Stack) -> Stack:
+    """The stack, its Spark set for a minute or two over few rows."""
+    options = {"SPARK_SUBMIT_OPTS": spark_conf.options_for_few_rows()}
+    return replace(stack, env=stack.env | options)
 
 
 @dataclass
