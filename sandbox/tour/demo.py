@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, field, fields
 from pathlib import Path
@@ -149,7 +149,9 @@ class Demo:
     def _ingest(self) -> str:
         # It would parse the project as well, at the same time, into the same files.
         self._hear(demo_marts.PARSED)
-        printed = self._program("ingest", "spark-ingest", "run", "--once")
+        settings = spark_settings(self.count)
+        command = ("spark-ingest", "run", "--once")
+        printed = self._program("ingest", *command, settings=settings)
         batches = [line for line in json_lines(printed) if line.get("event") == "batch"]
         rows = sum(batch["rows"] for batch in batches)
         quarantined = sum(batch["quarantined"] for batch in batches)
@@ -167,9 +169,11 @@ class Demo:
         self._hear(demo_marts.DOCUMENTED)
         return _page()
 
-    def _program(self, name: str, *command: str) -> str:
+    def _program(
+        self, name: str, *command: str, settings: Mapping[str, str] | None = None
+    ) -> str:
         log = self.home.logs / f"demo-{name}.log"
-        return run_to_end(self.home, log, *command)
+        return run_to_end(self.home, log, *command, settings=settings)
 
     def _report(self, begun: float) -> None:
         with _working("reading the report from the tables"):
@@ -285,7 +289,7 @@ def _page() -> str:
 
 
 def spark_settings(count: int) -> dict[str, str]:
-    """Environment variables of dbt where so many events are all that it builds from.
+    """Environment variables of ingest and dbt where so many events are all that there are.
 
     For the usual demo compiling takes longer than what it saves; a large one needs it.
     """
