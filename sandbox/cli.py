@@ -279,7 +279,7 @@ def demo(
     code (unit tests, tests of macros) are left out, and captured tables that hold
     nothing with what is built from them: plain `dbt build` has both. Ends with
     a report read from the tables. Running it again adds events and builds
-    increments. The services that it started are stopped at the end.
+    increments. The services that it started are stopped once all is ingested.
     """
     Demo(load_home(), count, keep, secure).run()
 

@@ -161,6 +161,9 @@ class Demo:
         results = demo_marts.TARGET / "run_results.json"
         results.unlink(missing_ok=True)
         self._marts.tell(ends=self.ends)
+        # All that is to come is in the lake: broker and registry stop while dbt works.
+        if not self.keep:
+            self._stop()
         left_out = self._hear(demo_marts.BUILT)["left_out"]
         self.tests = dbt_results(results)
         return f"{dbt_line(self.tests)}\n{' ' * _INDENT}{left_out}"
@@ -204,6 +207,7 @@ class Demo:
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)
         try:
             stack.down(self.home, self.started)
+            self.started = []
         finally:
             signal.signal(signal.SIGINT, before)
 
