@@ -1,4 +1,5 @@
-# Everything a person types here needs only python3 and java; the rest goes into .venv.
+# Everything a person types here needs only python3 and java; the rest goes into .venv: for demo,
+# live and docs what these run, for all else the tools of development as well.
 # Variables: PYTHON (interpreter for .venv), COUNT and KEEP (demo), RATE and MINUTES (live),
 # DOCS_PORT (docs), WORKERS (test), TABLE, TOPIC, KEY and DOMAIN (new-captured).
 
@@ -12,10 +13,8 @@ unexport SPARK_HOME PYTHONPATH PYTHONHOME
 BIN := .venv/bin
 WITH_VENV := PATH="$$PWD/$(BIN):$$PATH"
 # Scripts of a virtual environment hold its absolute path: a moved checkout needs a new one.
-MOVED := $(shell [ ! -f .venv/.packages ] || [ "$$(cat .venv/.packages)" = "$$(pwd -P)" ] || echo moved)
+MOVED := $(shell [ ! -f .venv/.place ] || [ "$$(cat .venv/.place)" = "$$(pwd -P)" ] || echo moved)
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
-# Nothing comes from outside the lock: packages without a wheel are built with its setuptools.
-INSTALL = $(if $(shell command -v uv),uv pip install --quiet --python .venv,$(BIN)/python -m pip --disable-pip-version-check install --quiet --use-pep517) --no-deps --no-build-isolation
 PYTHON_FIX := Millrace needs Python 3.11 or newer: install one and name it, like `make PYTHON=python3.12 install`
 JAVA_FIX := Millrace needs a JDK 17 or 21: install one and put its `java` on PATH (or set JAVA_HOME)
 
@@ -34,10 +33,10 @@ help: ## Show this help
 install: .venv/.installed ## Make .venv from requirements.lock and point its Spark at the lake
 	@echo 'Ready. Activate it with: . .venv/bin/activate'
 
-demo: java .venv/.installed ## Run the whole way once, Kafka to docs (COUNT=n events, KEEP=1 leaves it running)
+demo: java .venv/.demo-installed ## Run the whole way once, Kafka to docs (COUNT=n events, KEEP=1 leaves it running)
 	@$(WITH_VENV) sandbox demo $(if $(COUNT),--count '$(COUNT)') $(if $(filter-out 0 no false,$(KEEP)),--keep)
 
-live: java .venv/.installed ## Keep the marts up to date while events come, until Ctrl-C (RATE=n/s, MINUTES=n)
+live: java .venv/.demo-installed ## Keep the marts up to date while events come, until Ctrl-C (RATE=n/s, MINUTES=n)
 	@$(WITH_VENV) sandbox live $(if $(RATE),--rate '$(RATE)') $(if $(MINUTES),--minutes '$(MINUTES)')
 
 test: java .venv/.installed ## Run the tests of every change: unit, Spark, real services (WORKERS=n)
@@ -85,7 +84,7 @@ format: .venv/.installed ## Rewrite Python and SQL in the project's style
 new-captured: .venv/.installed ## Write source and models of a captured table (TABLE=source.table, TOPIC=t, KEY=a,b, DOMAIN=d)
 	@$(WITH_VENV) spark-ingest new-captured $(if $(TABLE),'$(TABLE)') $(if $(TOPIC),--topic '$(TOPIC)') $(if $(KEY),--key '$(KEY)') $(if $(DOMAIN),--domain '$(DOMAIN)')
 
-docs: java .venv/.installed ## Serve the dbt docs on 127.0.0.1 (DOCS_PORT=8080), made first when missing
+docs: java .venv/.demo-installed ## Serve the dbt docs on 127.0.0.1 (DOCS_PORT=8080), made first when missing
 	@test -f target/catalog.json || $(WITH_VENV) dbt docs generate
 	@$(WITH_VENV) dbt docs serve --host 127.0.0.1 --port $(DOCS_PORT) --no-browser
 
@@ -109,29 +108,33 @@ clean: ## Remove .venv and everything made from the sources; stops the sandbox, 
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	@[ ! -d .sandbox ] || echo 'Kept .sandbox (events and tables); `sandbox reset --yes` removes it.'
 
-# Packages and the project itself: only a changed pin or a moved checkout repeats this.
-.venv/.packages: requirements.lock pyproject.toml $(if $(MOVED),moved)
-	@'$(PYTHON)' -c '$(NEW_ENOUGH)' 2>/dev/null || { echo '$(PYTHON_FIX)' >&2; exit 2; }
-	@$(if $(MOVED),rm -rf .venv)
-	@if command -v uv >/dev/null; then \
-	    echo 'Installing the pinned packages into .venv with uv'; \
-	    $(BIN)/python -c '$(NEW_ENOUGH)' 2>/dev/null \
-	        || uv venv --quiet --clear --python '$(PYTHON)' .venv || exit 1; \
-	else \
-	    echo 'Installing the pinned packages into .venv with pip (two minutes or so)'; \
-	    $(BIN)/python -c 'import pip; $(NEW_ENOUGH)' 2>/dev/null \
-	        || '$(PYTHON)' -m venv --clear .venv || { rm -rf .venv; exit 1; }; \
-	fi
-	@awk '/^setuptools==/ { on = 1 } on { print } on && !/\\$$/ { exit }' requirements.lock > .venv/build.lock
-	@$(INSTALL) --require-hashes --requirement .venv/build.lock
-	@$(INSTALL) --require-hashes --requirement requirements.lock
-	@$(INSTALL) --editable .
-	@pwd -P > $@
+# Packages and the project itself, for the demo or with the tools of development: only a changed
+# pin or a moved checkout repeats this. Where Java is needed its parts are fetched meanwhile.
+LOCKED := requirements.lock pyproject.toml $(if $(MOVED),moved)
+WITH_PARTS = $(if $(filter-out $(NO_PARTS),$(MAKECMDGOALS)),--parts)
+NO_PARTS := install test-fast lint format new-captured docs .venv/%
+define INSTALL
+@'$(PYTHON)' -c '$(NEW_ENOUGH)' 2>/dev/null || { echo '$(PYTHON_FIX)' >&2; exit 2; }
+@$(if $(MOVED),rm -rf .venv)
+@'$(PYTHON)' -I sandbox/install/environment.py
+endef
+
+.venv/.demo-packages: $(LOCKED)
+	$(INSTALL) demo $(WITH_PARTS)
+
+.venv/.packages: $(LOCKED)
+	$(INSTALL) all $(WITH_PARTS)
 
 # The lake's settings with absolute paths, in the Spark of .venv.
-.venv/.installed: .venv/.packages $(wildcard profiles/*) sandbox/install/ivy.xml sandbox/install/ivysettings.xml sandbox/install/parts.py sandbox/install/class_archive.py sandbox/install/spark_conf.py
+SETTINGS := $(wildcard profiles/*) sandbox/install/ivy.xml sandbox/install/ivysettings.xml sandbox/install/parts.py sandbox/install/class_archive.py sandbox/install/spark_conf.py
+
+.venv/.demo-installed: .venv/.demo-packages $(SETTINGS)
 	@$(BIN)/python -m sandbox.install.spark_conf
 	@touch $@
+
+.venv/.installed: .venv/.packages $(SETTINGS)
+	@$(BIN)/python -m sandbox.install.spark_conf
+	@touch .venv/.demo-installed $@
 
 java:
 	@version="$$("$${JAVA_HOME:+$$JAVA_HOME/bin/}java" -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p')"; \

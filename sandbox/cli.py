@@ -275,9 +275,11 @@ def demo(
 
     The events are rental sales (pagila) and lines of smoothie purchases, as many
     of each; products and restockings come on top and are not counted. Some
-    events are late, some wrong and some cannot be decoded, on purpose. Ends with
+    events are late, some wrong and some cannot be decoded, on purpose. Tests of
+    code (unit tests, tests of macros) are left out, and captured tables that hold
+    nothing with what is built from them: plain `dbt build` has both. Ends with
     a report read from the tables. Running it again adds events and builds
-    increments. The services that it started are stopped at the end.
+    increments. The services that it started are stopped once all is ingested.
     """
     Demo(load_home(), count, keep, secure).run()
 
@@ -304,7 +306,7 @@ def live(
     Starts broker and registry where they are down, a producer for each generator,
     `spark-ingest run --every 5s`, and dbt in a loop: a round builds what is new
     into the marts that are incremental, for as long as new records come.
-    What is missing is built and tested first. Shows after each round how long it
+    What is missing is built and tested first, as in the demo. Shows after each round how long it
     took, how many rows came, the age (now minus the newest event time that the
     facts hold, the facts that are furthest behind) and the records that ingest
     has not landed yet.

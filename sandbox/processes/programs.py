@@ -11,9 +11,11 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any
+from types import TracebackType
+from typing import IO, Any, Self
 
 from sandbox.processes import process
 from sandbox.settings import PROJECT, Home
@@ -107,6 +109,97 @@ class Running:
         return " ".join(lines[-1].split()) if lines else "it said nothing"
 
 
+class Dialogue:
+    """A program beside us that is told what comes next, and says when it is done.
+
+    Each line on its standard input and output is a JSON object; all else that it prints goes to
+    its log. As a context it is left when the program has ended: in peace by the end of its
+    standard input, else by force.
+
+    Args:
+        name: What to call it, for people.
+        command: The program and its arguments.
+        home: The sandbox it belongs to.
+        log: The file for its standard error.
+        lock: A file descriptor that it shall inherit: a lock that it then holds as well.
+        settings: Variables of its environment besides, unless they are set already.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        home: Home,
+        log: Path,
+        lock: int,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        self.name = name
+        self.log = log
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("wb") as output:
+            self._process = subprocess.Popen(
+                command,
+                cwd=PROJECT,
+                env={**(settings or {}), **environment(home)},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=output,
+                start_new_session=True,
+                pass_fds=(lock,),
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            if error is None:
+                self._wait()
+        finally:
+            if self._process.returncode is None:
+                process.end_group(self._process.pid, _STOP_SECONDS)
+                self._process.wait()
+            for pipe in (self._process.stdin, self._process.stdout):
+                if pipe is not None:
+                    # What it was not told any more has nobody to read it.
+                    with suppress(BrokenPipeError):
+                        pipe.close()
+
+    def tell(self, **facts: Any) -> None:
+        """Say something, unless it has ended: that shows when it is listened to."""
+        if self._process.stdin is not None:
+            with suppress(BrokenPipeError):
+                self._process.stdin.write(f"{json.dumps(facts)}\n".encode())
+                self._process.stdin.flush()
+
+    def hear(self) -> dict[str, Any]:
+        """What it says next.
+
+        Raises:
+            ProgramFailed: It ended instead; the message ends with what it printed last.
+        """
+        line = self._process.stdout.readline() if self._process.stdout else b""
+        if not line.endswith(b"\n"):
+            raise failed(self.name, self._process.wait(), self.log)
+        heard: dict[str, Any] = json.loads(line)
+        return heard
+
+    def _wait(self) -> None:
+        if self._process.stdin is not None:
+            with suppress(BrokenPipeError):
+                self._process.stdin.close()
+        code = self._process.wait()
+        process.end_left_over(self._process.pid, _STOP_SECONDS)
+        if code != 0:
+            raise failed(self.name, code, self.log)
+
+
 def run_to_end(
     home: Home, log: Path, *command: str, settings: Mapping[str, str] | None = None
 ) -> str:
@@ -125,14 +218,16 @@ def run_to_end(
     env = {**(settings or {}), **environment(home)}
     with log.open("wb") as output:
         code = run_group([path_of(command[0]), *command[1:]], env, output)
-    printed = log.read_text(errors="replace")
     if code != 0:
-        last = printed.splitlines()[-_TAIL_LINES:]
-        said = "".join(f"\n  | {line}" for line in last)
-        raise ProgramFailed(
-            f"`{' '.join(command)}` exited with {code}: see {log}; it said last:{said}"
-        )
-    return printed
+        raise failed(f"`{' '.join(command)}`", code, log)
+    return log.read_text(errors="replace")
+
+
+def failed(name: str, code: int, log: Path) -> ProgramFailed:
+    """The error that says how a program ended, and what its log has last."""
+    last = log.read_text(errors="replace").splitlines()[-_TAIL_LINES:]
+    said = "".join(f"\n  | {line}" for line in last)
+    return ProgramFailed(f"{name} exited with {code}: see {log}; it said last:{said}")
 
 
 def path_of(program: str) -> str:

@@ -20,11 +20,13 @@ from typing import TYPE_CHECKING, Any
 
 from sandbox.services.kafka import present_topics
 from sandbox.settings import Home, load_home
+from sandbox.tour import left_out
 from sandbox.tour.query import open_lake
 from sandbox.tour.round_report import PREPARING, READY, ROUND
 from spark_ingest.errors import MillraceError
 from spark_ingest.lake.jvm import JAVA_ERRORS, Jvm, java_reason
 from spark_ingest.lake.session import silence_statement_log
+from spark_ingest.streaming.captured_topics import was_filled
 
 if TYPE_CHECKING:
     from dbt.contracts.graph.manifest import Manifest
@@ -132,14 +134,23 @@ class Rounds:
             self._forget_old_versions(number)
 
     def _make_ready(self) -> bool:
-        """Build and test all when something is missing, else make the views again.
+        """Build and test when something is missing, else make the views again.
+
+        As in the demo, tests of code are left out, and what is built from captured tables
+        without a topic that hold nothing.
 
         Returns:
-            Whether all was built.
+            Whether it was built.
         """
         begun = time.monotonic()
-        missing = self._missing_relations()
-        arguments = ("build",) if missing else ("run", "--select", _VIEWS)
+        manifest = self.manifest.writable_manifest().to_dict()
+        sources = left_out.unfilled(manifest, self._may_fill)
+        missing = self._missing_relations(left_out.readers(manifest, sources))
+        arguments = (
+            ["build", *left_out.selection(manifest, sources)]
+            if missing
+            else ["run", "--select", _VIEWS, *left_out.excluded(sources)]
+        )
         _print_message(PREPARING, missing=missing)
         with suppress(KeyboardInterrupt):
             self._may_break_off = True
@@ -189,12 +200,17 @@ class Rounds:
             needed = set(missing)
         return True
 
-    def _missing_relations(self) -> list[str]:
-        """Tables and views of the project that the lake does not have."""
+    def _may_fill(self, table: str) -> bool:
+        """Whether a captured table holds something, or a round may find something new in it."""
+        return table in self.streams.values() or was_filled(self.spark, table)
+
+    def _missing_relations(self, unwanted: Set[str]) -> list[str]:
+        """Tables and views of the project, but for some, that the lake does not have."""
         wanted = {
             (node.schema, node.alias)
             for node in self.manifest.nodes.values()
             if node.resource_type in ("model", "seed")
+            and node.unique_id not in unwanted
             and node.config.materialized != "ephemeral"
         }
         schemas = {row[0] for row in self.spark.sql("show schemas").collect()}

@@ -5,34 +5,37 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, field, fields
-from io import StringIO
 from pathlib import Path
 from textwrap import indent
+from typing import Any
 
 from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from sandbox.install import parts, spark_conf
 from sandbox.processes.locks import claimed
-from sandbox.processes.programs import json_lines, run_to_end
+from sandbox.processes.programs import Dialogue, json_lines, run_to_end
 from sandbox.services import stack
 from sandbox.services.kafka import end_offsets
-from sandbox.settings import PROJECT, Home
+from sandbox.settings import Home
 from sandbox.streams import STREAMS
 from sandbox.streams.generator import generators
-from sandbox.tour.accounts import Account, accounts, total
-from sandbox.tour.query import open_lake, write_table
+from sandbox.tour import demo_marts
+from sandbox.tour.accounts import Account, total
 from sandbox.ui import err, say, tell
 from spark_ingest.errors import MillraceError
 from spark_ingest.lake.preflight import check_disk, check_java, check_spark_home
 
 _SHOWING_THEMSELVES = ("parts", "services")
 STEPS = ("parts", "services", "events", "ingest", "dbt build", "docs")
+# Of what a step tells, so that a second line stands below the first.
+_INDENT = 17
 DEFAULT_COUNT = 100_000
 LATE = 0.05
 BAD = 0.01
@@ -44,21 +47,6 @@ SHARES = {
         *(("--wrong", str(WRONG)) if generator.makes_wrong else ()),
     )
     for command, generator in generators().items()
-}
-TOP_ROWS = 5
-_TOP = {
-    "The largest regional sales windows (marts.fct_regional_sales_windows, UTC):": (
-        "select sales_region, window_start_at, window_end_at, sales_amount, order_count"
-        " from marts.fct_regional_sales_windows"
-        f" order by sales_amount desc, window_start_at limit {TOP_ROWS}"
-    ),
-    "The products that sold most (marts.rpt_product_sales):": (
-        "select product_id, product_name, sales_amount, quantity, purchase_count"
-        " from marts.rpt_product_sales left join ("
-        "select product_id, product_name from marts.dim_products where is_current"
-        ") using (product_id)"
-        f" order by sales_amount desc, product_id limit {TOP_ROWS}"
-    ),
 }
 
 
@@ -88,6 +76,7 @@ class Demo:
     started: list[str] = field(default_factory=list)
     ends: dict[str, dict[int, int]] = field(default_factory=dict)
     tests: Counter[tuple[str, str]] = field(default_factory=Counter)
+    _marts: Dialogue = field(init=False)
 
     def run(self) -> None:
         """All steps and the report; stops what it started, unless told to keep it.
@@ -98,25 +87,34 @@ class Demo:
         check_java()
         check_spark_home()
         check_disk(self.home.path)
-        with claimed(self.home.lake_lock, "`sandbox demo`"):
-            self._run()
+        with claimed(self.home.lake_lock, "`sandbox demo`") as lock:
+            self._run(lock)
 
-    def _run(self) -> None:
+    def _run(self, lock: int) -> None:
         begun = time.monotonic()
         try:
-            steps = (
-                self._parts,
-                self._services,
-                self._events,
-                self._ingest,
-                self._build,
-                self._docs,
-            )
-            for number, (name, step) in enumerate(zip(STEPS, steps, strict=True), 1):
-                _step(number, name, step)
-            self._report(begun)
+            _step("parts", self._parts)
+            # dbt parses the project and starts its Spark while others wait for each other.
+            with self._begin_marts(lock) as self._marts:
+                _step("services", self._services)
+                _step("events", self._events)
+                _step("ingest", self._ingest)
+                _step("dbt build", self._build)
+                _step("docs", self._docs)
+                self._report(begun)
         finally:
             self._stop()
+
+    def _begin_marts(self, lock: int) -> Dialogue:
+        command = [sys.executable, "-m", "sandbox.tour.demo_marts"]
+        log = self.home.logs / "demo-dbt.log"
+        settings = spark_settings(self.count)
+        return Dialogue("dbt", command, self.home, log, lock, settings)
+
+    def _hear(self, event: str) -> dict[str, Any]:
+        while (heard := self._marts.hear())["event"] != event:
+            pass
+        return heard
 
     def _parts(self) -> str:
         fetched = parts.fetch()
@@ -149,26 +147,30 @@ class Demo:
         )
 
     def _ingest(self) -> str:
-        printed = self._program("ingest", "spark-ingest", "run", "--once")
+        # It would parse the project as well, at the same time, into the same files.
+        self._hear(demo_marts.PARSED)
+        settings = spark_settings(self.count)
+        command = ("spark-ingest", "run", "--once")
+        printed = self._program("ingest", *command, settings=settings)
         batches = [line for line in json_lines(printed) if line.get("event") == "batch"]
         rows = sum(batch["rows"] for batch in batches)
         quarantined = sum(batch["quarantined"] for batch in batches)
         return f"{rows:,} rows in bronze, {quarantined:,} in quarantine"
 
     def _build(self) -> str:
-        results = PROJECT / "target" / "run_results.json"
+        results = demo_marts.TARGET / "run_results.json"
         results.unlink(missing_ok=True)
-        self._dbt("build", "build")
+        self._marts.tell(ends=self.ends)
+        # All that is to come is in the lake: broker and registry stop while dbt works.
+        if not self.keep:
+            self._stop()
+        left_out = self._hear(demo_marts.BUILT)["left_out"]
         self.tests = dbt_results(results)
-        return dbt_line(self.tests)
+        return f"{dbt_line(self.tests)}\n{' ' * _INDENT}{left_out}"
 
     def _docs(self) -> str:
-        self._dbt("docs", "docs", "generate")
+        self._hear(demo_marts.DOCUMENTED)
         return _page()
-
-    def _dbt(self, name: str, *words: str) -> str:
-        settings = spark_settings(self.count)
-        return self._program(f"dbt-{name}", "dbt", *words, settings=settings)
 
     def _program(
         self, name: str, *command: str, settings: Mapping[str, str] | None = None
@@ -178,21 +180,13 @@ class Demo:
 
     def _report(self, begun: float) -> None:
         with _working("reading the report from the tables"):
-            spark = open_lake(self.home, "sandbox demo")
-            try:
-                counted = accounts(spark, self.ends)
-                tops = {}
-                for title, query in _TOP.items():
-                    table = StringIO()
-                    write_table(spark.sql(query), table)
-                    tops[title] = table.getvalue()
-            finally:
-                spark.stop()
+            report = self._hear(demo_marts.REPORT)
+        counted = {name: Account(**of) for name, of in report["accounts"].items()}
         seconds = time.monotonic() - begun
         tell("")
         tell_accounts(counted)
         tell(f"  dbt: {dbt_line(self.tests)}")
-        for title, rows in tops.items():
+        for title, rows in report["tops"].items():
             tell("")
             tell(title)
             tell(indent(rows.rstrip(), "  "))
@@ -213,6 +207,7 @@ class Demo:
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)
         try:
             stack.down(self.home, self.started)
+            self.started = []
         finally:
             signal.signal(signal.SIGINT, before)
 
@@ -228,7 +223,7 @@ What to try next:
   sandbox produce pagila --rate 50/s         a live stream, until Ctrl-C
   spark-ingest run --every 10s               land it while it comes
   spark-ingest verify                        prove that nothing is lost or doubled
-  dbt build                                  models and tests again
+  dbt build                                  all models and tests
   sandbox sql "select * from marts.rpt_region_sales order by sales_amount desc\""""
 
 
@@ -267,7 +262,8 @@ def tell_accounts(counted: dict[str, Account]) -> None:
         tell(f"  {stream:<24}{numbers}", style="" if account.holds else "bold")
 
 
-def _step(number: int, name: str, step: Callable[[], str]) -> None:
+def _step(name: str, step: Callable[[], str]) -> None:
+    number = STEPS.index(name) + 1
     head = f"[{number}/{len(STEPS)}] {name:<10}"
     begun = time.monotonic()
     try:
@@ -293,11 +289,11 @@ def _working(text: str, *, live: bool = True) -> Iterator[None]:
 
 def _page() -> str:
     """The docs' first page, as it is reached from here."""
-    return os.path.relpath(PROJECT / "target" / "index.html")
+    return os.path.relpath(demo_marts.TARGET / "index.html")
 
 
 def spark_settings(count: int) -> dict[str, str]:
-    """Environment variables of dbt where so many events are all that it builds from.
+    """Environment variables of ingest and dbt where so many events are all that there are.
 
     For the usual demo compiling takes longer than what it saves; a large one needs it.
     """

@@ -5,6 +5,8 @@ Until then nothing is wrong with such a stream: it has a table, and nothing to r
 
 from __future__ import annotations
 
+from pyspark.sql import SparkSession
+
 from spark_ingest.connect.broker import Topic
 from spark_ingest.errors import NothingCaptured
 from spark_ingest.lake import bronze
@@ -26,7 +28,7 @@ def topic_of(services: Services, stream: Stream) -> Topic:
     if (
         stream.ingest.captured is not None
         and broker.topic(stream.topic) is None
-        and not was_filled(services, stream)
+        and not was_filled(services.spark, stream.table)
     ):
         raise NothingCaptured(nothing_captured(stream))
     return broker.existing_topic(stream.topic, stream.name)
@@ -40,9 +42,8 @@ def nothing_captured(stream: Stream) -> str:
     )
 
 
-def was_filled(services: Services, stream: Stream) -> bool:
+def was_filled(spark: SparkSession, table: str) -> bool:
     """Whether a stream's table ever took anything, by its metadata alone."""
-    spark, table = services.spark, stream.table
     if not bronze.exists(spark, table):
         return False
     # The stream's own snapshots may have expired, and rows be there.

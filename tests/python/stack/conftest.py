@@ -32,7 +32,7 @@ from spark_ingest.connect.registry import SchemaRegistry
 from spark_ingest.errors import MillraceError
 from spark_ingest.lake.jvm import Jvm
 from spark_ingest.operate import verify
-from spark_ingest.sources import IngestMeta, Stream
+from spark_ingest.sources import IngestMeta, Stream, target_folder
 from spark_ingest.streaming import run, tables
 from spark_ingest.streaming.progress import BatchReport, Progress
 from spark_ingest.streaming.services import Services
@@ -85,14 +85,18 @@ class DemoRun:
 @pytest.fixture(scope="session")
 def demo(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> DemoRun:
     """The demo on the session's services, run once for all who look at what it leaves."""
-    options = {"SPARK_SUBMIT_OPTS": spark_conf.options_for_few_rows()}
-    brief = replace(stack, env=stack.env | options)
-    report = brief.run("sandbox", "demo", "--count", "2000").stdout
+    report = brief(stack).run("sandbox", "demo", "--count", "2000").stdout
     site = tmp_path_factory.mktemp("site")
     for name in SITE:
         # The next dbt command writes there again.
-        shutil.copyfile(PROJECT / "target" / name, site / name)
+        shutil.copyfile(target_folder(PROJECT) / name, site / name)
     return DemoRun(report, site)
+
+
+def brief(stack: Stack) -> Stack:
+    """The stack, its Spark set for a minute or two over few rows."""
+    options = {"SPARK_SUBMIT_OPTS": spark_conf.options_for_few_rows()}
+    return replace(stack, env=stack.env | options)
 
 
 @dataclass

@@ -1,7 +1,8 @@
 """The docs that the demo leaves, opened in a browser as a person would.
 
 They are the demo's own, because only there every source of every domain has its table, and
-because they then cost nothing but the seconds of the browser.
+because they then cost nothing but the seconds of the browser. Marts that the demo leaves out
+have their page; what columns they would have, no catalogue knows.
 
 Fails when a page of the generated docs is incomplete in a browser, or asks the network.
 """
@@ -169,10 +170,12 @@ def test_the_docs_open_with_our_overview(site: Site) -> None:
 
 def test_every_mart_shows_its_columns_with_type_and_description(site: Site) -> None:
     manifest, catalogue = site.read("manifest.json"), site.read("catalog.json")
-    assert MART in marts(manifest)
+    assert MART in catalogue["nodes"]
 
     for name, mart in marts(manifest).items():
         site.open_node(name)
+        if name not in catalogue["nodes"]:
+            continue
         shown = [
             tuple(words(cell.text_content()) for cell in row.locator("td").all()[:3])
             for row in site.page.locator("tr.column-row").all()

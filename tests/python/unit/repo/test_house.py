@@ -25,6 +25,7 @@ TARGETS = {
     "install", "demo", "live", "test", "test-fast", "render", "parity", "lint",
     "format", "docs", "clean",
 }  # fmt: skip
+INSTALLERS = ("parts.py", "class_archive.py", "spark_conf.py")
 # Written with classes so that these patterns do not find themselves.
 MACHINE_PATH = re.compile(r"(?<![\w.}])/(?:wor[k]|roo[t]|hom[e]|User[s])/\w")
 SILENCED = re.compile(r"#\s*(?:noq[a]|type:\s*ignor[e])|\b(?:TOD[O]|FIXM[E])\b")
@@ -153,6 +154,50 @@ def test_make_takes_the_jdks_that_spark_supports(tmp_path: Path, version: str) -
     program(tmp_path / "jdk x/bin", "java", f"echo 'openjdk version \"{version}\"' >&2")
     done = make(tmp_path / "a b", "java", JAVA_HOME=str(tmp_path / "jdk x"))
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("target", "installs", "fetches"),
+    [
+        ("demo", "demo", True),
+        ("live", "demo", True),
+        ("docs", "demo", False),
+        ("test", "all", True),
+        ("parity", "all", True),
+        ("test-fast", "all", False),
+        ("lint", "all", False),
+        ("install", "all", False),
+    ],
+)
+def test_make_installs_what_a_target_runs(
+    tmp_path: Path, target: str, installs: str, fetches: bool
+) -> None:
+    shown = make(tmp_path / "a b", "-n", target).stdout
+    (command,) = [line for line in shown.splitlines() if "environment.py" in line]
+    assert f"environment.py {installs}" in command
+    assert ("--parts" in command) is fetches
+
+
+def test_what_the_demo_installed_is_no_reason_to_leave_out_the_rest(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "a b"
+    for name in ("ivy.xml", "ivysettings.xml", *INSTALLERS):
+        program(folder / "sandbox/install", name, "")
+    place = program(folder / ".venv", ".place", "")
+    place.write_text(f"{folder.resolve()}\n")
+    for stamp in (".demo-packages", ".demo-installed"):
+        program(folder / ".venv", stamp, "")
+        # The Makefile and the lock are copied anew by each make.
+        os.utime(folder / ".venv" / stamp, (2e9, 2e9))
+
+    assert "environment.py" not in make(folder, "-n", "demo").stdout
+    assert "environment.py all" in make(folder, "-n", "test").stdout
+
+    place.write_text("/elsewhere\n")
+    moved = make(folder, "-n", "demo").stdout
+    assert "rm -rf .venv" in moved
+    assert "environment.py demo" in moved
 
 
 def test_lock_holds_every_dependency_of_every_extra() -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,7 +14,7 @@ from sandbox.install import parts, spark_conf
 from sandbox.processes.locks import claimed
 from sandbox.services import stack
 from sandbox.settings import Home
-from sandbox.tour import demo
+from sandbox.tour import demo, demo_marts
 from sandbox.tour.accounts import Account
 from sandbox.tour.demo import Demo, DemoFailed
 from spark_ingest.errors import ConfigurationError
@@ -37,11 +39,91 @@ def test_only_what_it_started_is_stopped_and_kept_when_asked(
         raise DemoFailed("the broker went away")
 
     monkeypatch.setattr(demo, "end_offsets", fails)
+    # dbt has nothing to do until the records are in.
+    monkeypatch.setattr(Demo, "_begin_marts", lambda _demo, _lock: nullcontext())
 
     with pytest.raises(DemoFailed, match="step 3, events: the broker went away"):
         Demo(Home(tmp_path), 1, keep=keep).run()
 
     assert downs == stopped
+
+
+class Marts:
+    """In place of dbt: says at once what it is listened for, and notes what it was told."""
+
+    def __init__(self, happened: list[str]) -> None:
+        self.happened = happened
+        account = {
+            "produced": 2,
+            "bronze": 2,
+            "quarantine": 0,
+            "missing": 0,
+            "doubled": 0,
+        }
+        self.answers: list[dict[str, Any]] = [
+            {"event": demo_marts.PARSED},
+            {"event": demo_marts.READY},
+            {"event": demo_marts.BUILT, "left_out": "left out: much"},
+            {"event": demo_marts.DOCUMENTED},
+            {
+                "event": demo_marts.REPORT,
+                "accounts": {"a.b": account},
+                "tops": {"T": "r"},
+            },
+        ]
+
+    def __enter__(self) -> Marts:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.happened.append("dbt ended")
+
+    def tell(self, **facts: Any) -> None:
+        self.happened.append(f"told {facts}")
+
+    def hear(self) -> dict[str, Any]:
+        heard = self.answers.pop(0)
+        self.happened.append(f"heard {heard['event']}")
+        return heard
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_dbt_hears_when_the_records_are_in_and_the_services_end_meanwhile(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    keep: bool,
+) -> None:
+    happened: list[str] = []
+
+    def program(_demo: Demo, name: str, *command: str, settings: object = None) -> str:
+        happened.append(" ".join(command[:2]))
+        told = {"delivered": 1, "seconds": 1} if name == "events" else {}
+        batch = {"event": "batch", "rows": 2, "quarantined": 0}
+        return json.dumps(told or batch)
+
+    monkeypatch.setattr(stack, "up", lambda _home, secure: ["kafka"])
+    monkeypatch.setattr(stack, "down", lambda _home, _names: happened.append("down"))
+    monkeypatch.setattr(parts, "fetch", list)
+    monkeypatch.setattr(spark_conf, "bring_spark", lambda: None)
+    for check in ("check_java", "check_spark_home"):
+        monkeypatch.setattr(demo, check, lambda: None)
+    monkeypatch.setattr(demo, "end_offsets", lambda _home, _topic: {0: 2})
+    monkeypatch.setattr(demo, "dbt_results", lambda _file: Counter())
+    monkeypatch.setattr(Demo, "_begin_marts", lambda _demo, _lock: Marts(happened))
+    monkeypatch.setattr(Demo, "_program", program)
+
+    Demo(Home(tmp_path), 2, keep=keep).run()
+
+    ingest = happened.index("spark-ingest run")
+    assert happened[ingest - 1] == "heard parsed"
+    assert happened[ingest + 1].startswith("told {'ends': {'pagila.sales': {0: 2}")
+    after = ["heard ready", "heard built", "heard documented", "heard report"]
+    meanwhile = [] if keep else ["down"]
+    assert happened[ingest + 2 :] == [*meanwhile, *after, "dbt ended"]
+    shown = capsys.readouterr().out
+    assert "all good\n                 left out: much\n" in shown
+    assert ("Still running: kafka" in shown) is keep
 
 
 def test_only_a_demo_of_the_usual_size_goes_without_the_compilers() -> None:

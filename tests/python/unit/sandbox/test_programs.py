@@ -14,6 +14,7 @@ import psutil
 import pytest
 
 from sandbox.processes.programs import (
+    Dialogue,
     ProgramFailed,
     Running,
     json_lines,
@@ -171,3 +172,70 @@ def _runs(pid: int) -> bool:
     return (
         psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     )
+
+
+def dialogue(tmp_path: Path, lock: int, code: str) -> Dialogue:
+    command = [sys.executable, "-u", "-c", f"import json, sys, time\n{code}"]
+    return Dialogue("partner", command, Home(tmp_path), tmp_path / "log", lock)
+
+
+def test_a_partner_hears_what_it_is_told_and_answers_beside_its_log(
+    tmp_path: Path, lock: int
+) -> None:
+    code = (
+        "print('working', file=sys.stderr)\n"
+        "for line in sys.stdin: print(json.dumps({'twice': 2 * json.loads(line)['n']}))"
+    )
+
+    with dialogue(tmp_path, lock, code) as partner:
+        partner.tell(n=2)
+        partner.tell(n=3)
+        heard = [partner.hear(), partner.hear()]
+
+    assert heard == [{"twice": 4}, {"twice": 6}]
+    assert (tmp_path / "log").read_text() == "working\n"
+
+
+def test_a_partner_that_ends_early_is_told_with_its_exit_log_and_last_lines(
+    tmp_path: Path, lock: int
+) -> None:
+    code = "print('broke here', file=sys.stderr); sys.exit(3)"
+
+    def listen() -> None:
+        with dialogue(tmp_path, lock, code) as partner:
+            partner.tell(n=2)
+            partner.hear()
+
+    with pytest.raises(ProgramFailed) as caught:
+        listen()
+
+    assert f"partner exited with 3: see {tmp_path / 'log'}" in str(caught.value)
+    assert "| broke here" in str(caught.value)
+
+
+def test_a_partner_that_fails_when_all_is_said_is_no_success(
+    tmp_path: Path, lock: int
+) -> None:
+    with (
+        pytest.raises(ProgramFailed, match="exited with 4"),
+        dialogue(tmp_path, lock, "sys.stdin.read(); sys.exit(4)"),
+    ):
+        pass
+
+
+def test_a_partner_and_what_it_started_end_with_our_work(
+    tmp_path: Path, lock: int
+) -> None:
+    pids = tmp_path / "pids"
+    code = _FAMILY.format(pids=pids, then="time.sleep(60)")
+
+    def interrupted() -> None:
+        with dialogue(tmp_path, lock, code):
+            while not pids.exists():
+                time.sleep(0.05)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+
+    _assert_gone(pids)

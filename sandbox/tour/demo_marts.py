@@ -1,0 +1,166 @@
+"""The demo's marts, their docs and its report: one process, one Spark, one parse of the project.
+
+The demo runs it as a program of its own, beside the services and the ingest. It parses the
+project and starts Spark, then waits until the demo says that the records are in; what each word
+of its standard output means stands below.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from io import StringIO
+from typing import IO, TYPE_CHECKING, Any
+
+from sandbox.settings import PROJECT, Home, load_home
+from sandbox.tour import left_out
+from sandbox.tour.accounts import accounts
+from sandbox.tour.query import open_lake, write_table
+from spark_ingest.errors import MillraceError
+from spark_ingest.sources import target_folder
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# The project is parsed: whoever reads the manifest need not parse it again.
+PARSED = "parsed"
+# Spark runs.
+READY = "ready"
+# dbt has built and tested; with it, what was left out.
+BUILT = "built"
+# The docs are there.
+DOCUMENTED = "documented"
+# What the broker took, what the tables hold, and the tables of `_TOP`.
+REPORT = "report"
+
+TARGET = target_folder(PROJECT)
+TOP_ROWS = 5
+_TOP = {
+    "The largest regional sales windows (marts.fct_regional_sales_windows, UTC):": (
+        "select sales_region, window_start_at, window_end_at, sales_amount, order_count"
+        " from marts.fct_regional_sales_windows"
+        f" order by sales_amount desc, window_start_at limit {TOP_ROWS}"
+    ),
+    "The products that sold most (marts.rpt_product_sales):": (
+        "select product_id, product_name, sales_amount, quantity, purchase_count"
+        " from marts.rpt_product_sales left join ("
+        "select product_id, product_name from marts.dim_products where is_current"
+        ") using (product_id)"
+        f" order by sales_amount desc, product_id limit {TOP_ROWS}"
+    ),
+}
+
+
+class DbtFailed(MillraceError):
+    """A command of dbt did not end well; what it printed says how."""
+
+
+class Marts:
+    """dbt in this process, with the manifest that it parsed at the start."""
+
+    def __init__(self, home: Home, answers: IO[str], asked: Iterator[str]) -> None:
+        """Bind the work to its lake and to whoever listens.
+
+        Args:
+            home: The sandbox.
+            answers: Takes a line of JSON for each thing that is done.
+            asked: A line of JSON when the records are in: ``ends`` are the end offsets by
+                stream and partition before which each record must be found.
+        """
+        self._home = home
+        self._answers = answers
+        self._asked = asked
+        self._manifest: Any = None
+
+    def run(self) -> None:
+        """Do it all; nothing more when nobody listens any more.
+
+        Raises:
+            DbtFailed: dbt did not end well.
+            MillraceError: Spark does not start.
+        """
+        self._manifest = self._dbt("parse")
+        # dbt leaves the file as it is when nothing changed in it.
+        os.utime(TARGET / "manifest.json")
+        self._say(PARSED)
+        spark = open_lake(self._home, "sandbox demo")
+        try:
+            self._say(READY)
+            told = next(self._asked, None)
+            if told is None:
+                return
+            self._build(spark)
+            # Compiled is what was built: only the catalogue is asked for.
+            self._dbt("docs", "generate", "--no-compile")
+            self._say(DOCUMENTED)
+            self._report(spark, json.loads(told)["ends"])
+        finally:
+            spark.stop()
+
+    def _build(self, spark: SparkSession) -> None:
+        from spark_ingest.streaming.captured_topics import was_filled
+
+        manifest = json.loads((TARGET / "manifest.json").read_text())
+        sources = left_out.unfilled(manifest, lambda table: was_filled(spark, table))
+        self._dbt("build", *left_out.selection(manifest, sources))
+        self._say(BUILT, left_out=left_out.told(manifest, sources))
+
+    def _report(
+        self, spark: SparkSession, ends: Mapping[str, Mapping[str, int]]
+    ) -> None:
+        # JSON has no numbers as keys.
+        numbered = {
+            stream: {int(partition): end for partition, end in of.items()}
+            for stream, of in ends.items()
+        }
+        counted = accounts(spark, numbered)
+        tops = {}
+        for title, query in _TOP.items():
+            table = StringIO()
+            write_table(spark.sql(query), table)
+            tops[title] = table.getvalue()
+        told = {name: asdict(account) for name, account in counted.items()}
+        self._say(REPORT, accounts=told, tops=tops)
+
+    def _dbt(self, *arguments: str) -> Any:
+        """Run dbt in this process; what it returns.
+
+        Raises:
+            DbtFailed: It failed.
+        """
+        from dbt.cli.main import dbtRunner
+
+        done = dbtRunner(manifest=self._manifest).invoke([*arguments])
+        sys.stdout.flush()
+        if done.success:
+            return done.result
+        # What a node lacks is printed already; what broke dbt off before is not.
+        told = f"`dbt {' '.join(arguments)}` failed"
+        raise DbtFailed(f"{told}: {done.exception}" if done.exception else told)
+
+    def _say(self, event: str, **facts: Any) -> None:
+        print(json.dumps({"event": event, **facts}), file=self._answers, flush=True)
+
+
+def main() -> None:
+    """The program; a failure is one line on standard error."""
+    from spark_ingest.lake.jvm import JAVA_ERRORS, java_reason
+
+    # What dbt and Java print is for the log, which standard error goes to.
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    try:
+        Marts(load_home(), answers, iter(sys.stdin)).run()
+    except MillraceError as error:
+        print(error, file=sys.stderr)
+        sys.exit(error.exit_code)
+    except (*JAVA_ERRORS, OSError) as error:
+        print(java_reason(error), file=sys.stderr)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,108 @@
+"""What of the dbt project the demo leaves out.
+
+Tests of the code (unit tests, and tests of macros, which read no table): they run on rows of
+their own and say the same on every lake, so dbt, too, advises against them in production. And
+captured tables that hold nothing yet: they fill when somebody captures a database (`sandbox up
+cdc`), and until then all that is built from them is empty. Which these are is asked of dbt's
+manifest and of the lake: no list of them is kept.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+Manifest = Mapping[str, Any]
+
+
+def unfilled(manifest: Manifest, is_filled: Callable[[str], bool]) -> list[str]:
+    """The captured sources whose bronze table took nothing yet, as dbt selects them.
+
+    Args:
+        manifest: What dbt wrote when it parsed the project.
+        is_filled: Whether a table, ``schema.name``, ever took something.
+
+    Returns:
+        ``source.table`` of each, in order.
+    """
+    return sorted(
+        f"{source['source_name']}.{source['name']}"
+        for source in manifest["sources"].values()
+        if _is_captured(source)
+        and not is_filled(f"{source['schema']}.{source['identifier']}")
+    )
+
+
+def readers(manifest: Manifest, sources: Collection[str]) -> set[str]:
+    """The unique ids of all that reads some sources, itself or through others.
+
+    Args:
+        manifest: What dbt wrote when it parsed the project.
+        sources: Each ``source.table``.
+    """
+    unseen = [
+        name
+        for name, source in manifest["sources"].items()
+        if f"{source['source_name']}.{source['name']}" in sources
+    ]
+    found: set[str] = set()
+    while unseen:
+        new = set(manifest["child_map"].get(unseen.pop(), ())) - found
+        found |= new
+        unseen += new
+    return found
+
+
+def macro_tests(manifest: Manifest) -> set[str]:
+    """The unique ids of the tests that read no table."""
+    return {
+        name
+        for name, node in manifest["nodes"].items()
+        if node["resource_type"] == "test" and not node["depends_on"]["nodes"]
+    }
+
+
+def selection(manifest: Manifest, sources: Collection[str]) -> list[str]:
+    """What `dbt build` is told, so that it leaves out tests of code and readers of sources.
+
+    Args:
+        manifest: What dbt wrote when it parsed the project.
+        sources: Each ``source.table``.
+    """
+    tests = sorted(manifest["nodes"][name]["name"] for name in macro_tests(manifest))
+    return ["--exclude-resource-types", "unit_test", *excluded(sources, tests)]
+
+
+def excluded(sources: Collection[str], tests: Sequence[str] = ()) -> list[str]:
+    """What a command of dbt is told, so that it leaves out readers of sources, and tests."""
+    names = [*tests, *(f"source:{name}+" for name in sources)]
+    return ["--exclude", *names] if names else []
+
+
+def built(manifest: Manifest, sources: Collection[str]) -> Counter[str]:
+    """How many models, seeds and data tests that selection builds, by dbt's word for each."""
+    out = readers(manifest, sources) | macro_tests(manifest)
+    return Counter(
+        node["resource_type"]
+        for name, node in manifest["nodes"].items()
+        if node["resource_type"] in ("model", "seed", "test") and name not in out
+    )
+
+
+def told(manifest: Manifest, sources: Collection[str]) -> str:
+    """One line: what was left out, and how it is had."""
+    tests = len(manifest["unit_tests"]) + len(macro_tests(manifest))
+    text = f"left out (`dbt build` has them): {tests} tests of code"
+    if not sources:
+        return text
+    models = sum(
+        manifest["nodes"].get(name, {}).get("resource_type") == "model"
+        for name in readers(manifest, sources)
+    )
+    return f"{text}, {models} models of {len(sources)} captured tables still empty"
+
+
+def _is_captured(source: Mapping[str, Any]) -> bool:
+    ingest = source["config"].get("meta", {}).get("ingest", {})
+    return ingest.get("captured") is not None
