@@ -43,7 +43,8 @@ def parser() -> argparse.ArgumentParser:
         metavar="WORD",
         action="append",
         default=[],
-        help="only those with the word in name, sentence, file or test; may be repeated",
+        help="only the one of this name, or those with the word in name, sentence, file or "
+        "test; may be repeated",
     )
     made.add_argument(
         "--list", action="store_true", help="say which there are, and run nothing"
@@ -52,16 +53,14 @@ def parser() -> argparse.ArgumentParser:
 
 
 def chosen(known: Sequence[Mechanism], words: Sequence[str]) -> list[Mechanism]:
-    """Those that have one of the words; all where there are none."""
+    """Those that a word is the name of, or else that have it; all where there are none."""
+    names = {one.name for one in known}
 
-    def text(one: Mechanism) -> str:
-        return f"{one.name} {one.holds} {one.file} {one.node_id}".lower()
+    def has(one: Mechanism, word: str) -> bool:
+        text = f"{one.name} {one.holds} {one.file} {one.node_id}".lower()
+        return word == one.name if word in names else word.lower() in text
 
-    return [
-        one
-        for one in known
-        if not words or any(word.lower() in text(one) for word in words)
-    ]
+    return [one for one in known if not words or any(has(one, word) for word in words)]
 
 
 def sound(copy: Copy, wanted: Sequence[Mechanism]) -> dict[str, Said]:
