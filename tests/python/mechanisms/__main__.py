@@ -49,6 +49,12 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--list", action="store_true", help="say which there are, and run nothing"
     )
+    made.add_argument(
+        "--page",
+        action="store_true",
+        help="bring the page's rows up to date with mechanisms.yml, and run nothing: those of "
+        "changed entries say `not run`",
+    )
     return made
 
 
@@ -119,6 +125,9 @@ def main(arguments: list[str]) -> int:
     if asked.list:
         for one in wanted:
             ui.tell(f"{one.name}: {one.holds}")
+        return 0
+    if asked.page:
+        PAGE.write_text(with_trials(PAGE.read_text(), known, []))
         return 0
     # As Ctrl-C does: what runs is ended before this program is.
     signal.signal(signal.SIGTERM, signal.default_int_handler)

@@ -372,18 +372,6 @@ def test_what_a_take_puts_on_main_is_no_commit_of_the_stream(lake: Lake) -> None
 
 
 @without_a_server
-def test_what_is_staged_is_seen_by_no_reader_until_it_is_published(lake: Lake) -> None:
-    writer = Lease.take(lake.jvm, lake.table)
-
-    lake.stage(writer, 1)
-
-    assert lake.ids() == []
-    writer.publish()
-    assert lake.ids() == [1]
-    writer.release()
-
-
-@without_a_server
 def test_a_publish_is_made_again_where_another_commit_moved_the_table_but_not_main(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
