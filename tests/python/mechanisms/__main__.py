@@ -103,10 +103,14 @@ def tried(copy: Copy, wanted: Sequence[Mechanism]) -> Iterator[Trial]:
 
 def table(trials: Sequence[Trial]) -> Table:
     """What became of them, for people."""
-    made = Table("what holds", "test", "", "what it said", "seconds")
+    made = Table("mechanism", "test")
+    made.columns[1].overflow = "fold"
+    made.add_column("")
+    made.add_column("what it said")
+    made.add_column("seconds", justify="right")
     for trial in trials:
         made.add_row(
-            trial.mechanism.holds,
+            trial.mechanism.name,
             trial.mechanism.test,
             f"[{_STYLES[trial.verdict]}]{trial.verdict}[/]",
             trial.why[:80].replace("[", r"\["),
