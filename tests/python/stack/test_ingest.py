@@ -125,7 +125,6 @@ def test_two_versions_of_a_schema_share_a_batch_and_a_table(feed: Feed) -> None:
     ]
 
 
-@pytest.mark.nightly
 def test_a_schema_of_another_subject_is_found_by_its_id(feed: Feed) -> None:
     feed.register(ORDER)
     other = feed.register(WIDER, subject=f"{feed.topic}-elsewhere")

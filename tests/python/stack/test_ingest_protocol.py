@@ -65,7 +65,6 @@ def test_an_overtaken_writer_cannot_publish(
     assert feed.offsets() == [(0, 0), (0, 1)]
 
 
-@pytest.mark.nightly
 def test_a_write_that_makes_an_overtaken_writers_branch_anew_publishes_nothing(
     feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -104,6 +103,24 @@ def test_an_overtaken_writer_leaves_nothing_in_quarantine(
     with pytest.raises(LeaseLost):
         feed.ingest()
     assert feed.quarantined() == []
+
+
+def test_a_batch_whose_bad_records_cannot_be_kept_is_not_published(
+    feed: Feed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    feed.send(*orders(feed.register(ORDER), 0, 2), b"junk")
+
+    def away(bad: DataFrame, many: bool = False) -> None:
+        raise MillraceError("quarantine is away")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("spark_ingest.lake.quarantine_table.append", away)
+        with pytest.raises(MillraceError, match="quarantine is away"):
+            feed.ingest()
+    assert feed.offsets() == []
+    feed.ingest()
+    assert feed.offsets() == [(0, 0), (0, 1)]
+    assert feed.quarantined() == [(2, "not_framed")]
 
 
 def test_nothing_is_published_over_a_table_that_moved(feed: Feed) -> None:

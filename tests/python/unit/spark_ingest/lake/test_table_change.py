@@ -117,8 +117,10 @@ def test_a_catalog_that_is_away_says_whether_anything_may_have_changed() -> None
     away: list[Exception | None] = [java_error(AWAY)] * 3
     with pytest.raises(CatalogUnavailable, match="does not answer: as Java tells it"):
         change(loads=list(away))
-    with pytest.raises(CommitUnknown, match="did not say whether a commit is in"):
+    said = "did not say whether a commit is in"
+    with pytest.raises(MillraceError, match=said) as left_open:
         change(loads=[None, *away], commits=[java_error(UNKNOWN)])
+    assert left_open.type is CommitUnknown
 
 
 def test_a_short_absence_of_the_catalog_is_waited_for() -> None:

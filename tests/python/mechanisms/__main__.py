@@ -1,0 +1,153 @@
+"""Does a test fail when a mechanism of the code is taken out?
+
+    python -m tests.python.mechanisms -k lease
+
+Each mechanism of `mechanisms.yml` is taken out of a copy of the checkout by a small edit, and
+the one test that is there for it is run. It must fail by an assertion ("caught"). One that
+passes ("survived") proves nothing: strengthen it. "broken" is a test that could not do its
+work, or that fails with the mechanism in place, too. The rows of what was run are written into
+docs/testing.md. The exit code is 1 where a mechanism was not caught.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from rich.table import Table
+
+from sandbox import ui
+from tests.python.mechanisms.page import PAGE, with_trials
+from tests.python.mechanisms.planting import Mechanism, mechanisms
+from tests.python.mechanisms.trial import Copy, Said, Trial, Verdict
+from tests.python.project_copy import copy_checkout
+
+_STYLES = {Verdict.CAUGHT: "green", Verdict.SURVIVED: "red", Verdict.BROKEN: "yellow"}
+
+
+def parser() -> argparse.ArgumentParser:
+    """What can be typed."""
+    made = argparse.ArgumentParser(
+        prog="python -m tests.python.mechanisms",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    made.add_argument(
+        "-k",
+        dest="words",
+        metavar="WORD",
+        action="append",
+        default=[],
+        help="only the one of this name, or those with the word in name, sentence, file or "
+        "test; may be repeated",
+    )
+    made.add_argument(
+        "--list", action="store_true", help="say which there are, and run nothing"
+    )
+    made.add_argument(
+        "--page",
+        action="store_true",
+        help="bring the page's rows up to date with mechanisms.yml, and run nothing: those of "
+        "changed entries say `not run`",
+    )
+    return made
+
+
+def chosen(known: Sequence[Mechanism], words: Sequence[str]) -> list[Mechanism]:
+    """Those that a word is the name of, or else that have it; all where there are none."""
+    names = {one.name for one in known}
+
+    def has(one: Mechanism, word: str) -> bool:
+        text = f"{one.name} {one.holds} {one.file} {one.node_id}".lower()
+        return word == one.name if word in names else word.lower() in text
+
+    return [one for one in known if not words or any(has(one, word) for word in words)]
+
+
+def sound(copy: Copy, wanted: Sequence[Mechanism]) -> dict[str, Said]:
+    """What each test says with every mechanism in place; one pytest for each file."""
+    files: dict[str, set[str]] = defaultdict(set)
+    for mechanism in wanted:
+        files[mechanism.test_file].add(mechanism.node_id)
+    found: dict[str, Said] = {}
+    for file, tests in files.items():
+        ui.say(f"{file}: {len(tests)} as they are …")
+        found.update(copy.run(sorted(tests)))
+    return found
+
+
+def tried(copy: Copy, wanted: Sequence[Mechanism]) -> Iterator[Trial]:
+    """Each mechanism taken out, with progress."""
+    as_it_is = sound(copy, wanted)
+    for number, mechanism in enumerate(wanted, start=1):
+        said = as_it_is.get(
+            mechanism.node_id, Said("error", "pytest did not come to it")
+        )
+        if said.outcome == "passed":
+            trial = copy.trial(mechanism)
+        else:
+            why = f"{said.outcome} with the mechanism in place: {said.why}"
+            trial = Trial(mechanism, Verdict.BROKEN, why, 0)
+        ui.say(
+            f"{number}/{len(wanted)} {mechanism.name}: {trial.verdict} "
+            f"({trial.seconds:.0f} s) {trial.why}",
+            _STYLES[trial.verdict],
+        )
+        yield trial
+
+
+def table(trials: Sequence[Trial]) -> Table:
+    """What became of them, for people."""
+    made = Table("mechanism", "test")
+    made.columns[1].overflow = "fold"
+    made.add_column("")
+    made.add_column("what it said")
+    made.add_column("seconds", justify="right")
+    for trial in trials:
+        made.add_row(
+            trial.mechanism.name,
+            trial.mechanism.test,
+            f"[{_STYLES[trial.verdict]}]{trial.verdict}[/]",
+            trial.why[:80].replace("[", r"\["),
+            f"{trial.seconds:.0f}",
+        )
+    return made
+
+
+def main(arguments: list[str]) -> int:
+    """Try the chosen mechanisms; 1 where one was not caught, 2 where there is none."""
+    asked, known = parser().parse_args(arguments), mechanisms()
+    wanted = chosen(known, asked.words)
+    if not wanted:
+        ui.say("No mechanism has such a word; `--list` says which there are.")
+        return 2
+    if asked.list:
+        for one in wanted:
+            ui.tell(f"{one.name}: {one.holds}")
+        return 0
+    if asked.page:
+        PAGE.write_text(with_trials(PAGE.read_text(), known, []))
+        return 0
+    # As Ctrl-C does: what runs is ended before this program is.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    trials: list[Trial] = []
+    with tempfile.TemporaryDirectory(prefix="millrace-mechanisms-") as made:
+        folder = Path(made).resolve()
+        copy = Copy(copy_checkout(folder / "checkout"), folder)
+        try:
+            trials.extend(tried(copy, wanted))
+        except KeyboardInterrupt:
+            ui.say("Interrupted; nothing was left running.")
+            return 130
+    ui.out.print(table(trials))
+    PAGE.write_text(with_trials(PAGE.read_text(), known, trials))
+    return int(any(trial.verdict is not Verdict.CAUGHT for trial in trials))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,50 @@
+"""What a writer stages: seen by nobody, and published only where the table did not move.
+
+Fails when readers see staged rows, or a batch is published over a table that moved.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from spark_ingest.errors import CommitRefused
+from spark_ingest.lake.lease import Lease
+from tests.python.spark import test_lease
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture
+def lake(spark: SparkSession, request: pytest.FixtureRequest) -> test_lease.Lake:
+    """The lake of the session's sandbox, with a table of the test's own."""
+    spark.sql("create schema if not exists lake.bronze")
+    return test_lease.with_table(test_lease.Lake(spark), request.node.name)
+
+
+def test_what_is_staged_is_seen_by_no_reader_until_it_is_published(
+    lake: test_lease.Lake,
+) -> None:
+    writer = Lease.take(lake.jvm, lake.table)
+
+    lake.stage(writer, 1)
+
+    assert lake.ids() == []
+    writer.publish()
+    assert lake.ids() == [1]
+    writer.release()
+
+
+def test_nothing_is_published_behind_rows_that_came_meanwhile(
+    lake: test_lease.Lake,
+) -> None:
+    writer = Lease.take(lake.jvm, lake.table)
+    lake.stage(writer, 1)
+    lake.spark.sql(f"insert into lake.{lake.table} values (1, 'the same one')")
+
+    with pytest.raises(CommitRefused, match="moved meanwhile"):
+        writer.publish()
+    writer.release()
+    assert lake.ids() == [1]

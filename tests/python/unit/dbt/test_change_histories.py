@@ -1,0 +1,150 @@
+"""Versions of captured rows, made by DuckDB: their order, their ends, and what re-opens them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any
+
+import duckdb
+import jinja2
+import pytest
+
+from sandbox.settings import PROJECT
+from tests.python.unit.dbt.test_dbt_macros import SETTINGS, CompilerError, Macros
+from tests.python.unit.dbt.test_increment_macros import Node, increment, macros
+
+RULES = PROJECT / "tests/dbt/macros/assert_histories_follow_the_log.sql"
+STREAM = "moma.artists"
+# A change: row, place in the log, hour of its commit, offset, commit of the ingest.
+CHANGES = [
+    ("late", "20", 2, 1, 2),
+    ("new", "50", 5, 2, 2),
+    ("later", "60", 6, 3, 2),
+    ("anew", "05", 7, 4, 2),
+]
+# A version that holds: row, since which place and hour, and up to where its changes were seen.
+HELD = [
+    ("late", "30c", 3, "30c"),
+    ("later", "40c", 4, "40c"),
+    ("anew", "40c", 4, "40c"),
+]
+
+
+def context(**other: Any) -> Macros:
+    captured = {"form": "flattened", "key": ["row_name"], "position": "lsn"}
+    source = Node(
+        source_name="moma",
+        name="artists",
+        schema="bronze",
+        identifier="moma__artists",
+        original_file_path="a.yml",
+        config=SimpleNamespace(
+            meta=SimpleNamespace(
+                ingest=Captured(captured=Captured(captured)),
+                get=lambda _name, _default: {"captured": captured},
+            )
+        ),
+    )
+    settings = {**SETTINGS, "log_restarts": {}}
+    return macros(
+        graph={"nodes": {}, "sources": {"s": source}}, var=settings.get, **other
+    )
+
+
+class Captured(dict[str, Any]):
+    def __getattr__(self, name: str) -> Any:
+        return self.get(name)
+
+
+class Table(str):
+    """A relation: SQL writes its name, macros ask for it."""
+
+    __slots__ = ()
+
+    @property
+    def identifier(self) -> str:
+        return str(self)
+
+
+def lake() -> duckdb.DuckDBPyConnection:
+    """Changes that are new, and the versions that hold."""
+    made = duckdb.connect()
+    for table, columns, rows in (
+        (
+            "changes",
+            "row_name, source_position, hour, _kafka_offset, _commit_id",
+            CHANGES,
+        ),
+        ("history", "row_name, valid_from_position, hour, seen_to_position", HELD),
+    ):
+        values = ", ".join(str(row) for row in rows)
+        at = "make_timestamp(2026, 1, 1, hour, 0, 0)"
+        times = (
+            f"{at} as source_committed_at, {at} as _kafka_timestamp, 'T' as"
+            " _kafka_topic_id, 0 as _kafka_partition, false as is_tombstone,"
+            " false as is_snapshot"
+            if table == "changes"
+            else f"{at} as valid_from_at, false as is_incomplete, true as is_current"
+        )
+        made.execute(
+            f"create table {table} as select *, {times}"
+            f" from (values {values}) as rows ({columns})"
+        )
+    return made
+
+
+def found(is_everything: bool = False) -> Mapping[str, str]:
+    """What the new changes bring, by row."""
+    reads = {STREAM: {"after": 1, "to": 2}}
+    query = context(this=Table("history")).findings_of_changes(
+        increment(is_everything=is_everything, reads=reads),
+        Table("changes"),
+        STREAM,
+        ["row_name"],
+    )
+    return {row[1]: row[0] for row in lake().execute(query).fetchall()}
+
+
+def test_every_rule_of_histories_gives_its_versions() -> None:
+    """What `dbt build` asks both engines, asked of a third."""
+    # Its text of given rows is every engine's.
+    made = Macros(engine="redshift")
+    environment = jinja2.Environment(
+        extensions=["jinja2.ext.do"], undefined=jinja2.StrictUndefined
+    )
+    names = ("value_rows", "versions_of_changes", "kept_values")
+    query = environment.from_string(RULES.read_text()).render(
+        {name: getattr(made, name) for name in names}
+    )
+
+    wrong = duckdb.connect().execute(query).fetchall()
+
+    assert wrong == []
+
+
+def test_a_change_that_lies_before_what_was_seen_opens_its_row_again() -> None:
+    assert found().get("late") == "late"
+    assert not {"new", "later"} & found().keys()
+
+
+def test_a_change_committed_later_that_lies_before_it_is_of_another_log() -> None:
+    assert found().get("anew") == "restart"
+
+
+def test_a_first_build_asks_for_restarts_alone() -> None:
+    assert "late" not in found(is_everything=True)
+
+
+def test_a_log_that_began_anew_stops_the_build() -> None:
+    rows = lake()
+    made = context(
+        this=Table("history"),
+        model=SimpleNamespace(resource_type="model"),
+        run_query=lambda query: SimpleNamespace(rows=rows.execute(query).fetchall()),
+        target=SimpleNamespace(name="sandbox", schema="dev"),
+    )
+    begun = increment(reads={STREAM: {"after": 1, "to": 2}})
+
+    with pytest.raises(CompilerError, match=r"began anew.*log_restarts: \{moma:"):
+        made.look_at_new_changes(begun, Table("changes"), STREAM, ["row_name"])

@@ -1,0 +1,79 @@
+"""What models of one build share, and what is told before a row is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.python.unit.dbt.test_dbt_macros import SETTINGS, CompilerError, Macros
+from tests.python.unit.dbt.test_increment_macros import (
+    FACT,
+    Node,
+    SimpleGraph,
+    increment,
+    macros,
+    recorded_day,
+)
+
+
+class Lake:
+    """Answers each question with the next of some rows, and remembers all statements."""
+
+    def __init__(self, *answers: list[list[Any]]) -> None:
+        self.asked: list[str] = []
+        self._answers: Iterator[list[list[Any]]] = iter(answers)
+
+    def run(self, statement: str) -> SimpleNamespace:
+        self.asked.append(statement)
+        is_question = statement.startswith("select")
+        return SimpleNamespace(rows=next(self._answers) if is_question else [])
+
+
+def on_lake(lake: Lake, begun: dict[str, Any] | None = None) -> Macros:
+    """The macros of one invocation, at work on a model that has begun an increment."""
+    source = Node(source_name="pagila", name="sales", schema="bronze", identifier="s")
+    graph = SimpleGraph()
+    graph["sources"]["s"] = source
+    graph["millrace one"] = {f"increment of {FACT}": begun}
+    return macros(
+        graph=graph,
+        run_query=lake.run,
+        var=SETTINGS.get,
+        target=SimpleNamespace(name="sandbox", schema="dev"),
+    )
+
+
+def test_all_models_of_a_build_read_up_to_what_the_first_found() -> None:
+    lake = Lake([[5]], [[7]])
+    context = on_lake(lake)
+
+    assert [context.read_point("pagila.sales") for _ in range(2)] == [5, 5]
+    assert lake.asked == ["select max(_commit_id) as newest from bronze.s"]
+
+
+def test_days_are_told_before_their_rows_are_written() -> None:
+    # Nobody has recorded one since this one began, behind 7.
+    lake = Lake([["read", 7]])
+    begun = increment(days=[date(2026, 1, 5), date(2026, 1, 2)])
+
+    on_lake(lake, begun).announce_increment()
+
+    told, *_ = lake.asked
+    assert told.startswith("insert into state.touched_days")
+    assert "2026-01-02" in told
+    assert "2026-01-05" in told
+    assert begun["is_announced"]
+
+
+def test_of_two_builds_at_one_time_one_stops() -> None:
+    # Another run has recorded increment 8 since this one began behind 7.
+    lake = Lake([["read", 8]])
+    days = [recorded_day(date(2026, 1, 2), 8, FACT, run_id="other")]
+    begun = increment(days=[date(2026, 1, 2)], recorded={"reads": [], "days": days})
+
+    with pytest.raises(CompilerError, match="another run of dbt built marts"):
+        on_lake(lake, begun).announce_increment()
