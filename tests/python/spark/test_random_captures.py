@@ -53,6 +53,7 @@ def assert_history_is_the_log(folder: Path, seed: int, count: int) -> None:
     assert results[trial.history] == trial.expected(), f"seed {seed}"
 
 
+@pytest.mark.nightly
 def test_random_transactions_are_held_as_the_log_tells(
     home: Home, tmp_path: Path
 ) -> None:

@@ -150,6 +150,7 @@ def send_in_transactions(feed: Feed, values: list[bytes]) -> None:
         end(30)
 
 
+@pytest.mark.nightly
 def test_the_ledger_says_what_verify_says(keeper: Keeper) -> None:
     feed = keeper.feed
     produced = feed.stack.run(

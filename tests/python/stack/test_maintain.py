@@ -9,7 +9,8 @@ import json
 import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pytest
 
 from spark_ingest.lake import bronze
 from spark_ingest.lake.jvm import Jvm
@@ -17,9 +18,6 @@ from spark_ingest.lake.lease import Lease, own_snapshots
 from spark_ingest.operate.maintain import Maintained, Policy, lake_tables, maintain
 from spark_ingest.streaming import table_position
 from tests.python.stack.conftest import ORDER, Feed, orders, proofs
-
-if TYPE_CHECKING:
-    import pytest
 
 HARSH = Policy(keep=timedelta(0), target_bytes=2**27, orphans=None)
 
