@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import itertools
 import json
+import os
 import shutil
 import signal
 import threading
@@ -14,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 import fastavro
 import pytest
@@ -37,6 +39,7 @@ from spark_ingest.streaming import run, tables
 from spark_ingest.streaming.progress import BatchReport, Progress
 from spark_ingest.streaming.services import Services
 from tests.python.conftest import Stack
+from tests.python.spark.lake_program import type_dbt
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -97,6 +100,33 @@ def brief(stack: Stack) -> Stack:
     """The stack, its Spark set for a minute or two over few rows."""
     options = {"SPARK_SUBMIT_OPTS": spark_conf.options_for_few_rows()}
     return replace(stack, env=stack.env | options)
+
+
+def dbt_here(
+    stack: Stack, spark: SparkSession, project: Path, out: Path, *words: str
+) -> dict[str, Any]:
+    """Run dbt in this process, on its Spark, where the program is not what is tested.
+
+    Args:
+        stack: Whose lake it builds on.
+        spark: The session; it is as it was afterwards, whatever the adapter sets.
+        project: The dbt project.
+        out: Where dbt's folders ``target`` and ``logs`` are.
+        words: As typed behind ``dbt``.
+
+    Returns:
+        ``{"success", "said"}``, as ``lake_program`` gives it.
+    """
+    before = spark.conf.getAll
+    try:
+        with patch.dict(os.environ, stack.env):
+            return type_dbt(project, out, [*words], "target")
+    finally:
+        for name, value in spark.conf.getAll.items():
+            if name not in before:
+                spark.conf.unset(name)
+            elif before[name] != value:
+                spark.conf.set(name, before[name])
 
 
 @dataclass

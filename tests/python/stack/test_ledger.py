@@ -10,17 +10,14 @@ row.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from unittest.mock import patch
 
 import pytest
 
 from tests.python.project_copy import copy_project
-from tests.python.spark.lake_program import type_dbt
-from tests.python.stack.conftest import ORDER, Feed, orders, proofs
+from tests.python.stack.conftest import ORDER, Feed, dbt_here, orders, proofs
 from tests.python.stack.test_recover import expire
 
 # Of a partition: first and end offset, rows, quarantined, empty, given up, missing, doubled.
@@ -61,20 +58,11 @@ class Keeper:
     def manifest(self) -> Path:
         return self.project / "target" / "manifest.json"
 
-    def dbt(self, command: str, *words: str) -> bool:
+    def dbt(self, *words: str) -> bool:
         """Run dbt in this process, on its Spark; whether it succeeded."""
-        settings = self.feed.services.spark.conf
-        before = settings.getAll
-        try:
-            with patch.dict(os.environ, self.feed.stack.env):
-                done = type_dbt(self.project, self.project, [command, *words], "target")
-        finally:
-            # What the adapter sets is for its own statements.
-            for name, value in settings.getAll.items():
-                if name not in before:
-                    settings.unset(name)
-                elif before[name] != value:
-                    settings.set(name, before[name])
+        feed = self.feed
+        where = (self.project, self.project)
+        done = dbt_here(feed.stack, feed.services.spark, *where, *words)
         return bool(done["success"])
 
     def build(self, *select: str) -> bool:
