@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, field, fields
 from pathlib import Path
@@ -94,7 +94,7 @@ class Demo:
         begun = time.monotonic()
         try:
             _step("parts", self._parts)
-            # dbt parses the project and starts its Spark while others wait for each other.
+            # It parses the project and starts Spark while others wait for each other.
             with self._begin_marts(lock) as self._marts:
                 _step("services", self._services)
                 _step("events", self._events)
@@ -107,9 +107,9 @@ class Demo:
 
     def _begin_marts(self, lock: int) -> Dialogue:
         command = [sys.executable, "-m", "sandbox.tour.demo_marts"]
-        log = self.home.logs / "demo-dbt.log"
+        log = self.home.logs / "demo-spark.log"
         settings = spark_settings(self.count)
-        return Dialogue("dbt", command, self.home, log, lock, settings)
+        return Dialogue("the demo's Spark", command, self.home, log, lock, settings)
 
     def _hear(self, event: str) -> dict[str, Any]:
         while (heard := self._marts.hear())["event"] != event:
@@ -147,36 +147,25 @@ class Demo:
         )
 
     def _ingest(self) -> str:
-        # It would parse the project as well, at the same time, into the same files.
-        self._hear(demo_marts.PARSED)
-        settings = spark_settings(self.count)
-        command = ("spark-ingest", "run", "--once")
-        printed = self._program("ingest", *command, settings=settings)
-        batches = [line for line in json_lines(printed) if line.get("event") == "batch"]
-        rows = sum(batch["rows"] for batch in batches)
-        quarantined = sum(batch["quarantined"] for batch in batches)
-        return f"{rows:,} rows in bronze, {quarantined:,} in quarantine"
+        self._marts.tell(ends=self.ends)
+        told = self._hear(demo_marts.INGESTED)
+        return f"{told['rows']:,} rows in bronze, {told['quarantined']:,} in quarantine"
 
     def _build(self) -> str:
-        results = demo_marts.TARGET / "run_results.json"
-        results.unlink(missing_ok=True)
-        self._marts.tell(ends=self.ends)
         # All that is to come is in the lake: broker and registry stop while dbt works.
         if not self.keep:
             self._stop()
         left_out = self._hear(demo_marts.BUILT)["left_out"]
-        self.tests = dbt_results(results)
+        self.tests = dbt_results(demo_marts.TARGET / "run_results.json")
         return f"{dbt_line(self.tests)}\n{' ' * _INDENT}{left_out}"
 
     def _docs(self) -> str:
         self._hear(demo_marts.DOCUMENTED)
         return _page()
 
-    def _program(
-        self, name: str, *command: str, settings: Mapping[str, str] | None = None
-    ) -> str:
+    def _program(self, name: str, *command: str) -> str:
         log = self.home.logs / f"demo-{name}.log"
-        return run_to_end(self.home, log, *command, settings=settings)
+        return run_to_end(self.home, log, *command)
 
     def _report(self, begun: float) -> None:
         with _working("reading the report from the tables"):

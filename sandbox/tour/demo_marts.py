@@ -1,20 +1,24 @@
-"""The demo's marts, their docs and its report: one process, one Spark, one parse of the project.
+"""The demo's ingest, marts, docs and report: one process, one Spark, one parse of the project.
 
-The demo runs it as a program of its own, beside the services and the ingest. It parses the
-project and starts Spark, then waits until the demo says that the records are in; what each word
-of its standard output means stands below.
+The demo runs it as a program of its own, beside the services. It parses the project and starts
+Spark, then waits until the demo says that the records are on the broker; what each word of its
+standard output means stands below. `spark-ingest run --once` and dbt's commands are those that a
+person types: only Spark and the manifest are there already, and Java has compiled what it needs.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import redirect_stdout
 from dataclasses import asdict
 from io import StringIO
 from typing import IO, TYPE_CHECKING, Any
 
+from sandbox.processes.programs import json_lines
 from sandbox.settings import PROJECT, Home, load_home
 from sandbox.tour import left_out
 from sandbox.tour.accounts import accounts
@@ -25,10 +29,8 @@ from spark_ingest.sources import target_folder
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# The project is parsed: whoever reads the manifest need not parse it again.
-PARSED = "parsed"
-# Spark runs.
-READY = "ready"
+# `spark-ingest run --once` has landed all; with it, its batches added up.
+INGESTED = "ingested"
 # dbt has built and tested; with it, what was left out.
 BUILT = "built"
 # The docs are there.
@@ -37,6 +39,7 @@ DOCUMENTED = "documented"
 REPORT = "report"
 
 TARGET = target_folder(PROJECT)
+_STOPPING = (signal.SIGINT, signal.SIGTERM)
 TOP_ROWS = 5
 _TOP = {
     "The largest regional sales windows (marts.fct_regional_sales_windows, UTC):": (
@@ -67,8 +70,8 @@ class Marts:
         Args:
             home: The sandbox.
             answers: Takes a line of JSON for each thing that is done.
-            asked: A line of JSON when the records are in: ``ends`` are the end offsets by
-                stream and partition before which each record must be found.
+            asked: A line of JSON when the records are on the broker: ``ends`` are the end
+                offsets by stream and partition before which each must be found.
         """
         self._home = home
         self._answers = answers
@@ -85,13 +88,12 @@ class Marts:
         self._manifest = self._dbt("parse")
         # dbt leaves the file as it is when nothing changed in it.
         os.utime(TARGET / "manifest.json")
-        self._say(PARSED)
         spark = open_lake(self._home, "sandbox demo")
         try:
-            self._say(READY)
             told = next(self._asked, None)
             if told is None:
                 return
+            self._ingest()
             self._build(spark)
             # Compiled is what was built: only the catalogue is asked for.
             self._dbt("docs", "generate", "--no-compile")
@@ -99,6 +101,25 @@ class Marts:
             self._report(spark, json.loads(told)["ends"])
         finally:
             spark.stop()
+
+    def _ingest(self) -> None:
+        """Land what the topics hold, as `spark-ingest run --once` on the Spark that is there."""
+        from spark_ingest.cli import app
+
+        printed = StringIO()
+        before = {number: signal.getsignal(number) for number in _STOPPING}
+        try:
+            with redirect_stdout(printed):
+                app(["run", "--once"], standalone_mode=False)
+        finally:
+            # They finish the batch at work first; dbt has none.
+            for number, handler in before.items():
+                signal.signal(number, handler)
+            print(printed.getvalue(), end="", flush=True)
+        batches = [line for line in json_lines(printed.getvalue()) if "rows" in line]
+        rows = sum(batch["rows"] for batch in batches)
+        quarantined = sum(batch["quarantined"] for batch in batches)
+        self._say(INGESTED, rows=rows, quarantined=quarantined)
 
     def _build(self, spark: SparkSession) -> None:
         from spark_ingest.streaming.captured_topics import was_filled

@@ -74,7 +74,7 @@ def test_the_demo_accounts_for_every_event_and_leaves_what_it_found(
 def test_the_catalogue_has_every_built_model_and_column_with_type_and_description(
     stack: Stack, demo: DemoRun
 ) -> None:
-    log = (stack.home.logs / "demo-dbt.log").read_text()
+    log = (stack.home.logs / "demo-spark.log").read_text()
     # Java's own line, where no start-up file takes it out: the home's path has a blank.
     said = log.replace("WARNING: Using incubator modules", "").lower()
     assert "catalog written" in said

@@ -61,8 +61,7 @@ class Marts:
             "doubled": 0,
         }
         self.answers: list[dict[str, Any]] = [
-            {"event": demo_marts.PARSED},
-            {"event": demo_marts.READY},
+            {"event": demo_marts.INGESTED, "rows": 2, "quarantined": 0},
             {"event": demo_marts.BUILT, "left_out": "left out: much"},
             {"event": demo_marts.DOCUMENTED},
             {
@@ -88,7 +87,7 @@ class Marts:
 
 
 @pytest.mark.parametrize("keep", [False, True])
-def test_dbt_hears_when_the_records_are_in_and_the_services_end_meanwhile(
+def test_ingest_hears_when_the_records_are_there_and_services_end_behind_it(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -96,11 +95,9 @@ def test_dbt_hears_when_the_records_are_in_and_the_services_end_meanwhile(
 ) -> None:
     happened: list[str] = []
 
-    def program(_demo: Demo, name: str, *command: str, settings: object = None) -> str:
+    def program(_demo: Demo, _name: str, *command: str) -> str:
         happened.append(" ".join(command[:2]))
-        told = {"delivered": 1, "seconds": 1} if name == "events" else {}
-        batch = {"event": "batch", "rows": 2, "quarantined": 0}
-        return json.dumps(told or batch)
+        return json.dumps({"delivered": 1, "seconds": 1})
 
     monkeypatch.setattr(stack, "up", lambda _home, secure: ["kafka"])
     monkeypatch.setattr(stack, "down", lambda _home, _names: happened.append("down"))
@@ -115,12 +112,12 @@ def test_dbt_hears_when_the_records_are_in_and_the_services_end_meanwhile(
 
     Demo(Home(tmp_path), 2, keep=keep).run()
 
-    ingest = happened.index("spark-ingest run")
-    assert happened[ingest - 1] == "heard parsed"
-    assert happened[ingest + 1].startswith("told {'ends': {'pagila.sales': {0: 2}")
-    after = ["heard ready", "heard built", "heard documented", "heard report"]
+    told = happened.index("heard ingested") - 1
+    assert happened[told].startswith("told {'ends': {'pagila.sales': {0: 2}")
+    assert set(happened[:told]) == {"sandbox produce"}
+    after = ["heard built", "heard documented", "heard report"]
     meanwhile = [] if keep else ["down"]
-    assert happened[ingest + 2 :] == [*meanwhile, *after, "dbt ended"]
+    assert happened[told + 2 :] == [*meanwhile, *after, "dbt ended"]
     shown = capsys.readouterr().out
     assert "all good\n                 left out: much\n" in shown
     assert ("Still running: kafka" in shown) is keep
