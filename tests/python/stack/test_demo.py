@@ -107,7 +107,8 @@ def test_what_the_demo_leaves_out_can_be_built_and_holds(
     tested = passed(stack, "test", "--select", "test_type:unit")
 
     assert built >= {name for name in left if name.startswith(("model.", "test."))}
-    assert tested == manifest["unit_tests"].keys()
+    # Hooks run as well.
+    assert tested >= manifest["unit_tests"].keys()
 
 
 def passed(stack: Stack, *words: str) -> set[str]:
