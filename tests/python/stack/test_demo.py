@@ -122,7 +122,8 @@ def test_the_tests_of_code_that_the_demo_leaves_out_hold(
         if not unbuilt.intersection(test["depends_on"]["nodes"])
     }
     assert len(of_built) > len(manifest["unit_tests"]) / 2
-    assert ran == macros | of_built
+    # Hooks run as well.
+    assert ran >= macros | of_built
 
 
 @pytest.mark.nightly
