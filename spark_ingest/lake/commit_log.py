@@ -34,7 +34,7 @@ from spark_ingest.lake.committed import (
     Taken,
     by_topic,
 )
-from spark_ingest.lake.jvm import CATALOG, JAVA_ERRORS, Jvm
+from spark_ingest.lake.jvm import CATALOG, JAVA_ERRORS, Jvm, literal_rows
 from spark_ingest.lake.lease import (
     Commit,
     CommitKind,
@@ -378,8 +378,11 @@ def _logged(
 def _commits(spark: SparkSession, stream: Stream) -> DataFrame:
     """The log's rows of one table, and those that it lacks yet, from the snapshots."""
     known = told_of(spark, stream.table)
-    lacking = spark.createDataFrame(_unlogged(spark, stream, known), COLUMNS)
-    return _named(spark, stream.table).where(known.rows()).unionByName(lacking)
+    logged = _named(spark, stream.table).where(known.rows())
+    lacking = _unlogged(spark, stream, known)
+    if not lacking:
+        return logged
+    return logged.unionByName(literal_rows(spark, lacking, COLUMNS))
 
 
 def _unlogged(
@@ -493,4 +496,4 @@ def _write(
     spark: SparkSession, rows: Sequence[tuple[Any, ...]], branch: str | None = None
 ) -> None:
     table = f"{CATALOG}.{TABLE}" + (f".{branch}" if branch else "")
-    spark.createDataFrame(list(rows), COLUMNS).coalesce(1).writeTo(table).append()
+    literal_rows(spark, rows, COLUMNS).writeTo(table).append()

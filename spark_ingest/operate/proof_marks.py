@@ -24,7 +24,7 @@ from pyspark.sql.types import (
 )
 
 from spark_ingest.lake import bronze
-from spark_ingest.lake.jvm import CATALOG, Jvm
+from spark_ingest.lake.jvm import CATALOG, Jvm, literal_rows
 from spark_ingest.lake.lease import COMMIT_ID
 from spark_ingest.lake.offsets import Span
 
@@ -190,8 +190,7 @@ def write(
         )
         for mark in proved
     ]
-    data = spark.createDataFrame(rows, _COLUMNS).coalesce(1)
-    data.writeTo(f"{CATALOG}.{TABLE}").append()
+    literal_rows(spark, rows, _COLUMNS).writeTo(f"{CATALOG}.{TABLE}").append()
 
 
 def _mark(row: Row) -> Mark:

@@ -15,7 +15,7 @@ from pyspark.sql.types import (
 )
 
 from spark_ingest.lake import bronze
-from spark_ingest.lake.jvm import CATALOG
+from spark_ingest.lake.jvm import CATALOG, literal_rows
 
 TABLE = f"{bronze.SCHEMA}.ingest_reconciliations"
 COLUMNS = StructType(
@@ -69,5 +69,4 @@ def create(spark: SparkSession) -> bool:
 def append(spark: SparkSession, counted: Reconciliation) -> None:
     """Add a count."""
     row = tuple(getattr(counted, name) for name in COLUMNS.names)
-    data = spark.createDataFrame([row], COLUMNS).coalesce(1)
-    data.writeTo(f"{CATALOG}.{TABLE}").append()
+    literal_rows(spark, [row], COLUMNS).writeTo(f"{CATALOG}.{TABLE}").append()

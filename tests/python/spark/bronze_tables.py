@@ -19,6 +19,7 @@ from pyspark.sql.types import (
 )
 
 from spark_ingest.lake import bronze, commit_log, quarantine_table
+from spark_ingest.lake.jvm import literal_rows
 from spark_ingest.operate import reconciliations
 
 Row = Mapping[str, Any]
@@ -65,7 +66,7 @@ def append(spark: SparkSession, table: str, rows: Sequence[Row]) -> int:
         for row in ({"_is_tombstone": False, **row} for row in rows)
     ]
     now = {"_ingested_at": F.current_timestamp(), "_commit_id": F.lit(commit_id)}
-    spark.createDataFrame(values, texts).withColumns(now).select(
+    literal_rows(spark, values, texts).withColumns(now).select(
         [_value(column).cast(column.dataType).alias(column.name) for column in columns]
     ).writeTo(table).append()
     return commit_id
@@ -76,10 +77,10 @@ def add(spark: SparkSession, table: str, rows: Sequence[Row]) -> int:
 
     Lists and objects may be nested, and bytes are Base64, as in JSON.
     """
-    texts = spark.createDataFrame([(json.dumps(row),) for row in rows], "row string")
-    texts.select(
+    text = StructType([StructField("row", StringType())])
+    literal_rows(spark, [(json.dumps(row),) for row in rows], text).select(
         F.from_json("row", spark.table(table).schema, {"mode": "FAILFAST"}).alias("row")
-    ).select("row.*").coalesce(1).writeTo(table).append()
+    ).select("row.*").writeTo(table).append()
     return len(rows)
 
 
