@@ -18,6 +18,7 @@ from py4j.java_gateway import java_import
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.internal import InternalFunction
 from pyspark.sql.types import ArrayType, DataType, StructType
 
@@ -141,7 +142,7 @@ class Jvm:
 def literal_rows(
     spark: SparkSession, rows: Sequence[Sequence[Any]], schema: StructType
 ) -> DataFrame:
-    """A DataFrame of some rows, which Spark reads from the statement itself, in one partition.
+    """A DataFrame of some rows, which Spark reads from the plan itself, in one partition.
 
     ``SparkSession.createDataFrame`` has a Python worker hand each row back to Java: that
     takes a core a tenth of a second, and a second the first time.
@@ -154,10 +155,9 @@ def literal_rows(
     """
     told = json.dumps([_as_json(row, schema) for row in rows])
     kind = f"array<{schema.simpleString()}>"
-    return spark.sql(
-        f"select inline(from_json(:rows, '{kind}', map('mode', 'FAILFAST')))",
-        {"rows": told},
-    )
+    # A parameter of a statement does not get through the parser of Iceberg's extensions.
+    read = F.from_json(F.lit(told), kind, {"mode": "FAILFAST"})
+    return spark.range(0, 1, 1, 1).select(F.inline(read))
 
 
 def _as_json(value: Any, kind: DataType) -> Any:

@@ -1,4 +1,4 @@
-"""The lake that a rendered configuration names, and rows that go there from a statement.
+"""The lake that a rendered configuration names, and rows that go there from a plan.
 
 Fails when Spark opens another lake than its configuration names, or a literal row changes a value.
 """
@@ -66,7 +66,7 @@ def test_a_table_of_the_lake_lies_in_the_home_though_its_path_has_a_blank(
     spark.sql("drop table conf_check.numbers purge")
 
 
-def test_rows_of_a_statement_are_what_python_would_have_sent(
+def test_literal_rows_are_what_python_would_have_sent(
     spark: SparkSession,
 ) -> None:
     made = literal_rows(spark, ROWS, COLUMNS)

@@ -10,6 +10,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import pytest
+
 from sandbox.settings import Home
 from tests.python.project_copy import copy_project
 from tests.python.spark.captured_records import ARTISTS, PARTITIONS, Artists
@@ -28,6 +30,7 @@ RUN = ["run", "--select", HISTORY]
 TOLD_BY_NOBODY = "  log_restarts: {}\n"
 
 
+@pytest.mark.nightly
 def test_a_log_that_began_anew_stops_the_build_until_it_is_told(
     home: Home, tmp_path: Path
 ) -> None:

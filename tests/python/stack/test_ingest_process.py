@@ -14,7 +14,6 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
@@ -22,7 +21,8 @@ import psutil
 import pytest
 
 from sandbox.settings import PROJECT
-from tests.python.conftest import Stack, free_ports
+from spark_ingest.sources import fresh_manifest, read_streams
+from tests.python.conftest import free_ports
 from tests.python.stack.conftest import ORDER, Feed, framed
 
 PROGRAM = str(Path(sys.executable).parent / "spark-ingest")
@@ -148,17 +148,8 @@ def test_a_signal_ends_the_run_after_its_batch_and_leaves_nothing(
     with ingesting(feed, "--every", "500ms") as process:
         next_batch(process.stdout)
         if number is signal.SIGINT:
-            refused = feed.stack.run(
-                "spark-ingest",
-                "--manifest",
-                str(feed.manifest),
-                "run",
-                "--once",
-                check=False,
-            )
-            assert refused.returncode == 1
-            assert f"has a writer already (pid {process.pid} on " in refused.stderr
-            assert len(_lines(refused.stderr)) == 1
+            refused = feed.command("run", "--once").exception
+            assert f"has a writer already (pid {process.pid} on " in str(refused)
         started = psutil.Process(process.pid).children(recursive=True)
         process.send_signal(number)
         assert process.wait(60) == 0
@@ -246,10 +237,12 @@ def test_wrong_use_is_told(feed: Feed) -> None:
 
 
 def test_the_manifest_is_parsed_when_it_is_missing(
-    stack: Stack, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Without --manifest the project's own streams are read, by dbt itself."""
-    fresh = replace(stack, env=stack.env | {"DBT_TARGET_PATH": str(tmp_path)})
-    done = fresh.run("spark-ingest", "plan", "pagila.sales")
-    assert "pagila.sales.avro" in done.stdout
-    assert (tmp_path / "manifest.json").exists()
+    monkeypatch.setenv("DBT_TARGET_PATH", str(tmp_path))
+
+    manifest = fresh_manifest(PROJECT)
+
+    assert manifest == tmp_path / "manifest.json"
+    assert "pagila.sales" in {stream.name for stream in read_streams(manifest)}

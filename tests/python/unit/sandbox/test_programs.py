@@ -59,6 +59,7 @@ def test_programs_see_this_sandbox_and_no_other_dbt_settings(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DBT_PROFILES_DIR", "/another/project")
+    monkeypatch.setenv("DBT_TARGET_PATH", "/another/target")
     monkeypatch.setenv("SANDBOX_HOME", "/another/home")
     monkeypatch.setenv("SPARK_SUBMIT_OPTS", "-Xmx1g")
     code = "import json, os; print(json.dumps(dict(os.environ)))"
@@ -72,7 +73,8 @@ def test_programs_see_this_sandbox_and_no_other_dbt_settings(
     # What somebody has set for all programs stays.
     assert (seen["SPARK_SUBMIT_OPTS"], seen["MADE_BY"]) == ("-Xmx1g", "a test")
     assert seen["SANDBOX_HOME"] == str(tmp_path)
-    assert not [name for name in seen if name.startswith("DBT_")]
+    # Where dbt writes is no setting of what it does.
+    assert [name for name in seen if name.startswith("DBT_")] == ["DBT_TARGET_PATH"]
 
 
 def test_ctrl_c_ends_the_program_and_what_it_started(tmp_path: Path) -> None:

@@ -165,12 +165,17 @@ def test_a_folder_without_a_project_is_refused(tmp_path: Path) -> None:
         fresh_manifest(tmp_path)
 
 
+@pytest.mark.parametrize("chosen", ["", "elsewhere", "{folder}/absolute"])
 def test_a_manifest_that_is_newer_than_every_yaml_is_used_as_it_is(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chosen: str
 ) -> None:
+    path = chosen.format(folder=tmp_path)
+    monkeypatch.delenv("DBT_TARGET_PATH", raising=False)
+    if path:
+        monkeypatch.setenv("DBT_TARGET_PATH", path)
     (tmp_path / "dbt_project.yml").write_text("name: x\n")
     (tmp_path / "models").mkdir()
-    (tmp_path / "target").mkdir()
-    file = tmp_path / "target" / "manifest.json"
+    file = tmp_path / (path or "target") / "manifest.json"
+    file.parent.mkdir()
     file.write_text("{}")
     assert fresh_manifest(tmp_path) == file
