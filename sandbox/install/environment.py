@@ -36,8 +36,7 @@ BUILD = ("setuptools",)
 FETCHER = ("pyspark", "py4j")
 # With all that these need.
 FETCHER_AND_NEEDED = ("platformdirs", "pydantic", "rich")
-# PySpark is built here. Its JARs are packed already: to pack them again takes a quarter of a
-# minute and saves nothing.
+# PySpark is built here. Its JARs are packed already: to pack them again saves nothing.
 BUILD_SETTINGS = "[bdist_wheel]\ncompression = stored\n"
 _END_SECONDS = 20.0
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
