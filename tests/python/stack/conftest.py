@@ -102,6 +102,24 @@ def brief(stack: Stack) -> Stack:
     return replace(stack, env=stack.env | options)
 
 
+def command_here(stack: Stack, manifest: Path, *words: str) -> Result:
+    """Run `spark-ingest` in this process, on its Spark: a new JVM takes seconds.
+
+    Args:
+        stack: Whose services and lake it uses.
+        manifest: Which streams it knows.
+        words: The command, behind the options that come before its name.
+    """
+    before = {number: signal.getsignal(number) for number in _ENDING}
+    try:
+        with patch.dict(os.environ, stack.env):
+            return CliRunner().invoke(app, ["--manifest", str(manifest), *words])
+    finally:
+        # A command that runs streams takes them for itself.
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 def dbt_here(
     stack: Stack, spark: SparkSession, project: Path, out: Path, *words: str
 ) -> dict[str, Any]:
@@ -177,22 +195,8 @@ class Feed:
         return self.reports.batches[before:]
 
     def command(self, *words: str, manifest: Path | None = None) -> Result:
-        """What `spark-ingest` does, in this process and on its Spark: a new JVM takes seconds.
-
-        Args:
-            words: The command, behind the options that come before its name.
-            manifest: The streams that it knows, when not this one alone.
-        """
-        before = {number: signal.getsignal(number) for number in _ENDING}
-        with pytest.MonkeyPatch.context() as patch:
-            for name, value in self.stack.env.items():
-                patch.setenv(name, value)
-            given = ["--manifest", str(manifest or self.manifest), *words]
-            done = CliRunner().invoke(app, given)
-        # A command that runs streams takes them for itself.
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        return done
+        """What `spark-ingest` does with this stream alone, or with those of a manifest."""
+        return command_here(self.stack, manifest or self.manifest, *words)
 
     def log(self) -> DataFrame:
         """The table's commits in the log, in order."""

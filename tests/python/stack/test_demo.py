@@ -16,7 +16,7 @@ from sandbox.streams import STREAMS
 from sandbox.tour import left_out
 from spark_ingest.sources import target_folder
 from tests.python.conftest import Stack
-from tests.python.stack.conftest import DemoRun, dbt_here
+from tests.python.stack.conftest import DemoRun, command_here, dbt_here
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,7 +32,7 @@ EVENTS = {
 
 
 def test_the_demo_accounts_for_every_event_and_leaves_what_it_found(
-    stack: Stack, demo: DemoRun
+    stack: Stack, spark: SparkSession, demo: DemoRun
 ) -> None:
     head, *lines = [
         line.split()
@@ -67,7 +67,7 @@ def test_the_demo_accounts_for_every_event_and_leaves_what_it_found(
         assert all(re.search(r"\d\.\d\d ", row) for row in after[3:8]), title
     assert "Done in" in demo.report
     assert stack.run("sandbox", "status").returncode == 0
-    proof = stack.run("spark-ingest", "verify", "pagila").stdout
+    proof = command_here(stack, demo.site / "manifest.json", "verify", "pagila").stdout
     assert "every one of 1,000 records is in exactly one table, exactly once" in proof
 
 
