@@ -33,6 +33,8 @@ from sandbox.settings import Home
 from spark_ingest.errors import MillraceError
 from tests.python.conftest import Stack, make_home, program_environment
 
+pytestmark = pytest.mark.nightly
+
 # Elsewhere the rest is captured all the same.
 DATABASES = [
     name for name in ("postgres", "mariadb") if SERVICES[name].lacks_platform() is None
@@ -255,7 +257,6 @@ def test_topics_have_two_partitions_and_keep_all(capture: Stack) -> None:
     }
 
 
-@pytest.mark.nightly
 def test_a_table_that_grows_a_column_goes_on(capture: Stack) -> None:
     home = capture.home
     in_postgres(
@@ -281,7 +282,6 @@ def test_a_table_that_grows_a_column_goes_on(capture: Stack) -> None:
     assert "note" not in third
 
 
-@pytest.mark.nightly
 def test_no_change_is_lost_or_made_up_when_connect_is_killed(capture: Stack) -> None:
     home = capture.home
     in_postgres(
@@ -306,7 +306,6 @@ def test_no_change_is_lost_or_made_up_when_connect_is_killed(capture: Stack) -> 
     assert {value["__op"] for value in values} == {"c"}
 
 
-@pytest.mark.nightly
 def test_a_column_that_the_registry_refuses_is_told_and_mended(capture: Stack) -> None:
     home = capture.home
     in_postgres(
@@ -376,7 +375,6 @@ def test_servers_listen_on_the_loopback_only(capture: Stack) -> None:
 
 
 # The last one: it ends what the others use.
-@pytest.mark.nightly
 def test_down_leaves_nothing_running_and_up_goes_on(capture: Stack) -> None:
     home = capture.home
     capture.run("sandbox", "down")

@@ -58,6 +58,7 @@ def counted(feed: Feed) -> list[tuple[int, int, int]]:
     return [(p.first, p.bronze, p.quarantined) for p in holding(feed)]
 
 
+@pytest.mark.nightly
 def test_a_dropped_table_begins_anew_with_what_the_broker_holds(feed: Feed) -> None:
     number = feed.register(ORDER)
     late = framed(UNKNOWN, ORDER, {"id": 1, "note": ""})

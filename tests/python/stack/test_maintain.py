@@ -110,6 +110,7 @@ def test_a_table_of_another_maker_is_maintained_too(feed: Feed) -> None:
         spark.sql(f"drop table lake.{name} purge")
 
 
+@pytest.mark.nightly
 def test_a_file_that_no_snapshot_names_is_removed_when_it_is_old(
     feed: Feed,
 ) -> None:

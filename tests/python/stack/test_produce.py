@@ -336,6 +336,7 @@ def test_schema_ids_are_those_of_the_registry_and_asking_registers_nothing(
     assert list(found) == latest
 
 
+@pytest.mark.nightly
 def test_a_missing_topic_is_one_line_with_the_fix(tmp_path: Path) -> None:
     # On a broker of its own: whatever runs next finds the topic as it was.
     home = make_home(tmp_path / "own")

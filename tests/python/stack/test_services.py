@@ -127,6 +127,7 @@ def test_all_servers_listen_on_the_loopback_only(own: Stack) -> None:
     assert listening == {"127.0.0.1"}
 
 
+@pytest.mark.nightly
 def test_a_killed_broker_is_shown_with_its_log_and_keeps_its_records(
     own: Stack,
 ) -> None:
