@@ -1,10 +1,12 @@
 """What `make demo` prints: the sample in README.md, and how long it took, from a real run.
 
-    make clean && rm -rf .sandbox
-    make demo 2>/dev/null | tee target-demo.log
-    python -m docs.generate.demo_sample target-demo.log --cold 262
+    export XDG_CACHE_HOME=$(mktemp -d)
+    time make demo 2>/dev/null | tee demo.log
+    time make demo
+    python -m docs.generate.demo_sample demo.log --cold 207 --again 101
 
-Run it on a machine that does nothing else. The report's tables are cut to their first row.
+Run them in a fresh clone, on a machine that does nothing else. The report's tables are cut to
+their first row.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import argparse
 import re
 from pathlib import Path
 
-from docs.generate.parts import GENERATED, with_parts
+from docs.generate.parts import with_parts
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "README.md"
@@ -21,7 +23,6 @@ SAMPLE, TIMES = "demo_sample", "demo_times"
 _STEP = re.compile(r"^\[\d/\d\] .+? +\d+\.\d s ")
 _DONE = re.compile(r"^Done in (\d+) s\.", re.MULTILINE)
 _RULE = re.compile(r"^  -[- ]+$")
-_COLD = re.compile(r"with nothing fetched yet (\d+) s")
 
 
 def sample(log: str) -> list[str]:
@@ -49,28 +50,20 @@ def sample(log: str) -> list[str]:
         if _RULE.match(line):
             rows = 0
         if _DONE.match(line):
-            break
-    return [*lines, "```"]
+            return [*lines, "```"]
+    raise SystemExit("the log holds no demo that ended well")
 
 
-def times(page: str, log: str, cold: int | None) -> list[str]:
-    """The lines that say how long it takes: warm from the run, cold as measured or as before.
+def times(cold: int, again: int) -> list[str]:
+    """The lines that say how long it takes, in seconds of the whole command.
 
     Args:
-        page: The page's text.
-        log: All that a demo printed on standard output.
-        cold: Seconds of `make demo` in a fresh clone with an empty cache, where measured now.
+        cold: In a fresh clone with an empty cache.
+        again: When it was run once more.
     """
-    done = _DONE.search(log)
-    if done is None:
-        raise SystemExit("the log holds no demo that ended well")
-    if cold is None:
-        (old,) = (part[3] for part in GENERATED.finditer(page) if part[2] == TIMES)
-        before = _COLD.search(old)
-        cold = int(before[1]) if before else 0
     return [
-        f"On two cores `make demo` took with nothing fetched yet {cold} s, and {done[1]} s when it",
-        "was run again.",
+        f"On two cores `make demo` took {cold} s with nothing fetched yet, and {again} s when",
+        "it was run again.",
     ]
 
 
@@ -79,14 +72,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description="Write a demo's output into README.md."
     )
-    parser.add_argument("log", type=Path, help="what it printed on standard output")
-    parser.add_argument(
-        "--cold", type=int, help="seconds in a fresh clone, empty cache"
-    )
+    parser.add_argument("log", type=Path, help="what the first run printed")
+    parser.add_argument("--cold", type=int, required=True, help="seconds that it took")
+    parser.add_argument("--again", type=int, required=True, help="seconds of a second")
     given = parser.parse_args()
-    page, log = PAGE.read_text(), given.log.read_text()
-    parts = {SAMPLE: sample(log), TIMES: times(page, log, given.cold)}
-    PAGE.write_text(with_parts(page, parts))
+    parts = {
+        SAMPLE: sample(given.log.read_text()),
+        TIMES: times(given.cold, given.again),
+    }
+    PAGE.write_text(with_parts(PAGE.read_text(), parts))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from docs.generate.demo_sample import PAGE, SAMPLE, TIMES, sample, times
+from docs.generate.demo_sample import PAGE, SAMPLE, sample
 from docs.generate.domain_pages import Manifest
 from docs.generate.parts import GENERATED
 from sandbox.tour import left_out
@@ -68,13 +68,9 @@ def test_a_sample_is_the_run_with_the_first_row_of_each_table() -> None:
     ]
 
 
-def test_times_are_the_runs_and_a_cold_one_stays_until_measured_again() -> None:
-    page = f"<!-- generated: {TIMES} -->\nwith nothing fetched yet 261 s\n<!-- /generated -->"
-
-    assert "yet 261 s, and 83 s" in " ".join(times(page, LOG, None))
-    assert "yet 250 s, and 83 s" in " ".join(times(page, LOG, 250))
+def test_a_demo_that_did_not_end_well_is_no_sample() -> None:
     with pytest.raises(SystemExit, match="no demo that ended well"):
-        times(page, "error: step 2", None)
+        sample("error: step 2")
 
 
 def test_the_readme_counts_what_the_demo_builds_of_this_project(
