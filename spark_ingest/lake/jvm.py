@@ -153,10 +153,10 @@ def literal_rows(
             zone, and lists or tuples of such for arrays and structs.
         schema: The columns.
     """
-    told = json.dumps([_as_json(row, schema) for row in rows])
+    text = json.dumps([_as_json(row, schema) for row in rows])
     kind = f"array<{schema.simpleString()}>"
     # A parameter of a statement does not get through the parser of Iceberg's extensions.
-    read = F.from_json(F.lit(told), kind, {"mode": "FAILFAST"})
+    read = F.from_json(F.lit(text), kind, {"mode": "FAILFAST"})
     return spark.range(0, 1, 1, 1).select(F.inline(read))
 
 
