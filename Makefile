@@ -69,7 +69,6 @@ parity: java .venv/.installed ## Build all models on Spark and on the Redshift s
 lint: .venv/.installed ## Check Python, SQL, YAML and the rules of the dbt project
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint-dbt lint-python
 
-# The two halves of it take about as long.
 lint-python:
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -80,7 +79,8 @@ lint-python:
 lint-dbt:
 	$(BIN)/dbt --quiet --warn-error parse --no-partial-parse
 	$(BIN)/dbt-bouncer
-	$(BIN)/sqlfluff lint
+	@# Its process pool leaves a semaphore, which Python would report at the end.
+	PYTHONWARNINGS='ignore:resource_tracker:UserWarning' $(BIN)/sqlfluff lint
 
 format: .venv/.installed ## Rewrite Python and SQL in the project's style
 	$(BIN)/ruff check --fix .

@@ -9,15 +9,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from spark_ingest.connect.broker import Broker
 from spark_ingest.connect.registry import SchemaRegistry
 from spark_ingest.errors import ConfigurationError
 from spark_ingest.operate import captured_files as files
 from spark_ingest.operate.captured_columns import singular
 from spark_ingest.operate.captured_schema import CapturedTable, read_table, topic_of
-from spark_ingest.operate.yaml_places import last_line, scalar, value, with_lines
+from spark_ingest.operate.yaml_places import (
+    compose,
+    last_line,
+    parse,
+    scalar,
+    value,
+    with_lines,
+)
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 _BLOCK = re.compile(r"\{%-?\s*docs\s+(\w+)")
@@ -116,7 +121,7 @@ def refuse_what_exists(project: Path, names: files.Names) -> None:
         ConfigurationError: It is; the text names the file.
     """
     there = [
-        *(f for f in _yamls(project) if _has_table(yaml.compose(f.read_text()), names)),
+        *(f for f in _yamls(project) if _has_table(compose(f.read_text()), names)),
         *(
             file
             for model in (names.staging, names.history, names.state)
@@ -203,7 +208,7 @@ def _sources(
 ) -> dict[Path, str]:
     for file in _yamls(project):
         text = file.read_text()
-        for source in getattr(value(yaml.compose(text), "sources"), "value", ()):
+        for source in getattr(value(compose(text), "sources"), "value", ()):
             if scalar(source, "name") != names.source:
                 continue
             tables = value(source, "tables")
@@ -224,11 +229,11 @@ def _sources(
 
 def _check_added(file: Path, old: str, changed: str, names: files.Names) -> None:
     """Refuse a change that is more than the table added at the end of its source."""
-    after = yaml.safe_load(changed)
+    after = parse(changed)
     for source in after["sources"]:
         if source["name"] == names.source and source["tables"]:
             added = source["tables"].pop()
-            if added.get("name") == names.table and after == yaml.safe_load(old):
+            if added.get("name") == names.table and after == parse(old):
                 return
     raise ConfigurationError(
         f"{file}: no place for {names.stream} could be found: add it by hand"
@@ -240,7 +245,7 @@ def _owners(project: Path, names: files.Names) -> dict[Path, str]:
     path = Path("dbt_project.yml")
     text = old = _text(project / path)
     for layer, folder in (("staging", names.source), ("intermediate", names.domain)):
-        root = yaml.compose(text)
+        root = compose(text)
         name = scalar(root, "name")
         place = value(value(value(root, "models"), name), layer)
         if place is None or place.flow_style:
@@ -270,7 +275,7 @@ def _without_unit_tests(project: Path, model: Path) -> dict[Path, str]:
     path = Path("dbt-bouncer.yml")
     text = _text(project / path)
     folder = f"{model.parent.relative_to('models')}/"
-    for check in (yaml.safe_load(text) or {}).get("manifest_checks", ()):
+    for check in (parse(text) or {}).get("manifest_checks", ()):
         excluded = check.get("exclude", "")
         if check["name"] != _NEEDS_UNIT_TESTS or re.match(excluded, str(model)):
             continue
@@ -302,7 +307,7 @@ def _described(project: Path) -> dict[str, str]:
     """What models say of their columns, as it stands in YAML."""
     said: dict[str, str] = {}
     for file in _yamls(project):
-        for model in (yaml.safe_load(file.read_text()) or {}).get("models") or ():
+        for model in (parse(file.read_text()) or {}).get("models") or ():
             for column in model.get("columns", ()):
                 text = " ".join(str(column.get("description", "")).split())
                 if text:

@@ -12,7 +12,14 @@ import yaml
 
 from spark_ingest.errors import ConfigurationError
 from spark_ingest.operate.column_agreement import NewColumn
-from spark_ingest.operate.yaml_places import last_line, scalar, value, with_lines
+from spark_ingest.operate.yaml_places import (
+    compose,
+    last_line,
+    parse,
+    scalar,
+    value,
+    with_lines,
+)
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_<>(),:]*")
 
@@ -29,7 +36,7 @@ def add_columns(file: Path, name: str, new: Sequence[NewColumn]) -> None:
         ConfigurationError: The file does not declare the table in lines of its own.
     """
     text = file.read_text()
-    table = _table(yaml.compose(text), name)
+    table = _table(compose(text), name)
     if table is None:
         raise ConfigurationError(f"{file} does not declare the source {name}")
     columns = value(table, "columns")
@@ -92,7 +99,7 @@ def _check(
     """Refuse a change that is more than the columns added."""
 
     def columns(text: str) -> tuple[dict[str, Any], Any]:
-        root = yaml.safe_load(text)
+        root = parse(text)
         source, _, table = name.partition(".")
         for each in root["sources"]:
             for found in each.get("tables", ()) if each["name"] == source else ():

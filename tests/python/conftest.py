@@ -39,12 +39,16 @@ _LONGEST_FIRST = (
     *("spark/test_restarted", "stack/test_ingest", "spark/test_exports", "render/"),
     *("spark/", "stack/", "fault/", "unit/"),
 )
-# Files that ask for one fixture of a session which takes minutes to make.
+# Files that ask for one fixture of a session which takes long to make.
 _TOGETHER = {
     **{f"tests/python/stack/test_{name}.py": "demo" for name in _OF_THE_DEMO},
     **{
         str(file.relative_to(PROJECT)): "render"
         for file in HERE.glob("render/test_*.py")
+    },
+    **{
+        str(file.relative_to(PROJECT)): "parsed"
+        for file in HERE.glob("unit/dbt/test_*.py")
     },
 }
 
@@ -81,7 +85,7 @@ def _turn(item: pytest.Item) -> int:
 
 
 class _ByFile(LoadFileScheduling):
-    """A file stays on one worker, and so do those that share what takes minutes to make."""
+    """A file stays on one worker, and so do those that share what takes long to make."""
 
     def _split_scope(self, nodeid: str) -> str:
         file: str = super()._split_scope(nodeid)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -28,24 +29,33 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
 
 
 @pytest.fixture
-def sandbox(home: Home) -> Run:
-    program = Path(sys.executable).parent / "sandbox"
+def sandbox(
+    home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Iterator[Run]:
+    """`sandbox` and its words in this process: a program takes half a second to start."""
+    before = signal.getsignal(signal.SIGTERM)
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [str(program), *arguments],
-            cwd=PROJECT,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        monkeypatch.setattr(sys, "argv", ["sandbox", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        said = capsys.readouterr()
+        code = ended.value.code or 0
+        assert isinstance(code, int)
+        return subprocess.CompletedProcess(arguments, code, said.out, said.err)
 
-    return run
+    yield run
+    signal.signal(signal.SIGTERM, before)
 
 
-def test_env_survives_a_shell(home: Home, sandbox: Run) -> None:
-    printed = sandbox("env").stdout
+def test_env_survives_a_shell(home: Home) -> None:
+    printed = subprocess.run(
+        [str(Path(sys.executable).parent / "sandbox"), "env"],
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
 
     script = f'{printed}\nprintf "%s|%s" "$SANDBOX_HOME" "$KAFKA_BOOTSTRAP_SERVERS"'
     shell = subprocess.run(
