@@ -277,6 +277,8 @@ def test_replay_lands_what_is_good_now_where_it_was(
             replay(services, feed.stream, Choice())
     assert feed.offsets() == [(0, 0), (0, 2), (0, 3)]
     assert [state for *_, state in states(feed)] == ["open"] * 3
+    would = replay(services, feed.stream, Choice(), dry_run=True)
+    assert (would.taken, would.held) == (0, 2)
     done = replay(services, feed.stream, Choice())
     assert (done.taken, done.held, done.commits) == (0, 2, [])
     assert feed.offsets() == [(0, 0), (0, 2), (0, 3)]
