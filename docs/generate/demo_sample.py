@@ -3,7 +3,7 @@
     export XDG_CACHE_HOME=$(mktemp -d)
     time make demo 2>/dev/null | tee demo.log
     time make demo
-    python -m docs.generate.demo_sample demo.log --cold 207 --again 101
+    python -m docs.generate.demo_sample demo.log --cold 197 --again 86
 
 Run them in a fresh clone, on a machine that does nothing else. The report's tables are cut to
 their first row.
