@@ -30,19 +30,17 @@ from spark_ingest.lake.branch import publish_on
 from spark_ingest.lake.committed import (
     FORWARD,
     BatchResult,
-    Committed,
-    Taken,
-    by_topic,
-)
-from spark_ingest.lake.jvm import CATALOG, JAVA_ERRORS, Jvm, literal_rows
-from spark_ingest.lake.lease import (
     Commit,
     CommitKind,
+    Committed,
     OwnSnapshot,
-    first_snapshot,
+    Taken,
+    by_topic,
     own_snapshots,
 )
+from spark_ingest.lake.jvm import CATALOG, JAVA_ERRORS, Jvm, literal_rows
 from spark_ingest.lake.offsets import total, within
+from spark_ingest.lake.table_change import first_snapshot
 from spark_ingest.lake.table_identity import (
     Earlier,
     Identity,

@@ -1,14 +1,128 @@
-"""What was committed of a topic, as offset ranges."""
+"""What was committed: each own commit of a table by its snapshot's summary, a topic by ranges.
+
+Bronze tables have other snapshots as well: of maintenance, of who took the table over.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from itertools import takewhile
 from typing import Any
 
-from spark_ingest.lake.lease import Commit, CommitKind
+from spark_ingest.lake.jvm import Jvm
 from spark_ingest.lake.offsets import Span, merged
+
+SUMMARY_PREFIX = "millrace."
+COMMIT_ID = f"{SUMMARY_PREFIX}commit-id"
+
+
+class CommitKind(StrEnum):
+    """Who makes a commit, and what for.
+
+    Attributes:
+        STREAM: The stream, of the offsets that come next.
+        BACKFILL: Of offsets before the stream's first ones.
+        REPLAY: Of quarantined records, at their own positions: takes no offsets.
+        GAP: Of nothing: offsets whose records are given up.
+        NEW_TOPIC: Of nothing: the stream goes on with another topic of the same name.
+    """
+
+    STREAM = "stream"
+    BACKFILL = "backfill"
+    REPLAY = "replay"
+    GAP = "gap"
+    NEW_TOPIC = "new_topic"
+
+
+@dataclass(frozen=True)
+class Commit:
+    """One own commit of a bronze table, as its snapshot's summary tells it.
+
+    Attributes:
+        id: 1, 2, 3…, one for each Iceberg commit of the stream.
+        topic_id: Kafka's UUID of the topic.
+        starts: First offset of the commit, by partition.
+        ends: Offset behind the last one of the commit, by partition.
+        kind: Who made it and what for.
+        resume: Where the stream goes on, by partition, for a commit that took other offsets
+            than the stream's next ones; None where it goes on at ``ends``.
+    """
+
+    id: int
+    topic_id: str
+    starts: Mapping[int, int]
+    ends: Mapping[int, int]
+    kind: CommitKind = CommitKind.STREAM
+    resume: Mapping[int, int] | None = None
+
+    @property
+    def position(self) -> dict[int, int]:
+        """By partition, the offset that the stream reads next."""
+        return dict(self.ends if self.resume is None else self.resume)
+
+    def summary(self) -> dict[str, str]:
+        """What the commit's snapshot says of it."""
+        told = {
+            COMMIT_ID: str(self.id),
+            "millrace.kind": self.kind,
+            "millrace.topic-id": self.topic_id,
+            "millrace.start-offsets": json.dumps(dict(self.starts)),
+            "millrace.end-offsets": json.dumps(dict(self.ends)),
+        }
+        if self.resume is not None:
+            told["millrace.resume-offsets"] = json.dumps(dict(self.resume))
+        return told
+
+
+@dataclass(frozen=True)
+class OwnSnapshot:
+    """A snapshot that carries an own commit.
+
+    Attributes:
+        commit: What it carries.
+        rows: Records it added.
+        committed_at: When.
+    """
+
+    commit: Commit
+    rows: int
+    committed_at: datetime
+
+
+def own_snapshots(jvm: Jvm, table: str, after: int = 0) -> list[OwnSnapshot]:
+    """The own commits on ``main`` with a commit id above ``after``, newest first."""
+    found = _from_newest(jvm.iceberg_table(table))
+    return list(takewhile(lambda own: own.commit.id > after, found))
+
+
+def newest_own_snapshot(jvm: Jvm, table: str) -> OwnSnapshot | None:
+    """The newest own commit on ``main``; None where no snapshot tells of one."""
+    return next(_from_newest(jvm.iceberg_table(table)), None)
+
+
+def _from_newest(iceberg: Any) -> Iterator[OwnSnapshot]:
+    snapshot = iceberg.currentSnapshot()
+    while snapshot is not None:
+        summary = snapshot.summary()
+        if summary.get(COMMIT_ID) is not None:
+            resume = summary.get("millrace.resume-offsets")
+            commit = Commit(
+                id=int(summary.get(COMMIT_ID)),
+                topic_id=summary.get("millrace.topic-id"),
+                starts=_offsets(summary.get("millrace.start-offsets")),
+                ends=_offsets(summary.get("millrace.end-offsets")),
+                kind=CommitKind(summary.get("millrace.kind") or CommitKind.STREAM),
+                resume=_offsets(resume) if resume is not None else None,
+            )
+            at = datetime.fromtimestamp(snapshot.timestampMillis() / 1000, tz=UTC)
+            yield OwnSnapshot(commit, int(summary.get("added-records") or 0), at)
+        parent = snapshot.parentId()
+        snapshot = iceberg.snapshot(parent) if parent is not None else None
+
 
 # Kinds that move the stream forward; the others take offsets elsewhere, or none.
 FORWARD = (CommitKind.STREAM, CommitKind.GAP, CommitKind.NEW_TOPIC)
@@ -117,3 +231,7 @@ def by_topic(rows: Sequence[tuple[Any, ...]]) -> dict[str, Committed]:
             {p: merged(s) for p, s in given_up.items()},
         )
     return found
+
+
+def _offsets(text: str) -> dict[int, int]:
+    return {int(partition): offset for partition, offset in json.loads(text).items()}

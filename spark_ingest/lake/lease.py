@@ -19,30 +19,26 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from enum import StrEnum
-from itertools import takewhile
 from typing import Any
 
 import psutil
-from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 
 from spark_ingest.errors import (
     CatalogUnavailable,
-    ColumnsChanged,
     CommitRefused,
     LeaseLost,
 )
-from spark_ingest.lake.jvm import CATALOG, JAVA_ERRORS, Jvm, java_reason
+from spark_ingest.lake.branch import stage
+from spark_ingest.lake.committed import COMMIT_ID, SUMMARY_PREFIX, Commit
+from spark_ingest.lake.jvm import Jvm
 from spark_ingest.lake.table_change import (
     Step,
     change_table,
     commit_of,
     commit_of_all,
-    is_conflict,
     is_on_main,
 )
 
@@ -55,118 +51,7 @@ _SILENCE_SECONDS = 600
 # Nor is a writer to tell more often than this that it is alive.
 _RENEW_SECONDS = 120.0
 _RENEW_AGAIN_SECONDS = 10.0
-_SUMMARY_PREFIX = "millrace."
-COMMIT_ID = f"{_SUMMARY_PREFIX}commit-id"
-_TAKEN_BY = f"{_SUMMARY_PREFIX}taken-by"
-# What Spark calls a plan whose table has changed, by a stream or a replay, since it was made.
-_OTHER_COLUMNS = (
-    "INCOMPATIBLE_TABLE_CHANGE_AFTER_ANALYSIS",
-    "INCOMPATIBLE_DATA_FOR_TABLE",
-)
-
-
-class CommitKind(StrEnum):
-    """Who makes a commit, and what for.
-
-    Attributes:
-        STREAM: The stream, of the offsets that come next.
-        BACKFILL: Of offsets before the stream's first ones.
-        REPLAY: Of quarantined records, at their own positions: takes no offsets.
-        GAP: Of nothing: offsets whose records are given up.
-        NEW_TOPIC: Of nothing: the stream goes on with another topic of the same name.
-    """
-
-    STREAM = "stream"
-    BACKFILL = "backfill"
-    REPLAY = "replay"
-    GAP = "gap"
-    NEW_TOPIC = "new_topic"
-
-
-@dataclass(frozen=True)
-class Commit:
-    """One own commit of a bronze table, as its snapshot's summary tells it.
-
-    Attributes:
-        id: 1, 2, 3…, one for each Iceberg commit of the stream.
-        topic_id: Kafka's UUID of the topic.
-        starts: First offset of the commit, by partition.
-        ends: Offset behind the last one of the commit, by partition.
-        kind: Who made it and what for.
-        resume: Where the stream goes on, by partition, for a commit that took other offsets
-            than the stream's next ones; None where it goes on at ``ends``.
-    """
-
-    id: int
-    topic_id: str
-    starts: Mapping[int, int]
-    ends: Mapping[int, int]
-    kind: CommitKind = CommitKind.STREAM
-    resume: Mapping[int, int] | None = None
-
-    @property
-    def position(self) -> dict[int, int]:
-        """By partition, the offset that the stream reads next."""
-        return dict(self.ends if self.resume is None else self.resume)
-
-    def summary(self) -> dict[str, str]:
-        """What the commit's snapshot says of it."""
-        told = {
-            COMMIT_ID: str(self.id),
-            "millrace.kind": self.kind,
-            "millrace.topic-id": self.topic_id,
-            "millrace.start-offsets": json.dumps(dict(self.starts)),
-            "millrace.end-offsets": json.dumps(dict(self.ends)),
-        }
-        if self.resume is not None:
-            told["millrace.resume-offsets"] = json.dumps(dict(self.resume))
-        return told
-
-
-@dataclass(frozen=True)
-class OwnSnapshot:
-    """A snapshot that carries an own commit.
-
-    Attributes:
-        commit: What it carries.
-        rows: Records it added.
-        committed_at: When.
-    """
-
-    commit: Commit
-    rows: int
-    committed_at: datetime
-
-
-def own_snapshots(jvm: Jvm, table: str, after: int = 0) -> list[OwnSnapshot]:
-    """The own commits on ``main`` with a commit id above ``after``, newest first."""
-    found = _from_newest(jvm.iceberg_table(table))
-    return list(takewhile(lambda own: own.commit.id > after, found))
-
-
-def newest_own_snapshot(jvm: Jvm, table: str) -> OwnSnapshot | None:
-    """The newest own commit on ``main``; None where no snapshot tells of one."""
-    return next(_from_newest(jvm.iceberg_table(table)), None)
-
-
-def _from_newest(iceberg: Any) -> Iterator[OwnSnapshot]:
-    snapshot = iceberg.currentSnapshot()
-    while snapshot is not None:
-        summary = snapshot.summary()
-        if summary.get(COMMIT_ID) is not None:
-            resume = summary.get("millrace.resume-offsets")
-            commit = Commit(
-                id=int(summary.get(COMMIT_ID)),
-                topic_id=summary.get("millrace.topic-id"),
-                starts=_offsets(summary.get("millrace.start-offsets")),
-                ends=_offsets(summary.get("millrace.end-offsets")),
-                kind=CommitKind(summary.get("millrace.kind") or CommitKind.STREAM),
-                resume=_offsets(resume) if resume is not None else None,
-            )
-            at = datetime.fromtimestamp(snapshot.timestampMillis() / 1000, tz=UTC)
-            yield OwnSnapshot(commit, int(summary.get("added-records") or 0), at)
-        parent = snapshot.parentId()
-        snapshot = iceberg.snapshot(parent) if parent is not None else None
+_TAKEN_BY = f"{SUMMARY_PREFIX}taken-by"
 
 
 @dataclass(frozen=True)
@@ -308,7 +193,7 @@ class Lease:
         for file in staged.addedDataFiles(iceberg.io()):
             append = append.appendFile(file)
         for key in staged.summary():
-            if key.startswith(_SUMMARY_PREFIX):
+            if key.startswith(SUMMARY_PREFIX):
                 append = append.set(key, staged.summary().get(key))
         append.commit()
         tried.add(transaction.table().snapshot(branch).snapshotId())
@@ -412,47 +297,6 @@ class Lease:
         return commit_of_all(transaction)
 
 
-def stage(rows: DataFrame, table: str, branch: str, commit: Commit) -> None:
-    """Write rows to a branch of a table, where no reader sees them.
-
-    Args:
-        rows: Columns of the table, by name.
-        table: ``schema.name``.
-        branch: Of that table.
-        commit: What publishing the branch will mean.
-
-    Raises:
-        ColumnsChanged: The table got other columns since the rows were planned.
-        CommitRefused: Others kept changing the table.
-    """
-    writer = rows.writeTo(f"{CATALOG}.{table}.branch_{branch}")
-    for key, value in commit.summary().items():
-        writer = writer.option(f"snapshot-property.{key}", value)
-    try:
-        writer.append()
-    except AnalysisException as error:
-        if str(error.getCondition()).startswith(_OTHER_COLUMNS):
-            raise ColumnsChanged(f"{table} got other columns meanwhile") from error
-        raise
-    except JAVA_ERRORS as error:
-        if is_conflict(error):
-            raise CommitRefused(
-                f"{table} moved meanwhile: {java_reason(error)}"
-            ) from error
-        raise
-
-
-def first_snapshot(jvm: Jvm, table: str) -> None:
-    """Give a new table an empty snapshot, since a branch needs one to start from."""
-
-    def step(iceberg: Any) -> Step | None:
-        if iceberg.currentSnapshot() is not None:
-            return None
-        return commit_of(iceberg.newAppend())
-
-    change_table(jvm, table, step)
-
-
 def _myself() -> Holder:
     branch = f"{_BRANCH_PREFIX}{secrets.token_hex(6)}"
     pid = os.getpid()
@@ -489,7 +333,3 @@ def last_sign(iceberg: Any, branch: str) -> float:
 def writer_branches(iceberg: Any) -> list[str]:
     """The branches on which writers stage their commits."""
     return sorted(name for name in iceberg.refs() if name.startswith(_BRANCH_PREFIX))
-
-
-def _offsets(text: str) -> dict[int, int]:
-    return {int(partition): offset for partition, offset in json.loads(text).items()}

@@ -115,6 +115,17 @@ def change_table(
         time.sleep(_random.uniform(0, min(longest, _LONGEST_PAUSE_SECONDS)))
 
 
+def first_snapshot(jvm: Jvm, table: str) -> None:
+    """Give a new table an empty snapshot, since a branch needs one to start from."""
+
+    def step(iceberg: Any) -> Step | None:
+        if iceberg.currentSnapshot() is not None:
+            return None
+        return commit_of(iceberg.newAppend())
+
+    change_table(jvm, table, step)
+
+
 def is_on_main(iceberg: Any, wanted: set[int]) -> bool:
     """Whether one of these snapshots is ``main`` or behind it."""
     snapshot = iceberg.currentSnapshot()

@@ -14,8 +14,8 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
+from spark_ingest.lake.committed import CommitKind, own_snapshots
 from spark_ingest.lake.jvm import CATALOG, Jvm
-from spark_ingest.lake.lease import CommitKind, own_snapshots
 from spark_ingest.lake.offsets import within
 
 KIND = "table"

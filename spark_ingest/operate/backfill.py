@@ -22,9 +22,8 @@ from pyspark.sql import functions as F
 from spark_ingest.connect.broker import Topic, reader_options
 from spark_ingest.errors import CommitRefused, MillraceError
 from spark_ingest.lake import commit_log, quarantine_table, table_change
-from spark_ingest.lake.committed import BatchResult
+from spark_ingest.lake.committed import BatchResult, Commit, CommitKind, own_snapshots
 from spark_ingest.lake.jvm import CATALOG, Jvm
-from spark_ingest.lake.lease import Commit, CommitKind, own_snapshots
 from spark_ingest.lake.offsets import Ranges, below, newest, total, within
 from spark_ingest.records import verdict
 from spark_ingest.records.bronze_rows import grow_table, judge_with_registry, table_rows

@@ -21,8 +21,8 @@ from pyspark.sql import functions as F
 from spark_ingest.errors import ConfigurationError, MillraceError
 from spark_ingest.lake import bronze, commit_log, quarantine_table
 from spark_ingest.lake.branch import made_at, remove_branch
+from spark_ingest.lake.committed import COMMIT_ID
 from spark_ingest.lake.jvm import CATALOG, JAVA_ERRORS, Jvm, java_reason
-from spark_ingest.lake.lease import COMMIT_ID
 from spark_ingest.operate import proof_marks, reconciliations
 
 _Result = TypeVar("_Result")

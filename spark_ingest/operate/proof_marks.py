@@ -24,8 +24,8 @@ from pyspark.sql.types import (
 )
 
 from spark_ingest.lake import bronze
+from spark_ingest.lake.committed import COMMIT_ID
 from spark_ingest.lake.jvm import CATALOG, Jvm, literal_rows
-from spark_ingest.lake.lease import COMMIT_ID
 from spark_ingest.lake.offsets import Span
 
 TABLE = f"{bronze.SCHEMA}.ingest_proofs"

@@ -14,9 +14,8 @@ from pyspark.sql import DataFrame
 
 from spark_ingest.connect.broker import Topic
 from spark_ingest.lake import bronze, commit_log, quarantine_table
-from spark_ingest.lake.committed import BatchResult
+from spark_ingest.lake.committed import BatchResult, Commit, CommitKind
 from spark_ingest.lake.jvm import CATALOG
-from spark_ingest.lake.lease import Commit, CommitKind
 from spark_ingest.sources import Stream
 from spark_ingest.streaming.services import Services
 from spark_ingest.streaming.side_commit import commit_beside

@@ -15,9 +15,8 @@ from pyspark.sql import functions as F
 from spark_ingest.connect.broker import Broker, Topic
 from spark_ingest.errors import MillraceError
 from spark_ingest.lake import bronze, commit_log, quarantine_table
-from spark_ingest.lake.committed import Committed, Taken
+from spark_ingest.lake.committed import CommitKind, Committed, Taken
 from spark_ingest.lake.jvm import CATALOG, Jvm
-from spark_ingest.lake.lease import CommitKind
 from spark_ingest.lake.offsets import (
     Span,
     Spans,

@@ -21,9 +21,8 @@ from pyspark.sql import functions as F
 
 from spark_ingest.errors import MillraceError
 from spark_ingest.lake import commit_log, quarantine_table, table_change
-from spark_ingest.lake.committed import BatchResult
+from spark_ingest.lake.committed import BatchResult, Commit, CommitKind, own_snapshots
 from spark_ingest.lake.jvm import CATALOG, Jvm
-from spark_ingest.lake.lease import Commit, CommitKind, own_snapshots
 from spark_ingest.lake.offsets import Ranges, inside, within
 from spark_ingest.quarantine.choice import Choice
 from spark_ingest.records import verdict

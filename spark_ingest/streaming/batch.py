@@ -15,9 +15,9 @@ from pyspark.sql.types import StructType
 from spark_ingest.connect.broker import Topic
 from spark_ingest.errors import LeaseLost
 from spark_ingest.lake import bronze, quarantine_table
-from spark_ingest.lake.committed import BatchResult
+from spark_ingest.lake.committed import BatchResult, Commit
 from spark_ingest.lake.jvm import CATALOG, Jvm, observed_row, smallest
-from spark_ingest.lake.lease import Commit, Lease
+from spark_ingest.lake.lease import Lease
 from spark_ingest.records.bronze_rows import (
     batch_columns,
     grow_table,

@@ -8,8 +8,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_ingest.lake import commit_log
+from spark_ingest.lake.committed import CommitKind
 from spark_ingest.lake.jvm import CATALOG
-from spark_ingest.lake.lease import CommitKind
 from spark_ingest.sources import Stream
 
 # 2.5 million records of 400 bytes.

@@ -24,9 +24,9 @@ from spark_ingest.errors import (
 )
 from spark_ingest.lake import commit_log, jvm_watch
 from spark_ingest.lake.commit_log_writer import CommitLog
-from spark_ingest.lake.committed import BatchResult
+from spark_ingest.lake.committed import BatchResult, Commit
 from spark_ingest.lake.jvm import CATALOG, JAVA_ERRORS, Jvm, batch_ends, java_reason
-from spark_ingest.lake.lease import Commit, Lease
+from spark_ingest.lake.lease import Lease
 from spark_ingest.records.topic_schemas import Schemas
 from spark_ingest.sources import Stream
 from spark_ingest.streaming import leftovers, set_back

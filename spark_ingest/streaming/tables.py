@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from spark_ingest.errors import ConfigurationError
 from spark_ingest.lake import bronze, commit_log, quarantine_table
 from spark_ingest.lake.jvm import TROUBLE, Jvm, reason_text
-from spark_ingest.lake.lease import first_snapshot
+from spark_ingest.lake.table_change import first_snapshot
 from spark_ingest.records.bronze_rows import planned_columns
 from spark_ingest.records.topic_schemas import Schemas
 from spark_ingest.sources import Stream

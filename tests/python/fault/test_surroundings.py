@@ -25,8 +25,8 @@ from sandbox.processes import process
 from sandbox.services import stack as sandbox_services
 from spark_ingest.errors import MillraceError
 from spark_ingest.lake import commit_log
+from spark_ingest.lake.committed import own_snapshots
 from spark_ingest.lake.jvm import Jvm
-from spark_ingest.lake.lease import own_snapshots
 from spark_ingest.operate import recover
 from tests.python.fault.harness import Sender, account, go_on, record
 from tests.python.stack.conftest import (

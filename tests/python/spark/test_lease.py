@@ -18,9 +18,10 @@ import pytest
 from spark_ingest.errors import CommitRefused, ConfigurationError, LeaseLost
 from spark_ingest.lake import bronze, lease
 from spark_ingest.lake.branch import publish_on
+from spark_ingest.lake.committed import Commit, own_snapshots
 from spark_ingest.lake.jvm import JAVA_ERRORS, Jvm
-from spark_ingest.lake.lease import Commit, Lease, first_snapshot, own_snapshots
-from spark_ingest.lake.table_change import Step, is_conflict
+from spark_ingest.lake.lease import Lease
+from spark_ingest.lake.table_change import Step, first_snapshot, is_conflict
 from tests.python import catalogs
 from tests.python.gate import Answer, Gate, Request, gate
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spark_ingest.errors import CommitRefused, MillraceError
-from spark_ingest.lake import lease
+from spark_ingest.lake import branch
+from spark_ingest.lake.committed import CommitKind, own_snapshots
 from spark_ingest.lake.jvm import Jvm
-from spark_ingest.lake.lease import CommitKind, own_snapshots
 from spark_ingest.operate.backfill import BackfillSettings, backfill
 from spark_ingest.streaming import run, tables
 from tests.python.stack.conftest import ORDER, Feed, orders, proofs
@@ -24,7 +24,7 @@ from tests.python.stack.conftest import ORDER, Feed, orders, proofs
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from spark_ingest.lake.lease import Commit
+    from spark_ingest.lake.committed import Commit
 
 SETTINGS = BackfillSettings(max_records=12, unknown_wait=0.1)
 
@@ -54,7 +54,7 @@ def test_a_backfill_that_was_killed_goes_on_beside_a_faster_stream(
     feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     number = begun_later(feed)
-    stage, refused = lease.stage, threading.Event()
+    stage, refused = branch.stage, threading.Event()
 
     def kill_the_second(
         rows: DataFrame, table: str, branch: str, commit: Commit
@@ -115,7 +115,7 @@ def test_a_second_backfill_of_the_same_records_is_refused(
     feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun_later(feed)
-    stage: Callable[[DataFrame, str, str, Commit], None] = lease.stage
+    stage: Callable[[DataFrame, str, str, Commit], None] = branch.stage
     entered: list[int] = []
 
     def behind_another(

@@ -21,8 +21,9 @@ from spark_ingest.errors import (
     ServiceUnavailable,
 )
 from spark_ingest.lake import bronze, commit_log
+from spark_ingest.lake.committed import Commit, CommitKind, own_snapshots
 from spark_ingest.lake.jvm import Jvm
-from spark_ingest.lake.lease import Commit, CommitKind, Lease, own_snapshots
+from spark_ingest.lake.lease import Lease
 from spark_ingest.streaming import tables
 from spark_ingest.streaming.side_commit import commit_beside
 from tests.python.stack.conftest import ORDER, Feed, framed, orders

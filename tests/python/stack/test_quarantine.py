@@ -25,8 +25,8 @@ from spark_ingest.cli.quarantine import (
 )
 from spark_ingest.errors import ConfigurationError
 from spark_ingest.lake import quarantine_table, table_change
+from spark_ingest.lake.committed import CommitKind, own_snapshots
 from spark_ingest.lake.jvm import Jvm
-from spark_ingest.lake.lease import CommitKind, own_snapshots
 from spark_ingest.quarantine import replay as replaying
 from spark_ingest.quarantine.choice import Choice
 from spark_ingest.quarantine.replay import Replayed, replay

@@ -12,8 +12,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from spark_ingest.errors import ConfigurationError, MillraceError
 from spark_ingest.lake import commit_log
+from spark_ingest.lake.committed import CommitKind, own_snapshots
 from spark_ingest.lake.jvm import Jvm
-from spark_ingest.lake.lease import CommitKind, own_snapshots
 from spark_ingest.streaming.table_position import standing
 from tests.python.stack.conftest import ORDER, Feed, framed, orders, proofs, wait_for
 

@@ -12,8 +12,8 @@ import pytest
 from spark_ingest.errors import LeaseLost
 from spark_ingest.lake import commit_log, commit_log_writer
 from spark_ingest.lake.commit_log_writer import CommitLog
-from spark_ingest.lake.committed import BatchResult
-from spark_ingest.lake.lease import Commit, Lease
+from spark_ingest.lake.committed import BatchResult, Commit
+from spark_ingest.lake.lease import Lease
 from spark_ingest.sources import IngestMeta, Stream
 
 
