@@ -20,14 +20,14 @@ from spark_ingest.errors import (
     CommitUnknown,
     MillraceError,
 )
-from spark_ingest.lake.committed import Commit
+from spark_ingest.lake.committed import Commit, check_number
 from spark_ingest.lake.jvm import CATALOG, JAVA_ERRORS, Jvm, java_reason
 from spark_ingest.lake.table_change import (
     Step,
     change_table,
     commit_of,
     is_conflict,
-    is_on_main,
+    newest_on_main,
 )
 
 # What Spark calls a plan whose table has changed, by a stream or a replay, since it was made.
@@ -35,6 +35,9 @@ _OTHER_COLUMNS = (
     "INCOMPATIBLE_TABLE_CHANGE_AFTER_ANALYSIS",
     "INCOMPATIBLE_DATA_FOR_TABLE",
 )
+# Iceberg's word for a commit of which nobody knows whether it was made, and how often that may be.
+_UNKNOWN_STATE = "CommitStateUnknown"
+_UNKNOWN = 2
 _ATTEMPTS = 50
 _PAUSE_SECONDS = 0.2
 # Iceberg does not know when a branch was made: its name tells.
@@ -71,6 +74,7 @@ def publish_on(
         CommitUnknown: The catalog went away before it was known whether it is published.
         CatalogUnavailable: The catalog does not answer.
     """
+    unknown = 0
     for _ in range(_ATTEMPTS):
         branch = f"{prefix}{int(time.time())}_{secrets.token_hex(6)}"
         change_table(jvm, table, partial(_making, branch))
@@ -82,6 +86,11 @@ def publish_on(
         except ColumnsChanged:
             # What is written is planned again.
             pass
+        except JAVA_ERRORS as error:
+            # Whether it is on the branch does not matter: it is written to another one.
+            unknown += 1
+            if _UNKNOWN_STATE not in str(error) or unknown == _UNKNOWN:
+                raise
         finally:
             # What is published is published; `maintain` removes a branch that stays.
             with suppress(MillraceError):
@@ -151,10 +160,12 @@ def _published(jvm: Jvm, table: str, branch: str) -> bool:
     tried: set[int] = set()
 
     def step(iceberg: Any) -> Step | None:
-        if tried and is_on_main(iceberg, tried):
+        if tried and newest_on_main(iceberg, tried) is not None:
             return None
+        staged = iceberg.snapshot(branch)
+        check_number(iceberg, staged)
         update = iceberg.manageSnapshots().fastForwardBranch("main", branch)
-        tried.add(iceberg.snapshot(branch).snapshotId())
+        tried.add(staged.snapshotId())
         return commit_of(update)
 
     try:

@@ -38,7 +38,7 @@ from spark_ingest.lake.committed import (
     by_topic,
     own_snapshots,
 )
-from spark_ingest.lake.jvm import CATALOG, JAVA_ERRORS, Jvm, literal_rows
+from spark_ingest.lake.jvm import CATALOG, Jvm, literal_rows
 from spark_ingest.lake.offsets import total, within
 from spark_ingest.lake.table_change import first_snapshot
 from spark_ingest.lake.table_identity import (
@@ -52,8 +52,6 @@ from spark_ingest.sources import Stream
 
 TABLE = f"{bronze.SCHEMA}.ingest_commits"
 _BRANCH_PREFIX = "log_"
-# Iceberg's word for a commit of which nobody knows whether it was made.
-_UNKNOWN_STATE = "CommitStateUnknown"
 _OFFSETS = ArrayType(
     StructType(
         [
@@ -101,7 +99,7 @@ def create(spark: SparkSession) -> bool:
 
 
 def log_commit(spark: SparkSession, stream: Stream, result: BatchResult) -> None:
-    """Write down a commit that was just published.
+    """Write down a commit that was just published beside a stream.
 
     Args:
         spark: A session on the lake.
@@ -109,23 +107,13 @@ def log_commit(spark: SparkSession, stream: Stream, result: BatchResult) -> None
         result: What it did. A replay's counts are what it moved: ``rows`` more in bronze, and
             as many less, with a minus, in quarantine.
     """
-    row = _row(
-        stream,
-        uuid_of(Jvm(spark), stream.table),
-        result.commit,
-        rows=result.rows,
-        quarantined=result.quarantined,
-        value_bytes=result.value_bytes,
-        started_at=result.started_at,
-        committed_at=datetime.now(UTC),
-    )
     # The stream, which this commit made start over, may be writing it down too.
-    _append_missing(spark, [row])
+    log_commits(spark, lambda: [(stream, result)], again=True)
 
 
 def log_commits(
     spark: SparkSession,
-    commits: Sequence[tuple[Stream, BatchResult]],
+    published: Callable[[], Sequence[tuple[Stream, BatchResult]]],
     *,
     again: bool = False,
 ) -> None:
@@ -133,40 +121,38 @@ def log_commits(
 
     Args:
         spark: A session on the lake.
-        commits: Whose they are, and what they did.
+        published: Gives whose commits they are and what they did: of tables that were not
+            taken over, since whoever takes one writes its commits down from the snapshots. It
+            is asked when those rows can come no more, and again where they came meanwhile.
         again: Whether some of them may be in the log already: only the others are written.
     """
     jvm = Jvm(spark)
-    uuids = {
-        name: uuid_of(jvm, name) for name in {stream.table for stream, _ in commits}
-    }
-    rows = [
-        _row(
-            stream,
-            uuids[stream.table],
-            result.commit,
-            rows=result.rows,
-            quarantined=result.quarantined,
-            value_bytes=result.value_bytes,
-            started_at=result.started_at,
-            committed_at=result.committed_at,
-        )
-        for stream, result in commits
-    ]
-    if again:
-        _append_missing(spark, rows)
-        return
-    try:
-        _write(spark, rows)
-    except JAVA_ERRORS as error:
-        if _UNKNOWN_STATE not in str(error):
-            raise
-        # The catalog broke off before it told whether they are in.
-        _append_missing(spark, rows)
+
+    def rows() -> list[tuple[Any, ...]]:
+        commits = published()
+        uuids = {name: uuid_of(jvm, name) for name in {s.table for s, _ in commits}}
+        return [
+            _row(
+                stream,
+                uuids[stream.table],
+                result.commit,
+                rows=result.rows,
+                quarantined=result.quarantined,
+                value_bytes=result.value_bytes,
+                started_at=result.started_at,
+                committed_at=result.committed_at,
+            )
+            for stream, result in commits
+        ]
+
+    _append(spark, rows, again=again)
 
 
 def catch_up(
-    spark: SparkSession, stream: Stream, known: Identity | None = None
+    spark: SparkSession,
+    stream: Stream,
+    check: Callable[[], None],
+    known: Identity | None = None,
 ) -> Earlier | None:
     """Bring the log up to the table that stands there.
 
@@ -177,18 +163,22 @@ def catch_up(
     Args:
         spark: A session on the lake.
         stream: Whose table.
+        check: Raises where the table was taken over: whoever has it now writes its own commits
+            down.
         known: What :func:`told_of` gave a moment ago; None where it is to be asked.
 
     Returns:
         The table that stood there before, the last of them; None where there was none.
+
+    Raises:
+        LeaseLost: The table was taken over.
     """
     known = known or told_of(spark, stream.table)
     if not known.is_newest:
         name_table(spark, stream)
         known = told_of(spark, stream.table)
-    rows = _unlogged(spark, stream, known)
-    if rows:
-        _append_missing(spark, rows)
+    if lacking := _unlogged(spark, stream, known):
+        _append(spark, lambda: lacking, again=True, check=check)
     return earlier(spark, stream) if known.has_others else None
 
 
@@ -244,9 +234,7 @@ def name_tables(spark: SparkSession, streams: Sequence[Stream]) -> None:
         # Somebody else may have named some meanwhile.
         known = table_identity.newest_named(spark.table(f"{CATALOG}.{TABLE}"), rows)
         lacking = [row for name, row in rows.items() if known.get(name) != row[uuid]]
-        if lacking:
-            _write(spark, lacking, f"branch_{branch}")
-        return bool(lacking)
+        return _write(spark, lacking, branch)
 
     if rows:
         _publish(spark, write)
@@ -272,25 +260,22 @@ def logged_ends(
 
 
 def commit_ids(
-    spark: SparkSession,
-    stream: Stream,
-    *kinds: CommitKind,
-    known: Identity | None = None,
+    spark: SparkSession, table: str, *kinds: CommitKind, known: Identity | None = None
 ) -> list[int]:
-    """The logged commits of some kinds; ``known`` is what :func:`told_of` gave a moment ago."""
+    """The logged commits of the table that stands under a name, in no order.
+
+    Args:
+        spark: A session on the lake.
+        table: ``schema.name``.
+        kinds: Those that count; all where there are none.
+        known: What :func:`told_of` gave a moment ago; None where it is to be asked.
+    """
     if not bronze.exists(spark, TABLE):
         return []
-    rows = _logged(spark, stream.table, known).where(F.col("kind").isin(*kinds))
-    return [row[0] for row in rows.select("commit_id").collect()]
-
-
-def logged_commits(spark: SparkSession, table: str) -> set[int]:
-    """The commits that the log has of the table that stands under a name."""
-    if not bronze.exists(spark, TABLE):
-        return set()
-    return {
-        row[0] for row in _logged(spark, table).select("commit_id").toLocalIterator()
-    }
+    rows = _logged(spark, table, known)
+    if kinds:
+        rows = rows.where(F.col("kind").isin(*kinds))
+    return [row[0] for row in rows.select("commit_id").toLocalIterator()]
 
 
 def committed(
@@ -377,10 +362,9 @@ def _commits(spark: SparkSession, stream: Stream) -> DataFrame:
     """The log's rows of one table, and those that it lacks yet, from the snapshots."""
     known = told_of(spark, stream.table)
     logged = _named(spark, stream.table).where(known.rows())
-    lacking = _unlogged(spark, stream, known)
-    if not lacking:
-        return logged
-    return logged.unionByName(literal_rows(spark, lacking, COLUMNS))
+    if lacking := _unlogged(spark, stream, known):
+        return logged.unionByName(literal_rows(spark, lacking, COLUMNS))
+    return logged
 
 
 def _unlogged(
@@ -424,10 +408,7 @@ def _row_of_snapshot(
 
 def _quarantined(spark: SparkSession, stream: Stream, commit: Commit) -> int:
     took = {p: (commit.starts.get(p, 0), end) for p, end in commit.ends.items()}
-    rows = spark.table(f"{CATALOG}.{quarantine_table.TABLE}").where(
-        (F.col("_kafka_topic") == stream.topic)
-        & (F.col("_kafka_topic_id") == commit.topic_id)
-    )
+    rows = quarantine_table.of_topic(spark, stream.topic, commit.topic_id)
     return rows.where(within(took)).count()
 
 
@@ -464,24 +445,45 @@ def _row(
     )
 
 
-def _append_missing(spark: SparkSession, rows: Sequence[tuple[Any, ...]]) -> None:
-    """Append the rows whose commits the log lacks, whoever else is appending them."""
-    number, uuid = COLUMNS.names.index("commit_id"), COLUMNS.names.index("table_uuid")
-    wanted = {(row[uuid], row[number]): row for row in rows}
+def _append(
+    spark: SparkSession,
+    rows: Callable[[], list[tuple[Any, ...]]],
+    *,
+    again: bool,
+    check: Callable[[], None] = lambda: None,
+) -> None:
+    """Append rows of commits, whoever else is appending them.
+
+    Args:
+        spark: A session on the lake.
+        rows: Gives them. It is asked behind the making of the branch that they are written to,
+            which is refused where the log moves: what others wrote before is known by then.
+        again: Whether some may be in the log already; behind a refusal they may be, too.
+        check: Raises where they are not to be written after all; asked at the same moment.
+    """
 
     def write(branch: str) -> bool:
-        log = spark.table(f"{CATALOG}.{TABLE}").where(
-            F.col("table_uuid").isin([of for of, _ in wanted])
-            & F.col("commit_id").isin([commit_id for _, commit_id in wanted])
-        )
-        have = log.select("table_uuid", "commit_id").collect()
-        known = {(row[0], row[1]) for row in have}
-        lacking = [row for key, row in wanted.items() if key not in known]
-        if lacking:
-            _write(spark, lacking, f"branch_{branch}")
-        return bool(lacking)
+        nonlocal again
+        check()
+        wanted = rows()
+        lacking = _lacking(spark, wanted) if again else wanted
+        again = True
+        return _write(spark, lacking, branch)
 
     _publish(spark, write)
+
+
+def _lacking(
+    spark: SparkSession, rows: Sequence[tuple[Any, ...]]
+) -> list[tuple[Any, ...]]:
+    """The rows whose commits the log lacks now."""
+    number, uuid = COLUMNS.names.index("commit_id"), COLUMNS.names.index("table_uuid")
+    wanted = {(row[uuid], row[number]): row for row in rows}
+    log = spark.table(f"{CATALOG}.{TABLE}").select("table_uuid", "commit_id")
+    mine = F.col("table_uuid").isin([of for of, _ in wanted])
+    mine &= F.col("commit_id").isin([commit_id for _, commit_id in wanted])
+    known = {(row[0], row[1]) for row in log.where(mine).collect()}
+    return [row for key, row in wanted.items() if key not in known]
 
 
 def _publish(spark: SparkSession, write: Callable[[str], bool]) -> None:
@@ -490,8 +492,9 @@ def _publish(spark: SparkSession, write: Callable[[str], bool]) -> None:
     publish_on(jvm, TABLE, _BRANCH_PREFIX, write, "others keep writing to it")
 
 
-def _write(
-    spark: SparkSession, rows: Sequence[tuple[Any, ...]], branch: str | None = None
-) -> None:
-    table = f"{CATALOG}.{TABLE}" + (f".{branch}" if branch else "")
-    literal_rows(spark, rows, COLUMNS).writeTo(table).append()
+def _write(spark: SparkSession, rows: Sequence[tuple[Any, ...]], branch: str) -> bool:
+    """Append rows on a branch; whether there are any."""
+    if rows:
+        table = f"{CATALOG}.{TABLE}.branch_{branch}"
+        literal_rows(spark, rows, COLUMNS).writeTo(table).append()
+    return bool(rows)

@@ -78,26 +78,30 @@ class CommitLog:
                 taken, self._rows = self._rows, []
             kept, held = list[_Row](), list[_Row]()
             failed: dict[str, Exception] = {}
-            try:
+
+            def published() -> list[tuple[Stream, BatchResult]]:
+                for rows in (kept, held):
+                    rows.clear()
                 for lease, rows in _by_lease(taken):
                     try:
                         # Whoever took a table over has written its commits down from the
                         # snapshots.
-                        held += rows if _is_held(lease) else []
+                        held.extend(rows if _is_held(lease) else [])
                     except TROUBLE as error:
-                        kept += rows
+                        kept.extend(rows)
                         failed[rows[0][1].name] = error
-                if held:
-                    rows_of = [(whose, result) for _, whose, result in held]
-                    commit_log.log_commits(self._spark, rows_of, again=self._again)
-                    self._again = False
+                return [(whose, result) for _, whose, result in held]
+
+            try:
+                if taken:
+                    commit_log.log_commits(self._spark, published, again=self._again)
+                self._again = self._again and not held
             except BaseException as error:
                 self._again = True
+                kept = taken
                 if not isinstance(error, TROUBLE):
-                    kept = taken
                     raise
-                kept += held
-                failed |= {s.name: error for _, s, _ in held}
+                failed |= {s.name: error for _, s, _ in held or taken}
             finally:
                 with self._adding:
                     self._rows = [*kept, *self._rows]

@@ -13,6 +13,7 @@ from enum import StrEnum
 from itertools import takewhile
 from typing import Any
 
+from spark_ingest.errors import CommitRefused
 from spark_ingest.lake.jvm import Jvm
 from spark_ingest.lake.offsets import Span, merged
 
@@ -102,6 +103,29 @@ def own_snapshots(jvm: Jvm, table: str, after: int = 0) -> list[OwnSnapshot]:
 def newest_own_snapshot(jvm: Jvm, table: str) -> OwnSnapshot | None:
     """The newest own commit on ``main``; None where no snapshot tells of one."""
     return next(_from_newest(jvm.iceberg_table(table)), None)
+
+
+def check_number(iceberg: Any, staged: Any) -> None:
+    """Refuse to publish a commit whose id is not the one behind the newest on ``main``.
+
+    An id that is there twice would hide rows: dbt reads by it what is new, and the log has a row
+    for each. Of a table whose own snapshots have expired, what the commit was based on tells.
+
+    Args:
+        iceberg: The table.
+        staged: The snapshot that is to be published; one that is no own commit passes.
+
+    Raises:
+        CommitRefused: Others have committed since the id was chosen.
+    """
+    number = staged.summary().get(COMMIT_ID)
+    newest = next(_from_newest(iceberg), None)
+    if number is None or newest is None or int(number) == newest.commit.id + 1:
+        return
+    raise CommitRefused(
+        f"{iceberg.name()} moved meanwhile: it has commit {newest.commit.id}, and {number} "
+        "was to follow"
+    )
 
 
 def _from_newest(iceberg: Any) -> Iterator[OwnSnapshot]:

@@ -32,14 +32,14 @@ from spark_ingest.errors import (
     LeaseLost,
 )
 from spark_ingest.lake.branch import stage
-from spark_ingest.lake.committed import COMMIT_ID, SUMMARY_PREFIX, Commit
+from spark_ingest.lake.committed import COMMIT_ID, SUMMARY_PREFIX, Commit, check_number
 from spark_ingest.lake.jvm import Jvm
 from spark_ingest.lake.table_change import (
     Step,
     change_table,
     commit_of,
     commit_of_all,
-    is_on_main,
+    newest_on_main,
 )
 
 _PROPERTY = "millrace.writer"
@@ -94,6 +94,8 @@ class Lease:
         self._changing = threading.Lock()
         self._renew_at = time.monotonic() + _RENEW_SECONDS
         self._released = False
+        # Whether nothing can be on its way to the catalog that an empty snapshot does not fence.
+        self._is_fenced = False
 
     @classmethod
     def take(cls, jvm: Jvm, table: str) -> Lease:
@@ -106,6 +108,7 @@ class Lease:
         """
         lease = cls(jvm, table, _myself())
         change_table(jvm, table, lease._taking)
+        lease._is_fenced = True
         return lease
 
     def stage(self, rows: DataFrame, commit: Commit) -> None:
@@ -118,10 +121,16 @@ class Lease:
         Raises:
             CommitRefused: As :func:`stage` says.
         """
+        self._is_fenced = False
         stage(rows, self._table, self._holder.branch, commit)
 
-    def unstage(self) -> None:
-        """Forget what is staged and not published.
+    def start_over(self) -> None:
+        """Begin at ``main``, whatever was staged, and fence what this writer has on its way.
+
+        A write or a publish whose answer was lost may reach the catalog at any time. Where it
+        got through it is on ``main`` when this returns; otherwise it is refused from now on,
+        since ``main`` and the branch have an empty snapshot that it was not based on. So a
+        stream looks for its position behind this.
 
         Raises:
             LeaseLost: Another writer took the table over.
@@ -132,10 +141,43 @@ class Lease:
 
         def step(iceberg: Any) -> Step | None:
             self._require(iceberg)
-            main = iceberg.currentSnapshot().snapshotId()
-            if iceberg.snapshot(branch).snapshotId() == main:
+            head = iceberg.currentSnapshot().snapshotId()
+            if self._is_fenced and iceberg.snapshot(branch).snapshotId() == head:
                 return None
-            return commit_of(iceberg.manageSnapshots().replaceBranch(branch, main))
+            transaction = iceberg.newTransaction()
+            fenced = self._fence(transaction)
+            references = transaction.manageSnapshots()
+            references.replaceBranch(branch, fenced).commit()
+            return commit_of_all(transaction)
+
+        with self._changing:
+            change_table(self._jvm, self._table, step)
+        self._is_fenced = True
+
+    def unstage(self) -> None:
+        """Forget what is staged: the branch stands again where it left ``main``.
+
+        Not where ``main`` stands now: the commit that is staged next was numbered before, and
+        what others committed since must keep it from being published.
+
+        Raises:
+            LeaseLost: Another writer took the table over.
+            CommitRefused: Others kept changing the table.
+            CatalogUnavailable: The catalog does not answer.
+        """
+        branch = self._holder.branch
+
+        def step(iceberg: Any) -> Step | None:
+            self._require(iceberg)
+            staged = iceberg.snapshot(branch)
+            # One commit at most is staged.
+            own = (staged.snapshotId(), staged.parentId())
+            base = newest_on_main(iceberg, own)
+            if base is None:
+                raise CommitRefused(f"{self._table} moved meanwhile: it was set back")
+            if base == staged.snapshotId():
+                return None
+            return commit_of(iceberg.manageSnapshots().replaceBranch(branch, base))
 
         with self._changing:
             change_table(self._jvm, self._table, step)
@@ -153,11 +195,12 @@ class Lease:
 
         def step(iceberg: Any) -> Step | None:
             # Asked before the lease: whoever took that found the batch there.
-            if tried and is_on_main(iceberg, tried):
+            if tried and newest_on_main(iceberg, tried) is not None:
                 return None
             self._require(iceberg)
             branch = self._holder.branch
             staged, main = iceberg.snapshot(branch), iceberg.currentSnapshot()
+            check_number(iceberg, staged)
             if staged.parentId() != main.snapshotId():
                 return self._restaging(iceberg, staged, main, tried)
             tried.add(staged.snapshotId())
@@ -269,6 +312,11 @@ class Lease:
     def _is_mine(self, holder: Holder | None) -> bool:
         return holder is not None and holder.branch == self._holder.branch
 
+    def _fence(self, transaction: Any) -> Any:
+        """Put an empty snapshot on ``main``; its number."""
+        transaction.newAppend().set(_TAKEN_BY, str(self._holder)).commit()
+        return transaction.table().currentSnapshot().snapshotId()
+
     def _taking(self, iceberg: Any) -> Step | None:
         # Judged by what the commit is based on: a later look might judge another writer.
         transaction = iceberg.newTransaction()
@@ -282,12 +330,10 @@ class Lease:
                     f"{self._table} has a writer already ({holder}): stop that one first; "
                     "two would take turns at losing"
                 )
-        fence = transaction.newAppend().set(_TAKEN_BY, str(self._holder))
-        fence.commit()
+        fenced = self._fence(transaction)
         references = transaction.manageSnapshots()
         for branch in branches:
             references = references.removeBranch(branch)
-        fenced = transaction.table().currentSnapshot().snapshotId()
         references.createBranch(self._holder.branch, fenced).commit()
         properties = transaction.updateProperties()
         for key in table.properties():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -105,10 +105,38 @@ def append(bad: DataFrame, many: bool = False) -> None:
     (bad if many else bad.coalesce(1)).writeTo(f"{CATALOG}.{TABLE}").append()
 
 
-def remove_uncommitted(
+def uncommitted(
     spark: SparkSession, topic: Topic, committed: Mapping[int, int]
+) -> tuple[list[int], bool]:
+    """What is at or beyond the offsets of a stream's table, and before them, of its topic.
+
+    Args:
+        spark: A session on the lake.
+        topic: Whose rows; those of an earlier topic of the same name do not count.
+        committed: By partition, the first offset that is not committed; 0 where missing.
+
+    Returns:
+        The batches whose rows are at or beyond, each by its start in microseconds since 1970,
+        and whether there are rows before that were not replayed.
+    """
+    is_beyond = F.expr(beyond(committed))
+    is_before = ~is_beyond & F.col("replayed_at").isNull()
+    started = F.unix_micros("_ingested_at")
+    row = (
+        of_topic(spark, topic.name, topic.id)
+        .agg(F.collect_set(F.when(is_beyond, started)), F.count_if(is_before))
+        .first()
+    )
+    return ([], False) if row is None else (sorted(row[0]), row[1] > 0)
+
+
+def remove_uncommitted(
+    spark: SparkSession,
+    topic: Topic,
+    committed: Mapping[int, int],
+    batches: Collection[int],
 ) -> None:
-    """Remove what a batch left that never committed: rows at or beyond the offsets.
+    """Remove what batches left that never committed: rows at or beyond the offsets.
 
     What was replayed goes too: it was in a table that is gone, since one that stands there
     takes nothing from beyond its offsets.
@@ -117,15 +145,17 @@ def remove_uncommitted(
         spark: A session on the lake.
         topic: Whose rows; those of an earlier topic of the same name stay.
         committed: By partition, the first offset that is not committed; 0 where missing.
+        batches: Which, by their starts, as :func:`uncommitted` gives them.
     """
-    where = (
-        f"_kafka_topic = '{topic.name}' and _kafka_topic_id = '{topic.id}' "
-        f"and {beyond(committed)}"
+    if not batches:
+        return
+    starts = ", ".join(map(str, batches))
+    statement = (
+        f"delete from {CATALOG}.{TABLE} where _kafka_topic = '{topic.name}' "
+        f"and _kafka_topic_id = '{topic.id}' and {beyond(committed)} "
+        f"and unix_micros(_ingested_at) in ({starts})"
     )
-    # A delete commits even when it removes nothing.
-    if spark.table(f"{CATALOG}.{TABLE}").where(where).limit(1).count():
-        statement = f"delete from {CATALOG}.{TABLE} where {where}"
-        rewrite(lambda: spark.sql(statement))
+    rewrite(lambda: spark.sql(statement))
 
 
 def remove_batch(spark: SparkSession, topic: Topic, ingested_at: datetime) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from pyspark.errors import AnalysisException, IllegalArgumentException
@@ -126,15 +126,15 @@ def first_snapshot(jvm: Jvm, table: str) -> None:
     change_table(jvm, table, step)
 
 
-def is_on_main(iceberg: Any, wanted: set[int]) -> bool:
-    """Whether one of these snapshots is ``main`` or behind it."""
+def newest_on_main(iceberg: Any, wanted: Collection[int]) -> int | None:
+    """The newest of these snapshots that is ``main`` or behind it; None where none is."""
     snapshot = iceberg.currentSnapshot()
     while snapshot is not None:
-        if snapshot.snapshotId() in wanted:
-            return True
+        if (number := int(snapshot.snapshotId())) in wanted:
+            return number
         parent = snapshot.parentId()
         snapshot = iceberg.snapshot(parent) if parent is not None else None
-    return False
+    return None
 
 
 def java_class(error: Exception) -> str:

@@ -323,7 +323,7 @@ class _Upkeep:
     def expire(self) -> None:
         before = datetime.now(UTC) - self._policy.keep
         history = self._history()
-        least = history.needed(commit_log.logged_commits(self._spark, self._table))
+        least = history.needed(set(commit_log.commit_ids(self._spark, self._table)))
         count = len(history.expired(before, least))
         if count:
             moment = f"{before:%Y-%m-%d %H:%M:%S.%f}"

@@ -103,7 +103,8 @@ def accept(services: Services, recovery: Recovery) -> Commit | None:
         # What a batch quarantined that the old topic can never repeat.
         here = standing(spark, stream)
         old = Topic(stream.topic, recovery.earlier, tuple(here.offsets))
-        quarantine_table.remove_uncommitted(spark, old, here.offsets)
+        batches, _ = quarantine_table.uncommitted(spark, old, here.offsets)
+        quarantine_table.remove_uncommitted(spark, old, here.offsets, batches)
     commit = commit_beside(spark, stream, make)
     if commit is not None:
         commit_log.log_commit(spark, stream, BatchResult(commit, 0, 0, 0, began, 0))

@@ -369,7 +369,7 @@ def _aside(spark: SparkSession, stream: Stream, topic: Topic) -> DataFrame:
     aside = quarantine_table.of_topic(spark, topic.name, topic.id).where(
         "replayed_at is null"
     )
-    replays = commit_log.commit_ids(spark, stream, CommitKind.REPLAY)
+    replays = commit_log.commit_ids(spark, stream.table, CommitKind.REPLAY)
     if replays:
         # A replay publishes its records before it marks them in quarantine.
         table = spark.table(f"{CATALOG}.{stream.table}")

@@ -8,7 +8,7 @@ go only where the record is held elsewhere as well.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -23,7 +23,11 @@ _PLACE = ["_kafka_partition", "_kafka_offset"]
 
 
 def remove(
-    spark: SparkSession, stream: Stream, topic: Topic, committed: Mapping[int, int]
+    spark: SparkSession,
+    stream: Stream,
+    topic: Topic,
+    committed: Mapping[int, int],
+    check: Callable[[], None],
 ) -> None:
     """Remove what no commit of a stream accounts for.
 
@@ -34,25 +38,29 @@ def remove(
         stream: Whose rows.
         topic: Its topic as it is now; rows of an earlier one of the same name stay.
         committed: By partition, the first offset that is not committed; 0 where missing.
+        check: Raises where the table was taken over.
+
+    Raises:
+        LeaseLost: The table was taken over.
     """
     # Most topics have no bad records, and a question to Spark costs as much as a small batch.
     if not quarantine_table.may_have(spark, topic.name):
         return
-    all_rows = quarantine_table.of_topic(spark, topic.name, topic.id)
-    rows = all_rows.where("replayed_at is null")
-    is_beyond = F.expr(beyond(committed))
-    is_older = ~is_beyond & F.col("replayed_at").isNull()
-    counted = all_rows.agg(F.count_if(is_beyond), F.count_if(is_older)).first()
-    uncommitted, older = (0, 0) if counted is None else (counted[0], counted[1])
-    if uncommitted:
-        quarantine_table.remove_uncommitted(spark, topic, committed)
-    if older:
-        _remove_overtaken(spark, stream, topic, rows.where(~is_beyond))
+    batches, has_older = quarantine_table.uncommitted(spark, topic, committed)
+    # Whoever takes the table over goes on from these offsets, too. So only those batches are
+    # removed that were there while it was this writer's: none of them is the other's.
+    check()
+    quarantine_table.remove_uncommitted(spark, topic, committed, batches)
+    if has_older:
+        _remove_overtaken(spark, stream, topic, committed)
 
 
 def _remove_overtaken(
-    spark: SparkSession, stream: Stream, topic: Topic, rows: DataFrame
+    spark: SparkSession, stream: Stream, topic: Topic, committed: Mapping[int, int]
 ) -> None:
+    rows = quarantine_table.of_topic(spark, topic.name, topic.id).where(
+        F.col("replayed_at").isNull() & ~F.expr(beyond(committed))
+    )
     starts = (
         spark.table(f"{CATALOG}.{commit_log.TABLE}")
         .where((F.col("table_name") == stream.table) & F.col("started_at").isNotNull())

@@ -135,6 +135,9 @@ class StreamRun:
         # Asked again: it may have got partitions since.
         topic = topic_of(services, self.stream)
         self._topic = topic
+        # Before the table is asked: what an earlier start staged and did not publish is read
+        # again, and what it has on its way can then not come behind the answer.
+        self._lease.start_over()
         # What this run committed is written down first, or it would be twice.
         self._log.flush(self.stream)
         # Before the place is looked for: what a person may have to decide then is logged too.
@@ -152,9 +155,9 @@ class StreamRun:
         except MillraceError as error:
             # Records that are gone, another topic: no program may decide what then.
             raise PersonNeeded(str(error)) from error
-        # What an earlier start staged or quarantined and did not publish is read again.
-        self._lease.unstage()
-        earlier = commit_log.catch_up(services.spark, self.stream, known)
+        earlier = commit_log.catch_up(
+            services.spark, self.stream, self._lease.check, known
+        )
         if self._position.topic_id is None and (
             earlier or self._settings.begin != "earliest"
         ):
@@ -164,7 +167,13 @@ class StreamRun:
             if earlier:
                 told = made_anew(self.stream, earlier, topic, self._position.offsets)
                 services.progress.note(told)
-        leftovers.remove(services.spark, self.stream, topic, self._position.offsets)
+        leftovers.remove(
+            services.spark,
+            self.stream,
+            topic,
+            self._position.offsets,
+            self._lease.check,
+        )
         self._failure = None
         # The table is the checkpoint; Spark's own serves this start alone.
         self._checkpoint = tempfile.TemporaryDirectory(prefix="spark-ingest-")

@@ -163,6 +163,6 @@ def _in_log(
         return [], []
     kinds = (CommitKind.REPLAY, CommitKind.BACKFILL)
     return (
-        commit_log.commit_ids(spark, stream, *kinds, known=known),
+        commit_log.commit_ids(spark, stream.table, *kinds, known=known),
         commit_log.logged_ends(spark, stream, known),
     )

@@ -33,6 +33,8 @@ def test_a_failing_statement_shows_class_object_and_line_and_the_log_has_the_pla
 
     dbt = str(Path(sys.executable).parent / "dbt")
     place = ["--profiles-dir", str(PROJECT), "--project-dir", str(tmp_path)]
+    # Not where the checkout's manifest is looked for.
+    place += ["--target-path", str(tmp_path / "target")]
 
     done = subprocess.run(
         [dbt, "--no-use-colors", "build", *place],

@@ -18,7 +18,7 @@ import pytest
 from spark_ingest.errors import CommitRefused, ConfigurationError, LeaseLost
 from spark_ingest.lake import bronze, lease
 from spark_ingest.lake.branch import publish_on
-from spark_ingest.lake.committed import Commit, own_snapshots
+from spark_ingest.lake.committed import Commit, newest_own_snapshot, own_snapshots
 from spark_ingest.lake.jvm import JAVA_ERRORS, Jvm
 from spark_ingest.lake.lease import Lease
 from spark_ingest.lake.table_change import Step, first_snapshot, is_conflict
@@ -56,9 +56,11 @@ class Lake:
         return [row[0] for row in rows]
 
     def stage(self, held: Lease, *ids: int) -> None:
-        """Stage rows as the batch that is the table's first commit."""
+        """Stage rows as the table's next commit."""
+        newest = newest_own_snapshot(self.jvm, self.table)
+        number = newest.commit.id + 1 if newest else 1
         rows = self.spark.createDataFrame([(i, "n") for i in ids], COLUMNS).coalesce(1)
-        held.stage(rows, Commit(1, "topic", {0: 0}, {0: len(ids)}))
+        held.stage(rows, Commit(number, "topic", {0: 0}, {0: len(ids)}))
 
 
 @pytest.fixture(scope="module")

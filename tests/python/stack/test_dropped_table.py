@@ -170,10 +170,11 @@ def test_rows_that_may_be_in_the_log_already_are_written_once(
 ) -> None:
     write, failures = commit_log._write, ["CommitStateUnknownException"]
 
-    def fail(*arguments: Any) -> None:
-        write(*arguments)
+    def fail(*arguments: Any) -> bool:
+        is_written = write(*arguments)
         if failures:
             raise PySparkException(failures.pop(0))
+        return is_written
 
     number = feed.register(ORDER)
     feed.send(*orders(number, 0, 1))
@@ -187,7 +188,7 @@ def test_rows_that_may_be_in_the_log_already_are_written_once(
     spark = feed.services.spark
     (newest, _) = own_snapshots(Jvm(spark), feed.stream.table)
     result = BatchResult(newest.commit, newest.rows, 0, 0, newest.committed_at, 0)
-    commit_log.log_commits(spark, [(feed.stream, result)], again=True)
+    commit_log.log_commits(spark, lambda: [(feed.stream, result)], again=True)
     assert [row[0] for row in logged(feed)] == [0, 1, 2]
 
 

@@ -211,6 +211,6 @@ def test_the_log_gets_each_commit_once_whoever_writes_it_down(feed: Feed) -> Non
     # The middle one was kept out: a later commit, beside the stream, was faster.
     spark.sql(f"delete from lake.{commit_log.TABLE} where {mine} and commit_id = 2")
     assert all(proof.holds for proof in proofs(feed))
-    commit_log.catch_up(spark, feed.stream)
-    commit_log.catch_up(spark, feed.stream)
+    commit_log.catch_up(spark, feed.stream, lambda: None)
+    commit_log.catch_up(spark, feed.stream, lambda: None)
     assert log(feed) == [(n, CommitKind.STREAM, 1) for n in (1, 2, 3)]

@@ -41,11 +41,12 @@ class Written:
     def log_commits(
         self,
         _spark: object,
-        commits: Sequence[tuple[Stream, BatchResult]],
+        published: Callable[[], Sequence[tuple[Stream, BatchResult]]],
         *,
         again: bool = False,
     ) -> None:
         self.again.append(again)
+        commits = published()
         if self.trouble is not None:
             raise self.trouble
         self.rows += [(stream.name, result.commit.id) for stream, result in commits]

@@ -1,0 +1,70 @@
+"""Every order in which two writers of a bronze table take their steps, and what gets lost.
+
+Fails when in some order of two writers' steps a commit id is given twice, a record is lost or
+doubled, or a row is deleted that nobody took.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from functools import partial
+
+import pytest
+
+from tests.python.orders.lake import Lake
+from tests.python.orders.schedule import (
+    Decisions,
+    Schedule,
+    by_chance,
+    every_order,
+)
+from tests.python.orders.writers import Programs, backfill, maintain, replay, stream
+
+PAIRS: dict[str, Programs] = {
+    "stream-takeover": {"first": stream, "second": stream},
+    "stream-replay": {"stream": stream, "replay": replay},
+    "stream-backfill": {"stream": stream, "backfill": backfill},
+    "stream-maintenance": {"stream": stream, "maintenance": maintain},
+    "replay-replay": {"one": replay, "other": replay},
+}
+# A REST catalog refuses less: what it lets through is what can go wrong.
+CATALOGS = {"rest": False, "jdbc": True}
+SEED = int(os.environ.get("SEED") or random.randrange(10**6))
+by_pair = pytest.mark.parametrize("pair", PAIRS)
+by_catalog = pytest.mark.parametrize("catalog", CATALOGS)
+
+
+def attempt(pair: str, catalog: str, decisions: Decisions) -> None:
+    """Run a pair of programs by these decisions, then a stream that puts things in order."""
+    schedule = Schedule(decisions)
+    lake = Lake(schedule, compares_all=CATALOGS[catalog])
+    with lake.at_work():
+        if "stream" not in pair:
+            schedule.is_quiet = True
+            stream(lake)
+            schedule.is_quiet = False
+        schedule.run({name: partial(work, lake) for name, work in PAIRS[pair].items()})
+        schedule.is_quiet = True
+        stream(lake)
+    steps = "\n".join(f"{who}: {what}" for who, what in schedule.log)
+    assert lake.faults() == [], f"{decisions.taken}\n{steps}"
+
+
+@by_pair
+@pytest.mark.parametrize(
+    "catalog", ["rest", pytest.param("jdbc", marks=pytest.mark.nightly)]
+)
+def test_every_order_with_two_disturbances(pair: str, catalog: str) -> None:
+    count = sum(1 for _ in every_order(partial(attempt, pair, catalog), 2))
+    print(f"{count} orders")
+    assert count > 500
+
+
+@by_pair
+@by_catalog
+@pytest.mark.parametrize("count", [200, pytest.param(2000, marks=pytest.mark.nightly)])
+def test_random_orders(pair: str, catalog: str, count: int) -> None:
+    print(f"SEED={SEED}")
+    for seed in range(SEED, SEED + count):
+        attempt(pair, catalog, Decisions((), by_chance(seed)))
