@@ -51,7 +51,12 @@ def made_at(branch: str) -> datetime | None:
 
 
 def publish_on(
-    jvm: Jvm, table: str, prefix: str, write: Callable[[str], bool], refused: str
+    jvm: Jvm,
+    table: str,
+    prefix: str,
+    write: Callable[[str], bool],
+    refused: str,
+    uuid: str | None = None,
 ) -> bool:
     """Write to a branch made where ``main`` stands, and fast-forward ``main`` to it.
 
@@ -65,11 +70,13 @@ def publish_on(
             write after all. It is called behind the making of the branch: what it reads is
             what it is published on.
         refused: What to say when somebody else was faster each time.
+        uuid: Iceberg's UUID of the table that it is for; None for whichever stands there.
 
     Returns:
         Whether something was published.
 
     Raises:
+        MillraceError: Another table stands there now.
         CommitRefused: Somebody else was faster each time.
         CommitUnknown: The catalog went away before it was known whether it is published.
         CatalogUnavailable: The catalog does not answer.
@@ -77,11 +84,11 @@ def publish_on(
     unknown = 0
     for _ in range(_ATTEMPTS):
         branch = f"{prefix}{int(time.time())}_{secrets.token_hex(6)}"
-        change_table(jvm, table, partial(_making, branch))
+        change_table(jvm, table, partial(_making, branch, uuid))
         try:
             if not write(branch):
                 return False
-            if _published(jvm, table, branch):
+            if _published(jvm, table, branch, uuid):
                 return True
         except ColumnsChanged:
             # What is written is planned again.
@@ -146,7 +153,17 @@ def remove_branch(jvm: Jvm, table: str, branch: str) -> None:
     change_table(jvm, table, step)
 
 
-def _making(branch: str, iceberg: Any) -> Step | None:
+def _require_table(iceberg: Any, uuid: str | None) -> None:
+    """Refuse another table than the one that the work began with: it gets those rows itself."""
+    if uuid is not None and str(iceberg.uuid()) != uuid:
+        raise MillraceError(
+            f"{iceberg.name()} was dropped and recreated meanwhile (table UUID {uuid} then): "
+            "let its stream take what the broker holds, then start this again"
+        )
+
+
+def _making(branch: str, uuid: str | None, iceberg: Any) -> Step | None:
+    _require_table(iceberg, uuid)
     if branch in iceberg.refs():
         return None
     head = iceberg.currentSnapshot().snapshotId()
@@ -154,7 +171,7 @@ def _making(branch: str, iceberg: Any) -> Step | None:
     return commit_of(update)
 
 
-def _published(jvm: Jvm, table: str, branch: str) -> bool:
+def _published(jvm: Jvm, table: str, branch: str, uuid: str | None) -> bool:
     """Fast-forward ``main``; False where it has moved."""
     # What main was, or may have been, forwarded to: an answer may be lost on its way.
     tried: set[int] = set()
@@ -162,6 +179,7 @@ def _published(jvm: Jvm, table: str, branch: str) -> bool:
     def step(iceberg: Any) -> Step | None:
         if tried and newest_on_main(iceberg, tried) is not None:
             return None
+        _require_table(iceberg, uuid)
         staged = iceberg.snapshot(branch)
         check_number(iceberg, staged)
         update = iceberg.manageSnapshots().fastForwardBranch("main", branch)

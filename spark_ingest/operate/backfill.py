@@ -25,6 +25,7 @@ from spark_ingest.lake import commit_log, quarantine_table, table_change
 from spark_ingest.lake.committed import BatchResult, Commit, CommitKind, own_snapshots
 from spark_ingest.lake.jvm import CATALOG, Jvm
 from spark_ingest.lake.offsets import Ranges, below, newest, total, within
+from spark_ingest.lake.table_identity import uuid_of
 from spark_ingest.records import verdict
 from spark_ingest.records.bronze_rows import grow_table, judge_with_registry, table_rows
 from spark_ingest.records.topic_schemas import Schemas
@@ -139,6 +140,7 @@ class _Backfill:
         self._schemas = Schemas(
             services.registry, stream, settings.unknown_wait, self._wait
         )
+        self._uuid = uuid_of(Jvm(services.spark), stream.table)
         # The commit id up to which nobody else has taken what is left.
         self._checked = standing(services.spark, stream).commit_id
 
@@ -213,7 +215,7 @@ class _Backfill:
             )
             return rows, commit
 
-        commit = commit_beside(self._spark, self._stream, make)
+        commit = commit_beside(self._spark, self._stream, self._uuid, make)
         if commit is None:
             raise AssertionError("make always gives rows")
         self._checked = commit.id

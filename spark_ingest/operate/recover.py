@@ -15,7 +15,8 @@ from pyspark.sql import DataFrame
 from spark_ingest.connect.broker import Topic
 from spark_ingest.lake import bronze, commit_log, quarantine_table
 from spark_ingest.lake.committed import BatchResult, Commit, CommitKind
-from spark_ingest.lake.jvm import CATALOG
+from spark_ingest.lake.jvm import CATALOG, Jvm
+from spark_ingest.lake.table_identity import uuid_of
 from spark_ingest.sources import Stream
 from spark_ingest.streaming.services import Services
 from spark_ingest.streaming.side_commit import commit_beside
@@ -91,6 +92,7 @@ def accept(services: Services, recovery: Recovery) -> Commit | None:
         CommitRefused: The table's stream was faster each time.
     """
     spark, stream, began = services.spark, recovery.stream, datetime.now(UTC)
+    uuid = uuid_of(Jvm(spark), stream.table)
     oldest = services.broker.first_offsets(recovery.topic)
 
     def make(here: Position) -> tuple[DataFrame, Commit] | None:
@@ -105,7 +107,7 @@ def accept(services: Services, recovery: Recovery) -> Commit | None:
         old = Topic(stream.topic, recovery.earlier, tuple(here.offsets))
         batches, _ = quarantine_table.uncommitted(spark, old, here.offsets)
         quarantine_table.remove_uncommitted(spark, old, here.offsets, batches)
-    commit = commit_beside(spark, stream, make)
+    commit = commit_beside(spark, stream, uuid, make)
     if commit is not None:
         commit_log.log_commit(spark, stream, BatchResult(commit, 0, 0, 0, began, 0))
     return commit

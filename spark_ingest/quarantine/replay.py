@@ -24,6 +24,7 @@ from spark_ingest.lake import commit_log, quarantine_table, table_change
 from spark_ingest.lake.committed import BatchResult, Commit, CommitKind, own_snapshots
 from spark_ingest.lake.jvm import CATALOG, Jvm
 from spark_ingest.lake.offsets import Ranges, inside, within
+from spark_ingest.lake.table_identity import uuid_of
 from spark_ingest.quarantine.choice import Choice
 from spark_ingest.records import verdict
 from spark_ingest.records.bronze_rows import grow_table, judge_with_registry, table_rows
@@ -112,6 +113,7 @@ class _Replay:
         self._dry_run = dry_run
         self._schemas = Schemas(services.registry, stream, 0, time.sleep)
         self._done = Replayed(stream.name)
+        self._uuid = uuid_of(Jvm(services.spark), stream.table)
 
     def run(self) -> Replayed:
         for chunk in self._chunks():
@@ -257,7 +259,7 @@ class _Replay:
             table = self._stream.table
             return table_rows(fresh, judged.columns, table, commit.id, began), commit
 
-        commit = commit_beside(self._spark, self._stream, make)
+        commit = commit_beside(self._spark, self._stream, self._uuid, make)
         if commit is None:
             return 0
         self._done.commits.append(commit.id)

@@ -24,6 +24,7 @@ BRANCH_PREFIX = "side_"
 def commit_beside(
     spark: SparkSession,
     stream: Stream,
+    uuid: str,
     make: Callable[[Position], tuple[DataFrame, Commit] | None],
 ) -> Commit | None:
     """Publish one commit to a stream's table while the stream may be running.
@@ -31,6 +32,7 @@ def commit_beside(
     Args:
         spark: A session on the lake.
         stream: Whose table; it must have a snapshot.
+        uuid: Iceberg's UUID of the table when the work began.
         make: Gives, for where the table stands now, the table's rows and the commit, whose id
             must be the next one; None when there is nothing to publish after all. Called
             again after each refusal, so the slow part of the work belongs before this.
@@ -39,6 +41,7 @@ def commit_beside(
         What was published.
 
     Raises:
+        MillraceError: The table was dropped and recreated since the work began.
         CommitRefused: The stream was faster each time.
     """
     commits: list[Commit] = []
@@ -54,6 +57,6 @@ def commit_beside(
 
     published = publish_on(
         Jvm(spark), stream.table, BRANCH_PREFIX, write,
-        "its stream committed first: give it a longer --every, or stop it meanwhile",
+        "its stream committed first: give it a longer --every, or stop it meanwhile", uuid,
     )  # fmt: skip
     return commits[-1] if published else None

@@ -132,6 +132,7 @@ class Lake:
         self.quarantine: list[Quarantined] = []
         self.log: list[Logged] = []
         self._written: dict[str, list[Logged]] = {}
+        self.uuid = "uuid"
         first = Snapshot(self.catalog.next_number(), None, {}, Rows())
         self.catalog.now = Metadata({first.number: first}, {"main": first.number})
         spark = SimpleNamespace(
@@ -269,7 +270,7 @@ class Lake:
         ids = {row.commit_id for row in self.log}
         logged = SimpleNamespace(largest=max(ids, default=None))
         return SimpleNamespace(
-            uuid="uuid", is_newest=True, has_others=False, logged=logged, ids=ids
+            uuid=self.uuid, is_newest=True, has_others=False, logged=logged, ids=ids
         )
 
     def _unlogged(

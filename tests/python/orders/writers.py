@@ -125,7 +125,7 @@ def _land_beside(lake: Lake, checked: int, kind: CommitKind, offset: int) -> Non
         )
         return FakeRows(lake, offset), commit
 
-    commit = side_commit.commit_beside(lake.spark, STREAM, make)
+    commit = side_commit.commit_beside(lake.spark, STREAM, lake.uuid, make)
     if commit is not None:
         result = BatchResult(commit, 1, 0, 1, lake.now(), 0.1)
         commit_log.log_commit(lake.spark, STREAM, result)

@@ -9,58 +9,28 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from spark_ingest.errors import CommitRefused, ConfigurationError, LeaseLost
-from spark_ingest.lake import bronze, lease
-from spark_ingest.lake.branch import publish_on
-from spark_ingest.lake.committed import Commit, newest_own_snapshot, own_snapshots
-from spark_ingest.lake.jvm import JAVA_ERRORS, Jvm
+from spark_ingest.errors import (
+    CommitUnknown,
+    LeaseLost,
+)
+from spark_ingest.lake import lease
+from spark_ingest.lake.committed import Commit, own_snapshots
+from spark_ingest.lake.jvm import JAVA_ERRORS
 from spark_ingest.lake.lease import Lease
-from spark_ingest.lake.table_change import Step, first_snapshot, is_conflict
+from spark_ingest.lake.table_change import Step, is_conflict
 from tests.python import catalogs
 from tests.python.gate import Answer, Gate, Request, gate
+from tests.python.spark.lakes import COLUMNS, Lake, meddle, with_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-    from pyspark.sql.types import StructType
 
-COLUMNS = "id int, note string"
 FAILURE = Answer(500, {"Content-Type": "application/json"}, b"{}")
-
-
-@dataclass(frozen=True)
-class Lake:
-    """A lake in a catalog of one kind, and one table of it.
-
-    Attributes:
-        gate: Before the catalog's service; None where it has none.
-        is_commit: Tells the service's commits from other requests.
-    """
-
-    spark: SparkSession
-    gate: Gate | None = None
-    is_commit: Callable[[Request], bool] = lambda request: False
-    table: str = ""
-
-    @property
-    def jvm(self) -> Jvm:
-        return Jvm(self.spark)
-
-    def ids(self) -> list[int]:
-        rows = self.spark.sql(f"select id from lake.{self.table} order by id").collect()
-        return [row[0] for row in rows]
-
-    def stage(self, held: Lease, *ids: int) -> None:
-        """Stage rows as the table's next commit."""
-        newest = newest_own_snapshot(self.jvm, self.table)
-        number = newest.commit.id + 1 if newest else 1
-        rows = self.spark.createDataFrame([(i, "n") for i in ids], COLUMNS).coalesce(1)
-        held.stage(rows, Commit(number, "topic", {0: 0}, {0: len(ids)}))
 
 
 @pytest.fixture(scope="module")
@@ -114,17 +84,6 @@ def lake(request: pytest.FixtureRequest) -> Lake:
     return with_table(made, request.node.name)
 
 
-def with_table(made: Lake, name: str) -> Lake:
-    short = "".join(letter if letter.isalnum() else "_" for letter in name)
-    table = f"bronze.{short}"
-    made.spark.sql(
-        f"create table lake.{table} ({COLUMNS}) using iceberg "
-        "tblproperties ('commit.retry.num-retries' = '20')"
-    )
-    first_snapshot(made.jvm, table)
-    return replace(made, table=table)
-
-
 every_catalog = pytest.mark.parametrize("lake", ["jdbc", "rest", AWS], indirect=True)
 over_http = pytest.mark.parametrize("lake", ["rest", AWS], indirect=True)
 without_a_server = pytest.mark.parametrize("lake", ["jdbc"], indirect=True)
@@ -155,25 +114,6 @@ def held(
     doing = in_a_thread(work)
     assert stopped.arrived.wait(60)
     return doing, stopped.released.set
-
-
-def meddle(
-    monkeypatch: pytest.MonkeyPatch, module: str, change: Callable[[], object]
-) -> list[int]:
-    """Let somebody else commit right before the next commit; how often that was done."""
-    done: list[int] = []
-
-    def commit_of(update: Any) -> Step:
-        def step() -> None:
-            if not done:
-                done.append(1)
-                change()
-            update.commit()
-
-        return step
-
-    monkeypatch.setattr(f"{module}.commit_of", commit_of)
-    return done
 
 
 @every_catalog
@@ -276,6 +216,37 @@ def test_a_publish_whose_answer_was_lost_is_found_on_main(lake: Lake) -> None:
     writer.release()
     assert lake.ids() == [1]
     assert len(own_snapshots(lake.jvm, lake.table)) == 1
+
+
+@over_http
+def test_a_publish_that_is_late_comes_to_nothing_once_its_writer_has_started_over(
+    lake: Lake,
+) -> None:
+    """Its batch was read again by then."""
+    writer = Lease.take(lake.jvm, lake.table)
+    lake.stage(writer, 1)
+    late: list[Request] = []
+    before = lake.gate
+    assert before is not None
+
+    def delay(request: Request) -> Answer:
+        late.append(request)
+        return FAILURE
+
+    with (
+        before.treating(lake.is_commit, delay),
+        pytest.raises(CommitUnknown, match="did not say whether"),
+    ):
+        writer.publish()
+    writer.start_over()
+    for request in late:
+        before.answer(request)
+    assert late
+    assert lake.ids() == []
+    lake.stage(writer, 1)
+    writer.publish()
+    writer.release()
+    assert lake.ids() == [1]
 
 
 @over_http
@@ -431,65 +402,3 @@ def test_a_publish_behind_a_compaction_is_made_again_where_a_ref_changed_meanwhi
     writer.release()
     assert done
     assert lake.ids() == [1, 2, 3]
-
-
-@without_a_server
-def test_a_table_gets_its_columns_though_another_stream_gave_it_some_meanwhile(
-    lake: Lake, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def add() -> None:
-        update = lake.jvm.iceberg_table(lake.table).updateSchema()
-        update.unionByNameWith(
-            lake.jvm.iceberg_schema(columns("first string"))
-        ).commit()
-
-    def columns(ddl: str) -> StructType:
-        return lake.spark.createDataFrame([], ddl).schema
-
-    done = meddle(monkeypatch, "spark_ingest.lake.bronze", add)
-    bronze.evolve(lake.jvm, lake.table, columns("second string"))
-    assert done
-    got = lake.spark.table(f"lake.{lake.table}").columns
-    assert sorted(got) == ["first", "id", "note", "second"]
-    with pytest.raises(ConfigurationError, match="cannot take the topic's schema"):
-        bronze.evolve(lake.jvm, lake.table, columns("note int"))
-
-
-@without_a_server
-def test_what_was_published_beside_a_stream_stays_so_where_its_branch_cannot_be_removed(
-    lake: Lake, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def write(branch: str) -> bool:
-        rows = lake.spark.createDataFrame([(1, "n")], COLUMNS).coalesce(1)
-        rows.writeTo(f"lake.{lake.table}.branch_{branch}").append()
-        return True
-
-    def refuse(jvm: Jvm, table: str, branch: str) -> None:
-        raise CommitRefused("others kept changing it")
-
-    monkeypatch.setattr("spark_ingest.lake.branch.remove_branch", refuse)
-    assert publish_on(lake.jvm, lake.table, "side_", write, "never")
-    assert lake.ids() == [1]
-
-
-@without_a_server
-def test_what_is_beside_a_stream_is_published_though_refs_change_meanwhile(
-    lake: Lake, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    written: list[str] = []
-
-    def write(branch: str) -> bool:
-        rows = lake.spark.createDataFrame([(1, "n")], COLUMNS).coalesce(1)
-        rows.writeTo(f"lake.{lake.table}.branch_{branch}").append()
-        written.append(branch)
-        return True
-
-    def renew() -> None:
-        update = lake.jvm.iceberg_table(lake.table).updateProperties()
-        update.set("millrace.renewed.writer_x", "1").commit()
-
-    done = meddle(monkeypatch, "spark_ingest.lake.branch", renew)
-    assert publish_on(lake.jvm, lake.table, "side_", write, "never")
-    assert done
-    assert len(written) == 1
-    assert sorted(lake.jvm.iceberg_table(lake.table).refs()) == ["main"]

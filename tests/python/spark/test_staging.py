@@ -11,21 +11,21 @@ import pytest
 
 from spark_ingest.errors import CommitRefused
 from spark_ingest.lake.lease import Lease
-from tests.python.spark import test_lease
+from tests.python.spark import lakes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
 @pytest.fixture
-def lake(spark: SparkSession, request: pytest.FixtureRequest) -> test_lease.Lake:
+def lake(spark: SparkSession, request: pytest.FixtureRequest) -> lakes.Lake:
     """The lake of the session's sandbox, with a table of the test's own."""
     spark.sql("create schema if not exists lake.bronze")
-    return test_lease.with_table(test_lease.Lake(spark), request.node.name)
+    return lakes.with_table(lakes.Lake(spark), request.node.name)
 
 
 def test_what_is_staged_is_seen_by_no_reader_until_it_is_published(
-    lake: test_lease.Lake,
+    lake: lakes.Lake,
 ) -> None:
     writer = Lease.take(lake.jvm, lake.table)
 
@@ -38,7 +38,7 @@ def test_what_is_staged_is_seen_by_no_reader_until_it_is_published(
 
 
 def test_nothing_is_published_behind_rows_that_came_meanwhile(
-    lake: test_lease.Lake,
+    lake: lakes.Lake,
 ) -> None:
     writer = Lease.take(lake.jvm, lake.table)
     lake.stage(writer, 1)

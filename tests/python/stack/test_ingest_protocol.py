@@ -24,6 +24,7 @@ from spark_ingest.lake import bronze, commit_log
 from spark_ingest.lake.committed import Commit, CommitKind, own_snapshots
 from spark_ingest.lake.jvm import Jvm
 from spark_ingest.lake.lease import Lease
+from spark_ingest.lake.table_identity import uuid_of
 from spark_ingest.streaming import tables
 from spark_ingest.streaming.side_commit import commit_beside
 from tests.python.stack.conftest import ORDER, Feed, framed, orders
@@ -158,6 +159,42 @@ def test_a_stream_whose_table_moved_reads_the_batch_again(
     assert "reading its offsets again" in feed.reports.notes[0]
     assert feed.offsets() == [(0, 0), (0, 1)]
     assert feed.quarantined() == [(2, "not_framed")]
+
+
+@pytest.mark.nightly
+def test_a_commit_that_comes_while_a_staged_batch_waits_keeps_its_id_for_itself(
+    feed: Feed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number = feed.register(ORDER)
+    feed.send(*orders(number, 0, 1))
+    feed.ingest()
+    feed.send(*orders(number, 1, 1), framed(10**6, ORDER, {"id": 1, "note": ""}))
+    spark, ask = feed.services.spark, feed.services.registry.schema
+    beside: list[Commit | None] = []
+
+    def nothing(here: Position) -> tuple[DataFrame, Commit]:
+        number, topic = here.commit_id + 1, str(here.topic_id)
+        kind, resume = CommitKind.REPLAY, here.offsets
+        commit = Commit(number, topic, {}, {}, kind, resume=resume)
+        return spark.table(feed.table).limit(0), commit
+
+    def away_once(schema_id: int, ids: Ids) -> WriterSchema | None:
+        if not beside:
+            uuid = uuid_of(Jvm(spark), feed.stream.table)
+            beside.append(commit_beside(spark, feed.stream, uuid, nothing))
+            raise ServiceUnavailable("the registry is away")
+        return ask(schema_id, ids)
+
+    monkeypatch.setattr(feed.services.registry, "schema", away_once)
+    monkeypatch.setattr("spark_ingest.streaming.run._RETRY_SECONDS", 0.1)
+    feed.ingest()
+    (replayed,) = beside
+    assert replayed is not None
+    assert replayed.id == 2
+    found = own_snapshots(Jvm(spark), feed.stream.table)
+    assert [own.commit.id for own in found] == [3, 2, 1]
+    assert feed.offsets() == [(0, 0), (0, 1)]
+    assert feed.quarantined() == [(2, "unknown_id")]
 
 
 @pytest.mark.nightly
@@ -306,7 +343,9 @@ def test_a_commit_beside_the_stream_is_numbered_behind_it(feed: Feed) -> None:
         )  # fmt: skip
         return spark.table(feed.table).limit(0), commit
 
-    commit = commit_beside(spark, feed.stream, nothing)
+    commit = commit_beside(
+        spark, feed.stream, uuid_of(Jvm(spark), feed.stream.table), nothing
+    )
     assert seen == [1, 2]
     assert commit is not None
     newest = own_snapshots(Jvm(spark), feed.stream.table)[0].commit

@@ -336,13 +336,13 @@ def test_a_stream_and_two_replays_at_once_neither_lose_nor_double(
     results: list[Replayed] = []
     publish, land = side_commit.commit_beside, bronze_rows.table_rows
 
-    def overtaken(spark: Any, stream: Any, make: Any) -> Any:
+    def overtaken(spark: Any, stream: Any, uuid: Any, make: Any) -> Any:
         """While the first chunk is about to be published, others do the same, and more."""
         monkeypatch.setattr(replaying, "commit_beside", publish)
         results.append(replay(other, feed.stream, Choice(("unknown_id",))))
         feed.send(*orders(number, 30, 2), b"junk")
         feed.ingest()
-        return publish(spark, stream, make)
+        return publish(spark, stream, uuid, make)
 
     def rows_of_an_older_table(*args: Any) -> DataFrame:
         """Somebody adds a column between planning the rows and writing them."""

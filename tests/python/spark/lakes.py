@@ -1,0 +1,80 @@
+"""A lake in a catalog of some kind, and one table of it, for tests of its commits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from spark_ingest.lake.committed import Commit, newest_own_snapshot
+from spark_ingest.lake.jvm import Jvm
+from spark_ingest.lake.lease import Lease
+from spark_ingest.lake.table_change import Step, first_snapshot
+from tests.python.gate import Gate, Request
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+COLUMNS = "id int, note string"
+
+
+@dataclass(frozen=True)
+class Lake:
+    """A lake in a catalog of one kind, and one table of it.
+
+    Attributes:
+        gate: Before the catalog's service; None where it has none.
+        is_commit: Tells the service's commits from other requests.
+    """
+
+    spark: SparkSession
+    gate: Gate | None = None
+    is_commit: Callable[[Request], bool] = lambda request: False
+    table: str = ""
+
+    @property
+    def jvm(self) -> Jvm:
+        return Jvm(self.spark)
+
+    def ids(self) -> list[int]:
+        rows = self.spark.sql(f"select id from lake.{self.table} order by id").collect()
+        return [row[0] for row in rows]
+
+    def stage(self, held: Lease, *ids: int) -> None:
+        """Stage rows as the table's next commit."""
+        newest = newest_own_snapshot(self.jvm, self.table)
+        number = newest.commit.id + 1 if newest else 1
+        rows = self.spark.createDataFrame([(i, "n") for i in ids], COLUMNS).coalesce(1)
+        held.stage(rows, Commit(number, "topic", {0: 0}, {0: len(ids)}))
+
+
+def with_table(made: Lake, name: str) -> Lake:
+    short = "".join(letter if letter.isalnum() else "_" for letter in name)
+    table = f"bronze.{short}"
+    made.spark.sql(
+        f"create table lake.{table} ({COLUMNS}) using iceberg "
+        "tblproperties ('commit.retry.num-retries' = '20')"
+    )
+    first_snapshot(made.jvm, table)
+    return replace(made, table=table)
+
+
+def meddle(
+    monkeypatch: pytest.MonkeyPatch, module: str, change: Callable[[], object]
+) -> list[int]:
+    """Let somebody else commit right before the next commit; how often that was done."""
+    done: list[int] = []
+
+    def commit_of(update: Any) -> Step:
+        def step() -> None:
+            if not done:
+                done.append(1)
+                change()
+            update.commit()
+
+        return step
+
+    monkeypatch.setattr(f"{module}.commit_of", commit_of)
+    return done

@@ -1,0 +1,114 @@
+"""What is written on a branch of a table: published where the table is still the one it was.
+
+Fails when what was written on a branch is lost where refs or columns change meanwhile, or lands
+in another table of the same name.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from spark_ingest.errors import CommitRefused, ConfigurationError, MillraceError
+from spark_ingest.lake import bronze
+from spark_ingest.lake.branch import publish_on
+from spark_ingest.lake.jvm import Jvm
+from spark_ingest.lake.table_change import first_snapshot
+from spark_ingest.lake.table_identity import uuid_of
+from tests.python.spark.lakes import COLUMNS, Lake, meddle, with_table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
+
+
+@pytest.fixture
+def lake(spark: SparkSession, request: pytest.FixtureRequest) -> Lake:
+    """The session's lake, with a table of the test's own."""
+    spark.sql("create schema if not exists lake.bronze")
+    return with_table(Lake(spark), request.node.name)
+
+
+@pytest.mark.parametrize("when", ["before", "behind the writing"])
+def test_what_was_worked_out_for_a_table_is_not_published_to_the_next_of_its_name(
+    lake: Lake, when: str
+) -> None:
+    uuid = uuid_of(lake.jvm, lake.table)
+
+    def make_again() -> None:
+        lake.spark.sql(f"drop table lake.{lake.table}")
+        lake.spark.sql(f"create table lake.{lake.table} ({COLUMNS}) using iceberg")
+        first_snapshot(lake.jvm, lake.table)
+
+    def write(branch: str) -> bool:
+        rows = lake.spark.createDataFrame([(1, "n")], COLUMNS).coalesce(1)
+        rows.writeTo(f"lake.{lake.table}.branch_{branch}").append()
+        if when != "before":
+            make_again()
+        return True
+
+    if when == "before":
+        make_again()
+    with pytest.raises(MillraceError, match="was dropped and recreated meanwhile"):
+        publish_on(lake.jvm, lake.table, "side_", write, "never", uuid)
+    assert lake.ids() == []
+
+
+def test_a_table_gets_its_columns_though_another_stream_gave_it_some_meanwhile(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def add() -> None:
+        update = lake.jvm.iceberg_table(lake.table).updateSchema()
+        update.unionByNameWith(
+            lake.jvm.iceberg_schema(columns("first string"))
+        ).commit()
+
+    def columns(ddl: str) -> StructType:
+        return lake.spark.createDataFrame([], ddl).schema
+
+    done = meddle(monkeypatch, "spark_ingest.lake.bronze", add)
+    bronze.evolve(lake.jvm, lake.table, columns("second string"))
+    assert done
+    got = lake.spark.table(f"lake.{lake.table}").columns
+    assert sorted(got) == ["first", "id", "note", "second"]
+    with pytest.raises(ConfigurationError, match="cannot take the topic's schema"):
+        bronze.evolve(lake.jvm, lake.table, columns("note int"))
+
+
+def test_what_was_published_beside_a_stream_stays_so_where_its_branch_cannot_be_removed(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write(branch: str) -> bool:
+        rows = lake.spark.createDataFrame([(1, "n")], COLUMNS).coalesce(1)
+        rows.writeTo(f"lake.{lake.table}.branch_{branch}").append()
+        return True
+
+    def refuse(jvm: Jvm, table: str, branch: str) -> None:
+        raise CommitRefused("others kept changing it")
+
+    monkeypatch.setattr("spark_ingest.lake.branch.remove_branch", refuse)
+    assert publish_on(lake.jvm, lake.table, "side_", write, "never")
+    assert lake.ids() == [1]
+
+
+def test_what_is_beside_a_stream_is_published_though_refs_change_meanwhile(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[str] = []
+
+    def write(branch: str) -> bool:
+        rows = lake.spark.createDataFrame([(1, "n")], COLUMNS).coalesce(1)
+        rows.writeTo(f"lake.{lake.table}.branch_{branch}").append()
+        written.append(branch)
+        return True
+
+    def renew() -> None:
+        update = lake.jvm.iceberg_table(lake.table).updateProperties()
+        update.set("millrace.renewed.writer_x", "1").commit()
+
+    done = meddle(monkeypatch, "spark_ingest.lake.branch", renew)
+    assert publish_on(lake.jvm, lake.table, "side_", write, "never")
+    assert done
+    assert len(written) == 1
+    assert sorted(lake.jvm.iceberg_table(lake.table).refs()) == ["main"]
