@@ -80,8 +80,10 @@ class CommitLog:
             failed: dict[str, Exception] = {}
 
             def published() -> list[tuple[Stream, BatchResult]]:
-                for rows in (kept, held):
-                    rows.clear()
+                # Behind a refusal it is asked again: what was found before counts no more.
+                kept.clear()
+                held.clear()
+                failed.clear()
                 for lease, rows in _by_lease(taken):
                     try:
                         # Whoever took a table over has written its commits down from the
