@@ -9,7 +9,7 @@ DOCS_PORT ?= 8080
 # A Spark or a Python of another project must not leak into this one.
 unexport SPARK_HOME PYTHONPATH PYTHONHOME
 
-# Its programs are started a thousand times: what Python compiles is kept.
+# Tests start hundreds of programs: what Python compiles is kept.
 unexport PYTHONDONTWRITEBYTECODE
 
 # Paths are relative everywhere: make cannot handle a checkout whose path has a blank.

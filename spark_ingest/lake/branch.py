@@ -35,9 +35,10 @@ _OTHER_COLUMNS = (
     "INCOMPATIBLE_TABLE_CHANGE_AFTER_ANALYSIS",
     "INCOMPATIBLE_DATA_FOR_TABLE",
 )
-# Iceberg's word for a commit of which nobody knows whether it was made, and how often that may be.
+# Iceberg's word for a commit of which nobody knows whether it was made.
 _UNKNOWN_STATE = "CommitStateUnknown"
-_UNKNOWN = 2
+# As often as a change of refs is tried on a catalog that does not answer.
+_FAILURES = 2
 _ATTEMPTS = 50
 _PAUSE_SECONDS = 0.2
 # Iceberg does not know when a branch was made: its name tells.
@@ -96,7 +97,7 @@ def publish_on(
         except JAVA_ERRORS as error:
             # Whether it is on the branch does not matter: it is written to another one.
             unknown += 1
-            if _UNKNOWN_STATE not in str(error) or unknown == _UNKNOWN:
+            if _UNKNOWN_STATE not in str(error) or unknown == _FAILURES:
                 raise
         finally:
             # What is published is published; `maintain` removes a branch that stays.

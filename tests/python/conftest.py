@@ -1,6 +1,6 @@
 """What the tests share: a sandbox of their own, a Spark session on its lake, its services.
 
-The folder below ``tests/python`` gives a test its marker: unit, orders, spark, stack, …
+The folder below ``tests/python`` gives a test its marker: unit, interleavings, spark, stack, …
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _OF_THE_DEMO = ("demo", "docs_site", "live", "planted_faults", "redshift")
 _LONGEST_FIRST = (
     *("spark/test_increments", "stack/test_demo", "parity/", "spark/test_random"),
     *("spark/test_restarted", "stack/test_ingest", "spark/test_exports", "render/"),
-    *("spark/", "orders/", "stack/", "fault/", "unit/"),
+    *("spark/", "interleavings/", "stack/", "fault/", "unit/"),
 )
 # Files that ask for one fixture of a session which takes long to make.
 _TOGETHER = {

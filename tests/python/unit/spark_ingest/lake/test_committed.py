@@ -6,8 +6,8 @@ import pytest
 
 from spark_ingest.errors import CommitRefused
 from spark_ingest.lake.committed import Commit, check_number
-from tests.python.orders.iceberg import Catalog, Metadata, Rows, Snapshot, Table
-from tests.python.orders.schedule import Schedule, usual
+from tests.python.interleavings.iceberg import Catalog, Metadata, Rows, Snapshot, Table
+from tests.python.interleavings.schedule import Schedule, usual
 
 
 def own(number: int, parent: int | None, commit_id: int) -> Snapshot:

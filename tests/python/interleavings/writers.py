@@ -23,8 +23,8 @@ from spark_ingest.lake.jvm import TROUBLE, Jvm
 from spark_ingest.streaming import side_commit
 from spark_ingest.streaming.run import RunSettings, StreamRun
 from spark_ingest.streaming.table_position import Position
-from tests.python.orders.iceberg import Metadata, Rows, Snapshot, Transaction
-from tests.python.orders.lake import BAD, BATCH, STREAM, TOPIC, FakeRows, Lake
+from tests.python.interleavings.iceberg import Metadata, Rows, Snapshot, Transaction
+from tests.python.interleavings.lake import BAD, BATCH, STREAM, TOPIC, FakeRows, Lake
 
 Programs = Mapping[str, Callable[[Lake], None]]
 

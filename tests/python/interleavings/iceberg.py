@@ -15,7 +15,7 @@ from typing import Any
 
 from py4j.protocol import Py4JJavaError
 
-from tests.python.orders.schedule import Delivery, Schedule
+from tests.python.interleavings.schedule import Delivery, Schedule
 
 _PACKAGE = "org.apache.iceberg.exceptions"
 CONFLICT = f"{_PACKAGE}.CommitFailedException"

@@ -12,14 +12,20 @@ from functools import partial
 
 import pytest
 
-from tests.python.orders.lake import Lake
-from tests.python.orders.schedule import (
+from tests.python.interleavings.lake import Lake
+from tests.python.interleavings.schedule import (
     Decisions,
     Schedule,
     by_chance,
     every_order,
 )
-from tests.python.orders.writers import Programs, backfill, maintain, replay, stream
+from tests.python.interleavings.writers import (
+    Programs,
+    backfill,
+    maintain,
+    replay,
+    stream,
+)
 
 PAIRS: dict[str, Programs] = {
     "stream-takeover": {"first": stream, "second": stream},

@@ -41,14 +41,14 @@ from spark_ingest.streaming.progress import BatchReport, Progress
 from spark_ingest.streaming.run import StreamRun
 from spark_ingest.streaming.services import Services
 from spark_ingest.streaming.table_position import Position
-from tests.python.orders.iceberg import (
+from tests.python.interleavings.iceberg import (
     Catalog,
     Metadata,
     Rows,
     Snapshot,
     append_rows,
 )
-from tests.python.orders.schedule import Schedule
+from tests.python.interleavings.schedule import Schedule
 
 TOPIC = Topic("t", "topic", (0,))
 STREAM = Stream("shop.t", "bronze.t", "", {}, frozenset(), IngestMeta(topic="t"))
