@@ -1,9 +1,11 @@
 package millrace;
 
 import com.fasterxml.jackson.core.JsonFactory;
+import com.fasterxml.jackson.core.JsonFactoryBuilder;
 import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.core.JsonToken;
+import com.fasterxml.jackson.core.json.JsonReadFeature;
 import java.io.IOException;
 import java.math.BigDecimal;
 import java.nio.ByteBuffer;
@@ -65,6 +67,9 @@ public final class JsonCheck implements UDF1 {
     private static final List NO_NUMBERS =
             Arrays.asList(
                     new String[] {"NaN", "INF", "+INF", "-INF", "Infinity", "+Infinity", "-Infinity"});
+    // Java takes the square of a text's length to make a number of it. Jackson takes no longer
+    // one that is not text.
+    private static final int LONGEST_NUMBER = 1000;
     private static final int LONGEST_SHOWN = 64;
     private static final int LONGEST_PATH = 400;
     private static final int MICROS = 6;
@@ -77,9 +82,7 @@ public final class JsonCheck implements UDF1 {
                             + "(?:[T ](\\d\\d):(\\d\\d)(?::(\\d\\d)(?:\\.(\\d+))?"
                             + "( ?(?:Z|UTC|[+-]\\d\\d(?::?\\d\\d)?))?)?)?");
 
-    // Spark takes these too, and Python writes them.
-    private static final JsonFactory FACTORY =
-            new JsonFactory().configure(JsonParser.Feature.ALLOW_NON_NUMERIC_NUMBERS, true);
+    private static final JsonFactory FACTORY = factory();
 
     private final String columns;
     private transient Node root;
@@ -119,6 +122,15 @@ public final class JsonCheck implements UDF1 {
         } finally {
             walk.parser.close();
         }
+    }
+
+    private static JsonFactory factory() {
+        JsonFactoryBuilder made = new JsonFactoryBuilder();
+        // Spark takes these too, and Python writes them.
+        made.enable(JsonReadFeature.ALLOW_NON_NUMERIC_NUMBERS);
+        // Jackson's table of names fails where many of one hash come.
+        made.disable(JsonFactory.Feature.CANONICALIZE_FIELD_NAMES);
+        return (JsonFactory) made.build();
     }
 
     private static Node node(DataType of) {
@@ -283,7 +295,7 @@ public final class JsonCheck implements UDF1 {
         private void wholeNumber(boolean isInt) throws IOException {
             need(parser.currentToken() == JsonToken.VALUE_NUMBER_INT, "a whole number");
             String said = parser.getText();
-            BigDecimal number = new BigDecimal(said);
+            BigDecimal number = number(said);
             boolean fits =
                     isInt
                             ? number.compareTo(BigDecimal.valueOf(number.intValue())) == 0
@@ -406,11 +418,22 @@ public final class JsonCheck implements UDF1 {
         }
 
         private static BigDecimal number(String said) {
+            if (said.length() > LONGEST_NUMBER) {
+                throw new Bad(
+                        "a number of " + said.length() + " characters: the longest has "
+                                + LONGEST_NUMBER);
+            }
+            BigDecimal number;
             try {
-                return new BigDecimal(said);
+                number = new BigDecimal(said);
             } catch (NumberFormatException bad) {
                 throw new Bad(shown(said) + " is not a number");
             }
+            // Spark would round a zero too, over as many digits as its exponent says.
+            if (number.signum() == 0 && Math.abs((long) number.scale()) > LONGEST_NUMBER) {
+                throw new Bad(shown(said) + " has too large an exponent");
+            }
+            return number;
         }
 
         private void need(boolean isThere, String what) {

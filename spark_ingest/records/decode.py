@@ -41,8 +41,7 @@ def decoded(part: Part, schema: TopicSchema) -> Column:
         part: ``value`` or ``key``: reads ``_kafka_<part>``, and ``_kafka_headers`` where the
             framing puts its ids there.
         schema: The topic's schemas, usable; records of other ids come out null. Where they
-            are Avro or JSON, what is wrong is there already, as ``_<part>_problem``, and
-            columns of JSON text as ``_<part>_texts``.
+            are Avro or JSON, what is wrong is there already, as ``_<part>_problem``.
     """
     if schema.framing.format == "json":
         return _from_json(part, schema)
@@ -79,17 +78,29 @@ def decoded(part: Part, schema: TopicSchema) -> Column:
     return F.when(F.col(f"_{part}_problem").isNull(), column)
 
 
-def problem(part: Part, schema: TopicSchema) -> Column | None:
+def problem(part: Part, schema: TopicSchema, most_bytes: int) -> Column | None:
     """Why the columns cannot hold what ``_kafka_<part>`` says; None where nobody can tell.
+
+    Args:
+        part: As :func:`decoded` takes it.
+        schema: This too.
+        most_bytes: What is longer is not looked at: that is the problem.
 
     Returns:
         As :func:`spark_ingest.records.avro_check.check` says it; null too where no schema is known.
     """
     if schema.framing.format == "json":
         shape = _json_columns(schema).json()
-        return java_checks.checked("JsonCheck", f"_kafka_{part}", shape)
-    if not schema.readings:
+        column = java_checks.checked("JsonCheck", f"_kafka_{part}", shape)
+    elif not schema.readings:
         return None
+    else:
+        column = _avro_problem(part, schema)
+    is_long = F.length(f"_kafka_{part}") > most_bytes
+    return F.when(is_long, F.lit("too long")).otherwise(column)
+
+
+def _avro_problem(part: Part, schema: TopicSchema) -> Column:
     column = F.lit(None).cast("string")
     for reading in schema.readings:
         writer = reading.writer
@@ -105,11 +116,13 @@ def texts(part: Part, schema: TopicSchema) -> Column | None:
     """The columns of JSON text that :func:`decoded` leaves out; None where there are none.
 
     Returns:
-        A struct of them; null where the payload cannot be decoded.
+        A struct of them; null where the payload cannot be decoded, or ``_<part>_problem`` is
+        there: Spark calls a function of Python's for each record, whatever stands around it.
     """
     if not schema.texts:
         return None
-    payload = schema.framing.payload(part)
+    is_sound = F.col(f"_{part}_problem").isNull()
+    payload = F.when(is_sound, schema.framing.payload(part))
     number = F.lit(None).cast("int")
     for at, reading in enumerate(schema.readings):
         number = F.when(_is_of(part, schema, reading), F.lit(at)).otherwise(number)

@@ -111,10 +111,10 @@ def recipe(
     taken = [F.col(name).alias(f"_kafka_{name}") for name in KAFKA_ROWS.names]
     taken.append(F.lit(topic_id).alias("_kafka_topic_id"))
     verdicts = [size_verdict(most_bytes), verdict("value", value)]
-    first, then = _decode("value", value)
+    first, then = _decode("value", value, most_bytes)
     columns = decode.fields("value", value) if value.usable else {}
     if key is not None:
-        of_key = _decode("key", key)
+        of_key = _decode("key", key, most_bytes)
         first, then = first | of_key[0], then | of_key[1]
         verdicts.append(verdict("key", key))
         if key.usable and key.columns.fields:
@@ -126,21 +126,20 @@ def recipe(
 
 
 def _decode(
-    part: Part, schema: TopicSchema
+    part: Part, schema: TopicSchema, most_bytes: int
 ) -> tuple[dict[str, Column], dict[str, Column]]:
     """Columns that decode ``_kafka_<part>`` into ``_<part>``, and those that need these."""
     first = {f"_{part}_schema_id": schema.framing.schema_id(part, schema.writers)}
     if not schema.usable:
         return first, {}
     decoded = {f"_{part}": decode.decoded(part, schema)}
-    told = {
-        "problem": decode.problem(part, schema),
-        "texts": decode.texts(part, schema),
-    }
-    needed = {
-        f"_{part}_{name}": each for name, each in told.items() if each is not None
-    }
-    return (first | needed, decoded) if needed else (first | decoded, {})
+    problem = decode.problem(part, schema, most_bytes)
+    if problem is None:
+        return first | decoded, {}
+    texts = decode.texts(part, schema)
+    if texts is not None:
+        decoded[f"_{part}_texts"] = texts
+    return {**first, f"_{part}_problem": problem}, decoded
 
 
 def verdict(part: Part, schema: TopicSchema) -> Column:

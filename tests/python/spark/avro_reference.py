@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 DEEPEST = 500
-MOST_EMPTY_ITEMS = 1_000_000
+MOST_EMPTY_ITEMS = 1_000
 
 
 class Damaged(Exception):
