@@ -57,8 +57,8 @@ MaxRate = Annotated[
 MaxBatchBytes = Annotated[
     str,
     typer.Option(
-        help="Maximum bytes of keys and values per batch, estimated from earlier records: "
-        "KB, MB, GB."
+        help="Maximum bytes of keys, values and headers per batch, estimated from earlier "
+        "records: KB, MB, GB."
     ),
 ]
 

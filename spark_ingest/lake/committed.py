@@ -207,7 +207,7 @@ class BatchResult:
         value_bytes: Bytes of all values read.
         started_at: When it began; the records' ``_ingested_at``.
         seconds: Wall time.
-        key_bytes: Bytes of all keys read.
+        other_bytes: Bytes of all keys and headers read.
     """
 
     commit: Commit
@@ -216,7 +216,7 @@ class BatchResult:
     value_bytes: int
     started_at: datetime
     seconds: float
-    key_bytes: int = 0
+    other_bytes: int = 0
 
     @property
     def committed_at(self) -> datetime:

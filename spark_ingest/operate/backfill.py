@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
@@ -31,7 +32,13 @@ from spark_ingest.records.bronze_rows import grow_table, judge_with_registry, ta
 from spark_ingest.records.topic_schemas import Schemas
 from spark_ingest.records.verdict import Judged
 from spark_ingest.sources import Stream
-from spark_ingest.streaming.batch_size import MOST_BYTES, BatchSize, logged_record_bytes
+from spark_ingest.streaming.batch_size import (
+    MOST_BYTES,
+    PROBE,
+    BatchSize,
+    key_and_header_bytes,
+    record_bytes,
+)
 from spark_ingest.streaming.progress import BatchReport
 from spark_ingest.streaming.services import Services
 from spark_ingest.streaming.side_commit import commit_beside
@@ -150,7 +157,8 @@ class _Backfill:
         started = time.monotonic()
         while todo and not self._stopping.is_set():
             most = min(total(todo), self._settings.max_records)
-            chunk = newest(todo, self._size.fitting(most, self._logged))
+            fitting = self._size.fitting(most, partial(self._record_bytes, todo))
+            chunk = newest(todo, fitting)
             todo = below(todo, chunk)
             try:
                 done += self._take(chunk, total(todo))
@@ -161,8 +169,9 @@ class _Backfill:
                 self._stopping.wait(max(ahead, 0.0))
         return done
 
-    def _logged(self) -> float | None:
-        return logged_record_bytes(self._spark, self._stream)
+    def _record_bytes(self, todo: Ranges) -> float | None:
+        """Bytes of a record, by the first ones that it takes."""
+        return record_bytes(self._read(newest(todo, PROBE)))
 
     def _take(self, chunk: Ranges, behind: int) -> int:
         """Read a chunk, set its bad records aside, publish it; offsets that were committed."""
@@ -300,7 +309,7 @@ class _Backfill:
                 F.count_if(F.col("_verdict").isNull()),
                 F.count_if(F.col("_verdict").isNotNull()),
                 F.coalesce(F.sum(F.length("_kafka_value")), F.lit(0)),
-                F.coalesce(F.sum(F.length("_kafka_key")), F.lit(0)),
+                F.coalesce(F.sum(key_and_header_bytes("_kafka_")), F.lit(0)),
             )
             .collect()
         )

@@ -27,6 +27,7 @@ from spark_ingest.records.bronze_rows import (
 from spark_ingest.records.topic_schemas import Schemas
 from spark_ingest.records.verdict import Judged, Recipe, recipe, unknown_id
 from spark_ingest.sources import Stream
+from spark_ingest.streaming.batch_size import key_and_header_bytes
 
 # Bad records come back with the counters, so that Kafka is read once. Where there are more, or
 # larger ones, it is read again. What all tasks of a batch bring counts together towards
@@ -47,7 +48,7 @@ class _Counts:
     rows: int
     bad: int
     value_bytes: int
-    key_bytes: int
+    other_bytes: int
     unknown_ids: dict[str, list[int]]
     carried: DataFrame | None
 
@@ -168,7 +169,7 @@ class BatchWriter:
             counts.value_bytes,
             began,
             time.monotonic() - clock,
-            counts.key_bytes,
+            counts.other_bytes,
         )
 
     def _judge(self, records: DataFrame) -> tuple[Judged, _Plan]:
@@ -216,7 +217,7 @@ class BatchWriter:
             rows=row.getLong(0),
             bad=bad,
             value_bytes=row.getLong(2),
-            key_bytes=row.getLong(3),
+            other_bytes=row.getLong(3),
             unknown_ids={
                 part: _numbers(row.getSeq(5 + i)) for i, part in enumerate(self._parts)
             },
@@ -266,7 +267,7 @@ def record_notes(parts: list[str], largest: int) -> tuple[Column, ...]:
     """
     bad = F.col("_verdict").isNotNull()
     length = F.coalesce(F.length("_kafka_value"), F.lit(0))
-    whole = length + F.coalesce(F.length("_kafka_key"), F.lit(0)) + _headers_length()
+    whole = length + key_and_header_bytes("_kafka_")
     aside = F.struct(*quarantine_table.rows("_verdict", F.lit(None)))
     unknown = [unknown_id(part).alias(f"_millrace_unknown_{part}") for part in parts]
     return (
@@ -288,20 +289,10 @@ def batch_counters(parts: list[str], most: int) -> tuple[Column, ...]:
         F.count(F.lit(1)),
         F.count_if("_millrace_bad"),
         F.coalesce(F.sum("_millrace_bytes"), F.lit(0)),
-        F.coalesce(F.sum(F.length("_kafka_key")), F.lit(0)),
+        F.coalesce(F.sum(key_and_header_bytes("_kafka_")), F.lit(0)),
         smallest(F.col("_millrace_carried"), most),
         *(F.collect_set(f"_millrace_unknown_{part}") for part in parts),
     )
-
-
-def _headers_length() -> Column:
-    """About the bytes of a record's headers.
-
-    As text, since Spark generates code for a cast and none for an aggregate: that alone would
-    cost every record of the batch a copy.
-    """
-    text = F.col("_kafka_headers").cast("string")
-    return F.coalesce(F.octet_length(text), F.lit(0))
 
 
 def _numbers(sequence: Any) -> list[int]:

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-
-from spark_ingest.lake import commit_log
-from spark_ingest.lake.committed import CommitKind
-from spark_ingest.lake.jvm import CATALOG
-from spark_ingest.sources import Stream
 
 # 2.5 million records of 400 bytes.
 MOST_BYTES = 2**30
 # Records that are looked at, or taken, where nobody has seen any: a gigabyte, where each is as
 # large as Kafka lets it be by default.
 PROBE = 1000
-_COMMITS = 10
 _MOST_GROWTH = 10.0
 
 
@@ -28,7 +22,7 @@ class BatchSize:
         """Begin with nothing known.
 
         Args:
-            most_bytes: Of keys and values in a batch.
+            most_bytes: Of keys, values and headers in a batch.
         """
         self._most_bytes = most_bytes
         self._record_bytes: float | None = None
@@ -38,8 +32,8 @@ class BatchSize:
 
         Args:
             waiting: How many these are.
-            known: Bytes of a record, by commits before or by some that wait; None where there
-                are none. Asked where no batch has told yet, and not for a handful.
+            known: Bytes of a record, by some that wait; None where there are none. Asked
+                where no batch has told yet, and not for a handful.
         """
         if self._record_bytes is None and waiting > PROBE:
             self._record_bytes = known()
@@ -87,26 +81,25 @@ def first_part(
     return {p: starts.get(p, 0) + taken[p] for p in ends}
 
 
-def logged_record_bytes(spark: SparkSession, stream: Stream) -> float | None:
-    """Bytes of a value by the stream's last commits in the log, of the largest such commit."""
-    log = spark.table(f"{CATALOG}.{commit_log.TABLE}").where(
-        F.col("table_name") == stream.table
-    )
-    records = F.col("row_count") + F.col("quarantined_count")
-    newest = (
-        log.where(F.coalesce("kind", F.lit("stream")) == CommitKind.STREAM)
-        .where(F.col("value_bytes").isNotNull() & (records > 0))
-        .orderBy(F.desc("commit_id"))
-        .limit(_COMMITS)
-    )
-    row = newest.agg(F.max(F.col("value_bytes") / records)).first()
-    return None if row is None else row[0]
-
-
 def record_bytes(records: DataFrame) -> float | None:
-    """Bytes of a record's key and value, of Kafka's rows; None where there are none."""
-    size = F.coalesce(F.length("key"), F.lit(0)) + F.coalesce(
-        F.length("value"), F.lit(0)
-    )
+    """Bytes of a record's key, value and headers, of Kafka's rows; None where there are none."""
+    size = _length("value") + key_and_header_bytes("")
     row = records.agg(F.avg(size)).first()
     return None if row is None else row[0]
+
+
+def key_and_header_bytes(prefix: str) -> Column:
+    """About the bytes of a record's key and headers.
+
+    Of the headers as text, since Spark generates code for a cast and none for an aggregate:
+    that alone would cost every record of a batch a copy.
+
+    Args:
+        prefix: Of the names of Kafka's columns.
+    """
+    headers = F.octet_length(F.col(f"{prefix}headers").cast("string"))
+    return _length(f"{prefix}key") + F.coalesce(headers, F.lit(0))
+
+
+def _length(column: str) -> Column:
+    return F.coalesce(F.length(column), F.lit(0))

@@ -36,7 +36,6 @@ from spark_ingest.streaming.batch_size import (
     PROBE,
     BatchSize,
     first_part,
-    logged_record_bytes,
     record_bytes,
 )
 from spark_ingest.streaming.captured_topics import topic_of
@@ -317,10 +316,9 @@ class StreamRun:
             self._take(records if is_whole else self._read(here, to), to)
 
     def _record_bytes(self, ends: Mapping[int, int]) -> float | None:
-        """Bytes of a record by the commits before, else by the first ones that wait."""
-        logged = logged_record_bytes(self._services.spark, self.stream)
+        """Bytes of a record, by the first ones that wait."""
         here = self._position.offsets
-        return logged or record_bytes(self._read(here, first_part(here, ends, PROBE)))
+        return record_bytes(self._read(here, first_part(here, ends, PROBE)))
 
     def _check_going(self) -> None:
         if self._closing or self._stopping.is_set():
@@ -349,7 +347,7 @@ class StreamRun:
         self._position = Position(number, ends, self._topic.id)
         self.commits += 1
         read = result.rows + result.quarantined
-        self._size.learn(read, result.value_bytes + result.key_bytes)
+        self._size.learn(read, result.value_bytes + result.other_bytes)
         self._log.add(self._lease, self.stream, result)
         self._services.progress.batch(
             BatchReport(

@@ -322,7 +322,7 @@ class Lake:
             rows=len(offsets),
             bad=len(bad),
             value_bytes=len(offsets),
-            key_bytes=0,
+            other_bytes=0,
             unknown_ids={"value": [1] if is_unknown else []},
             carried=cast("Any", FakeBad(*bad)),
         )

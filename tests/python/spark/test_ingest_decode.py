@@ -24,6 +24,7 @@ from spark_ingest.lake import bronze, quarantine_table
 from spark_ingest.records.bronze_rows import batch_columns, row_columns
 from spark_ingest.records.verdict import Judged, recipe
 from spark_ingest.streaming.batch import batch_counters, record_notes
+from spark_ingest.streaming.batch_size import record_bytes
 
 ROW = (
     "key binary, value binary, topic string, partition int, offset long, timestamp timestamp, "
@@ -346,3 +347,18 @@ def test_a_row_is_made_once_on_its_way_to_the_table(spark: SparkSession) -> None
     assert [step for step in steps if step.startswith(("Project", "Filter"))] == []
     when = made.select("_commit_id", F.unix_micros("_ingested_at"))
     assert when.collect() == [(7, 1_769_850_000_000_005)]
+
+
+def test_keys_and_headers_count_in_how_large_records_are(spark: SparkSession) -> None:
+    value, key, headers = framed(1, V1, {"id": 1, "note": ""}), b"k" * 2000, b"h" * 500
+    row = (key, value, "t", 0, 0, None, [("h", headers)])
+    records = spark.createDataFrame([row] * 3, ROW)
+    size = record_bytes(records)
+    assert size is not None
+    assert 2500 + len(value) <= size < 2550
+    judged = judge(records, "id", topic(V1), None).records
+    noted = judged.select(
+        "_kafka_key", "_kafka_headers", *record_notes(["value"], 8000)
+    )
+    counted = noted.agg(*batch_counters(["value"], 1)).collect()[0]
+    assert counted[2] + counted[3] == pytest.approx(3 * size)
