@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 
 from spark_ingest.connect.profile import load_connections
-from spark_ingest.errors import NothingCaptured
+from spark_ingest.errors import ConfigurationError, NothingCaptured
 from spark_ingest.sources import Stream, fresh_manifest, read_streams, select_streams
 
 if TYPE_CHECKING:
@@ -132,6 +132,7 @@ def open_services(
     select: list[str] | None,
     topics_needed: bool = False,
     some_topic_needed: bool = False,
+    alone: bool = False,
 ) -> tuple[list[Stream], Services]:
     """Read the configuration, ask the services, then start Spark: what is cheap comes first.
 
@@ -141,6 +142,8 @@ def open_services(
         topics_needed: Whether their topics must exist, but for those of captured tables.
         some_topic_needed: Whether one of those that somebody selected must exist, whatever
             they are of.
+        alone: Whether a stream whose topic or subject is not as it must be is left to find
+            that out itself, where there are others.
     """
     from spark_ingest.connect.broker import Broker
     from spark_ingest.connect.registry import SchemaRegistry
@@ -158,14 +161,20 @@ def open_services(
     check_spark()
     broker, registry = Broker(connections), SchemaRegistry(connections)
     awaited: list[Stream] = []
+    refused: list[ConfigurationError] = []
     for stream in streams:
-        if topics_needed and stream.ingest.captured is None:
-            broker.existing_topic(stream.topic, stream.name)
-        elif broker.topic(stream.topic) is None:
-            awaited.append(stream)
-        framing = framing_of(stream, "value")
-        if framing.has_ids:
-            registry.subject_schemas(f"{stream.topic}-value", framing.ids)
+        try:
+            if topics_needed and stream.ingest.captured is None:
+                broker.existing_topic(stream.topic, stream.name)
+            elif broker.topic(stream.topic) is None:
+                awaited.append(stream)
+            framing = framing_of(stream, "value")
+            if framing.has_ids:
+                registry.subject_schemas(f"{stream.topic}-value", framing.ids)
+        except ConfigurationError as error:
+            refused.append(error)
+            if not alone or len(refused) == len(streams):
+                raise refused[0] from None
     if select and some_topic_needed and len(awaited) == len(streams):
         told = "; ".join(f"{s.name}: {nothing_captured(s)}" for s in awaited)
         raise NothingCaptured(told)

@@ -21,7 +21,7 @@ from spark_ingest.cli.app import (
     stop_on_signals,
 )
 from spark_ingest.cli.maintain import size_of
-from spark_ingest.errors import ConfigurationError
+from spark_ingest.errors import ConfigurationError, MillraceError, StreamsFailed
 
 if TYPE_CHECKING:
     from spark_ingest.connect.broker import Begin
@@ -36,15 +36,20 @@ def plan(context: typer.Context, select: Select = None) -> None:
 
     Below it stands what a captured table's records cannot show, and where there are none yet.
     """
-    streams, services = open_services(context, select, topics_needed=True)
+    streams, services = open_services(context, select, topics_needed=True, alone=True)
     from spark_ingest.streaming.plan import plan as plan_of
 
     table = Table(
         "stream", "topic", "partitions", "table", "next commit", "to read", "would"
     )
     notes: list[str] = []
+    refused: list[str] = []
     for stream in streams:
-        planned = plan_of(services, stream)
+        try:
+            planned = plan_of(services, stream)
+        except MillraceError as error:
+            refused.append(f"{stream.name}: {error}")
+            continue
         notes += [f"{stream.name}: {note}" for note in planned.notes]
         table.add_row(
             stream.name,
@@ -58,6 +63,9 @@ def plan(context: typer.Context, select: Select = None) -> None:
     console().print(table)
     for note in notes:
         print(note)
+    if refused:
+        count = f"{len(refused)} of {len(streams)} streams could not start"
+        raise StreamsFailed(f"{count}: {'; '.join(refused)}")
 
 
 @app.command()
@@ -128,7 +136,7 @@ def run_command(
     interval = None if every is None else seconds_of(every)
     first, most_bytes = begin_of(begin), size_of("--max-batch-bytes", max_batch_bytes)
     streams, services = open_services(
-        context, select, topics_needed=True, some_topic_needed=once
+        context, select, topics_needed=True, some_topic_needed=once, alone=True
     )
     from spark_ingest.lake.required_settings import check_limits
     from spark_ingest.operate import reconciliations
@@ -149,10 +157,10 @@ def run_command(
         shown = MetricsProgress(shown, names, metrics_host, metrics_port)
     with shown as progress:
         services = replace(services, progress=progress)
-        prepare(services, streams)
+        missing = prepare(services, streams)
         # dbt reads it, whether or not anything was ever reconciled.
         reconciliations.create(services.spark)
-        run.run_streams(services, streams, settings, stopping)
+        run.run_streams(services, streams, settings, stopping, missing)
 
 
 def seconds_of(text: str) -> float:

@@ -31,6 +31,10 @@ _SETTINGS: dict[str, tuple[tuple[str, ...], str]] = {
         ("CORRECTED",),
         "dates before 1582 would become others",
     ),
+    "spark.sql.legacy.timeParserPolicy": (
+        ("CORRECTED", "EXCEPTION"),
+        "times of JSON would be read as others",
+    ),
 }
 _LIMITS = {
     "org.apache.avro.limits.string.maxLength": 16777216,

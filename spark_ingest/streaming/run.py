@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import ceil
@@ -391,6 +391,7 @@ def run_streams(
     streams: Sequence[Stream],
     settings: RunSettings,
     stopping: threading.Event,
+    missing: Container[str] = (),
 ) -> None:
     """Run streams until each is done, or ``stopping`` is set.
 
@@ -403,6 +404,7 @@ def run_streams(
         streams: Which; their tables must exist, or be such as can be made.
         settings: How.
         stopping: Set by whoever wants them to stop: each finishes its batch first.
+        missing: Names of those whose tables are still to be made.
 
     Raises:
         MillraceError: A stream was in trouble at the end.
@@ -417,6 +419,7 @@ def run_streams(
             lambda: create_again(services, stream),
             settings.every is None,
             services.progress,
+            stream.name in missing,
         )
 
     try:

@@ -124,6 +124,7 @@ class Watched:
         mend: Callable[[], None],
         once: bool,
         progress: Progress,
+        is_incomplete: bool = False,
     ) -> None:
         """Watch a stream that is not begun yet.
 
@@ -133,6 +134,7 @@ class Watched:
             mend: Makes what is missing; called before it is begun again.
             once: Whether trouble ends it, instead of a pause.
             progress: Is told of trouble, and of its end.
+            is_incomplete: Whether something is missing already before it is begun first.
         """
         self.name = name
         self.failure: Exception | None = None
@@ -143,7 +145,7 @@ class Watched:
         self._run: Run | None = None
         # Its run could not give back what it holds: that comes before another.
         self._is_ending = False
-        self._was_tried = False
+        self._needs_mending = is_incomplete
         self._was_up = False
         self._is_up = False
         self._is_over = False
@@ -212,9 +214,9 @@ class Watched:
 
     def _begin(self) -> Run:
         if self._run is None or self._is_ending:
-            if self._was_tried:
+            if self._needs_mending:
                 self._mend()
-            self._was_tried = True
+            self._needs_mending = True
             if self._run is not None:
                 self._run.stop()
                 self._run, self._is_ending = None, False
@@ -255,7 +257,7 @@ class Watched:
             self._progress.note(f"{self.name}: {text}; {then}")
         self._told, self.failure = text, None
         # Its table is there: nothing is to be mended before its topic is.
-        self._was_tried = False
+        self._needs_mending = False
         self._is_over = self._once
         self._rests_until = time.monotonic() + pause(Reason.TOPIC, 0)
 

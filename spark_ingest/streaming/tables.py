@@ -66,32 +66,34 @@ def create_table(services: Services, stream: Stream) -> bool:
     return is_missing
 
 
-def prepare(services: Services, streams: Sequence[Stream]) -> None:
-    """Make what is missing before streams run.
+def prepare(services: Services, streams: Sequence[Stream]) -> set[str]:
+    """Make what is missing before streams run; the names of those whose table could not be made.
 
-    A table whose catalog or storage fails is left to its stream, which tries again.
+    Their trouble is their own: each makes its table before it begins.
 
     Raises:
-        ConfigurationError: A stream has no usable schema in the registry.
+        ConfigurationError: No stream has a usable schema in the registry.
     """
     create_shared(services)
+    refused: dict[str, ConfigurationError] = {}
+    failed: dict[str, str] = {}
     try:
         with _named_together(services) as new:
             for stream in streams:
                 try:
                     if create_table(services, stream):
                         new.append(stream)
-                except ConfigurationError:
-                    raise
+                except ConfigurationError as error:
+                    refused[stream.name] = error
                 except TROUBLE as error:
-                    text = reason_text(error)
-                    services.progress.note(
-                        f"{stream.name}: {text}; its stream tries again"
-                    )
-    except ConfigurationError:
-        raise
+                    failed[stream.name] = reason_text(error)
     except TROUBLE as error:
         services.progress.note(f"{reason_text(error)}; the streams try again")
+    if refused and len(refused) == len(streams):
+        raise next(iter(refused.values()))
+    for name, reason in failed.items():
+        services.progress.note(f"{name}: {reason}; its stream tries again")
+    return {*refused, *failed}
 
 
 @contextmanager
@@ -108,7 +110,7 @@ def _named_together(services: Services) -> Iterator[list[Stream]]:
 
 
 def create_again(services: Services, stream: Stream) -> None:
-    """Make a stream's table where it has gone while the stream ran, and say so."""
+    """Make a stream's table where there is none, or none any more, and say so."""
     if create_table(services, stream):
         commit_log.name_tables(services.spark, [stream])
-        services.progress.note(f"{stream.name}: {stream.table} was gone; recreated")
+        services.progress.note(f"{stream.name}: {stream.table} was missing; created")

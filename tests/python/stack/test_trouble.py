@@ -5,6 +5,7 @@ Fails when one stream's failure stops another, or a batch outgrows the memory.
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -119,6 +120,35 @@ def test_once_finishes_the_others_and_names_the_one_that_failed(
             run.run_streams(good.services, streams, settings, threading.Event())
     assert len(good.offsets()) == 3
     assert broken.ingest()[0].rows == 1
+
+
+def test_a_stream_that_cannot_begin_leaves_the_others_to_begin(
+    new_feed: Callable[[], Feed],
+) -> None:
+    good, no_topic, no_schema = new_feed(), new_feed(), new_feed()
+    good.send(*orders(good.register(ORDER), 0, 2))
+    no_topic.register(ORDER, f"{no_topic.topic}.none-value")
+    no_schema.send(b"any")
+    manifest = json.loads(good.manifest.read_text())
+    for feed in (no_topic, no_schema):
+        manifest["sources"] |= json.loads(feed.manifest.read_text())["sources"]
+    (node,) = json.loads(no_topic.manifest.read_text())["sources"]
+    manifest["sources"][node]["config"]["meta"]["ingest"]["topic"] += ".none"
+    good.manifest.write_text(json.dumps(manifest))
+
+    planned = good.command("plan")
+    ran = good.command("run", "--once")
+
+    for result, count in (planned, "could not start"), (ran, "failed"):
+        assert result.exit_code == 1
+        told = str(result.exception)
+        assert told.startswith(f"2 of 3 streams {count}: "), told
+        assert f"{no_topic.stream.name}: " in told
+        assert f"topic {no_topic.topic}.none (source " in told
+        assert f"{no_schema.stream.name}: " in told
+        assert "no usable schema" in told
+    assert good.stream.table in planned.output
+    assert good.offsets() == [(0, 0), (0, 1)]
 
 
 @pytest.mark.nightly
@@ -262,19 +292,64 @@ def test_an_overtaken_batch_is_removed_from_quarantine_in_any_zone(feed: Feed) -
     assert feed.quarantined() == []
 
 
-def test_an_executor_without_avros_limits_is_refused(spark: SparkSession) -> None:
-    check_limits(spark)
+LANDING = (("run", "--once"), ("backfill",), ("quarantine", "replay"))
+COMMANDS = (
+    *LANDING,
+    ("plan",),
+    ("create",),
+    ("verify",),
+    ("recover", "--accept-gap"),
+    ("maintain",),
+    ("quarantine", "list"),
+    ("quarantine", "discard", "--reason", "none"),
+)
+
+
+def test_every_command_looks_at_the_sessions_settings(feed: Feed) -> None:
+    feed.register(ORDER)
+    name, conf = "spark.sql.legacy.timeParserPolicy", feed.services.spark.conf
+    before = conf.get(name)
+    assert before is not None
+    conf.set(name, "LEGACY")
+    try:
+        results = {words: feed.command(*words) for words in COMMANDS}
+    finally:
+        conf.set(name, before)
+    for words, result in results.items():
+        told = f"{words}: {result.output}{result.exception}"
+        assert f"{name} is LEGACY, and " in str(result.exception), told
+
+
+def test_every_command_that_decodes_looks_at_avros_limits(feed: Feed) -> None:
+    feed.register(ORDER)
+    with no_limit(feed.services.spark) as name:
+        results = {words: feed.command(*words) for words in LANDING}
+    for words, result in results.items():
+        told = f"{words}: {result.output}{result.exception}"
+        assert f"{name} is 0 on the driver" in str(result.exception), told
+
+
+@contextmanager
+def no_limit(spark: SparkSession) -> Iterator[str]:
+    """One of Avro's limits is none, in the one JVM that is driver and executor; its name."""
     name = "org.apache.avro.limits.bytes.maxLength"
     jvm: Any = spark._jvm
     system = jvm.java.lang.System
     value = system.getProperty(name)
-    # Tasks run in the session's own JVM here.
     system.setProperty(name, "0")
     try:
-        with pytest.raises(ConfigurationError, match=f"{name} is 0 on an executor"):
-            check_executors(spark)
+        yield name
     finally:
         system.setProperty(name, value)
+
+
+def test_an_executor_without_avros_limits_is_refused(spark: SparkSession) -> None:
+    check_limits(spark)
+    with (
+        no_limit(spark) as name,
+        pytest.raises(ConfigurationError, match=f"{name} is 0 on an executor"),
+    ):
+        check_executors(spark)
 
 
 def test_a_session_in_another_zone_is_refused(spark: SparkSession) -> None:

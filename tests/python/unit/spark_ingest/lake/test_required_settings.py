@@ -14,6 +14,7 @@ GOOD: dict[str, str | None] = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.storeAssignmentPolicy": "ANSI",
     "spark.sql.avro.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.legacy.timeParserPolicy": "CORRECTED",
 }
 LIMITS: dict[str, str | None] = {
     "org.apache.avro.limits.string.maxLength": "16777216",
@@ -37,6 +38,7 @@ def test_a_session_in_utc_without_a_cached_catalog_is_taken() -> None:
         ("spark.sql.ansi.enabled", "false"),
         ("spark.sql.storeAssignmentPolicy", "LEGACY"),
         ("spark.sql.avro.datetimeRebaseModeInRead", "LEGACY"),
+        ("spark.sql.legacy.timeParserPolicy", "LEGACY"),
     ],
 )
 def test_another_setting_is_refused_with_the_line_to_write(

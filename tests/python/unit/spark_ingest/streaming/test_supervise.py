@@ -267,6 +267,21 @@ def test_a_lease_that_could_not_be_given_back_is_before_it_is_taken_again(
     assert (broken.stops, fresh.starts, one.failure) == (3, 1, None)
 
 
+def test_what_is_missing_before_a_stream_begins_is_made_first(told: Told) -> None:
+    mended: list[int] = []
+
+    def mend() -> None:
+        mended.append(1)
+        raise ConfigurationError("no usable schema")
+
+    watched = Watched("a", lambda: Scripted(True), mend, True, told, True)
+
+    assert not watched.look()
+
+    assert mended == [1]
+    assert str(watched.failure) == "no usable schema"
+
+
 def no_topic() -> Scripted:
     raise NothingCaptured("topic t does not exist")
 
