@@ -126,7 +126,8 @@ def _plain(schema: AvroSchema, namespace: str, definitions: dict[str, Any]) -> A
             "values": _plain(schema["values"], namespace, definitions),
         }
     if isinstance(kind, str) and kind in PRIMITIVES:
-        return dict(schema)
+        # A null is a null however it is written: unions are asked whether they hold one.
+        return kind if kind == "null" else dict(schema)
     return _plain(kind, namespace, definitions)
 
 

@@ -331,6 +331,13 @@ def test_values_that_are_no_records_are_one_column() -> None:
     assert maybe.wrapped
 
 
+def test_a_null_that_is_written_as_an_object_is_null() -> None:
+    null, node = {"type": "null"}, record(("x", "int"))
+    schema = combined([null, node], ["null", node], [node, null])
+    assert (schema.misfits, kinds(schema)) == ({}, {"x": "int"})
+    assert kinds(combined([null, NODE])) == {"value": "int", "next": "string"}
+
+
 def test_a_schema_that_is_not_avro_is_a_misfit() -> None:
     assert combine([WriterSchema(1, None, problem="a JSON schema")]).misfits == {
         1: "a JSON schema"
