@@ -122,7 +122,8 @@ class _Speller:
             return None
         own = [] if mine is None else [mine]
         if mine is not None and mine.kind == "union":
-            own = [branch for branch in mine.branches if branch.kind != "null"]
+            own = list(mine.branches)
+        own = [branch for branch in own if branch.kind != "null"]
         if merged.kind == "union":
             return [
                 self.reader(

@@ -268,6 +268,15 @@ def test_fields_of_nothing_have_no_column_until_they_have_a_type() -> None:
     assert kinds(combined(record())) == {}
 
 
+def test_a_field_of_nothing_may_become_a_date() -> None:
+    date = {"type": "int", "logicalType": "date"}
+    nothing = record(("n", "null"))
+    schema = combined(nothing, record(("n", date)))
+    first, _ = schema.readings
+    assert [field["type"] for field in first.reader["fields"]] == [["null", date]]
+    assert read(schema, 1, nothing, {"n": None}) == {"n": None}
+
+
 def test_types_of_other_registered_schemas_are_found() -> None:
     address = record(("street", "string"), name="Address")
     person = record(("home", "n.Address"), ("work", ["null", "Address"]))
