@@ -38,7 +38,7 @@ def udf(writers: Sequence[Any], columns: Sequence[str]) -> Any:
     """A function of Spark's: the number of a writer and a payload to a struct of JSON texts.
 
     Args:
-        writers: Avro schemas, records, complete in themselves.
+        writers: Avro schemas, as :func:`reader` takes them.
         columns: The fields at the top that are wanted, as columns of the struct.
 
     Returns:
@@ -72,19 +72,30 @@ def reader(
     """A function that reads a payload and gives the JSON of some fields of it.
 
     Args:
-        writer: Avro schema, a record; complete in itself.
+        writer: Avro schema, a record, or one in a union with null; complete in itself.
         columns: The names of the fields wanted.
     """
     named: dict[str, Decoder] = {}
-    space = writer.get("namespace", "")
-    fields = [(f["name"], _decoder(f["type"], space, named)) for f in writer["fields"]]
+    branches = [
+        []
+        if branch == "null"
+        else [
+            (f["name"], _decoder(f["type"], branch.get("namespace", ""), named))
+            for f in branch["fields"]
+        ]
+        for branch in (writer if isinstance(writer, list) else [writer])
+    ]
 
     def read(payload: bytes) -> tuple[str | None, ...] | None:
         sys.setrecursionlimit(max(sys.getrecursionlimit(), 20 * _DEEPEST))
         found: dict[str, str | None] = dict.fromkeys(columns)
-        place = 0
+        at = place = 0
         try:
-            for name, decode in fields:
+            if isinstance(writer, list):
+                at, place = _long(payload, place)
+            if not 0 <= at < len(branches):
+                raise Undecodable
+            for name, decode in branches[at]:
                 parts: list[str] = []
                 place = decode(payload, place, parts)
                 if name in found:

@@ -126,7 +126,11 @@ def texts(part: Part, schema: TopicSchema) -> Column | None:
     number = F.lit(None).cast("int")
     for at, reading in enumerate(schema.readings):
         number = F.when(_is_of(part, schema, reading), F.lit(at)).otherwise(number)
-    read = json_text.udf([r.writer for r in schema.readings], schema.texts)
+    writers = [reading.writer for reading in schema.readings]
+    if schema.wrapped and schema.is_record:
+        # The columns are inside.
+        writers = [writer["fields"][0]["type"] for writer in writers]
+    read = json_text.udf(writers, schema.texts)
     found: Column = read(number, payload)
     return found
 

@@ -108,6 +108,15 @@ def test_what_contains_itself_is_followed_to_its_end() -> None:
     }  # fmt: skip
 
 
+def test_a_record_that_may_be_null_has_its_columns() -> None:
+    read = json_text.reader(["null", wrapped("string")], ["a", "b"])
+    assert read(b"\x02\x02x\x0e") == ('"x"', "7")
+    assert read(b"\x00") == (None, None)
+    assert json_text.reader("null", ["a"])(b"") == (None,)
+    for bad in (b"\x04\x02x\x0e", b"\x01\x02x\x0e", b"\x00\x00", b""):
+        assert read(bad) is None
+
+
 LINK = {
     "type": "record",
     "name": "Link",
