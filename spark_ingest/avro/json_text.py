@@ -25,7 +25,8 @@ OWN = "own__."
 # As Spark's own decoder is told to in profiles/spark-defaults.conf.
 _MOST_BYTES = 16_777_216
 _MOST_ITEMS = 1_000_000
-# The Java decoder, which goes over it as well, has no more stack than for some 1,500.
+# Records in others, as AvroCheck.java counts them, which sees the bytes first. The Java
+# decoder, which goes over it as well, has no more stack than for some 1,500.
 _DEEPEST = 500
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -353,7 +354,7 @@ def _named_record(schema: Any, namespace: str, named: dict[str, Decoder]) -> Dec
     full = _full(schema["name"], schema.get("namespace", namespace))
     inside = full.rpartition(".")[0]
     fields: list[tuple[str, Decoder]] = []
-    depth = 0
+    depth = -1
     decode = _record([])
 
     def itself(data: bytes, place: int, parts: list[str]) -> int:

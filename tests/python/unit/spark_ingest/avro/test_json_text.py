@@ -125,7 +125,7 @@ LINK = {
 
 
 @pytest.mark.parametrize(
-    ("links", "is_good"), [(400, True), (501, False), (10**5, False)]
+    ("links", "is_good"), [(400, True), (500, True), (501, False), (10**5, False)]
 )
 def test_no_chain_of_links_is_too_long_to_be_refused(links: int, is_good: bool) -> None:
     read = json_text.reader(wrapped(LINK), ["a"])
