@@ -1,4 +1,4 @@
-"""Random Avro schemas, versions of them, and records of these, sound and damaged."""
+"""Random records of Avro schemas, sound and damaged."""
 
 from __future__ import annotations
 
@@ -6,133 +6,17 @@ import random
 import struct
 from typing import Any
 
-_PLAIN = ("boolean", "int", "long", "float", "double", "bytes", "string")
-_WIDER = {"int": "long", "float": "double"}
+from tests.python.spark.avro_reference import is_decimal
+
 _TEXTS = ("", "a", "Ada", "żółw", "日本語", "🐢 and \x00", "x" * 70, "né" * 40)
-
-
-class Schemas:
-    """Makes schemas; each type that has a name has one of its own."""
-
-    def __init__(self, chance: random.Random) -> None:
-        self._chance = chance
-        self._count = 0
-
-    def name(self, first: str) -> str:
-        self._count += 1
-        return f"{first}{self._count}"
-
-    def versions(self) -> list[dict[str, Any]]:
-        """A record's schema and one or two that followed it, which all fit one table."""
-        fields = [
-            (self.name("f"), self.kind(3)) for _ in range(self._chance.randint(4, 9))
-        ]
-        # Every type is somewhere.
-        fields += [(self.name("f"), self._leaf(kind)) for kind in (*_PLAIN, "decimal")]
-        found = [_record("Top", fields)]
-        for _ in range(self._chance.randint(1, 2)):
-            fields = [
-                (name, self._later(kind))
-                for name, kind in fields
-                if self._chance.random() > 0.1
-            ]
-            fields.append((self.name("f"), self.kind(2)))
-            self._chance.shuffle(fields)
-            found.append(_record("Top", fields))
-        return found
-
-    def kind(self, deep: int) -> Any:
-        """A type of several parts, as deep as this, or a plain one."""
-        choice = self._chance.random()
-        if deep == 0 or choice < 0.3:
-            return self._leaf()
-        if choice < 0.45:
-            return ["null", self._several(deep)]
-        if choice < 0.55:
-            return self._union(deep)
-        return self._several(deep)
-
-    def _several(self, deep: int) -> Any:
-        choice = self._chance.randrange(4)
-        if choice == 0:
-            return {"type": "array", "items": self.kind(deep - 1)}
-        if choice == 1:
-            return {"type": "map", "values": self.kind(deep - 1)}
-        if choice == 2:
-            count = self._chance.randint(1, 3)
-            fields = [(self.name("f"), self.kind(deep - 1)) for _ in range(count)]
-            return _record(self.name("R"), fields)
-        return self._leaf()
-
-    def _union(self, deep: int) -> list[Any]:
-        branches: list[Any] = self._chance.sample(
-            ["long", "double", "string", "boolean"], 2
-        )
-        branches.append(
-            _record(self.name("R"), [(self.name("f"), self.kind(deep - 1))])
-        )
-        branches.append({"type": "array", "items": self.kind(deep - 1)})
-        self._chance.shuffle(branches)
-        if {"long", "double"} <= {b for b in branches if isinstance(b, str)}:
-            branches.remove("double")
-        branches.insert(self._chance.randint(0, len(branches)), "null")
-        return branches
-
-    def _leaf(self, kind: str | None = None) -> Any:
-        others = (
-            "decimal",
-            "decimal",
-            "fixed",
-            "enum",
-            "date",
-            "millis",
-            "micros",
-            "local",
-        )
-        kind = kind or self._chance.choice(_PLAIN + others)
-        if kind == "enum":
-            symbols = [f"S{i}" for i in range(self._chance.choice((1, 3, 70)))]
-            return {"type": "enum", "name": self.name("E"), "symbols": symbols}
-        if kind == "fixed":
-            return {"type": "fixed", "name": self.name("F"), "size": 3}
-        if kind == "decimal":
-            precision = self._chance.choice((1, 5, 10, 18, 19, 30, 38))
-            money = {"logicalType": "decimal", "precision": precision}
-            money["scale"] = self._chance.randint(0, precision)
-            if self._chance.random() < 0.7:
-                return {"type": "bytes", **money}
-            size = self._chance.choice((17, 20))
-            return {"type": "fixed", "name": self.name("F"), "size": size, **money}
-        if kind in _PLAIN:
-            return kind
-        return {
-            "date": {"type": "int", "logicalType": "date"},
-            "millis": {"type": "long", "logicalType": "timestamp-millis"},
-            "micros": {"type": "long", "logicalType": "timestamp-micros"},
-            "local": {"type": "long", "logicalType": "local-timestamp-millis"},
-        }[kind]
-
-    def _later(self, kind: Any) -> Any:
-        """The type that a field may have in the next version."""
-        choice = self._chance.random()
-        if choice < 0.6:
-            return kind
-        if isinstance(kind, str) and kind in _WIDER and choice < 0.8:
-            return _WIDER[kind]
-        if isinstance(kind, dict) and kind.get("logicalType") == "decimal":
-            room = 38 - kind["precision"]
-            if kind["type"] == "bytes":
-                return {
-                    **kind,
-                    "precision": kind["precision"] + self._chance.randint(0, room),
-                }
-        if isinstance(kind, dict) and kind["type"] == "record":
-            fields = [(f["name"], self._later(f["type"])) for f in kind["fields"]]
-            return _record(kind["name"], [*fields, (self.name("f"), self.kind(1))])
-        if isinstance(kind, dict) and kind["type"] in ("array", "map"):
-            inside = "items" if kind["type"] == "array" else "values"
-            return {**kind, inside: self._later(kind[inside])}
-        return kind if isinstance(kind, list) else ["null", kind]
+_ESCAPED = ('"', "\\", "\n\t\r\b\f", "\x1b \x7f \u2028")
+# From 1970 to the ends of the years that ISO 8601 can write, and a day more.
+_DAYS = (719_162, 719_163, 2_932_896, 2_932_897)
+# Records of one value, and records in each other: a type that contains itself has no end.
+_MOST_RECORDS = 40
+_DEEPEST = 6
+# As deep as is taken, and deeper.
+_CHAINS = (3, 60, 499, 500, 501, 502, 700)
 
 
 class Writer:
@@ -147,10 +31,15 @@ class Writer:
         """
         self._chance = chance
         self._harm = harm
+        self._left = self._depth = 0
 
-    def record(self, schema: Any) -> bytes:
-        """One value of a schema."""
+    def value(self, schema: Any) -> bytes:
+        """One value of a schema, its names followed."""
+        self._left, self._depth = _MOST_RECORDS, 0
         return b"".join(self._write(schema))
+
+    def _is_enough(self) -> bool:
+        return self._left <= 0 or self._depth > _DEEPEST
 
     def _bad(self) -> bool:
         return self._chance.random() < self._harm
@@ -179,7 +68,7 @@ class Writer:
         return self._number(size) + content
 
     def _text(self) -> bytes:
-        content = self._chance.choice(_TEXTS).encode()
+        content = self._chance.choice(_TEXTS + _ESCAPED).encode()
         if self._bad():
             at = self._chance.randint(0, len(content))
             harm = (
@@ -200,15 +89,15 @@ class Writer:
         chance = self._chance
         if isinstance(schema, list):
             at = chance.randrange(len(schema))
+            if "null" in schema and self._is_enough():
+                at = schema.index("null")
             return [self._index(at, len(schema)), *self._write(schema[at])]
         kind = schema if isinstance(schema, str) else schema["type"]
         if kind == "record":
-            return [
-                part for each in schema["fields"] for part in self._write(each["type"])
-            ]
+            return self._record(schema)
         if kind in ("array", "map"):
             return [self._blocks(schema)]
-        if isinstance(schema, dict) and schema.get("logicalType") == "decimal":
+        if is_decimal(schema):
             return [self._decimal(schema)]
         if kind == "enum":
             size = len(schema["symbols"])
@@ -216,6 +105,19 @@ class Writer:
         if kind == "fixed":
             return [chance.randbytes(schema["size"])]
         return [self._primitive(kind)]
+
+    def _record(self, schema: Any) -> list[bytes]:
+        fields = [each["type"] for each in schema["fields"]]
+        if _is_chain(schema):
+            # Sound ones stay well within what is taken.
+            most = len(_CHAINS) if self._harm else 2
+            links = self._chance.choice((0, 1, 2, self._chance.choice(_CHAINS[:most])))
+            return [b"\x02" * links, b"\x00"]
+        self._left -= 1
+        self._depth += 1
+        parts = [part for each in fields for part in self._write(each)]
+        self._depth -= 1
+        return parts
 
     def _primitive(self, kind: str) -> bytes:
         chance = self._chance
@@ -258,7 +160,8 @@ class Writer:
         chance = self._chance
         parts = []
         key = 0
-        for _ in range(chance.choice((0, 1, 1, 2))):
+        blocks = 0 if self._is_enough() else chance.choice((0, 1, 1, 2))
+        for _ in range(blocks):
             count = chance.randint(1, 3)
             items = b""
             for _ in range(count):
@@ -294,6 +197,14 @@ def damaged(chance: random.Random, one: bytes, other: bytes) -> bytes:
     return one[:at] + run + one[at + len(run) :]
 
 
+def _is_chain(record: Any) -> bool:
+    """Whether a record holds nothing but the next one, or null."""
+    (first, *others) = record["fields"]
+    kind = first["type"]
+    is_nullable = isinstance(kind, list) and kind[0] == "null" and len(kind) == 2
+    return not others and is_nullable and kind[1] is record
+
+
 def zigzag(number: int, least_bytes: int = 1) -> bytes:
     """A number as Avro writes it, however wide, in as many bytes at least."""
     rest = number * 2 if number >= 0 else -number * 2 - 1
@@ -306,10 +217,6 @@ def zigzag(number: int, least_bytes: int = 1) -> bytes:
 
 def _some_number(chance: random.Random, size: int, power: bool = True) -> int:
     most = 2**size if power else size
-    number = chance.choice((0, 1, 63, 64, most - 1, chance.randrange(most)))
+    usual = (0, 1, 63, 64, most - 1, chance.randrange(most), chance.randrange(99_999))
+    number = chance.choice((*usual, chance.choice(_DAYS)))
     return chance.choice((1, -1)) * min(number, most - 1)
-
-
-def _record(name: str, fields: list[tuple[str, Any]]) -> dict[str, Any]:
-    listed = [{"name": field, "type": kind} for field, kind in fields]
-    return {"type": "record", "name": name, "fields": listed}

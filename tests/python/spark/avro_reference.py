@@ -6,7 +6,8 @@ open; what is taken here, and by the engine:
 - a number may have more bytes than it needs, but never more than its type can need: five for
   an int or an index, ten for a long, a length or a count; it must fit 32 or 64 bits;
 - a boolean is a byte 0 or 1; text is UTF-8 as Unicode defines it;
-- a block that tells its size in bytes has that size; a map has no key twice.
+- a block that tells its size in bytes has that size; a map has no key twice;
+- no record is more than 500 deep in others.
 
 Logical types come after that, in :func:`misfit`, for the specification leaves them to readers.
 """
@@ -14,9 +15,11 @@ Logical types come after that, in :func:`misfit`, for the specification leaves t
 from __future__ import annotations
 
 import struct
+import sys
 from dataclasses import dataclass
 from typing import Any
 
+PRIMITIVES = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
 DEEPEST = 500
 MOST_EMPTY_ITEMS = 1_000
 
@@ -33,20 +36,65 @@ class Branch:
     value: Any
 
 
+def resolved(
+    schema: Any, space: str = "", named: dict[str, dict[str, Any]] | None = None
+) -> Any:
+    """A schema with the definition itself wherever a type's name stands.
+
+    Args:
+        schema: As it is written.
+        space: The namespace that names without one are in.
+        named: The types defined so far, which those that follow may name.
+    """
+    named = {} if named is None else named
+    if isinstance(schema, list):
+        return [resolved(branch, space, named) for branch in schema]
+    if isinstance(schema, str):
+        return schema if schema in PRIMITIVES else named[_full(schema, space)]
+    kind = schema["type"]
+    if kind in ("array", "map"):
+        inside = "items" if kind == "array" else "values"
+        return {**schema, inside: resolved(schema[inside], space, named)}
+    if kind not in ("record", "enum", "fixed"):
+        return kind if list(schema) == ["type"] else schema
+    full = _full(schema["name"], schema.get("namespace", space))
+    # A record's fields may name the record.
+    made = named[full] = {**schema, "name": full}
+    if kind == "record":
+        own = full.rpartition(".")[0]
+        made["fields"] = [
+            {"name": each["name"], "type": resolved(each["type"], own, named)}
+            for each in schema["fields"]
+        ]
+    return made
+
+
+def _full(name: str, space: str) -> str:
+    return name if "." in name or not space else f"{space}.{name}"
+
+
 class Reader:
     """A place in some bytes, which moves behind each value read."""
 
     def __init__(self, data: bytes, schema: Any) -> None:
+        """Stand before a value.
+
+        Args:
+            data: The bytes.
+            schema: Resolved.
+        """
+        sys.setrecursionlimit(max(sys.getrecursionlimit(), 10 * DEEPEST))
         self._data = data
-        self._named: dict[str, Any] = {}
         self._schema = schema
         self._depth = -1
         self._empty = 0
         self.place = 0
+        self.fields: list[Any] = []
+        """The fields of the record at the top."""
         self.field = ""
-        """The last field at the top that was begun."""
+        """The last of these that was begun."""
         self.read: dict[str, Any] = {}
-        """The fields at the top that were read whole."""
+        """Those that were read whole."""
 
     def value(self) -> Any:
         """The one value that the bytes begin with."""
@@ -81,12 +129,7 @@ class Reader:
     def _read(self, schema: Any, top: bool = False) -> Any:
         if isinstance(schema, list):
             at = self._index(len(schema))
-            # Names of types that stand before the one that is there count too.
-            for branch in schema:
-                self._name(branch)
             return Branch(at, self._read(schema[at], top))
-        if isinstance(schema, str) and schema in self._named:
-            schema = self._named[schema]
         kind = schema if isinstance(schema, str) else schema["type"]
         if kind == "record":
             return self._record(schema, top)
@@ -122,15 +165,12 @@ class Reader:
         except UnicodeDecodeError as error:
             raise Damaged("not UTF-8") from error
 
-    def _name(self, schema: Any) -> None:
-        if isinstance(schema, dict) and "name" in schema:
-            self._named[schema["name"]] = schema
-
     def _record(self, schema: Any, top: bool) -> dict[str, Any]:
-        self._name(schema)
         self._depth += 1
         if self._depth > DEEPEST:
             raise Damaged("too deep")
+        if top:
+            self.fields = schema["fields"]
         found = {}
         for each in schema["fields"]:
             if top:
@@ -173,17 +213,16 @@ def misfit(schema: Any, value: Any) -> bool:
     """Whether a value of a schema is more than its logical type holds.
 
     A decimal has at least a byte and no more digits than it declares, a timestamp's
-    microseconds fit 64 bits. Schemas here name each type once.
+    microseconds fit 64 bits.
     """
     if isinstance(schema, list):
         return misfit(schema[value.at], value.value)
     if isinstance(schema, str):
         return False
-    logical = schema.get("logicalType")
-    if logical == "decimal":
+    if is_decimal(schema):
         number = int.from_bytes(value, "big", signed=True)
         return not value or abs(number) >= 10 ** schema["precision"]
-    if logical in ("timestamp-millis", "local-timestamp-millis"):
+    if schema.get("logicalType") in ("timestamp-millis", "local-timestamp-millis"):
         return not -(2**63) <= value * 1000 < 2**63
     if schema["type"] == "record":
         return any(
@@ -194,3 +233,74 @@ def misfit(schema: Any, value: Any) -> bool:
     if schema["type"] == "map":
         return any(misfit(schema["values"], item) for item in value.values())
     return False
+
+
+def is_decimal(schema: Any) -> bool:
+    """Whether a type is a decimal: one with parameters that make no sense is its bytes."""
+    if not isinstance(schema, dict) or schema.get("logicalType") != "decimal":
+        return False
+    precision, scale = schema.get("precision", 0), schema.get("scale", 0)
+    if schema["type"] not in ("bytes", "fixed") or not 0 <= scale <= precision:
+        return False
+    if schema["type"] == "fixed":
+        return bool(10**precision <= 2 ** (8 * schema["size"] - 1))
+    return bool(precision > 0)
+
+
+def contains_itself(schema: Any) -> bool:
+    """Whether a resolved type is or leads to a record that contains itself."""
+    above: set[str] = set()
+    done: set[str] = set()
+
+    def leads(part: Any) -> bool:
+        if isinstance(part, list):
+            return any(leads(branch) for branch in part)
+        if isinstance(part, str):
+            return False
+        if part["type"] in ("array", "map"):
+            return leads(part.get("items", part.get("values")))
+        name = part.get("name", "")
+        if part["type"] != "record" or name in done:
+            return name in above
+        above.add(name)
+        done.add(name)
+        found = any(leads(each["type"]) for each in part["fields"])
+        above.remove(name)
+        return found
+
+    return leads(schema)
+
+
+def names_again(schema: Any) -> bool:
+    """Whether a name stands somewhere in a schema, as it is written, for its type."""
+    if isinstance(schema, list):
+        return any(names_again(branch) for branch in schema)
+    if isinstance(schema, str):
+        return schema not in PRIMITIVES
+    inside = [schema[key] for key in ("items", "values") if key in schema]
+    inside += [each["type"] for each in schema.get("fields", ())]
+    return any(names_again(each) for each in inside)
+
+
+def unframed(
+    part: str, framing: str, ids: str, data: bytes, headers: list[tuple[str, bytes]]
+) -> tuple[int | None, bytes]:
+    """The schema id that a value or key carries, None where it carries none; what is behind.
+
+    Args:
+        part: Which of the two.
+        framing: As sources name it.
+        ids: Whose ids they are, of Apicurio's.
+        data: The value or key.
+        headers: Of its record.
+    """
+    if framing == "avro":
+        return 0, data
+    if framing == "apicurio-headers":
+        named = [held for name, held in headers if name == f"apicurio.{part}.{ids}Id"]
+        is_id = bool(named) and len(named[0]) == 8
+        return (int.from_bytes(named[0], "big") if is_id else None), data
+    size = 4 if framing == "confluent" else 8
+    if data[:1] != b"\x00" or len(data) < 1 + size:
+        return None, data
+    return int.from_bytes(data[1 : 1 + size], "big"), data[1 + size :]

@@ -5,35 +5,73 @@ Fails when a value lands that its record does not hold, or a good record is quar
 
 from __future__ import annotations
 
-import decimal
 import io
 import json
 import os
 import random
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import fastavro
-import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
-from spark_ingest.avro.evolution import combine
-from spark_ingest.avro.framing import header
+from spark_ingest.avro.evolution import TopicSchema, combine
 from spark_ingest.avro.schema import WriterSchema
 from spark_ingest.records.avro_check import schema_problem
-from tests.python.spark.avro_random import Schemas, Writer, damaged
-from tests.python.spark.avro_reference import Branch, Damaged, Reader, misfit
-from tests.python.spark.test_ingest_decode import judge, kafka
+from tests.python.spark.avro_columns import column, json_text, plain
+from tests.python.spark.avro_reference import (
+    Branch,
+    Damaged,
+    Reader,
+    misfit,
+    unframed,
+)
+from tests.python.spark.avro_topics import FRAMINGS, Part, Sent, sent, topic
+from tests.python.spark.test_ingest_decode import ROW, judge
 
 SEED = int(os.environ.get("SEED", random.SystemRandom().randrange(10**6)))
-Sent = tuple[int, bytes, bool]
-"""The place of the version that wrote it, the framed bytes, whether they are left sound."""
 Landed = tuple[str | None, str | None, dict[str, Any]]
 """Error class and message of one that was quarantined, the columns of one that was not."""
+_CLASSES = ("undecodable", "left_over_bytes", "not_framed", "unknown_id")
+_IN_UNIONS = ("record", "second record", "enum", "fixed", "bytes", "array", "map")
+KINDS = (
+    *("good", *_CLASSES, *(f"key_{each}" for each in _CLASSES)),
+    *("tombstone", "no key", "a nullable record that is null"),
+    *(f"{part} in {each.name} {each.ids}" for part in ("value", "key") for each in FRAMINGS),
+    *(f"{part} that is {each}" for part in ("value", "key") for each in ("a record", "none")),
+    *(f"{part} as text" for part in ("value", "key")),
+    *(f"{part} with a name again" for part in ("value", "key")),
+    *(f"{each} in a union" for each in _IN_UNIONS),
+    *(f"{each} in a union, as text" for each in _IN_UNIONS),
+)  # fmt: skip
+"""What there must be some of, or it was not tried."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """What the specification says of a value or key.
+
+    Attributes:
+        error_class: Why it is not good; None where it is.
+        where: How the engine's message begins then.
+        columns: By name, where it is good.
+        at: The place of the version that wrote it; None where that is not known.
+        payload: The bytes of Avro.
+        value: What they say, where it is good.
+    """
+
+    error_class: str | None
+    where: str = ""
+    columns: dict[str, Any] = field(default_factory=dict)
+    at: int | None = None
+    payload: bytes = b""
+    value: Any = None
 
 
 def test_what_lands_is_what_the_specification_reads(spark: SparkSession) -> None:
@@ -44,184 +82,229 @@ def test_what_lands_is_what_the_specification_reads(spark: SparkSession) -> None
 def test_what_lands_is_what_the_specification_reads_of_many(
     spark: SparkSession,
 ) -> None:
-    agree(spark, SEED, topics=80, records=1250)
+    seen = agree(spark, SEED, topics=80, records=1250)
+    assert not [kind for kind in KINDS if seen[kind] < 10], seen
 
 
-def agree(spark: SparkSession, seed: int, topics: int, records: int) -> None:
-    """Compare this many topics' records; ``SEED`` repeats a run."""
+def agree(spark: SparkSession, seed: int, topics: int, records: int) -> Counter[str]:
+    """Compare this many topics' records; ``SEED`` repeats a run.
+
+    Returns:
+        How many there were of each kind.
+    """
     print(f"SEED={seed}")
-    kinds = {"good": 0, "undecodable": 0, "left_over_bytes": 0}
+    seen: Counter[str] = Counter()
     for number in range(topics):
-        chance = random.Random(f"{seed} {number}")
-        versions = Schemas(chance).versions()
-        values = sent(chance, versions, records)
-        landed, types = engine(spark, versions, values)
-        for (version, value, sound), (error_class, message, row) in zip(
-            values, landed, strict=True
-        ):
-            told, field, wanted = reference(versions[version], value, types)
-            kinds[told] += 1
-            schema = versions[version]
-            case = f"SEED={seed} topic {number}: {value.hex()} of {json.dumps(schema)}"
-            assert (error_class or "good") == told, f"{message}; {case}"
-            if told == "undecodable":
-                reason = f"value schema {version + 1}: {field}"
-                assert re.match(rf"{reason}\b", message or ""), f"{message}; {case}"
-            if told == "good":
-                assert row == wanted, case
-            if sound:
-                assert told == "good", case
+        seen += agree_on(spark, seed, number, records)
+    print(dict(seen))
+    for kind in ("good", "undecodable", "left_over_bytes"):
+        assert seen[kind] > topics * records // 50, seen
+    return seen
+
+
+def agree_on(spark: SparkSession, seed: int, number: int, records: int) -> Counter[str]:
+    """Compare the records of one topic."""
+    chance = random.Random(f"{seed} {number}")
+    parts = topic(chance, number)
+    rows = sent(chance, parts, records)
+    schemas, landed = engine(spark, parts, rows)
+    seen: Counter[str] = Counter()
+    for row, found in zip(rows, landed, strict=True):
+        told = [
+            reference(part, row, schema)
+            for part, schema in zip(parts, schemas, strict=True)
+        ]
+        case = partial(spelled, f"SEED={seed} topic {number}", parts, row, told)
+        seen[compare(found, told, case)] += 1
+        if any(each.error_class for each in told):
+            assert not row.is_sound, case()
+            continue
+        for part, each in zip(parts, told, strict=True):
+            seen.update(tried(part, each))
+            if row.is_sound and each.at is not None:
                 fast = fastavro.schemaless_reader(
-                    io.BytesIO(value[5:]), bare(schema), None
+                    io.BytesIO(each.payload), bare(part.versions[each.at]), None
                 )
-                own = untagged(Reader(value[5:], schema).value())
-                assert repr(own) == repr(fast), case
-    # Of each kind there must be some, or nothing was tried.
-    assert min(kinds.values()) > topics * records // 50, kinds
+                assert repr(untagged(each.value)) == repr(fast), case()
+    return seen
 
 
-def sent(chance: random.Random, versions: list[Any], count: int) -> list[Sent]:
-    """Records of all versions in turn: a third sound, the others damaged in either way."""
-    sound, harmful = Writer(chance, 0), Writer(chance, 0.03)
-    found = []
-    for number in range(count):
-        at = number % len(versions)
-        is_sound = number % 3 == 0
-        if is_sound:
-            payload = sound.record(versions[at])
-        elif number % 3 == 1:
-            payload = harmful.record(versions[at])
-        else:
-            one, other = (sound.record(versions[at]) for _ in range(2))
-            payload = damaged(chance, one, other)
-        found.append((at, header(at + 1) + payload, is_sound))
-    return found
+def spelled(where: str, parts: list[Part], row: Sent, told: list[Told]) -> str:
+    """A record and its schemas, to see them."""
+    written = [
+        f"{part.name}: {json.dumps(part.versions[each.at])}"
+        for part, each in zip(parts, told, strict=True)
+        if each.at is not None
+    ]
+    return "\n".join([f"{where}: {row}", *written])
+
+
+def compare(found: Landed, told: list[Told], case: Callable[[], str]) -> str:
+    """Compare what became of a record with what is said of its value and of its key.
+
+    Returns:
+        Its class.
+    """
+    error_class, message, columns = found
+    for prefix, each in zip(("", "key_"), told, strict=False):
+        if each.error_class:
+            wrong = prefix + each.error_class
+            assert error_class == wrong, f"{message}; {case()}"
+            assert re.match(each.where, message or ""), f"{message}; {case()}"
+            return wrong
+    assert error_class is None, f"{error_class} {message}; {case()}"
+    wanted = {name: held for each in told for name, held in each.columns.items()}
+    assert columns.keys() == wanted.keys(), case()
+    for name, held in wanted.items():
+        assert columns[name] == held, f"{name}: {columns[name]} for {held}; {case()}"
+    return "good"
 
 
 def engine(
-    spark: SparkSession, versions: list[Any], values: list[Sent]
-) -> tuple[list[Landed], StructType]:
-    """What the engine makes of the records, and its columns."""
-    writers = [WriterSchema(at, schema) for at, schema in enumerate(versions, 1)]
-    schema = combine(writers, problem=schema_problem)
-    assert not schema.misfits
-    records = kafka(spark, *(value for _, value, _ in values))
-    judged = judge(records, "id", schema, None)
+    spark: SparkSession, parts: list[Part], rows: list[Sent]
+) -> tuple[list[TopicSchema], list[Landed]]:
+    """What the engine makes of a topic's schemas and of its records."""
+    schemas = []
+    for part in parts:
+        writers = [
+            WriterSchema(number, schema)
+            for number, schema in zip(part.ids, part.versions, strict=True)
+        ]
+        schema = combine(writers, framing=part.framing, problem=schema_problem)
+        assert not schema.misfits, json.dumps(part.versions)
+        assert set(schema.texts) == part.texts, json.dumps(part.versions)
+        schemas.append(schema)
+    records = spark.createDataFrame(
+        [(r.key, r.value, "t", 0, at, None, r.headers) for at, r in enumerate(rows)],
+        ROW,
+    )
+    judged = judge(records, "id", schemas[0], schemas[1] if schemas[1:] else None)
     columns = [column.alias(name) for name, column in judged.columns.items()]
     table = (
         judged.records.orderBy("_kafka_offset")
         .select("_verdict.error_class", "_verdict.error_message", F.struct(*columns))
         .toArrow()
     )
-    classes, messages, rows = (
-        list(plain(chunks.combine_chunks())) for chunks in table.columns
-    )
-    return list(zip(classes, messages, rows, strict=True)), judged.schema()
+    found = (list(plain(chunks.combine_chunks())) for chunks in table.columns)
+    return schemas, list(zip(*found, strict=True))
 
 
-def reference(
-    schema: Any, value: bytes, columns: StructType
-) -> tuple[str, str | None, dict[str, Any] | None]:
-    """What the specification says of a record.
+def reference(part: Part, row: Sent, schema: TopicSchema) -> Told:
+    """What the specification says of a record's value or key.
 
-    Returns:
-        Its class; the first field that is wrong; if it is good, its columns.
+    Args:
+        part: Which, of which topic.
+        row: The record.
+        schema: The engine's: for the types of the columns alone.
     """
-    reader = Reader(value[5:], schema)
-    wrong = None
+    data = row.value if part.name == "value" else row.key
+    if data is None:
+        return Told(None, columns=columns_of(part, None, None, schema))
+    framing = part.framing
+    number, payload = unframed(part.name, framing.name, framing.ids, data, row.headers)
+    if number is None:
+        return Told("not_framed", f"{part.name} of {len(data)} bytes has no ")
+    if number not in part.ids:
+        return Told("unknown_id", f"{part.name} schema ")
+    at = part.ids.index(number)
+    reader = Reader(payload, part.schemas[at])
+    value, wrong = None, False
     try:
-        reader.value()
+        value = reader.value()
     except Damaged:
-        wrong = reader.field
-    for each in schema["fields"]:
-        name = each["name"]
-        if name in reader.read and misfit(each["type"], reader.read[name]):
-            wrong = name
+        wrong = True
+    name = reader.field if wrong else ""
+    for each in reader.fields:
+        if each["name"] in reader.read and misfit(
+            each["type"], reader.read[each["name"]]
+        ):
+            name, wrong = each["name"], True
             break
+    if not wrong and not reader.fields:
+        wrong = misfit(part.schemas[at], value)
+    whose = f"{part.name} schema {number}" if framing.has_ids else part.name
     if wrong:
-        return "undecodable", wrong, None
-    if reader.place < len(value) - 5:
-        return "left_over_bytes", None, None
-    return "good", None, held(schema, reader.read, columns)
+        where = f"{whose}: {name}" + r"\b" * bool(name)
+        return Told("undecodable", where, at=at)
+    if reader.place < len(payload):
+        return Told("left_over_bytes", f"{part.name} of {len(data)} bytes: ", at=at)
+    columns = columns_of(part, part.schemas[at], value, schema)
+    return Told(None, columns=columns, at=at, payload=payload, value=value)
 
 
-def held(schema: Any, value: Any, kind: DataType) -> Any:
-    """A value as a column of a type holds it; times as numbers, floats as text."""
+def columns_of(
+    part: Part, kind: Any, value: Any, schema: TopicSchema
+) -> dict[str, Any]:
+    """The columns of a value, or the one of a key; ``kind`` is None where there is none."""
+    inside = {name: (its, held) for name, its, held in parts_of(part, kind, value)}
+    found: dict[str, Any] = dict.fromkeys(schema.columns.names)
+    for each in schema.columns:
+        if each.name in inside:
+            its, held = inside[each.name]
+            is_text = each.name in part.texts
+            found[each.name] = (
+                json_text(its, held) if is_text else column(its, held, each.dataType)
+            )
+    if part.name == "value":
+        return found
+    if part.is_record:
+        return {"_key": found if inside else None}
+    return {"_key": found["value"]}
+
+
+def parts_of(part: Part, kind: Any, value: Any) -> list[tuple[str, Any, Any]]:
+    """What becomes columns, each with its name and type: a record's fields, or the value."""
+    if kind is None:
+        return []
+    if not part.is_record:
+        return [("value", kind, value)]
+    if isinstance(value, Branch):
+        kind, value = kind[value.at], value.value
+    if value is None:
+        return []
+    return [(f["name"], f["type"], value[f["name"]]) for f in kind["fields"]]
+
+
+def tried(part: Part, told: Told) -> Iterator[str]:
+    """What a good value or key is an example of."""
+    if told.at is None:
+        yield "tombstone" if part.name == "value" else "no key"
+        return
+    yield f"{part.name} in {part.framing.name} {part.framing.ids}"
+    yield f"{part.name} that is {'a record' if part.is_record else 'none'}"
+    inside = parts_of(part, part.schemas[told.at], told.value)
+    if not inside:
+        yield "a nullable record that is null"
+    # What contains itself has its own name in it anyway.
+    if part.reuses[told.at] and not part.texts:
+        yield f"{part.name} with a name again"
+    for name, kind, value in inside:
+        is_text = name in part.texts
+        if is_text:
+            yield f"{part.name} as text"
+        yield from met(kind, value, ", as text" if is_text else "")
+
+
+def met(schema: Any, value: Any, how: str) -> Iterator[str]:
+    """The types in a value's unions of several."""
     if isinstance(value, Branch):
         branch = schema[value.at]
-        if branch == "null":
-            return None
-        if sum(each != "null" for each in schema) == 1:
-            return held(branch, value.value, kind)
-        assert isinstance(kind, StructType)
-        name = member(branch)
-        return {
-            field.name: held(branch, value.value, field.dataType)
-            if field.name == name
-            else None
-            for field in kind
-        }
-    if isinstance(kind, StructType):
-        have = {each["name"]: each["type"] for each in schema["fields"]}
-        return {
-            field.name: held(have[field.name], value[field.name], field.dataType)
-            if field.name in have
-            else None
-            for field in kind
-        }
-    if isinstance(kind, ArrayType):
-        return [held(schema["items"], item, kind.elementType) for item in value]
-    if isinstance(kind, MapType):
-        return {
-            key: held(schema["values"], item, kind.valueType)
-            for key, item in value.items()
-        }
-    logical = schema.get("logicalType", "") if isinstance(schema, dict) else ""
-    if logical == "decimal":
-        number = decimal.Decimal(int.from_bytes(value, "big", signed=True))
-        return number.scaleb(-schema["scale"], decimal.Context(prec=38))
-    if logical.endswith("-millis"):
-        return value * 1000
-    return repr(value) if isinstance(value, float) else value
-
-
-def member(branch: Any) -> str:
-    """The member of a struct that a union's branch becomes."""
-    if isinstance(branch, str):
-        return branch
-    name: str = branch.get("name", branch["type"])
-    return name.lower()
-
-
-def plain(column: pa.Array) -> Iterator[Any]:
-    """Values of Arrow's as plain ones: Python has no room for some dates."""
-    kind = column.type
-    valid = column.is_valid().to_pylist()
-    if pa.types.is_struct(kind):
-        names = [field.name for field in kind]
-        parts = [list(plain(part)) for part in column.flatten()]
-        for at, is_there in enumerate(valid):
-            yield (
-                {n: p[at] for n, p in zip(names, parts, strict=True)}
-                if is_there
-                else None
-            )
-    elif pa.types.is_map(kind):
-        pairs = list(zip(plain(column.keys), plain(column.items), strict=True))
-        ends = column.offsets.to_pylist()
-        for at, is_there in enumerate(valid):
-            yield dict(pairs[ends[at] : ends[at + 1]]) if is_there else None
-    elif pa.types.is_list(kind):
-        items = plain(column.flatten())
-        for size in column.value_lengths().to_pylist():
-            yield None if size is None else [next(items) for _ in range(size)]
-    else:
-        if pa.types.is_date(kind):
-            column = column.cast(pa.int32())
-        elif pa.types.is_timestamp(kind):
-            column = column.cast(pa.int64())
-        for value in column.to_pylist():
-            yield repr(value) if isinstance(value, float) else value
+        if branch != "null" and sum(each != "null" for each in schema) > 1:
+            kind = branch if isinstance(branch, str) else branch["type"]
+            yield f"{kind} in a union{how}"
+            before = [b for b in schema[: value.at] if isinstance(b, dict)]
+            if kind == "record" and any(b["type"] == kind for b in before):
+                yield f"second record in a union{how}"
+        yield from met(branch, value.value, how)
+    elif isinstance(value, list):
+        for item in value:
+            yield from met(schema["items"], item, how)
+    elif isinstance(value, dict) and "fields" in schema:
+        for each in schema["fields"]:
+            yield from met(each["type"], value[each["name"]], how)
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from met(schema["values"], item, how)
 
 
 def bare(schema: Any) -> Any:

@@ -310,6 +310,24 @@ def test_values_that_are_no_records_become_a_column(spark: SparkSession) -> None
     assert decoded(spark, topic("string"), framed(1, "string", "x")) == [Row(value="x")]
 
 
+def test_a_record_that_may_be_null_keeps_what_contains_itself(
+    spark: SparkSession,
+) -> None:
+    node = record(("id", "int"), ("next", ["null", "n.Node"]), name="Node")
+    maybe = ["null", node]
+    assert decoded(
+        spark,
+        topic(maybe, node),
+        framed(1, maybe, {"id": 1, "next": {"id": 2, "next": None}}),
+        framed(1, maybe, None),
+        framed(2, node, {"id": 3, "next": None}),
+    ) == [
+        Row(id=1, next='{"id":2,"next":null}'),
+        Row(id=None, next=None),
+        Row(id=3, next=None),
+    ]
+
+
 def test_a_record_is_decoded_once(spark: SparkSession) -> None:
     """The optimizer repeats a decode when a filter reaches through the projection."""
     judged = judge(kafka(spark, None), "id", topic(V1, V2), None)
