@@ -39,7 +39,7 @@ from spark_ingest.lake.committed import (
     own_snapshots,
 )
 from spark_ingest.lake.jvm import CATALOG, Jvm, literal_rows
-from spark_ingest.lake.offsets import total, within
+from spark_ingest.lake.offsets import total
 from spark_ingest.lake.table_change import first_snapshot
 from spark_ingest.lake.table_identity import (
     Earlier,
@@ -249,7 +249,7 @@ def logged_ends(
         Tuples (topic id, partition, end offset, commit id).
     """
     rows = (
-        _logged(spark, stream.table, known)
+        logged(spark, stream.table, known)
         .where(F.col("kind").isin(*FORWARD))
         .select("kafka_topic_id", "commit_id", F.explode("offsets").alias("o"))
         .groupBy("kafka_topic_id", "o.partition")
@@ -272,7 +272,7 @@ def commit_ids(
     """
     if not bronze.exists(spark, TABLE):
         return []
-    rows = _logged(spark, table, known)
+    rows = logged(spark, table, known)
     if kinds:
         rows = rows.where(F.col("kind").isin(*kinds))
     return [row[0] for row in rows.select("commit_id").toLocalIterator()]
@@ -322,9 +322,12 @@ def grown(
 ) -> tuple[int, set[CommitKind]]:
     """Rows that a table's commits above ``after`` brought, up to ``until``, and their kinds."""
     between = F.col("commit_id").between(after + 1, until)
-    rows = _commits(spark, stream).where(between)
-    each = rows.groupBy("commit_id", "kind").agg(F.max("row_count")).collect()
-    return sum(row[2] for row in each), {CommitKind(row[1]) for row in each}
+    each = _commits(spark, stream).where(between).groupBy("commit_id")
+    # A row of each commit: of two that the log lacks and that have one id the larger counts.
+    found = each.agg(F.max("row_count"), F.collect_set("kind")).collect()
+    return sum(row[1] for row in found), {
+        CommitKind(k) for row in found for k in row[2]
+    }
 
 
 def taken(spark: SparkSession, stream: Stream, topic: Topic) -> list[Taken]:
@@ -351,9 +354,7 @@ def _named(spark: SparkSession, table: str) -> DataFrame:
     return log.withColumns({"kind": kind, "table_uuid": uuid})
 
 
-def _logged(
-    spark: SparkSession, table: str, known: Identity | None = None
-) -> DataFrame:
+def logged(spark: SparkSession, table: str, known: Identity | None = None) -> DataFrame:
     """The log's commits of the table that stands there."""
     return _named(spark, table).where((known or told_of(spark, table)).rows())
 
@@ -391,7 +392,7 @@ def _row_of_snapshot(
     if commit.kind is CommitKind.REPLAY:
         quarantined = -snapshot.rows
     elif commit.kind in (CommitKind.STREAM, CommitKind.BACKFILL):
-        quarantined = _quarantined(spark, stream, commit)
+        quarantined = quarantine_table.count_of(spark, stream.topic, commit)
     else:
         quarantined = 0
     return _row(
@@ -404,12 +405,6 @@ def _row_of_snapshot(
         started_at=None,
         committed_at=snapshot.committed_at,
     )
-
-
-def _quarantined(spark: SparkSession, stream: Stream, commit: Commit) -> int:
-    took = {p: (commit.starts.get(p, 0), end) for p, end in commit.ends.items()}
-    rows = quarantine_table.of_topic(spark, stream.topic, commit.topic_id)
-    return rows.where(within(took)).count()
 
 
 def _row(

@@ -20,8 +20,9 @@ from pyspark.sql.types import (
 from spark_ingest.connect.broker import Topic
 from spark_ingest.connect.registry import LARGEST_ID
 from spark_ingest.lake import bronze
+from spark_ingest.lake.committed import Commit
 from spark_ingest.lake.jvm import CATALOG, Jvm
-from spark_ingest.lake.offsets import beyond
+from spark_ingest.lake.offsets import beyond, within
 from spark_ingest.lake.table_change import rewrite
 
 TABLE = f"{bronze.SCHEMA}.quarantine"
@@ -185,3 +186,9 @@ def of_topic(spark: SparkSession, name: str, topic_id: str | None = None) -> Dat
     return (
         rows if topic_id is None else rows.where(F.col("_kafka_topic_id") == topic_id)
     )
+
+
+def count_of(spark: SparkSession, name: str, commit: Commit) -> int:
+    """How many records at a commit's offsets of a topic are in quarantine."""
+    took = {p: (commit.starts.get(p, 0), end) for p, end in commit.ends.items()}
+    return of_topic(spark, name, commit.topic_id).where(within(took)).count()

@@ -49,17 +49,29 @@ def remove_rows_ahead(
     if any(row[0] == CommitKind.REPLAY for row in kinds):
         _open_again(spark, stream, newest.committed_at)
     # Before the rows ahead are gone: without them nobody would know any more.
-    stands = (
-        f"update {_LOG} set committed_at = current_timestamp() "
-        f"where table_uuid = '{uuid}' and kind = '{KIND}'"
-    )
-    table_change.rewrite(lambda: spark.sql(stands))
+    stands_since_now(spark, uuid)
     table_change.rewrite(lambda: spark.sql(f"delete from {_LOG} where {ahead}"))
     return (
         f"{stream.name}: {stream.table} was set back to commit {first - 1}: its commits "
         f"{first} to {last} are removed from {commit_log.TABLE}, and what they took is read "
         "again from the broker; dbt asks for a full refresh of the marts that have read them"
     )
+
+
+def stands_since_now(spark: SparkSession, uuid: str) -> None:
+    """Say in the log that a table stands there as it does since now.
+
+    dbt then asks for a full refresh of whatever has read it before.
+
+    Args:
+        spark: A session on the lake.
+        uuid: Iceberg's UUID of the table, which the log names.
+    """
+    statement = (
+        f"update {_LOG} set committed_at = current_timestamp() "
+        f"where table_uuid = '{uuid}' and kind = '{KIND}'"
+    )
+    table_change.rewrite(lambda: spark.sql(statement))
 
 
 def _open_again(spark: SparkSession, stream: Stream, since: datetime) -> None:
