@@ -61,7 +61,8 @@
 {%- endmacro %}
 
 {#- A recreated table counts its commits from 1 again, and one that was set back from where it
-    stands: what was read before says nothing of it, however far it has come since. -#}
+    stands: what was read before says nothing of it, however far it has come since. Rows that got
+    another commit id may have been read under the old one, or passed over. -#}
 {% macro assert_same_table(increment, stream, read) -%}
     {%- set fix = (
         "run `dbt build --full-refresh --select source:" ~ stream ~ "+"
@@ -77,7 +78,8 @@
         {%- if mine.table_since and read.table_since
             and mine.table_since != read.table_since -%}
             {{ exceptions.raise_compiler_error(
-                bronze_table(stream) ~ " was set back to an earlier commit since "
+                bronze_table(stream)
+                ~ " was set back to an earlier commit, or rows of it got another commit id, since "
                 ~ increment.model_name ~ " read it: " ~ fix
             ) }}
         {%- endif -%}

@@ -11,6 +11,8 @@ from rich.table import Table
 from spark_ingest.cli.app import Select, app, console, open_services
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from spark_ingest.connect.broker import Topic
     from spark_ingest.operate.verify import PartitionProof
     from spark_ingest.sources import Stream
@@ -35,6 +37,7 @@ def verify(
     is in bronze or in quarantine once, or holds no record. Exits 1 and names the offsets
     where that does not hold. A stream that never ran is reported, not failed. Records that
     expired unread, and that somebody gave up by `recover --accept-gap`, are reported as such.
+    A commit id that two commits have fails, too: dbt may have passed over one of them.
 
     What holds is marked in bronze.ingest_proofs, and the next proof goes on there; it begins
     at the first commit again where anything behind the mark may have changed.
@@ -45,9 +48,12 @@ def verify(
     proofs: list[PartitionProof] = []
     idle: list[str] = []
     gone: list[str] = []
+    double: list[str] = []
     for stream in streams:
         topic = services.broker.topic(stream.topic)
         has_table = bronze.exists(services.spark, stream.table)
+        if has_table:
+            double += _there_twice(services.spark, stream, full)
         found: list[PartitionProof] = []
         told = None
         if has_table and topic is not None:
@@ -66,9 +72,9 @@ def verify(
     broken = [proof for proof in proofs if not proof.holds]
     for proof in broken:
         _print_broken(proof)
-    for told in gone:
+    for told in [*gone, *double]:
         print(told, file=sys.stderr)
-    if broken or gone:
+    if broken or gone or double:
         raise typer.Exit(1)
     total = sum(proof.bronze + proof.quarantined for proof in proofs)
     given_up = sum(proof.given_up for proof in proofs)
@@ -77,6 +83,17 @@ def verify(
         print(
             f"every one of {total:,} records is in exactly one table, exactly once{but}"
         )
+
+
+def _there_twice(spark: SparkSession, stream: Stream, full: bool) -> list[str]:
+    """What to say of each commit id that several commits have."""
+    from spark_ingest.operate import double_commits
+
+    return [
+        f"{stream.name}: {stream.table} has commit {double.commit_id} twice: {double}: dbt may "
+        "have passed over some of these rows; docs/runbooks/commit-twice.md says how to mend it"
+        for double in double_commits.find(spark, stream, full=full)
+    ]
 
 
 def _filled_from(services: Services, stream: Stream) -> str | None:

@@ -215,7 +215,7 @@ MESSAGES = {
     "seed": "was built with ",
     "view": f"was built with other code of {VIEW}: ",
     "macro": f"was built with other code of {VIEW}, stg_pagila__sales: ",
-    "grown again": "bronze.pagila__sales was set back to an earlier commit since",
+    "grown again": "bronze.pagila__sales was set back to an earlier commit, or rows",
     "set back": "bronze.pagila__sales ends with commit 2",
     "recreated": "bronze.pagila__sales was recreated (second-table)",
     "defer again": f"was built with other code of {SALES}",
