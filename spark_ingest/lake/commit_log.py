@@ -9,7 +9,7 @@ table's first commit, says which table stands under the name.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -52,6 +52,7 @@ from spark_ingest.sources import Stream
 
 TABLE = f"{bronze.SCHEMA}.ingest_commits"
 _BRANCH_PREFIX = "log_"
+_LATER = timedelta(microseconds=1)
 _OFFSETS = ArrayType(
     StructType(
         [
@@ -221,22 +222,25 @@ def name_tables(spark: SparkSession, streams: Sequence[Stream]) -> None:
             just made it has none, and :func:`name_table` sees to the others.
     """
     jvm, now = Jvm(spark), datetime.now(UTC)
-    rows: dict[str, tuple[Any, ...]] = {
-        stream.table: (
-            stream.table, 0, stream.topic, None, [], 0, 0, 0, None, now,
-            table_identity.KIND, uuid_of(jvm, stream.table),
-        )
-        for stream in streams
-    }  # fmt: skip
-    uuid = COLUMNS.names.index("table_uuid")
+    tables = {stream.table: stream for stream in streams}
 
     def write(branch: str) -> bool:
         # Somebody else may have named some meanwhile.
-        known = table_identity.newest_named(spark.table(f"{CATALOG}.{TABLE}"), rows)
-        lacking = [row for name, row in rows.items() if known.get(name) != row[uuid]]
+        known = table_identity.newest_named(spark.table(f"{CATALOG}.{TABLE}"), tables)
+        lacking: list[tuple[Any, ...]] = []
+        for table, stream in tables.items():
+            since, named = known.get(table, (None, None))
+            uuid = uuid_of(jvm, table)
+            if named == uuid:
+                continue
+            # The newest row counts, and the clock of whoever wrote the last may be ahead.
+            at = now if since is None else max(now, since + _LATER)
+            lacking.append(
+                (table, 0, stream.topic, None, [], 0, 0, 0, None, at, table_identity.KIND, uuid)
+            )  # fmt: skip
         return _write(spark, lacking, branch)
 
-    if rows:
+    if tables:
         _publish(spark, write)
 
 

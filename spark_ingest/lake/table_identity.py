@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
@@ -20,6 +21,7 @@ from spark_ingest.lake.offsets import within
 
 KIND = "table"
 """The kind of the log's rows that say which table stands there: no commits."""
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -147,16 +149,23 @@ def _span(commit_id: Column) -> tuple[Column, Column, Column]:
     return F.min(commit_id), F.max(commit_id), F.count_distinct(commit_id)
 
 
-def newest_named(log: DataFrame, tables: Iterable[str]) -> dict[str, str]:
-    """By name, Iceberg's UUID of the table that the log says stands there; the newest of it.
+def newest_named(
+    log: DataFrame, tables: Iterable[str]
+) -> dict[str, tuple[datetime, str]]:
+    """By name, since when the log says that a table stands there, and Iceberg's UUID of it.
 
     Args:
         log: The log.
         tables: Each ``schema.name``; one that the log does not name is left out.
     """
     named = log.where((F.col("kind") == KIND) & F.col("table_name").isin(list(tables)))
-    newest = F.max(F.struct("committed_at", "table_uuid"))["table_uuid"]
-    return dict(named.groupBy("table_name").agg(newest).toLocalIterator())
+    since = F.unix_micros("committed_at").alias("since")
+    newest = F.max(F.struct(since, "table_uuid")).alias("newest")
+    rows = named.groupBy("table_name").agg(newest)
+    return {
+        name: (_EPOCH + timedelta(microseconds=micros), uuid)
+        for name, micros, uuid in rows.select("table_name", "newest.*").collect()
+    }
 
 
 def earlier(log: DataFrame, uuid: str) -> Earlier | None:

@@ -68,7 +68,8 @@ def stands_since_now(spark: SparkSession, uuid: str) -> None:
         uuid: Iceberg's UUID of the table, which the log names.
     """
     statement = (
-        f"update {_LOG} set committed_at = current_timestamp() "
+        f"update {_LOG} set committed_at = "
+        "greatest(current_timestamp(), committed_at + interval 1 microsecond) "
         f"where table_uuid = '{uuid}' and kind = '{KIND}'"
     )
     table_change.rewrite(lambda: spark.sql(statement))

@@ -1,0 +1,72 @@
+"""Which table stands under a name, whatever the clocks of those who wrote it down.
+
+Fails when a table that was made anew is taken for the one before it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spark_ingest.lake import bronze, commit_log
+from spark_ingest.lake.jvm import CATALOG, Jvm
+from spark_ingest.lake.table_change import first_snapshot
+from spark_ingest.lake.table_identity import uuid_of
+from spark_ingest.sources import IngestMeta, Stream
+from spark_ingest.streaming import set_back
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+STREAM = Stream(
+    name="test.clocks",
+    table="bronze.test__clocks",
+    description="",
+    columns={},
+    tags=frozenset(),
+    ingest=IngestMeta(topic="clocks"),
+)
+LOG = f"{CATALOG}.{commit_log.TABLE}"
+MINE = f"table_name = '{STREAM.table}' and kind = 'table'"
+
+
+def create(spark: SparkSession) -> str:
+    """Make the stream's table and name it in the log; its UUID."""
+    bronze.create_table(
+        spark, STREAM.table, bronze.METADATA, STREAM.ingest.partitioned_by
+    )
+    first_snapshot(Jvm(spark), STREAM.table)
+    commit_log.name_tables(spark, [STREAM])
+    return uuid_of(Jvm(spark), STREAM.table)
+
+
+def test_the_newest_row_is_the_last_that_was_written(spark: SparkSession) -> None:
+    bronze.create_schema(spark)
+    commit_log.create(spark)
+    first = create(spark)
+    # Whoever made it had a clock that is ahead.
+    spark.sql(f"update {LOG} set committed_at = now() + interval 1 day where {MINE}")
+    spark.sql(f"drop table {CATALOG}.{STREAM.table}")
+
+    second = create(spark)
+
+    assert second != first
+    assert commit_log.told_of(spark, STREAM.table).is_newest
+    rows = spark.sql(f"select table_uuid from {LOG} where {MINE} order by committed_at")
+    assert [row[0] for row in rows.collect()] == [first, second]
+    # Named once: a table that is there already gets no further row.
+    commit_log.name_tables(spark, [STREAM])
+    assert spark.sql(f"select * from {LOG} where {MINE}").count() == 2
+
+
+def test_a_table_that_was_set_back_stands_since_later(spark: SparkSession) -> None:
+    bronze.create_schema(spark)
+    commit_log.create(spark)
+    uuid = create(spark)
+    mine = f"table_uuid = '{uuid}' and kind = 'table'"
+    spark.sql(f"update {LOG} set committed_at = now() + interval 1 day where {mine}")
+    (before,) = spark.sql(f"select committed_at from {LOG} where {mine}").collect()
+
+    set_back.stands_since_now(spark, uuid)
+
+    (after,) = spark.sql(f"select committed_at from {LOG} where {mine}").collect()
+    assert after[0] > before[0]
