@@ -29,6 +29,8 @@ PROGRAM = str(Path(sys.executable).parent / "spark-ingest")
 # Where `make fault-table` wants the results; without it they are checked and forgotten.
 RESULTS = "MILLRACE_FAULT_RESULTS"
 SECONDS = 300
+Sent = dict[tuple[int, int], bytes | None]
+"""What was sent, by partition and offset."""
 
 
 class Sender:
@@ -47,7 +49,7 @@ class Sender:
         self._chance = random.Random(seed)
         self._schema_id = feed.register(ORDER)
         self._stopping = threading.Event()
-        self.sent: dict[tuple[int, int], bytes | None] = {}
+        self.sent: Sent = {}
         self.refused: list[str] = []
         self._thread = threading.Thread(target=self._send, daemon=True)
         self._thread.start()
@@ -97,6 +99,32 @@ class Sender:
         return confirm
 
 
+def send(
+    feed: Feed, *values: bytes | None, partition: int = 0, key: bytes = b"k"
+) -> Sent:
+    """Send values and tell where the broker has put them."""
+    sent: Sent = {}
+    producer = feed.producer()
+    for value in values:
+        told = confirmed_in(sent, value)
+        producer.produce(feed.topic, value, key, partition, on_delivery=told)
+    assert producer.flush(60) == 0
+    return sent
+
+
+def confirmed_in(sent: Sent, value: bytes | None) -> Callable[[object, Message], None]:
+    """Keeps the position of a record that the broker confirmed."""
+
+    def told(error: object, message: Message) -> None:
+        partition, offset = message.partition(), message.offset()
+        assert error is None
+        assert partition is not None
+        assert offset is not None
+        sent[partition, offset] = value
+
+    return told
+
+
 class Ingest:
     """`spark-ingest`, at work on a feed as a process of its own."""
 
@@ -127,6 +155,10 @@ class Ingest:
             line = self._process.stdout.readline()
             assert line, f"it ended before a batch: {self.errors()}"
             json.loads(line)
+
+    def is_over(self) -> bool:
+        """Whether it has ended by itself."""
+        return self._process.poll() is not None
 
     def kill(self, what: str) -> None:
         """Kill the ``python``, its ``jvm``, or ``both``; none of its processes may outlive it."""
@@ -208,14 +240,14 @@ class Account:
         return self.proved and not (self.lost or self.doubled or self.strange)
 
 
-def account(feed: Feed, sent: dict[tuple[int, int], bytes | None]) -> Account:
+def account(feed: Feed, sent: Sent) -> Account:
     """Hold the tables against the sender's own list and against `verify`."""
     spark = feed.services.spark
     place = ["_kafka_partition", "_kafka_offset"]
     good = spark.table(feed.table).select(*place, "id", "_is_tombstone").collect()
     bad = (
         spark.table("lake.bronze.quarantine")
-        .where(f"_kafka_topic = '{feed.topic}'")
+        .where(f"_kafka_topic = '{feed.topic}' and replayed_at is null")
         .select(*place, "_kafka_value")
         .collect()
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 import signal
 import time
+from typing import Any
 
 import psutil
 import pytest
@@ -16,13 +17,15 @@ from spark_ingest.streaming import tables
 from tests.python.fault.harness import (
     Ingest,
     Sender,
+    Sent,
     account,
     go_on,
     ingesting,
     record,
+    send,
 )
 from tests.python.fault.moments import Begun, Moments
-from tests.python.stack.conftest import ORDER, Feed, framed
+from tests.python.stack.conftest import ORDER, Feed, framed, orders
 
 RUN = ("--every", "500ms", "--max-batch", "2000")
 # What one looks for, what is killed, how people call it.
@@ -126,6 +129,69 @@ def test_killed_twenty_times_at_random_under_load(feed: Feed) -> None:
 
 
 @pytest.mark.long
+def test_killed_ten_times_beside_a_backfill_and_a_replay(feed: Feed) -> None:
+    chance, number = random.Random(5), feed.register(ORDER)
+    sent = send(feed, *orders(number, 0, 20_000))
+    sent |= send(feed, *orders(number, 20_000, 20_000), partition=1)
+    assert feed.command("run", "--once", "--from", "latest").exit_code == 0
+    # Of a schema that is registered later: until then they are in quarantine.
+    later, number = next_schema(feed)
+    values = [
+        framed(number, later, {"id": i, "note": "n", "more": 2}) for i in range(2000)
+    ]
+    sent |= send(feed, *values[:1000]) | send(feed, *values[1000:], partition=1)
+    assert feed.command("run", "--once", "--unknown-wait", "0").exit_code == 0
+    assert len(feed.quarantined()) == 2000
+    assert feed.register(later) == number
+    sender, beside = Sender(feed), dict[str, Ingest]()
+    try:
+        for turn in range(10):
+            with ingesting(feed, *RUN) as process:
+                begin_beside(feed, beside, turn)
+                process.batches(1)
+                time.sleep(chance.uniform(0, 4))
+                process.kill(chance.choice(["python", "jvm", "both"]))
+                for name in [name for name in beside if chance.random() < 0.4]:
+                    beside.pop(name).kill("both")
+    finally:
+        for other in beside.values():
+            other.close()
+    sender.stop()
+    went_on = go_on(feed)
+    assert feed.command("backfill").exit_code == 0
+    assert feed.command("quarantine", "replay").exit_code == 0
+    kinds = {row[0] for row in feed.log().select("kind").collect()}
+    assert kinds >= {"backfill", "replay", "stream"}
+    record(
+        "Killed 10 times beside a backfill and a replay",
+        "SIGKILL to the stream, and now and then to the others",
+        account(feed, sent | sender.sent),
+        f"{went_on}; both commands repeated",
+    )
+
+
+def next_schema(feed: Feed) -> tuple[Any, int]:
+    """A schema of the topic that is not registered yet, and the id that it will have."""
+    more = {"name": "more", "type": "int", "default": 0}
+    later = {**ORDER, "fields": [*ORDER["fields"], more]}
+    # Ids are given one after the other; this one comes with the next schema.
+    probe = feed.register({**later, "name": "Other"}, f"{feed.topic}-probe")
+    return later, probe + 1
+
+
+def begin_beside(feed: Feed, beside: dict[str, Ingest], turn: int) -> None:
+    """Begin a backfill and a replay again where they have ended; each does a part."""
+    part = f"pmod(_kafka_offset, 10) = {turn}"
+    commands = {
+        "backfill": ("--max-batch", "1000", "--max-rate", "500"),
+        "quarantine": ("replay", "--where", part),
+    }
+    for command, options in commands.items():
+        if command not in beside or beside[command].is_over():
+            beside[command] = Ingest(feed, *options, command=command)
+
+
+@pytest.mark.long
 def test_a_writer_asleep_and_overtaken_does_not_commit(
     feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -174,17 +240,10 @@ def test_an_unknown_schema_is_registered_between_crash_and_retry(feed: Feed) -> 
     """What was quarantined by the batch that never committed is good when it is repeated."""
     feed.register(ORDER)
     tables.create_tables(feed.services, [feed.stream])
-    fields = [
-        {"name": "id", "type": "int"},
-        {"name": "note", "type": "string"},
-        {"name": "more", "type": "int", "default": 0},
-    ]
-    later = {"type": "record", "name": "Order", "fields": fields}
-    # Ids are given one after the other; this one comes with the next schema.
-    number = feed.register({**later, "name": "Other"}, f"{feed.topic}-probe") + 1
+    later, number = next_schema(feed)
     value = framed(number, later, {"id": 1, "note": "n", "more": 2})
     feed.send(value)
-    sent: dict[tuple[int, int], bytes | None] = {(0, 0): value}
+    sent: Sent = {(0, 0): value}
     moments = Moments(feed.stack.home, feed.stream.table)
     with ingesting(feed, *RUN, "--unknown-wait", "0") as process:
         batch = kill_at(process, moments, "set_aside", "both")

@@ -5,13 +5,17 @@ Fails when a record is lost or doubled when storage, broker, registry or clock f
 
 from __future__ import annotations
 
+import itertools
+import random
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import psutil
 import pytest
-from confluent_kafka import Consumer, Message, TopicPartition
+from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import (
     AdminClient,
     AlterConfigOpType,
@@ -28,11 +32,22 @@ from spark_ingest.lake import commit_log
 from spark_ingest.lake.committed import own_snapshots
 from spark_ingest.lake.jvm import Jvm
 from spark_ingest.operate import recover
-from tests.python.fault.harness import Sender, account, go_on, record
+from tests.python import catalogs
+from tests.python.fault.harness import (
+    Sender,
+    Sent,
+    account,
+    confirmed_in,
+    go_on,
+    record,
+    send,
+)
+from tests.python.gate import Answer, Request, gate
 from tests.python.stack.conftest import (
     ORDER,
     Feed,
     away,
+    framed,
     orders,
     proofs,
     running,
@@ -40,37 +55,13 @@ from tests.python.stack.conftest import (
     wide,
 )
 
-Sent = dict[tuple[int, int], bytes | None]
-
 
 def admin(feed: Feed) -> AdminClient:
     return AdminClient({"bootstrap.servers": feed.stack.home.bootstrap_servers})
 
 
-def send(
-    feed: Feed, *values: bytes | None, partition: int = 0, key: bytes = b"k"
-) -> Sent:
-    """Send values and tell where the broker has put them."""
-    sent: Sent = {}
-    producer = feed.producer()
-    for value in values:
-        told = _into(sent, value)
-        producer.produce(feed.topic, value, key, partition, on_delivery=told)
-    assert producer.flush(60) == 0
-    return sent
-
-
-def _into(sent: Sent, value: bytes | None) -> Callable[[object, Message], None]:
-    """Keeps the position of a record that the broker confirmed."""
-
-    def told(error: object, message: Message) -> None:
-        partition, offset = message.partition(), message.offset()
-        assert error is None
-        assert partition is not None
-        assert offset is not None
-        sent[partition, offset] = value
-
-    return told
+# What even a slow machine takes for a batch of some records; one that hangs takes minutes.
+SECONDS = 10
 
 
 def taken(feed: Feed) -> int:
@@ -83,6 +74,72 @@ def service(feed: Feed, name: str) -> psutil.Process:
     found = process.read_record(feed.stack.home.path / "services" / name)
     assert found is not None
     return psutil.Process(found.pid)
+
+
+@pytest.mark.long
+def test_answers_of_the_catalog_that_come_late_or_twice(
+    feed: Feed, tmp_path: Path
+) -> None:
+    """Every third publish is answered by nobody, and done up to some seconds later."""
+    spark, chance, late = feed.services.spark, random.Random(3), list[threading.Timer]()
+    with (
+        catalogs.rest_catalog(tmp_path) as address,
+        gate(catalogs.port_of(address)) as before,
+    ):
+        settings = {"type": "rest", "uri": before.address}
+        session = catalogs.use(spark, **settings, warehouse=f"{tmp_path}/warehouse")
+        there = replace(feed, services=replace(feed.services, spark=session))
+
+        def is_publish(request: Request) -> bool:
+            return catalogs.is_rest_commit(request) and (
+                f"/tables/{there.stream.table.partition('.')[2]}" in request.path
+                and b'"ref-name":"main"' in request.body
+            )
+
+        def treat(request: Request) -> Answer | None:
+            kind = chance.randrange(3)
+            if kind == 0:
+                after = chance.choice([0.01, 0.2, 1, 3])
+                late.append(threading.Timer(after, before.pass_on, [request]))
+                late[-1].start()
+                return None
+            if kind == 1:
+                answer = before.pass_on(request)
+                before.pass_on(request)
+                return answer
+            return before.pass_on(request)
+
+        sender = Sender(there)
+        with before.treating(is_publish, treat), running(there) as failures:
+            wait_for(lambda: len(late) >= 10, 300)
+            sender.stop()
+        assert failures == []
+        for timer in late:
+            timer.join()
+        went_on = go_on(there)
+        found = account(there, sender.sent)
+    done = f"REST: {len(late)} commits done up to 3 s after their connection broke, others twice"
+    record("Answers that come late, or twice", done, found, f"by itself; {went_on}")
+
+
+@pytest.mark.long
+def test_a_record_that_is_slow_to_judge_keeps_no_other_waiting(feed: Feed) -> None:
+    fields = [
+        *ORDER["fields"],
+        {"name": "map", "type": {"type": "map", "values": "int"}},
+    ]
+    schema = {**ORDER, "fields": fields}
+    number = feed.register(schema)
+    # Java's buffers all have one hash of these.
+    parts = itertools.islice(itertools.product(("aA", "BB"), repeat=14), 2**14)
+    values = [{"id": 1, "note": "", "map": dict.fromkeys(map("".join, parts), 0)}]
+    values += [{"id": i, "note": "", "map": {}} for i in range(2, 100)]
+    sent = send(feed, *(framed(number, schema, value) for value in values))
+    (batch,) = feed.ingest()
+    assert batch.seconds < SECONDS
+    done = f"a map of {2**14:,} keys of one hash, among others"
+    went_on = f"committed in {batch.seconds:.1f} s"
+    record("A record made to be slow", done, account(feed, sent), went_on)
 
 
 @pytest.mark.nightly
@@ -237,7 +294,7 @@ def test_aborted_records_are_none_also_when_all_own_snapshots_are_expired(
     for end, counts in ends:
         producer.begin_transaction()
         for value in orders(number, 0, 3):
-            told = _into(sent, value) if counts else _into({}, value)
+            told = confirmed_in(sent, value) if counts else confirmed_in({}, value)
             producer.produce(feed.topic, value, b"k", 0, on_delivery=told)
         producer.flush(60)
         end(60)
