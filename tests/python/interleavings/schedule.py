@@ -37,6 +37,13 @@ class Fate(Enum):
     # Late, and the catalog is away for what the same program sends next.
     LATE_AND_AWAY = auto()
     SENDER_KILLED = auto()
+    # It arrives twice: the sender gets the second answer, or the second comes any time later.
+    TWICE = auto()
+    AGAIN_LATER = auto()
+
+
+# What a network does that repeats no request.
+ONCE = [fate for fate in Fate if fate not in {Fate.TWICE, Fate.AGAIN_LATER}]
 
 
 class Killed(BaseException):
@@ -134,14 +141,21 @@ class _Program:
 class Schedule:
     """Lets programs take their steps in the order that somebody decides.
 
+    Args:
+        decide: Makes each decision, between so many.
+        fates: What may become of a request, the usual first.
+
     Attributes:
         log: Each step as ``(program, what)``, to show an order that fails.
         is_quiet: Whether nothing is lost and nobody killed.
         going: The program whose turn it is; None before and after all of them.
     """
 
-    def __init__(self, decide: Callable[[int], int]) -> None:
+    def __init__(
+        self, decide: Callable[[int], int], fates: Sequence[Fate] = ONCE
+    ) -> None:
         self._decide = decide
+        self._fates = fates
         self._programs: list[_Program] = []
         self._on_their_way: list[Callable[[], bool]] = []
         self._all_over = threading.Lock()
@@ -212,13 +226,21 @@ class Schedule:
             Killed: The program ends here.
         """
         self.step("commit")
-        fates = list(Fate)
-        fate = Fate.ARRIVES if self.is_quiet else fates[self._decide(len(fates))]
+        fate = Fate.ARRIVES
+        if not self.is_quiet:
+            fate = self._fates[self._decide(len(self._fates))]
         if self.going is not None and self.going.is_cut_off:
             self.going.is_cut_off, fate = False, Fate.LOST
         if fate is Fate.ARRIVES:
             return Delivery.DONE if arrive() else Delivery.REFUSED
         self.log.append(("network", fate.name.lower().replace("_", " ")))
+        if fate in {Fate.TWICE, Fate.AGAIN_LATER}:
+            is_done = arrive()
+            if fate is Fate.TWICE:
+                is_done = arrive()
+            else:
+                self._on_their_way.append(arrive)
+            return Delivery.DONE if is_done else Delivery.REFUSED
         if fate in {Fate.LATE, Fate.LATE_AND_AWAY}:
             self._on_their_way.append(arrive)
             if self.going is not None:

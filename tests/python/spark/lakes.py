@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,7 +14,8 @@ from spark_ingest.lake.committed import Commit, newest_own_snapshot
 from spark_ingest.lake.jvm import Jvm
 from spark_ingest.lake.lease import Lease
 from spark_ingest.lake.table_change import Step, first_snapshot
-from tests.python.gate import Gate, Request
+from tests.python import catalogs
+from tests.python.gate import Gate, Request, gate
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -48,6 +51,25 @@ class Lake:
         number = newest.commit.id + 1 if newest else 1
         rows = self.spark.createDataFrame([(i, "n") for i in ids], COLUMNS).coalesce(1)
         held.stage(rows, Commit(number, "topic", {0: 0}, {0: len(ids)}))
+
+
+def jdbc_lake(spark: SparkSession, folder: Path) -> Lake:
+    """A lake in a JDBC catalog of its own."""
+    uri = f"jdbc:sqlite:{folder}/catalog.db?busy_timeout=30000&journal_mode=WAL"
+    return Lake(catalogs.use(spark, uri=uri, warehouse=f"{folder}/warehouse"))
+
+
+@contextmanager
+def rest_lake(spark: SparkSession, folder: Path) -> Iterator[Lake]:
+    """A lake in a REST catalog behind a gate."""
+    with (
+        catalogs.rest_catalog(folder) as address,
+        gate(catalogs.port_of(address)) as before,
+    ):
+        session = catalogs.use(
+            spark, type="rest", uri=before.address, warehouse=f"{folder}/warehouse"
+        )
+        yield Lake(session, before, catalogs.is_rest_commit)
 
 
 def with_table(made: Lake, name: str) -> Lake:

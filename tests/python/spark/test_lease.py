@@ -24,8 +24,15 @@ from spark_ingest.lake.jvm import JAVA_ERRORS
 from spark_ingest.lake.lease import Lease
 from spark_ingest.lake.table_change import Step, is_conflict
 from tests.python import catalogs
-from tests.python.gate import Answer, Gate, Request, gate
-from tests.python.spark.lakes import COLUMNS, Lake, meddle, with_table
+from tests.python.gate import Answer, Gate, Request
+from tests.python.spark.lakes import (
+    COLUMNS,
+    Lake,
+    jdbc_lake,
+    meddle,
+    rest_lake,
+    with_table,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,24 +42,15 @@ FAILURE = Answer(500, {"Content-Type": "application/json"}, b"{}")
 
 @pytest.fixture(scope="module")
 def jdbc(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    folder = tmp_path_factory.mktemp("jdbc")
-    uri = f"jdbc:sqlite:{folder}/catalog.db?busy_timeout=30000&journal_mode=WAL"
-    return Lake(catalogs.use(spark, uri=uri, warehouse=f"{folder}/warehouse"))
+    return jdbc_lake(spark, tmp_path_factory.mktemp("jdbc"))
 
 
 @pytest.fixture(scope="module")
 def rest(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Lake]:
-    folder = tmp_path_factory.mktemp("rest")
-    with (
-        catalogs.rest_catalog(folder) as address,
-        gate(catalogs.port_of(address)) as before,
-    ):
-        session = catalogs.use(
-            spark, type="rest", uri=before.address, warehouse=f"{folder}/warehouse"
-        )
-        yield Lake(session, before, catalogs.is_rest_commit)
+    with rest_lake(spark, tmp_path_factory.mktemp("rest")) as made:
+        yield made
 
 
 def glue_lake(spark: SparkSession, before: Gate, folder: Path) -> Lake:

@@ -1,0 +1,233 @@
+"""Writers of one real table, taking turns: where each stops, and what a catalog makes of it.
+
+A writer stops where it loads the table and where a commit is on its way. What becomes of that
+commit the schedule decides: over HTTP at the gate, which has the request itself; otherwise
+where Iceberg would send it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from http import HTTPStatus
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
+
+from spark_ingest.errors import LeaseLost
+from spark_ingest.lake import branch, lease
+from spark_ingest.lake.committed import (
+    Commit,
+    CommitKind,
+    newest_own_snapshot,
+    own_snapshots,
+)
+from spark_ingest.lake.jvm import CATALOG, TROUBLE, Jvm
+from spark_ingest.lake.lease import Lease, writer_branches
+from spark_ingest.lake.table_change import Step
+from spark_ingest.lake.table_identity import uuid_of
+from spark_ingest.sources import IngestMeta, Stream
+from spark_ingest.streaming import side_commit
+from spark_ingest.streaming.table_position import Position
+from tests.python.gate import Answer, Gate, Request
+from tests.python.interleavings.iceberg import UNKNOWN, java_error
+from tests.python.interleavings.schedule import Delivery, Killed, Schedule
+from tests.python.spark.lakes import Lake
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+# What the stream's topic holds, and the records beside it.
+END = 2
+BESIDE = {CommitKind.REPLAY: -1, CommitKind.BACKFILL: -2}
+_TRIES = 12
+_NOBODY_KNOWS = Answer(504, {"Content-Type": "application/json"}, b"{}")
+_NO_PAUSE = SimpleNamespace(sleep=lambda _seconds: None, time=lambda: 1_750_000_000.0)
+
+
+@dataclass(frozen=True)
+class Turns:
+    """A table, and programs that write it.
+
+    Attributes:
+        lake: Has the table.
+        schedule: Whose order the programs take their steps in.
+    """
+
+    lake: Lake
+    schedule: Schedule
+
+    # The programs
+
+    def stream(self) -> None:
+        """Take the table, whoever has it, and all that the topic holds."""
+        with suppress(*TROUBLE):
+            held = Lease.take(self.lake.jvm, self.lake.table)
+            for _ in range(_TRIES):
+                try:
+                    self._take_records(held)
+                    break
+                except LeaseLost:
+                    break
+                except TROUBLE:
+                    continue
+            held.release()
+
+    def _take_records(self, held: Lease) -> None:
+        held.start_over()
+        newest = newest_own_snapshot(self.lake.jvm, self.lake.table)
+        number, start = (
+            (newest.commit.id, newest.commit.position[0]) if newest else (0, 0)
+        )
+        for offset in range(start, END):
+            number += 1
+            commit = Commit(number, "topic", {0: offset}, {0: offset + 1})
+            held.stage(self._row(offset), commit)
+            if self.schedule.happens("a schema comes"):
+                held.unstage()
+                held.stage(self._row(offset), commit)
+            held.publish()
+
+    def replay(self) -> None:
+        """Land a quarantined record."""
+        self._land(CommitKind.REPLAY)
+
+    def backfill(self) -> None:
+        """Land a record before the stream's first."""
+        self._land(CommitKind.BACKFILL)
+
+    def _land(self, kind: CommitKind) -> None:
+        """Commit one record beside the stream, again where the first try failed."""
+        lake, offset = self.lake, BESIDE[kind]
+        stream = Stream(
+            "shop.t", lake.table, "", {}, frozenset(), IngestMeta(topic="t")
+        )
+
+        def make(here: Position) -> tuple[DataFrame, Commit] | None:
+            done = own_snapshots(lake.jvm, lake.table)
+            if any(own.commit.kind is kind for own in done):
+                return None
+            commit = Commit(
+                here.commit_id + 1, "topic", {}, {}, kind, resume=here.offsets
+            )
+            return self._row(offset), commit
+
+        for _ in range(_TRIES):
+            try:
+                if newest_own_snapshot(lake.jvm, lake.table) is None:
+                    return
+                uuid = uuid_of(lake.jvm, lake.table)
+                side_commit.commit_beside(lake.spark, stream, uuid, make)
+            except TROUBLE:
+                continue
+            else:
+                return
+
+    def _row(self, offset: int) -> DataFrame:
+        return self.lake.spark.sql(f"select {offset} as id, 'n' as note")
+
+    # Where they stop
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """Within this each program stops at its steps."""
+        load = Jvm.iceberg_table
+
+        def loading(jvm: Jvm, table: str) -> Any:
+            self.schedule.step("load")
+            return load(jvm, table)
+
+        with ExitStack() as changes:
+            for of, name, value in (
+                (Jvm, "iceberg_table", loading),
+                (lease.Holder, "alive", lambda _holder, _last_write: False),
+            ):
+                changes.enter_context(patch.object(of, name, value))
+            for module in ("table_change", "branch"):
+                changes.enter_context(
+                    patch(f"spark_ingest.lake.{module}.time", _NO_PAUSE)
+                )
+            if (gate := self.lake.gate) is not None:
+                treat = partial(self._at_the_gate, gate)
+                changes.enter_context(gate.treating(self.lake.is_commit, treat))
+            else:
+                for of, name, value in self._before_iceberg():
+                    changes.enter_context(patch.object(of, name, value))
+            yield
+
+    def _at_the_gate(self, gate: Gate, request: Request) -> Answer:
+        answers: list[Answer] = []
+
+        def arrive() -> bool:
+            answers.append(gate.pass_on(request))
+            return answers[-1].status == HTTPStatus.OK
+
+        try:
+            delivery = self.schedule.send(arrive)
+        except Killed:
+            # Its program learns it where it stops next.
+            return _NOBODY_KNOWS
+        return _NOBODY_KNOWS if delivery is Delivery.UNANSWERED else answers[-1]
+
+    def _before_iceberg(self) -> list[tuple[Any, str, Any]]:
+        def commit_of(update: Any) -> Step:
+            return partial(self._send, update.commit)
+
+        def commit_of_all(transaction: Any) -> Step:
+            return partial(self._send, transaction.commitTransaction)
+
+        def stage(*words: Any) -> None:
+            self._send(partial(branch.stage, *words))
+
+        return [
+            (lease, "commit_of", commit_of),
+            (lease, "commit_of_all", commit_of_all),
+            (branch, "commit_of", commit_of),
+            (lease, "stage", stage),
+            (side_commit, "stage", stage),
+        ]
+
+    def _send(self, commit: Callable[[], object]) -> None:
+        refusals: list[Exception] = []
+
+        def arrive() -> bool:
+            try:
+                commit()
+            except TROUBLE as refusal:
+                refusals.append(refusal)
+                return False
+            return True
+
+        delivery = self.schedule.send(arrive)
+        if delivery is Delivery.REFUSED:
+            raise refusals[-1]
+        if delivery is Delivery.UNANSWERED:
+            raise java_error(UNKNOWN)
+
+    # What must hold
+
+    def faults(self, *beside: CommitKind) -> list[str]:
+        """What is wrong once all programs have ended and quiet ones put things in order.
+
+        Args:
+            beside: What was committed beside the stream.
+        """
+        own = own_snapshots(self.lake.jvm, self.lake.table)[::-1]
+        ids = [each.commit.id for each in own]
+        places = [each.commit.position[0] for each in own]
+        left = writer_branches(self.lake.jvm.iceberg_table(self.lake.table))
+        wanted = sorted([*(BESIDE[kind] for kind in beside), *range(END)])
+        found = []
+        if ids != list(range(1, len(ids) + 1)):
+            found.append(f"commit ids {ids}")
+        if places != sorted(places):
+            found.append(f"the stream stood at {places}")
+        table = self.lake.spark.table(f"{CATALOG}.{self.lake.table}")
+        rows = sorted(row.id for row in table.select("id").collect())
+        if rows != wanted:
+            found.append(f"records {rows}, not {wanted}")
+        if left:
+            found.append(f"branches {left}")
+        return found
