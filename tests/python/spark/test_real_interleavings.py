@@ -33,9 +33,14 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.nightly
 # The same ones each night, but for those who ask for others.
 SEED = int(os.environ.get("SEED") or 1)
-Programs = Mapping[str, Callable[[Turns], None]]
+Program = Callable[[Turns], None]
+Programs = Mapping[str, Program]
 STREAMS: Programs = {"first": Turns.stream, "second": Turns.stream}
 BESIDE: Programs = {"stream": Turns.stream, "replay": Turns.replay}
+KINDS: Mapping[Program, CommitKind] = {
+    Turns.replay: CommitKind.REPLAY,
+    Turns.backfill: CommitKind.BACKFILL,
+}
 ALL: Programs = {**STREAMS, "replay": Turns.replay, "backfill": Turns.backfill}
 # Orders that fail where rules are taken out together, with the place of each disturbance.
 POINTED: list[tuple[Programs, Mapping[int, int]]] = [
@@ -74,6 +79,7 @@ every_catalog = pytest.mark.parametrize("lake", ["jdbc", "rest"], indirect=True)
 
 def attempt(lake: Lake, programs: Programs, decisions: Decisions) -> None:
     """Run programs by these decisions, then each again with nobody in its way."""
+    beside = [run for run in programs.values() if run in KINDS]
     # Nothing repeats what a database's driver sends.
     schedule = Schedule(decisions, ONCE if lake.gate is None else list(Fate))
     turns = Turns(with_table(lake, f"order {next(_NUMBERS)}"), schedule)
@@ -81,10 +87,9 @@ def attempt(lake: Lake, programs: Programs, decisions: Decisions) -> None:
         schedule.run({name: partial(run, turns) for name, run in programs.items()})
         schedule.is_quiet = True
         turns.stream()
-        for run in set(programs.values()) - {Turns.stream}:
+        for run in beside:
             run(turns)
-    beside = {Turns.replay: CommitKind.REPLAY, Turns.backfill: CommitKind.BACKFILL}
-    faults = turns.faults(*(beside[run] for run in programs.values() if run in beside))
+    faults = turns.faults(*(KINDS[run] for run in beside))
     steps = "\n".join(f"{who}: {what}" for who, what in schedule.log)
     unusual = {at: chosen for at, chosen in enumerate(decisions.taken) if chosen}
     assert faults == [], f"decisions {unusual}\n{steps}"
