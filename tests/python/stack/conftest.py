@@ -283,9 +283,10 @@ def running(feed: Feed, *others: Feed) -> Iterator[list[MillraceError]]:
 
 
 @contextmanager
-def away(feed: Feed) -> Iterator[None]:
-    """The folder of a feed's table is not there."""
-    location = Jvm(feed.services.spark).iceberg_table(feed.stream.table).location()
+def away(feed: Feed, table: str | None = None) -> Iterator[None]:
+    """The folder of a feed's table, or of another one, is not there."""
+    wanted = Jvm(feed.services.spark).iceberg_table(table or feed.stream.table)
+    location = wanted.location()
     folder = Path(str(location).removeprefix("file:"))
     elsewhere = folder.rename(folder.with_name(f"{folder.name}.away"))
     try:
