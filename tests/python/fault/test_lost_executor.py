@@ -1,0 +1,84 @@
+"""An executor is killed in the middle of a batch, on a cluster of two.
+
+Fails when a task that is done again doubles a record, or counts it twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+
+from sandbox.install import spark_conf
+from spark_ingest.lake.jvm import Jvm
+from spark_ingest.streaming import tables
+from tests.python.fault.harness import Ingest, account, ingesting, record
+from tests.python.fault.test_surroundings import Sent, send
+from tests.python.stack.conftest import ORDER, Feed, orders, wait_for, wide
+
+PARTITIONS = 6
+# Enough of them for a batch that takes seconds; the bad ones come along with the counters.
+GOOD, BAD = 60_000, 50
+
+
+def on_a_cluster(feed: Feed, folder: Path) -> Feed:
+    """The same feed for programs whose Spark has two executors with a core each."""
+    spark_conf.render(feed.stack.home, folder)
+    file = folder / "spark-defaults.conf"
+    settings = dict(
+        line.split(maxsplit=1)
+        for line in file.read_text().splitlines()
+        if line.startswith("spark.")
+    )
+    settings["spark.master"] = "local-cluster[2,1,1024]"
+    settings["spark.executor.memory"] = "1g"
+    classes = settings["spark.driver.extraClassPath"]
+    settings["spark.executor.extraClassPath"] = classes
+    file.write_text("".join(f"{key} {value}\n" for key, value in settings.items()))
+    env = feed.stack.env | {"SPARK_CONF_DIR": str(folder)}
+    return replace(feed, stack=replace(feed.stack, env=env))
+
+
+def executors(process: Ingest) -> list[psutil.Process]:
+    return [
+        jvm
+        for jvm in process.jvms()
+        if "org.apache.spark.executor.CoarseGrainedExecutorBackend" in jvm.cmdline()
+    ]
+
+
+@pytest.mark.long
+def test_a_batch_whose_executor_is_killed_counts_each_record_once(
+    feed: Feed, tmp_path: Path
+) -> None:
+    wide(feed, PARTITIONS)
+    number = feed.register(ORDER)
+    values = [*orders(number, 0, GOOD), *[b"junk"] * BAD]
+    sent: Sent = {}
+    for partition in range(PARTITIONS):
+        sent |= send(feed, *values, partition=partition)
+    tables.create_tables(feed.services, [feed.stream])
+    table = Jvm(feed.services.spark).iceberg_table(feed.stream.table)
+    data = Path(str(table.location()).removeprefix("file:")) / "data"
+
+    with ingesting(on_a_cluster(feed, tmp_path / "conf"), "--once") as process:
+        # Some tasks have ended, others have not.
+        wait_for(lambda: any(f.stat().st_size for f in data.rglob("*.parquet")), 240)
+        killed, other = executors(process)
+        killed.kill()
+        assert process.wait() == 0, process.errors()
+        assert other.pid != killed.pid
+
+    account_of_all = account(feed, sent)
+    (row,) = feed.log().collect()
+    assert (row["row_count"], row["quarantined_count"]) == (
+        GOOD * PARTITIONS,
+        BAD * PARTITIONS,
+    )
+    assert row["value_bytes"] == sum(len(value or b"") for value in sent.values())
+    record(
+        "An executor killed in a batch", "SIGKILL of one of two, while it writes",
+        account_of_all, "by itself: its tasks were done again by the other",
+    )  # fmt: skip
