@@ -45,11 +45,17 @@ def use(spark: SparkSession, **settings: str) -> SparkSession:
         spark: The session to begin with.
         settings: Of the catalog, as in ``spark.sql.catalog.lake.…``; ``_`` stands for ``-``.
     """
+    other = open_with(spark, **settings)
+    # The catalog is made by the first statement, with the settings of that moment.
+    other.sql("create namespace if not exists lake.bronze")
+    return other
+
+
+def open_with(spark: SparkSession, **settings: str) -> SparkSession:
+    """As :func:`use`, of a catalog that may have no namespace."""
     other = spark.newSession()
     for name, value in settings.items():
         other.conf.set(f"spark.sql.catalog.lake.{name.replace('_', '-')}", value)
-    # The catalog is made by the first statement, with the settings of that moment.
-    other.sql("create namespace if not exists lake.bronze")
     return other
 
 

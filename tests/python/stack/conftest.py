@@ -147,6 +147,18 @@ def dbt_here(
                 spark.conf.set(name, before[name])
 
 
+def blocks(page: Path, section: str) -> list[str]:
+    """The blocks of commands in a section of a page, in order."""
+    _, found, text = page.read_text().partition(f"\n## {section}\n")
+    assert found, f"{page} has no section {section}"
+    return text.partition("\n## ")[0].split("```\n")[1::2]
+
+
+def commands(page: Path, section: str) -> list[str]:
+    """The commands of a section of a page, a line each."""
+    return "".join(blocks(page, section)).splitlines()
+
+
 @dataclass
 class Feed:
     """One topic with its subject, its bronze table, and what was sent to it."""

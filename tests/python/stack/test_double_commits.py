@@ -20,7 +20,7 @@ from spark_ingest.quarantine.choice import Choice
 from spark_ingest.quarantine.replay import replay
 from spark_ingest.streaming.table_position import standing
 from tests.python.project_copy import copy_project
-from tests.python.stack.conftest import ORDER, Feed, dbt_here, orders
+from tests.python.stack.conftest import ORDER, Feed, commands, dbt_here, orders
 from tests.python.stack.test_quarantine import TAGGED, ingest_without, tagged
 from tests.python.stack.test_recover import forget_own_snapshots
 
@@ -90,7 +90,12 @@ class Keeper:
 @pytest.fixture
 def keeper(feed: Feed, tmp_path: Path) -> Keeper:
     """A copy of the project that knows the feed alone beside its own streams."""
-    project = copy_project(tmp_path / "project")
+    return keeper_of(feed, tmp_path)
+
+
+def keeper_of(feed: Feed, folder: Path) -> Keeper:
+    """A model of a feed, in a copy of the project in a folder."""
+    project = copy_project(folder / "project")
     name = feed.stream.name.partition(".")[2]
     identifier = feed.stream.table.partition(".")[2]
     staging, marts = (project / "models" / of / "test" for of in ("staging", "marts"))
@@ -121,13 +126,6 @@ def replay_with_the_newest_id(feed: Feed, monkeypatch: pytest.MonkeyPatch) -> No
         assert replay(feed.services, feed.stream, Choice()).taken == 1
 
 
-def commands(section: str) -> list[str]:
-    """The commands of a section of the runbook, in order."""
-    _, _, text = RUNBOOK.read_text().partition(f"## {section}\n")
-    blocks = text.partition("\n## ")[0].split("```\n")[1::2]
-    return [line for block in blocks for line in block.splitlines()]
-
-
 @pytest.mark.nightly
 def test_the_runbook_brings_a_model_the_rows_that_it_passed_over(
     keeper: Keeper, monkeypatch: pytest.MonkeyPatch
@@ -149,9 +147,9 @@ def test_the_runbook_brings_a_model_the_rows_that_it_passed_over(
     assert len(feed.offsets()) == 6
     forget_own_snapshots(feed)
 
-    (check,) = commands("How to know that it is over")
+    (check,) = commands(RUNBOOK, "How to know that it is over")
     found = keeper.type(check)
-    dry, done, rebuild = commands("What to type")
+    dry, done, rebuild = commands(RUNBOOK, "What to type")
 
     assert isinstance(found, Result)
     assert found.exit_code == 1
