@@ -37,7 +37,8 @@ class Fate(Enum):
     # Late, and the catalog is away for what the same program sends next.
     LATE_AND_AWAY = auto()
     SENDER_KILLED = auto()
-    # It arrives twice: the sender gets the second answer, or the second comes any time later.
+    # It arrives twice, the second time at once or any time later: the sender gets the first
+    # answer. Where it gets the second, a refusal, Iceberg deletes what the commit wrote.
     TWICE = auto()
     AGAIN_LATER = auto()
 
@@ -237,7 +238,7 @@ class Schedule:
         if fate in {Fate.TWICE, Fate.AGAIN_LATER}:
             is_done = arrive()
             if fate is Fate.TWICE:
-                is_done = arrive()
+                arrive()
             else:
                 self._on_their_way.append(arrive)
             return Delivery.DONE if is_done else Delivery.REFUSED

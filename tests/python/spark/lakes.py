@@ -66,9 +66,14 @@ def rest_lake(spark: SparkSession, folder: Path) -> Iterator[Lake]:
         catalogs.rest_catalog(folder) as address,
         gate(catalogs.port_of(address)) as before,
     ):
-        session = catalogs.use(
-            spark, type="rest", uri=before.address, warehouse=f"{folder}/warehouse"
-        )
+        settings = {
+            "type": "rest",
+            "uri": before.address,
+            "warehouse": f"{folder}/warehouse",
+            # With the usual five, a service that is away for a moment costs half a minute.
+            "rest.client.max-retries": "1",
+        }
+        session = catalogs.use(spark, **settings)
         yield Lake(session, before, catalogs.is_rest_commit)
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from sandbox.install import class_archive, parts, spark_conf
-from sandbox.settings import Home
+from sandbox.settings import PROJECT, Home
 from spark_ingest.errors import ConfigurationError
 from spark_ingest.lake.jvm import CATALOG
 from spark_ingest.lake.session import require_class
@@ -24,9 +24,21 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+# Where nobody sits before it, the shell makes no session.
+SESSION = "import pyspark.sql as s\ns.SparkSession.builder.getOrCreate()"
+# What people type first: words, input, exit code, and what it says of the lake.
+FIRST = {
+    "spark-sql": (["-e", "create namespace made; show namespaces"], "", 0, "made"),
+    "pyspark": ([], SESSION + ".sql('create namespace made')\nprint('it ' + 'is')\n", 0, "it is"),
+    "dbt": (["show", "--inline", "select 'made' as named"], "", 0, "| made "),
+    "spark-ingest": (["quarantine", "list"], "", 2, "bronze.quarantine is not there yet"),
+}  # fmt: skip
+
+
 @pytest.mark.long
-def test_spark_sql_with_an_empty_cache_fetches_its_jars_and_opens_the_lake(
-    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("program", FIRST)
+def test_a_first_command_with_an_empty_cache_fetches_the_jars_and_opens_the_lake(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str
 ) -> None:
     # What Ivy fetched for the other tests need not come over the network again.
     known = parts.cache_folder() / "ivy"
@@ -35,23 +47,33 @@ def test_spark_sql_with_an_empty_cache_fetches_its_jars_and_opens_the_lake(
     conf = tmp_path / "conf"
     spark_conf.render(Home(tmp_path / "home"), conf)
     assert parts.missing(["spark"]) == ["spark"]
-
-    spark_sql = str(Path(sys.executable).parent / "spark-sql")
+    words, typed, code, wanted = FIRST[program]
+    folder = Path(sys.executable).parent
 
     done = subprocess.run(
-        [spark_sql, "-e", "create namespace made; show namespaces"],
-        env={**os.environ, "SPARK_CONF_DIR": str(conf)},
-        cwd=tmp_path,
+        [str(folder / program), *words],
+        env=os.environ
+        | {
+            "PATH": f"{folder}:{os.environ['PATH']}",
+            "SPARK_CONF_DIR": str(conf),
+            "SANDBOX_HOME": str(tmp_path / "home"),
+            "DBT_PROFILES_DIR": str(PROJECT / "profiles"),
+            "DBT_TARGET_PATH": str(tmp_path / "target"),
+            "DBT_LOG_PATH": str(tmp_path / "logs"),
+        },
+        input=typed,
+        cwd=PROJECT,
         capture_output=True,
         text=True,
         timeout=300,
         check=False,
     )
 
-    assert done.returncode == 0, done.stderr
-    assert "Fetching spark from Maven Central, once" in done.stderr
-    assert "Archiving Spark's classes for Java, once" in done.stderr
-    assert done.stdout.split() == ["made"]
+    told = done.stdout + done.stderr
+    assert done.returncode == code, told
+    assert "Fetching spark from Maven Central, once" in told
+    assert "Archiving Spark's classes for Java, once" in told
+    assert wanted in told
     assert parts.missing(["spark"]) == []
     assert class_archive.archive_file().stat().st_size > 100_000_000
 

@@ -169,7 +169,7 @@ class Turns:
         except Killed:
             # Its program learns it where it stops next.
             return _NOBODY_KNOWS
-        return _NOBODY_KNOWS if delivery is Delivery.UNANSWERED else answers[-1]
+        return _NOBODY_KNOWS if delivery is Delivery.UNANSWERED else answers[0]
 
     def _before_iceberg(self) -> list[tuple[Any, str, Any]]:
         def commit_of(update: Any) -> Step:
