@@ -271,6 +271,7 @@ def test_a_table_begins_where_asked_and_keeps_to_the_rate(feed: Feed) -> None:
     tables.create_tables(feed.services, [feed.stream])
     time.sleep(0.05)
     begin = datetime.now(UTC)
+    time.sleep(0.01)
     feed.send(*orders(number, 2, 10))
     settings = run.RunSettings(None, 1000, 0, max_rate=5, begin=begin)
     began = time.monotonic()
