@@ -143,6 +143,8 @@ def gate(port: int) -> Iterator[Gate]:
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        # Head and body in one packet: else the client's delayed ACK holds each body for 40 ms.
+        wbufsize = -1
 
         def handle_one_request(self) -> None:
             # A client that ends, or an answer that it did not wait for, is its own affair.
