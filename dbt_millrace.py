@@ -2,7 +2,8 @@
 
 dbt-spark raises what Spark says with the plan of the statement, thirty lines of it, and
 PySpark prints the same once more as a page of JSON. Here the console gets the error's class,
-the object and the line; the log (``logs/dbt.log``) keeps all of it.
+the object and the line; the log (``logs/dbt.log``) keeps all of it. On both engines the
+console also gets the command that builds what is missing.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.plugins.manager import dbtPlugin
+from dbt.task.retry import IGNORE_PARENT_FLAGS
 from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 
 from spark_ingest.errors import spark_reason
@@ -26,6 +28,11 @@ if TYPE_CHECKING:
 _log = AdapterLogger("Spark")
 # dbt writes a line before each statement that is not in the file that it names.
 _COMMENT = re.compile(r"/\*.*?\*/\n")
+# As Spark and as Redshift write it, of the schemas that dbt and ingest fill.
+_MISSING = re.compile(
+    r"(?:\[TABLE_OR_VIEW_NOT_FOUND\].*?`|relation \")"
+    r"(?:\w+_)?(?P<schema>bronze|seeds|staging|intermediate|marts)(?:`\.`|\.)(?P<name>\w+)[`\"]"
+)
 
 
 class SparkErrors(dbtPlugin):
@@ -60,6 +67,53 @@ class SparkErrors(dbtPlugin):
             logging.getLogger(name).disabled = True
 
 
+class RedshiftErrors(dbtPlugin):
+    """Errors of Redshift, with what to type where a relation is missing."""
+
+    def initialize(self) -> None:
+        if "dbt.adapters.redshift" not in sys.modules:
+            return
+        from dbt.adapters.redshift.connections import RedshiftConnectionManager
+        from dbt.adapters.redshift.impl import RedshiftAdapter
+
+        class ConnectionManager(RedshiftConnectionManager):
+            """dbt-redshift's, with the step that is missing."""
+
+            @contextmanager
+            def exception_handler(self, sql: str) -> Iterator[None]:
+                try:
+                    with super().exception_handler(sql):
+                        yield
+                except DbtDatabaseError as error:
+                    raise DbtDatabaseError(with_step(str(error.msg))) from error
+
+        RedshiftAdapter.ConnectionManager = ConnectionManager
+
+
+class Retries(dbtPlugin):
+    """`dbt retry` after `dbt docs generate`, which dbt repeats with options that it lacks.
+
+    See dbt-core's issue 10741.
+    """
+
+    def initialize(self) -> None:
+        IGNORE_PARENT_FLAGS.update({"static", "empty_catalog"})
+
+
+def with_step(message: str) -> str:
+    """An error with the step that makes what it misses: a model, a seed or a bronze table."""
+    missing = _MISSING.search(message)
+    if missing is None:
+        return message
+    step = (
+        "spark-ingest create"
+        if missing["schema"] == "bronze"
+        else f"dbt build --select +{missing['name']}"
+    )
+    first, *others = message.splitlines()
+    return "\n".join([f"{first}: run `{step}` first", *others])
+
+
 @contextmanager
 def in_short(sql: str) -> Iterator[None]:
     """Log an error in full, and raise what of it a person needs."""
@@ -72,7 +126,7 @@ def in_short(sql: str) -> Iterator[None]:
         comment = _COMMENT.match(sql)
         before = comment[0] if comment else ""
         told = spark_reason(text, sql.removeprefix(before), before.count("\n"))
-        raise DbtDatabaseError(told) from error
+        raise DbtDatabaseError(with_step(told)) from error
 
 
 def _text_of(error: BaseException) -> str:
@@ -84,4 +138,4 @@ def _text_of(error: BaseException) -> str:
     return str(getattr(status, "errorMessage", None) or error) or repr(error)
 
 
-plugins = [SparkErrors]
+plugins = [SparkErrors, RedshiftErrors, Retries]

@@ -81,15 +81,11 @@
 {% macro refuse_restarted_log(stream, restarted) -%}
     {%- set source_name = stream.split(".")[0] -%}
     {%- set first = restarted | map(attribute=2) | min -%}
-    {{ exceptions.raise_compiler_error(
-        "the log of the database behind source " ~ source_name ~ " began anew by "
-        ~ first ~ " UTC: " ~ stream ~ " has changes of " ~ restarted | length
-        ~ " rows, like " ~ restarted[0][1] ~ ", that were committed after others and lie "
-        ~ "before them in the log. Was it restored or set back, or is it another server, add "
-        ~ "the instant at which its connector went on there to the vars of dbt_project.yml, "
-        ~ "`log_restarts: {" ~ source_name ~ ": [\"...Z\"]}`, and run `dbt build "
-        ~ "--full-refresh --select source:" ~ source_name ~ "+" ~ command_end()
-        ~ "`. Was only its clock wrong, write `log_restarts: {" ~ source_name
-        ~ ": []}`. See docs/runbooks/restarted-log.md"
+    {{ stop(
+        "the log of the database behind source " ~ source_name ~ " restarted by " ~ first
+        ~ " UTC (" ~ restarted | length ~ " rows of " ~ stream ~ ", like "
+        ~ (restarted[0][1] | string)[:40] ~ ", changed after others and lie before them in it)"
+        ~ ". With the instant in `log_restarts`, by docs/runbooks/restarted-log.md",
+        "dbt build --full-refresh --select source:" ~ source_name ~ "+",
     ) }}
 {%- endmacro %}

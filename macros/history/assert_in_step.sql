@@ -2,9 +2,9 @@
     {%- if asks_the_lake() and writes_rows() -%}
         {%- set name = other.schema ~ "." ~ other.identifier -%}
         {%- if recorded_read_point(relation, name) != increment.reads[name].to -%}
-            {{ exceptions.raise_compiler_error(
-                relation.schema ~ "." ~ relation.identifier ~ " has not read all of " ~ name
-                ~ ": run `dbt build --select " ~ relation.identifier ~ "+`"
+            {{ stop(
+                relation.schema ~ "." ~ relation.identifier ~ " has not read all of " ~ name,
+                "dbt build --select " ~ relation.identifier ~ "+",
             ) }}
         {%- endif -%}
     {%- endif -%}

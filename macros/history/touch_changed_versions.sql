@@ -7,9 +7,9 @@
     {%- set theirs = recorded_read(table, stream) -%}
     {%- if not theirs.is_recorded and asks_the_lake() and writes_rows()
         and not is_partial_build() and "deferred" not in increment.code -%}
-        {{ exceptions.raise_compiler_error(
-            table ~ " has no row in " ~ increment_tables().read_points
-            ~ ": nobody knows what it was made of; run `" ~ refresh_command() ~ "`"
+        {{ stop(
+            table ~ " has no read point in " ~ increment_tables().read_points,
+            refresh_command(),
         ) }}
     {%- endif -%}
     {%- set read = read_of_stream(increment, stream, until=theirs) -%}

@@ -1,59 +1,98 @@
 {#- An increment goes on where its rows were made by the same code, under the same settings,
-    from parents that are still the same. A view that stands in the lake is known only by
-    having been built: what is built whole is built together with the parents that changed. -#}
+    from parents that the lake still has from this code. What is built whole needs the parents
+    alone. -#}
 {% macro assert_increment_fits(increment) -%}
     {%- set name = increment.model_name -%}
-    {%- set mine = own_reads(increment) -%}
-    {%- set fix = "run `" ~ refresh_command() ~ "`" -%}
     {%- if not increment.is_everything -%}
+        {%- set mine = own_reads(increment) -%}
         {%- if not mine -%}
-            {{ exceptions.raise_compiler_error(
-                name ~ " has no row in " ~ increment_tables().read_points
-                ~ ": nobody knows what it has read; " ~ fix
+            {{ stop(
+                name ~ " has no read point in " ~ increment_tables().read_points,
+                refresh_command(),
             ) }}
         {%- endif -%}
-        {%- if mine[0].settings != increment.settings -%}
-            {{ exceptions.raise_compiler_error(
-                name ~ " was built with " ~ mine[0].settings ~ " and would now go on with "
-                ~ increment.settings ~ ": old and new rows would mix; " ~ fix
+        {%- set settings = changed_settings(
+            fromjson(mine[0].settings), fromjson(increment.settings)
+        ) -%}
+        {%- if settings -%}
+            {{ stop(name ~ " was built with " ~ first_names(settings), refresh_command()) }}
+        {%- endif -%}
+        {%- set changed = changed_code(increment, mine) -%}
+        {%- if "checksums" in changed -%}
+            {{ stop(
+                name ~ " was built by an older version of this project, which recorded no such"
+                ~ " checksums",
+                "dbt build --full-refresh",
+            ) }}
+        {%- endif -%}
+        {%- if changed -%}
+            {{ stop(
+                name ~ " was built from other code of " ~ first_names(changed),
+                refresh_command(),
             ) }}
         {%- endif -%}
     {%- endif -%}
-    {%- set changed = changed_code(increment, mine) -%}
-    {%- if changed and not increment.is_everything -%}
-        {{ exceptions.raise_compiler_error(
-            name ~ " was built with other code of " ~ changed | join(", ")
-            ~ ": old and new rows would mix; " ~ fix
-            ~ ". Where the change makes no other rows, add "
-            ~ "`--vars '{accept_changed_code: true}'` to the command that you gave"
-        ) }}
+    {%- if not var("accept_changed_code") -%}
+        {%- do assert_parents_are_of_this_code(increment) -%}
     {%- endif -%}
-    {%- set not_built = [] -%}
-    {%- for node in rewritten_parents(model.unique_id) if node.name in changed -%}
-        {%- if node.unique_id not in selected_resources
-            and node.config.materialized != "ephemeral" and not is_deferred(node) -%}
-            {%- do not_built.append(node.name) -%}
-        {%- endif -%}
+{%- endmacro %}
+
+{% macro assert_parents_are_of_this_code(increment) -%}
+    {%- set parents = parents_of_other_code(model.unique_id) -%}
+    {%- set names = parents | map(attribute="name") | list -%}
+    {%- set missing = [] -%}
+    {%- for parent in parents if built_checksum(parent) is none -%}
+        {%- do missing.append(parent.name) -%}
     {%- endfor -%}
-    {%- if not_built -%}
-        {{ exceptions.raise_compiler_error(
-            name ~ " would be built from " ~ not_built | join(", ")
-            ~ " as somebody built it, with code that nobody knows: " ~ fix
+    {%- if missing -%}
+        {{ stop(
+            increment.model_name ~ " reads " ~ first_names(missing)
+            ~ ", not built yet",
+            "dbt build --select +" ~ model.name,
+        ) }}
+    {%- elif parents -%}
+        {{ stop(
+            increment.model_name ~ " reads " ~ first_names(names)
+            ~ ", built from other code than the project has",
+            build_command(parents, model.name, flags.FULL_REFRESH),
         ) }}
     {%- endif -%}
 {%- endmacro %}
 
+{#- The parents that the lake has from other code, or from code that it does not record. -#}
+{% macro parents_of_other_code(node_id) -%}
+    {%- set found = [] -%}
+    {%- for node in rewritten_parents(node_id)
+        if not is_deferred(node) and not is_built_by_this_code(node) -%}
+        {%- do found.append(node) -%}
+    {%- endfor -%}
+    {{ return(found) }}
+{%- endmacro %}
+
+{#- Of each setting that differs its name, and both values. -#}
+{% macro changed_settings(before, now) -%}
+    {%- set changed = [] -%}
+    {%- for name in (before.keys() | list + now.keys() | list) | unique | sort
+        if before.get(name) != now.get(name) -%}
+        {%- do changed.append(
+            name ~ " " ~ tojson(before.get(name))[:40]
+            ~ ", which is now " ~ tojson(now.get(name))[:40]
+        ) -%}
+    {%- endfor -%}
+    {{ return(changed) }}
+{%- endmacro %}
+
 {#- The names of the models and seeds whose code is another than the model's rows were made
-    with. An older lake does not say. -#}
+    with; `checksums` where an older version made them. -#}
 {% macro changed_code(increment, mine) -%}
-    {%- if var("accept_changed_code") or (mine and mine[0].code is none) -%}
+    {%- if var("accept_changed_code") -%}
         {{ return([]) }}
     {%- endif -%}
-    {%- set before = fromjson(mine[0].code) if mine else {} -%}
+    {%- set before = fromjson(mine[0].code or "{}") -%}
     {%- set now = fromjson(increment.code) -%}
     {%- set changed = [] -%}
     {%- for name in (before.keys() | list + now.keys() | list) | unique | sort -%}
-        {%- if before.get(name) != now.get(name) or now[name].startswith("deferred") -%}
+        {%- if before.get(name) != now.get(name) or now[name] == "deferred" -%}
             {%- do changed.append(name) -%}
         {%- endif -%}
     {%- endfor -%}
@@ -64,31 +103,31 @@
     stands: what was read before says nothing of it, however far it has come since. Rows that got
     another commit id may have been read under the old one, or passed over. -#}
 {% macro assert_same_table(increment, stream, read) -%}
-    {%- set fix = (
-        "run `dbt build --full-refresh --select source:" ~ stream ~ "+"
-        ~ command_end() ~ "`"
-    ) -%}
+    {%- set fix = "dbt build --full-refresh --select source:" ~ stream ~ "+" -%}
     {%- for mine in own_reads(increment) if mine.source_name == stream -%}
         {%- if mine.table_uuid and read.table_uuid and mine.table_uuid != read.table_uuid -%}
-            {{ exceptions.raise_compiler_error(
+            {{ stop(
                 bronze_table(stream) ~ " was recreated (" ~ read.table_uuid ~ ") since "
-                ~ increment.model_name ~ " read it (" ~ mine.table_uuid ~ "): " ~ fix
+                ~ increment.model_name ~ " read it (" ~ mine.table_uuid ~ ")",
+                fix,
             ) }}
         {%- endif -%}
         {%- if mine.table_since and read.table_since
             and mine.table_since != read.table_since -%}
-            {{ exceptions.raise_compiler_error(
+            {{ stop(
                 bronze_table(stream)
                 ~ " was set back to an earlier commit, or rows of it got another commit id, since "
-                ~ increment.model_name ~ " read it: " ~ fix
+                ~ increment.model_name ~ " read it",
+                fix,
             ) }}
         {%- endif -%}
     {%- endfor -%}
     {%- if read.to < read.after -%}
-        {{ exceptions.raise_compiler_error(
+        {{ stop(
             bronze_table(stream) ~ " ends with commit " ~ read.to ~ " and "
             ~ increment.model_name ~ " has read up to " ~ read.after
-            ~ ": the table was recreated, or set back; " ~ fix
+            ~ ", so the table was recreated or set back",
+            fix,
         ) }}
     {%- endif -%}
 {%- endmacro %}

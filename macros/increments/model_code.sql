@@ -1,7 +1,10 @@
 {#- What makes a model's rows: by name, a checksum of its own code and of that of each view,
     table and seed that it reads, up to the incremental models, which know their own. -#}
 {% macro model_code() -%}
-    {%- set code = {model.name: code_checksum(graph.nodes[model.unique_id])} -%}
+    {#- The number is another one after each change of how checksums are made. -#}
+    {%- set code = {
+        "checksums": 2, model.name: code_checksum(graph.nodes[model.unique_id])
+    } -%}
     {%- for node in rewritten_parents(model.unique_id) -%}
         {%- do code.update({node.name: (
             "deferred" if is_deferred(node) else code_checksum(node)
@@ -28,29 +31,80 @@
     {{ return(found) }}
 {%- endmacro %}
 
-{#- Layout and whole lines of comment are left out: they make no rows. -#}
+{#- Twelve hexadecimal digits of what a model's rows or a seed's are made by. Descriptions, layout
+    and comments make no rows. -#}
 {% macro code_checksum(node) -%}
     {%- if node.resource_type == "seed" -%}
         {{ return(node.checksum.checksum[:12]) }}
     {%- endif -%}
-    {%- set macros = {} -%}
-    {%- for macro_id in node.depends_on.macros -%}
-        {%- do row_macros(macro_id, macros) -%}
-    {%- endfor -%}
-    {%- set texts = [bare_code(node.raw_code)] -%}
-    {%- for name in macros | sort -%}
-        {%- do texts.append(bare_code(macros[name])) -%}
-    {%- endfor -%}
-    {{ return(local_md5(texts | join("\n"))[:12]) }}
+    {%- set memory = invocation_memory() -%}
+    {%- set key = "checksum of " ~ node.unique_id -%}
+    {%- if key not in memory -%}
+        {%- set macros = {} -%}
+        {%- for macro_id in node.depends_on.macros -%}
+            {%- do row_macros(macro_id, macros) -%}
+        {%- endfor -%}
+        {%- set texts = [bare_code(node.raw_code)] -%}
+        {%- for name in macros | sort -%}
+            {%- do texts.append(macros[name]) -%}
+        {%- endfor -%}
+        {%- do texts.extend(named_variables(node)) -%}
+        {%- do texts.extend(captured_sources(node)) -%}
+        {%- do memory.update({key: local_md5(texts | join("\n"))[:12]}) -%}
+    {%- endif -%}
+    {{ return(memory[key]) }}
 {%- endmacro %}
 
-{% macro bare_code(text) -%}
-    {%- set lines = [] -%}
-    {%- for line in modules.re.sub("(?s)\\{#.*?#\\}", "", text).splitlines()
-        if line.strip() and not line.strip().startswith("--") -%}
-        {%- do lines.append(line.strip()) -%}
+{#- Values of the variables that a model's own text names. Those that macros name are an
+    increment's settings. -#}
+{% macro named_variables(node) -%}
+    {%- set values = [] -%}
+    {%- for name in modules.re.findall("\\bvar\\(\\s*[\"'](\\w+)", node.raw_code) | sort -%}
+        {%- do values.append(name ~ "=" ~ tojson(var(name, none), sort_keys=true)) -%}
     {%- endfor -%}
-    {{ return(lines | join("\n")) }}
+    {{ return(values) }}
+{%- endmacro %}
+
+{#- What `captured_changes` makes SQL of: a source's columns, and how its table is captured. -#}
+{% macro captured_sources(node) -%}
+    {%- set found = [] -%}
+    {%- for source_id in node.depends_on.nodes | sort if source_id in graph.sources -%}
+        {%- set source = graph.sources[source_id] -%}
+        {%- if "captured" in source.config.meta.get("ingest", {}) -%}
+            {%- do found.append(tojson({
+                "settings": captured_settings(source.source_name ~ "." ~ source.name),
+                "columns": columns_of_values(source),
+            }, sort_keys=true)) -%}
+        {%- endif -%}
+    {%- endfor -%}
+    {{ return(found) }}
+{%- endmacro %}
+
+{#- Code without comments, each stretch of blanks as one, none beside parentheses and commas:
+    lines may be wrapped otherwise. Text in quotes stays as it is, and so does a comment with
+    Jinja in it, which dbt renders. -#}
+{% macro bare_code(text) -%}
+    {%- set parts = [] -%}
+    {%- for part in modules.re.findall(
+        "(?s)\\{#.*?#\\}|'(?:[^'\\\\]|\\\\.)*'|\"(?:[^\"\\\\]|\\\\.)*\"|/\\*.*?\\*/|--[^\n]*|\\s+"
+        ~ "|[^\\s'\"{/-]+|.",
+        text,
+    ) -%}
+        {%- set is_comment = part.startswith("{#") or (
+            part.startswith(("--", "/*")) and not ("{{" in part or "{%" in part)
+        ) -%}
+        {%- if is_comment or not part.strip() -%}
+            {%- if parts and not parts[-1].endswith((" ", "(", ",")) -%}
+                {%- do parts.append(" ") -%}
+            {%- endif -%}
+        {%- else -%}
+            {%- if part.startswith((")", ",")) and parts and parts[-1] == " " -%}
+                {%- do parts.pop() -%}
+            {%- endif -%}
+            {%- do parts.append(part) -%}
+        {%- endif -%}
+    {%- endfor -%}
+    {{ return(parts | join | trim) }}
 {%- endmacro %}
 
 {#- The project's macros that a macro stands for, itself among them. What reads and writes
@@ -63,7 +117,12 @@
         {%- if not text.original_file_path.startswith(
             ("macros/increments/", "macros/overrides/")
         ) -%}
-            {%- do found.update({name: text.macro_sql}) -%}
+            {%- set memory = invocation_memory() -%}
+            {%- set key = "code of macro " ~ name -%}
+            {%- if key not in memory -%}
+                {%- do memory.update({key: bare_code(text.macro_sql)}) -%}
+            {%- endif -%}
+            {%- do found.update({name: memory[key]}) -%}
             {%- for other in text.depends_on.macros -%}
                 {%- do row_macros(other, found) -%}
             {%- endfor -%}
@@ -81,50 +140,4 @@
         {{ return(true) }}
     {%- endif -%}
     {{ return(adapter.get_relation(node.database, node.schema, node.alias) is none) }}
-{%- endmacro %}
-
-{#- What builds a model whole, with the parents that its rows come from and with what is
-    made of it. -#}
-{% macro refresh_command(node_id=none) -%}
-    {%- set node_id = node_id or model.unique_id -%}
-    {%- set names = [] -%}
-    {%- for node in rewritten_parents(node_id) if not is_deferred(node) -%}
-        {%- do names.append(node.name) -%}
-    {%- endfor -%}
-    {%- do names.append(graph.nodes[node_id].name ~ "+") -%}
-    {{ return(
-        "dbt build --full-refresh --select " ~ names | join(" ") ~ command_end()
-    ) }}
-{%- endmacro %}
-
-{#- The model that a relation of this target is of. -#}
-{% macro node_of(relation) -%}
-    {%- for parent in graph.nodes[model.unique_id].depends_on.nodes
-        if parent in graph.nodes and graph.nodes[parent].alias == relation.identifier -%}
-        {{ return(parent) }}
-    {%- endfor -%}
-{%- endmacro %}
-
-{#- `flags` does not have these. -#}
-{% macro command_end() -%}
-    {%- set given = invocation_args_dict -%}
-    {%- set words = [""] -%}
-    {%- if given.get("defer") -%}
-        {%- do words.append("--defer") -%}
-        {%- if given.get("favor_state") -%}
-            {%- do words.append("--favor-state") -%}
-        {%- endif -%}
-        {%- do words.append(state_option()) -%}
-    {%- endif -%}
-    {%- if given.get("target") -%}
-        {%- do words.append("--target " ~ given.target) -%}
-    {%- endif -%}
-    {{ return(words | join(" ")) }}
-{%- endmacro %}
-
-{#- In quotes where a shell would take the folder for two. -#}
-{% macro state_option() -%}
-    {%- set given = invocation_args_dict -%}
-    {%- set folder = (given.get("defer_state") or given.get("state")) | string -%}
-    {{ return("--state " ~ ("'" ~ folder ~ "'" if " " in folder else folder)) }}
 {%- endmacro %}

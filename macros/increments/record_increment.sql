@@ -54,10 +54,10 @@
             )) -%}
             {%- do increment.update({"is_recorded": true}) -%}
         {%- endif -%}
-        {{ exceptions.raise_compiler_error(
-            "another run of dbt built " ~ increment.model_name ~ " at the same time: "
-            ~ "let it end, then run `dbt build --select " ~ this.identifier ~ "+"
-            ~ command_end() ~ "`"
+        {{ stop(
+            "another run of dbt built " ~ increment.model_name
+            ~ " at the same time. When it has ended",
+            "dbt build --select " ~ this.identifier ~ "+",
         ) }}
     {%- endif -%}
 {%- endmacro %}

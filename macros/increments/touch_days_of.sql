@@ -6,10 +6,9 @@
         {%- set after = read_to(increment, name) -%}
         {%- set to = increment_ids(increment, name).committed -%}
         {%- if to == 0 and not increment.is_everything and writes_rows() -%}
-            {{ exceptions.raise_compiler_error(
-                name ~ " has no row in " ~ increment_tables().read_points
-                ~ ": nobody knows what changed in it; run `"
-                ~ refresh_command(node_of(relation)) ~ "`"
+            {{ stop(
+                name ~ " has no read point in " ~ increment_tables().read_points,
+                refresh_command(node_of(relation)),
             ) }}
         {%- endif -%}
         {%- do increment.reads.update({name: {

@@ -1,11 +1,13 @@
 {#- Mends `dbt source freshness` where the machine's zone is not UTC: in session mode
     Python turns timestamps into the machine's zone, and dbt takes them for UTC. A
-    timestamp without a zone comes as it is. -#}
+    timestamp without a zone comes as it is. And where a source has had no row yet, which is not
+    stale: `spark-ingest` makes all tables at its first start. -#}
 {% macro spark__collect_freshness(source, loaded_at_field, filter) %}
     {%- call statement("collect_freshness", fetch_result=True, auto_begin=False) -%}
         select
-            cast({{ newest_load(source, loaded_at_field) }} as timestamp_ntz)
-                as max_loaded_at,
+            cast(
+                coalesce(max({{ loaded_at_field }}), current_timestamp()) as timestamp_ntz
+            ) as max_loaded_at,
             cast(current_timestamp() as timestamp_ntz) as snapshotted_at
         from {{ source }}
         {% if filter -%}
@@ -18,7 +20,9 @@
 {% macro redshift__collect_freshness(source, loaded_at_field, filter) %}
     {%- call statement("collect_freshness", fetch_result=True, auto_begin=False) -%}
         select
-            {{ newest_load(source, loaded_at_field) }} as max_loaded_at,
+            coalesce(
+                max({{ loaded_at_field }}), {{ current_timestamp() }}
+            ) as max_loaded_at,
             {{ current_timestamp() }} as snapshotted_at
         from {{ source }}
         {% if filter -%}
@@ -27,14 +31,3 @@
     {%- endcall -%}
     {{ return(load_result("collect_freshness")) }}
 {% endmacro %}
-
-{#- A database that nobody captures yet is not silent: its tables are there for dbt, and empty. -#}
-{% macro newest_load(source, loaded_at_field) -%}
-    {%- set newest = "max(" ~ loaded_at_field ~ ")" -%}
-    {%- for node in graph.sources.values()
-        if node.schema == source.schema and node.identifier == source.identifier
-        and "captured" in node.config.meta.get("ingest", {}) -%}
-        {{ return("coalesce(" ~ newest ~ ", " ~ current_timestamp() ~ ")") }}
-    {%- endfor -%}
-    {{ return(newest) }}
-{%- endmacro %}

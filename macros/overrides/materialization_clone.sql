@@ -9,9 +9,8 @@
 {% endmaterialization %}
 
 {% macro refuse_clone() -%}
-    {{ exceptions.raise_compiler_error(
-        "`dbt clone` does not copy what a mart has read: run "
-        ~ "`dbt build --full-refresh --select " ~ model.name ~ " --defer "
-        ~ state_option() ~ command_end() ~ "`"
+    {{ stop(
+        "`dbt clone` does not copy how far a mart has read",
+        "dbt build --full-refresh --select " ~ model.name ~ " --defer " ~ state_option(),
     ) }}
 {%- endmacro %}

@@ -6,10 +6,7 @@
     sort="paid_at",
 ) }}
 
-{% set increment = begin_increment(
-    time_column="paid_at",
-    settings={"seed sales_regions": seed_checksum("sales_regions")},
-) %}
+{% set increment = begin_increment(time_column="paid_at") %}
 
 with
 

@@ -154,11 +154,11 @@ def trial(
     [
         ("--full-refresh --empty", "--empty would leave rows out"),
         ("--sample 3 days", "--sample would leave rows out"),
-        ("seed", "was built with "),
-        ("view", f"was built with other code of {VIEW}"),
+        ("seed", "was built from other code of sales_regions"),
+        ("view", f"was built from other code of {VIEW}"),
         ("recreated", "was recreated (second-table)"),
-        ("defer again", f"was built with other code of {SALES}"),
-        ("clone", "`dbt clone` does not copy what a mart has read"),
+        ("defer again", f"was built from other code of {SALES}"),
+        ("clone", "`dbt clone` does not copy how far a mart has read"),
     ],
 )
 def test_what_would_mix_rows_stops_on_redshift(

@@ -187,7 +187,8 @@ def type_dbt(
     """Run dbt in this JVM; whether it succeeded, and what it said when it did not."""
     done = dbtRunner().invoke(
         [
-            "--warn-error",
+            # With nothing to retry dbt warns, which is as it should be.
+            *(["--warn-error"] if arguments != ["retry"] else []),
             "--no-use-colors",
             "--log-path",
             str(out / "logs"),
@@ -196,8 +197,8 @@ def type_dbt(
             str(project),
             "--profiles-dir",
             str(project / "profiles"),
-            "--target-path",
-            str(out / target),
+            # `dbt debug` writes nothing.
+            *(["--target-path", str(out / target)] if arguments != ["debug"] else []),
         ]
     )
     failed = [

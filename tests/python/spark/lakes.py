@@ -81,8 +81,12 @@ def with_table(made: Lake, name: str) -> Lake:
     short = "".join(letter if letter.isalnum() else "_" for letter in name)
     table = f"bronze.{short}"
     made.spark.sql(
-        f"create table lake.{table} ({COLUMNS}) using iceberg "
-        "tblproperties ('commit.retry.num-retries' = '20')"
+        f"create table lake.{table} ({COLUMNS}) using iceberg tblproperties ("
+        "'commit.retry.num-retries' = '20',"
+        # Iceberg's own waits, a second and more, are for catalogs under load.
+        " 'commit.retry.min-wait-ms' = '1', 'commit.retry.max-wait-ms' = '20',"
+        " 'commit.status-check.min-wait-ms' = '1',"
+        " 'commit.status-check.max-wait-ms' = '20')"
     )
     first_snapshot(made.jvm, table)
     return replace(made, table=table)

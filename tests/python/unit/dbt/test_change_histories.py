@@ -146,5 +146,5 @@ def test_a_log_that_began_anew_stops_the_build() -> None:
     )
     begun = increment(reads={STREAM: {"after": 1, "to": 2}})
 
-    with pytest.raises(CompilerError, match=r"began anew.*log_restarts: \{moma:"):
+    with pytest.raises(CompilerError, match=r"source moma restarted.*`log_restarts`"):
         made.look_at_new_changes(begun, Table("changes"), STREAM, ["row_name"])

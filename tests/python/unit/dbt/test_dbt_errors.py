@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 
-from dbt_millrace import in_short
+from dbt_millrace import in_short, with_step
 
 REFUSED = (
     "[TABLE_OR_VIEW_NOT_FOUND] The table or view `a`.`b` cannot be found."
@@ -43,3 +43,26 @@ def test_an_error_is_told_in_short_whatever_way_it_came() -> None:
 
 def test_an_error_without_words_keeps_its_name() -> None:
     assert told(EOFError()) == "EOFError()"
+
+
+@pytest.mark.parametrize(
+    ("missing", "step"),
+    [
+        ("`staging`.`stg_a`", "dbt build --select +stg_a"),
+        ("`lake`.`dev_marts`.`fct_a`", "dbt build --select +fct_a"),
+        ("`bronze`.`pagila__sales`", "spark-ingest create"),
+    ],
+)
+def test_what_is_not_built_is_named_with_the_step_that_makes_it(
+    missing: str, step: str
+) -> None:
+    words = f"[TABLE_OR_VIEW_NOT_FOUND] The table or view {missing} cannot be found."
+
+    assert with_step(f"{words}\nline 2: a") == f"{words}: run `{step}` first\nline 2: a"
+
+
+def test_redshift_names_what_is_not_built_in_the_same_way() -> None:
+    assert with_step('relation "marts.fct_a" does not exist').endswith(
+        ": run `dbt build --select +fct_a` first"
+    )
+    assert with_step(REFUSED) == REFUSED

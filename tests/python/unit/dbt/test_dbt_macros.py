@@ -42,6 +42,11 @@ def _return(value: Any) -> None:
     raise Returned(value)
 
 
+def _variable(settings: Mapping[str, Any], name: str, *default: Any) -> Any:
+    """As dbt: a variable that nobody set is an error where there is no default."""
+    return settings.get(name, *default) if default else settings[name]
+
+
 def _environment() -> jinja2.Environment:
     return jinja2.Environment(
         extensions=["jinja2.ext.do"], undefined=jinja2.StrictUndefined
@@ -89,15 +94,17 @@ class Macros:
         self._engine = engine
         self._macros: dict[str, Callable[..., Any]] = {}
         environment = _environment()
+        given = dict(context or {})
+        adapter = vars(given.pop("adapter", SimpleNamespace()))
         environment.globals.update(
             {
-                "adapter": SimpleNamespace(dispatch=self._dispatch),
+                "adapter": SimpleNamespace(dispatch=self._dispatch, **adapter),
                 "exceptions": SimpleNamespace(raise_compiler_error=_raise),
                 "execute": True,
                 "return": _return,
                 "target": target or {"name": "sandbox", "schema": "dev"},
-                "var": {**SETTINGS, **(settings or {})}.__getitem__,
-                **(context or {}),
+                "var": partial(_variable, {**SETTINGS, **(settings or {})}),
+                **given,
             }
         )
         codes = _compiled()

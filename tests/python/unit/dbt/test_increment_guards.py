@@ -12,6 +12,7 @@ import pytest
 
 from tests.python.unit.dbt.test_dbt_macros import CompilerError, Macros
 from tests.python.unit.dbt.test_increment_macros import (
+    BY_THIS_CODE,
     FACT,
     PARENT,
     Node,
@@ -23,58 +24,161 @@ from tests.python.unit.dbt.test_increment_macros import (
 )
 
 YOUNG = {"since": "2026-01-04T12:00:01", "after": {"pagila.sales": 3}}
-CODE = json.dumps({"fct_sales": "a", "stg_sales": "b", "regions": "c"})
+CODE = json.dumps({"checksums": 2, "fct_sales": "a", "stg_sales": "b", "regions": "c"})
 
 
 @pytest.mark.parametrize(
-    ("now", "selected", "message"),
+    ("now", "message"),
     [
-        ({"stg_sales": "B"}, ["fct_sales"], "was built with other code of stg_sales"),
-        ({"fct_sales": "A"}, ["fct_sales"], "was built with other code of fct_sales"),
-        ({"stg_sales": "deferred"}, ["fct_sales"], "other code of stg_sales"),
+        ({"stg_sales": "B"}, "was built from other code of stg_sales"),
+        ({"fct_sales": "A"}, "was built from other code of fct_sales"),
+        ({"stg_sales": "deferred"}, "other code of stg_sales"),
+        (
+            {f"view_{number}": "b" for number in range(5)},
+            "view_0, view_1, view_2 and 2 more",
+        ),
     ],
 )
-def test_changed_code_stops_an_increment(
-    now: dict[str, str], selected: list[str], message: str
-) -> None:
+def test_changed_code_stops_an_increment(now: dict[str, str], message: str) -> None:
     recorded = {"reads": [recorded_read(FACT, "x", 3, 7, code=CODE)], "days": []}
     code = json.dumps({**json.loads(CODE), **now})
 
     with pytest.raises(CompilerError, match=message):
-        macros(selected_resources=selected).assert_increment_fits(
-            increment(recorded=recorded, code=code)
+        macros().assert_increment_fits(increment(recorded=recorded, code=code))
+    macros(settings={"accept_changed_code": True}).assert_increment_fits(
+        increment(recorded=recorded, code=code)
+    )
+
+
+@pytest.mark.parametrize("code", [None, json.dumps({"fct_sales": "a"})])
+def test_an_older_version_recorded_no_such_checksums(code: str | None) -> None:
+    recorded = {"reads": [recorded_read(FACT, "x", 3, 7, code=code)], "days": []}
+
+    with pytest.raises(
+        CompilerError, match=r"older .* run `dbt build --full-refresh`$"
+    ):
+        macros().assert_increment_fits(increment(recorded=recorded, code=CODE))
+
+
+def test_another_setting_stops_an_increment_with_both_values() -> None:
+    before = json.dumps({"length_minutes": 10, "slide_minutes": 5})
+    now = json.dumps({"length_minutes": 15, "slide_minutes": 5})
+    mine = recorded_read(FACT, "x", 3, 7, before, code=CODE)
+    begun = increment(recorded={"reads": [mine], "days": []}, settings=now, code=CODE)
+
+    with pytest.raises(CompilerError, match="with length_minutes 10, which is now 15:"):
+        macros().assert_increment_fits(begun)
+
+
+@pytest.mark.parametrize("is_everything", [True, False])
+@pytest.mark.parametrize(
+    ("built", "message"),
+    [
+        ({"stg_sales": "0" * 12}, "run `dbt run --select stg_sales fct_sales`"),
+        # Spark's answer where a relation has no such property.
+        (
+            {"regions": "Table regions does not have property: millrace.code"},
+            "run `dbt build --select regions fct_sales`",
+        ),
+    ],
+)
+def test_a_model_is_built_from_parents_of_this_code(
+    built: dict[str, str], message: str, is_everything: bool
+) -> None:
+    mine = recorded_read(FACT, "x", 3, 7, code=CODE)
+    begun = increment(
+        is_everything=is_everything,
+        recorded={"reads": [mine], "days": []},
+        code=CODE,
+    )
+    lake = {**BY_THIS_CODE, **built}
+
+    with pytest.raises(CompilerError, match=f", built from other code .*{message}"):
+        macros(built=lake).assert_increment_fits(begun)
+    macros(
+        built=lake, selected_resources=["fct_sales", "regions", "stg_sales"]
+    ).assert_increment_fits(begun)
+    macros().assert_increment_fits(begun)
+
+
+def test_a_parent_that_is_not_there_is_to_be_built_first() -> None:
+    begun = increment(is_everything=True, code=CODE)
+
+    with pytest.raises(
+        CompilerError,
+        match=r"regions, not built yet: run `dbt build --select \+fct_sales`",
+    ):
+        macros(built={"stg_sales": BY_THIS_CODE["stg_sales"]}).assert_increment_fits(
+            begun
         )
 
 
-def test_code_that_an_older_lake_did_not_record_is_taken_as_it_is() -> None:
-    recorded = {"reads": [recorded_read(FACT, "x", 3, 7)], "days": []}
+def test_a_full_refresh_takes_along_the_parents_that_the_lake_has_from_other_code() -> (
+    None
+):
+    lake = {**BY_THIS_CODE, "stg_sales": "0" * 12}
 
-    macros().assert_increment_fits(increment(recorded=recorded, code=CODE))
+    assert macros(built=lake).refresh_command() == (
+        "dbt run --full-refresh --select stg_sales fct_sales+"
+    )
+    assert macros(built=lake).refresh_command("fct_parent") == (
+        "dbt run --full-refresh --select stg_sales fct_parent+"
+    )
+    assert macros().refresh_command() == "dbt run --full-refresh --select fct_sales+"
 
 
-@pytest.mark.parametrize("mine", [[], [recorded_read(FACT, "x", 3, 7, code="{}")]])
-def test_what_is_built_whole_is_built_with_the_views_that_changed(
-    mine: list[dict[str, Any]],
-) -> None:
-    begun = increment(
-        is_everything=True, recorded={"reads": mine, "days": []}, code=CODE
+def test_a_table_records_that_a_parent_of_it_was_of_other_code() -> None:
+    table = node("dim_regions", "table", "stg_sales")
+    same, other = macros(), macros({**BY_THIS_CODE, "stg_sales": "0" * 12})
+
+    assert same.code_checksum_of_relation(table, True) == (
+        same.code_checksum_of_relation(table)
+    )
+    assert other.code_checksum_of_relation(table, True) != (
+        other.code_checksum_of_relation(table)
     )
 
-    with pytest.raises(
-        CompilerError, match="built from regions, stg_sales as somebody"
-    ):
-        macros().assert_increment_fits(begun)
-    macros(
-        selected_resources=["fct_sales", "regions", "stg_sales"]
-    ).assert_increment_fits(begun)
 
-
-def test_a_checksum_knows_rows_from_layout() -> None:
+@pytest.mark.parametrize(
+    "same",
+    [
+        "{#- why -#}\n-- so\n    select sum(a) as b from c -- it's why\n\n",
+        "select sum(\n    a\n) as b\nfrom c",
+        "select /* of\nall */ sum( a ) as b from c",
+    ],
+)
+def test_a_checksum_knows_rows_from_layout(same: str) -> None:
     def of(code: str) -> Any:
-        return macros().code_checksum(node("a", "view", code=code))
+        return macros().bare_code(code)
 
-    assert of("select 1") == of("{#- why\n -#}\n-- so\n    select 1\n\n")
-    assert of("select 1") != of("select 2")
+    assert of(same) == of("select sum(a) as b from c")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("select 1", "select 2"),
+        ("select 'a  b'", "select 'a b'"),
+        ("select '-- a' as b", "select '-- c' as b"),
+        ("select 'it''s -- a' as b", "select 'it''s -- c' as b"),
+        ("{{ a }}b", "{{ a }} b"),
+        ("select 1 -- {{ lines('a') }}", "select 1 -- {{ lines('b') }}"),
+        ("select 'a' /* ' */, 'b'", "select 'a', 'c'"),
+        ('{{ f("(# a") }}', '{{ f("(# b") }}'),
+    ],
+)
+def test_a_checksum_changes_with_whatever_may_make_other_rows(
+    one: str, other: str
+) -> None:
+    assert macros().bare_code(one) != macros().bare_code(other)
+
+
+def test_a_checksum_changes_with_a_variable_that_the_code_names() -> None:
+    view = node("a", "view", code="select {{ var('days') }}")
+
+    assert macros(settings={"days": 1}).code_checksum(view) != (
+        macros(settings={"days": 2}).code_checksum(view)
+    )
 
 
 def test_a_table_made_anew_or_set_back_stops_the_increment() -> None:
@@ -182,12 +286,11 @@ def test_a_unit_test_cannot_pretend_to_be_an_increment() -> None:
 
 def test_the_command_that_mends_has_the_options_that_were_given() -> None:
     given = {"defer": True, "state": "last run", "target": "ada"}
-    adapter = SimpleNamespace(get_relation=lambda *_: None)
-    context = macros(invocation_args_dict=given, adapter=adapter)
+    context = macros(built={}, invocation_args_dict=given)
 
-    assert context.refresh_command() == (
-        "dbt build --full-refresh --select fct_sales+"
-        " --defer --state 'last run' --target ada"
-    )
+    with pytest.raises(CompilerError) as raised:
+        context.assert_increment_fits(increment())
+    assert "`dbt run --full-refresh --select fct_sales+ --defer" in str(raised.value)
+    assert str(raised.value).endswith(" --state 'last run' --target ada`")
     assert context.is_deferred(node("stg_sales", "view"))
     assert context.model_code()["stg_sales"] == "deferred"

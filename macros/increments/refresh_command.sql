@@ -1,0 +1,86 @@
+{#- What stops a build says what differs and the one command that mends it. -#}
+{% macro stop(message, command) -%}
+    {{ exceptions.raise_compiler_error(message ~ ": run `" ~ command ~ command_end() ~ "`") }}
+{%- endmacro %}
+
+{#- No message is a page long. -#}
+{% macro first_names(names) -%}
+    {{ return(
+        names[:3] | join(", ")
+        ~ (" and " ~ (names | length - 3) ~ " more" if names | length > 3 else "")
+    ) }}
+{%- endmacro %}
+
+{#- What builds a model from the beginning, with all that is made of it, and before them those
+    of their parents that the lake has from other code. -#}
+{% macro refresh_command(node_id=none) -%}
+    {%- set node_id = node_id or model.unique_id -%}
+    {%- set name = graph.nodes[node_id].name -%}
+    {%- set built = with_children(node_id) -%}
+    {%- set parents = [] -%}
+    {%- for child in built if graph.nodes[child].config.materialized == "incremental" -%}
+        {%- for parent in parents_of_other_code(child)
+            if parent.unique_id not in built and parent not in parents -%}
+            {%- do parents.append(parent) -%}
+        {%- endfor -%}
+    {%- endfor -%}
+    {{ return(build_command(parents, name ~ "+", true)) }}
+{%- endmacro %}
+
+{#- Few parents by their names; of many it is all that the model reads. `dbt run` has no
+    seeds. -#}
+{% macro build_command(parents, name, is_full_refresh) -%}
+    {%- set names = parents | map(attribute="name") | join(" ") -%}
+    {%- set is_long = names | length > 100 -%}
+    {%- set has_seed = parents | selectattr("resource_type", "equalto", "seed") | list -%}
+    {{ return(
+        "dbt " ~ ("build" if has_seed or is_long else "run")
+        ~ (" --full-refresh" if is_full_refresh else "") ~ " --select "
+        ~ ("+" if is_long else names ~ (" " if names else "")) ~ name
+    ) }}
+{%- endmacro %}
+
+{#- A model and all models that read it, directly or not. -#}
+{% macro with_children(node_id, found=none) -%}
+    {%- set found = [] if found is none else found -%}
+    {%- if node_id not in found -%}
+        {%- do found.append(node_id) -%}
+        {%- for node in graph.nodes.values()
+            if node.resource_type == "model" and node_id in node.depends_on.nodes -%}
+            {%- do with_children(node.unique_id, found) -%}
+        {%- endfor -%}
+    {%- endif -%}
+    {{ return(found) }}
+{%- endmacro %}
+
+{#- The model that a relation of this target is of. -#}
+{% macro node_of(relation) -%}
+    {%- for parent in graph.nodes[model.unique_id].depends_on.nodes
+        if parent in graph.nodes and graph.nodes[parent].alias == relation.identifier -%}
+        {{ return(parent) }}
+    {%- endfor -%}
+{%- endmacro %}
+
+{#- `flags` does not have these. -#}
+{% macro command_end() -%}
+    {%- set given = invocation_args_dict -%}
+    {%- set words = [""] -%}
+    {%- if given.get("defer") -%}
+        {%- do words.append("--defer") -%}
+        {%- if given.get("favor_state") -%}
+            {%- do words.append("--favor-state") -%}
+        {%- endif -%}
+        {%- do words.append(state_option()) -%}
+    {%- endif -%}
+    {%- if given.get("target") -%}
+        {%- do words.append("--target " ~ given.target) -%}
+    {%- endif -%}
+    {{ return(words | join(" ")) }}
+{%- endmacro %}
+
+{#- In quotes where a shell would take the folder for two. -#}
+{% macro state_option() -%}
+    {%- set given = invocation_args_dict -%}
+    {%- set folder = (given.get("defer_state") or given.get("state")) | string -%}
+    {{ return("--state " ~ ("'" ~ folder ~ "'" if " " in folder else folder)) }}
+{%- endmacro %}
