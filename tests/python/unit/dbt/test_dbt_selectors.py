@@ -114,3 +114,41 @@ def test_a_build_without_a_selector_leaves_nothing_out(manifest: Manifest) -> No
     assert not any(
         selector.get("default") for selector in manifest["selectors"].values()
     )
+
+
+def test_a_group_that_is_built_alone_reads_nothing_that_is_not_built(
+    manifest: Manifest, selected: dict[str, set[str]]
+) -> None:
+    there = manifest["sources"].keys()
+
+    # A source is there from the first ingest on, whatever is built.
+    missing = {
+        group: {
+            name: lacking
+            for name in selected[f"+group:{group}"] - there
+            if (
+                lacking := set(parents(name, manifest))
+                - there
+                - selected[f"+group:{group}"]
+            )
+        }
+        for group in groups(manifest)
+    }
+
+    assert missing == {group: {} for group in groups(manifest)}
+
+
+@pytest.mark.parametrize("domain", ["museum", "tickets"])
+def test_a_group_of_captured_tables_is_all_of_its_domain(
+    domain: str, manifest: Manifest, selected: dict[str, set[str]]
+) -> None:
+    folders = (["intermediate", domain], ["marts", domain])
+
+    of_domain = {
+        name
+        for name, node in manifest["nodes"].items()
+        if node["resource_type"] in ("model", "test") and node["fqn"][1:3] in folders
+    }
+
+    assert of_domain
+    assert of_domain <= selected[f"+group:{domain}"]
