@@ -240,7 +240,12 @@ def history_yaml(names: Names, table: CapturedTable, docs: Docs, like: Pattern) 
         "    config:\n"
         "      contract: {enforced: true}\n"
         + _keyed(["version_key"])
-        + "    columns:\n"
+        + "      - in_newest_snapshot:\n"
+        f"          name: assert_every_row_of_{names.source}_{names.table}"
+        "_is_in_newest_snapshot\n"
+        "          arguments:\n"
+        f"            changes: ref('{names.staging}')\n"
+        "    columns:\n"
         + _item(like.history, "version_key")
         + "".join(
             _described(column, docs, column.source in table.key, promised=True)

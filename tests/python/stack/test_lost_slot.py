@@ -20,7 +20,7 @@ from sandbox.services.connect import rest, wait_until_passed
 from tests.python.conftest import Stack, make_home, program_environment
 from tests.python.stack.conftest import wait_for
 
-MISSING = "assert_newest_snapshots_have_all_rows"
+MISSING = "assert_every_row_of_moma_artists_is_in_newest_snapshot"
 DIFFERENT = "assert_histories_hold_what_databases_hold"
 
 

@@ -51,11 +51,13 @@ class Fault:
         relation: The schema and name of a table or view.
         query: Its rows with the fault; ``{rows}`` stands for them as they are.
         caught: Whether the rows that the test returned are those of this fault.
+        beside: What another relation says meanwhile, where it takes two to make the fault.
     """
 
     relation: str
     query: str
     caught: Caught = field(default=bool)
+    beside: Fault | None = None
 
 
 @dataclass(frozen=True)
@@ -236,6 +238,23 @@ def holds_all_of_stream(test: DataTest, lake: Lake) -> Iterator[Fault]:
         yield lake.changed(test.relation, {column: _STRANGE["string"]})
 
 
+def in_newest_snapshot(test: DataTest, lake: Lake) -> Iterator[Fault]:
+    (changes,) = re.findall(r"'(\w+)'", test.arguments["changes"])
+    of_held = {
+        "version_key": "'7-1'",
+        "valid_from_position": "'1'",
+        "seen_to_position": "'1'",
+        "is_current": "true",
+        "is_deleted": "false",
+    }
+    of_snapshot = {"is_snapshot": "true", "source_position": "'2'"}
+    yield replace(
+        lake.added(test.relation, of_held),
+        beside=lake.added(f"staging.{changes}", of_snapshot),
+        caught=lambda rows: [row["row_key"] for row in rows] == ["7"],
+    )
+
+
 def texts_fit(test: DataTest, lake: Lake) -> Iterator[Fault]:
     for column, most in test.arguments["max_bytes"].items():
         # Two bytes each: it is bytes that are counted.
@@ -247,6 +266,7 @@ GENERIC: dict[str, Callable[[DataTest, Lake], Iterator[Fault]]] = {
     "accepted_values": of_a_strange_value,
     "casts_keep": casts_keep,
     "holds_all_of_stream": holds_all_of_stream,
+    "in_newest_snapshot": in_newest_snapshot,
     "key_and_required_columns": key_and_required_columns,
     "on_grid": on_grid,
     "relationships": of_a_strange_value,
@@ -263,6 +283,12 @@ _PRODUCTS = "marts.dim_products"
 _RUNNING = "marts.fct_product_running_totals"
 _PURCHASES = "marts.fct_purchases_enriched"
 SINGULAR: dict[str, Callable[[Lake], list[Fault]]] = {
+    "assert_histories_hold_what_databases_hold": lambda lake: [
+        lake.added(
+            "marts.rpt_reconciliation",
+            {"is_newest": "true", "reconciliation_state": "'different'"},
+        )
+    ],
     "assert_no_record_is_lost": lambda lake: [
         lake.changed(_LEDGER, {"gap_count": "1"})
     ],
@@ -357,13 +383,16 @@ def returned(spark: SparkSession, query: str) -> list[Row]:
 
 def planted(lake: Lake, query: str, fault: Fault) -> list[Row]:
     """What a test returns where a relation has a fault."""
+    view = f"planted_in_{fault.relation.replace('.', '_')}"
     lake.spark.sql(
-        "create or replace temporary view planted as "
+        f"create or replace temporary view {view} as "
         + fault.query.format(rows=fault.relation)
     )
     name = rf"(?<![\w.`]){re.escape(fault.relation)}(?![\w`])"
-    at_fault, count = re.subn(name, "planted", query)
+    at_fault, count = re.subn(name, view, query)
     assert count, f"the test does not read {fault.relation}:\n{query}"
+    if fault.beside:
+        return planted(lake, at_fault, fault.beside)
     return returned(lake.spark, at_fault)
 
 

@@ -1,22 +1,89 @@
-"""What is compared with databases is every history that there is."""
+"""Every history is compared: with its database, and with the newest snapshot of its table."""
 
 from __future__ import annotations
 
+import re
+
+import duckdb
+import jinja2
+
 from docs.generate.domain_pages import Manifest
+from sandbox.settings import PROJECT
+
+SNAPSHOT_TEST = PROJECT / "tests/dbt/generic/in_newest_snapshot.sql"
+
+
+def histories(manifest: Manifest) -> set[str]:
+    return {
+        key
+        for key, node in manifest["nodes"].items()
+        if node["resource_type"] == "model" and "change_history(" in node["raw_code"]
+    }
 
 
 def test_every_history_is_compared_with_its_database(manifest: Manifest) -> None:
-    models = {
-        key: node
-        for key, node in manifest["nodes"].items()
-        if node["resource_type"] == "model"
-    }
-    histories = {
-        key for key, node in models.items() if "change_history(" in node["raw_code"]
-    }
-
-    compared = models["model.millrace.int_ops__captured_rows_moved"]["depends_on"]
+    moved = manifest["nodes"]["model.millrace.int_ops__captured_rows_moved"]
 
     # One that is missing is to be added in macros/captured/captured_histories.sql.
-    assert histories
-    assert set(compared["nodes"]) == histories
+    assert histories(manifest)
+    assert set(moved["depends_on"]["nodes"]) == histories(manifest)
+
+
+def test_every_history_is_compared_with_the_newest_snapshot_of_its_changes(
+    manifest: Manifest,
+) -> None:
+    read = {
+        node["attached_node"]: set(node["depends_on"]["nodes"])
+        for node in manifest["nodes"].values()
+        if (node.get("test_metadata") or {}).get("name") == "in_newest_snapshot"
+    }
+
+    assert read == {
+        history: {history, *manifest["nodes"][history]["depends_on"]["nodes"]}
+        for history in histories(manifest)
+    }
+
+
+def without_snapshot(held: str, changes: str) -> list[str]:
+    """The keys of the rows that the test names, of rows of a history and of changes."""
+    text = SNAPSHOT_TEST.read_text()
+    (macro,) = re.findall(r"{% test (.*){% endtest %}", text, re.DOTALL)
+    made = jinja2.Environment().from_string(
+        f"{{% macro {macro}{{% endmacro %}}", globals={"config": lambda **_: ""}
+    )
+    query = vars(made.module)["in_newest_snapshot"]("held", "changes")
+    with duckdb.connect() as lake:
+        lake.execute(
+            "create table held (version_key text, valid_from_position text,"
+            " seen_to_position text, is_current boolean, is_deleted boolean,"
+            " valid_from_at timestamp);"
+            "create table changes (source_position text, is_snapshot boolean)"
+        )
+        for table, rows in (("held", held), ("changes", changes)):
+            if rows:
+                lake.execute(f"insert into {table} values {rows}")
+        return sorted(row[0] for row in lake.sql(query).fetchall())
+
+
+HELD = ", ".join(
+    f"({row}, timestamp '2026-01-01 00:00:00')"
+    for row in (
+        "'gone-a-01c', '01c', '01c', true, false",
+        "'gone since-02c', '02c', '03', true, false",
+        "'earlier version-02c', '02c', '02c', false, false",
+        "'deleted-02c', '02c', '02c', true, true",
+        "'in it-02c', '02c', '05', true, false",
+        "'new-06c', '06c', '06c', true, false",
+    )
+)
+
+
+def test_a_held_row_that_was_seen_before_the_newest_snapshot_alone_is_named() -> None:
+    changes = "('02', true), ('05', true), ('06', false)"
+
+    assert without_snapshot(HELD, changes) == ["gone since", "gone-a"]
+
+
+def test_without_a_newer_snapshot_no_row_is_named() -> None:
+    assert without_snapshot(HELD, "('09', false)") == []
+    assert without_snapshot(HELD, "('01', true)") == []

@@ -108,6 +108,19 @@ def test_the_overview_links_to_what_exists(manifest: Manifest) -> None:
     )
 
 
+def test_the_overview_leads_to_every_domain(manifest: Manifest) -> None:
+    text = manifest["docs"][OVERVIEW]["block_contents"]
+    domains = {
+        name: node["fqn"][2]
+        for name, node in manifest["nodes"].items()
+        if node["resource_type"] == "model" and node["fqn"][1] != "staging"
+    }
+
+    linked = {domain for name, domain in domains.items() if f"{name})" in text}
+
+    assert linked == set(domains.values())
+
+
 # What these make has the values that a database holds, and that may be null.
 AS_CAPTURED = {
     f"macro.millrace.{name}"

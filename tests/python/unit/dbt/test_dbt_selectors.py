@@ -1,18 +1,22 @@
-"""What `selectors.yml` leaves out of an everyday build is all that reads all of bronze."""
+"""What selectors and groups select: all that reads all of bronze, and what is built alone."""
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from docs.generate.domain_pages import Manifest, Node
 from sandbox.settings import PROJECT
 
-# The singular tests of the ledger read a mart, and say what is true of bronze.
-LEDGER = ["millrace", "ops"]
+EVERYDAY, PROOF = ["--selector", "everyday"], ["--selector", "proof"]
+# Its models read every stream, and which there are they ask the lake.
+OF_ALL_STREAMS = "ops"
 
 
 def data_tests(manifest: Manifest) -> dict[str, Node]:
@@ -24,13 +28,55 @@ def data_tests(manifest: Manifest) -> dict[str, Node]:
     }
 
 
-def reads_bronze(test: Node, manifest: Manifest) -> bool:
-    """Whether a test reads a source, or a view, which reads all of one."""
-    return any(
-        parent in manifest["sources"]
-        or manifest["nodes"][parent]["fqn"][1] in ("staging", "intermediate")
-        for parent in test["depends_on"]["nodes"]
+def parents(name: str, manifest: Manifest) -> list[str]:
+    """What a node reads, by unique id."""
+    read: list[str] = manifest["parent_map"][name]
+    return read
+
+
+def is_all_of_bronze(name: str, manifest: Manifest) -> bool:
+    """Whether a node is a source, or a view that reads one, itself or through views."""
+    if name in manifest["sources"]:
+        return True
+    if manifest["nodes"][name]["config"]["materialized"] not in ("view", "ephemeral"):
+        return False
+    read = parents(name, manifest)
+    # A view that names nothing asks the lake which sources there are.
+    return not read or any(is_all_of_bronze(parent, manifest) for parent in read)
+
+
+def groups(manifest: Manifest) -> list[str]:
+    """The groups whose models can be built alone."""
+    every = {group["name"] for group in manifest["groups"].values()}
+    return sorted(every - {OF_ALL_STREAMS})
+
+
+@pytest.fixture(scope="module")
+def selected(
+    manifest: Manifest, parsed: Path, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, set[str]]:
+    """What dbt selects, by the last word of each selection: unique ids."""
+    folder = tmp_path_factory.mktemp("selected")
+    # Not parsed again.
+    shutil.copy(parsed / "partial_parse.msgpack", folder)
+    asked = [
+        EVERYDAY,
+        PROOF,
+        *(["--select", f"+group:{group}"] for group in groups(manifest)),
+    ]
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "tests.python.unit.dbt.selections"),
+            *(str(folder), *map(json.dumps, asked)),
+        ],
+        cwd=PROJECT,
+        env={k: v for k, v in os.environ.items() if not k.startswith("DBT_")},
+        capture_output=True,
+        text=True,
+        check=True,
     )
+    found = json.loads(done.stdout.splitlines()[-1])
+    return {words[-1]: set(chosen) for words, chosen in zip(asked, found, strict=True)}
 
 
 def test_what_reads_all_of_bronze_is_a_proof_and_nothing_else(
@@ -38,8 +84,8 @@ def test_what_reads_all_of_bronze_is_a_proof_and_nothing_else(
 ) -> None:
     wanted = {
         name
-        for name, test in data_tests(manifest).items()
-        if reads_bronze(test, manifest) or test["fqn"][:2] == LEDGER
+        for name in data_tests(manifest)
+        if any(is_all_of_bronze(parent, manifest) for parent in parents(name, manifest))
     }
     tagged = {
         name for name, test in data_tests(manifest).items() if "proof" in test["tags"]
@@ -49,25 +95,8 @@ def test_what_reads_all_of_bronze_is_a_proof_and_nothing_else(
 
 
 def test_everyday_is_everything_but_the_proof(
-    manifest: Manifest, parsed: Path, tmp_path: Path
+    manifest: Manifest, selected: dict[str, set[str]]
 ) -> None:
-    # Not parsed again.
-    shutil.copyfile(
-        parsed / "partial_parse.msgpack", tmp_path / "partial_parse.msgpack"
-    )
-
-    listed = subprocess.run(
-        [
-            *(str(Path(sys.executable).parent / "dbt"), "--quiet", "ls"),
-            *("--target", "lint", "--selector", "everyday", "--output", "json"),
-            *("--output-keys", "unique_id"),
-            *("--target-path", str(tmp_path), "--log-path", str(tmp_path)),
-        ],
-        cwd=PROJECT,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
     built = {
         name
         for name, node in (manifest["nodes"] | manifest["unit_tests"]).items()
@@ -76,8 +105,8 @@ def test_everyday_is_everything_but_the_proof(
     proof = {
         name for name, node in data_tests(manifest).items() if "proof" in node["tags"]
     }
-    chosen = {json.loads(line)["unique_id"] for line in listed.splitlines()}
-    assert built & chosen == built - proof
+    assert built & selected["everyday"] == built - proof
+    assert selected["proof"] == proof
 
 
 def test_a_build_without_a_selector_leaves_nothing_out(manifest: Manifest) -> None:
@@ -85,3 +114,41 @@ def test_a_build_without_a_selector_leaves_nothing_out(manifest: Manifest) -> No
     assert not any(
         selector.get("default") for selector in manifest["selectors"].values()
     )
+
+
+def test_a_group_that_is_built_alone_reads_nothing_that_is_not_built(
+    manifest: Manifest, selected: dict[str, set[str]]
+) -> None:
+    there = manifest["sources"].keys()
+
+    # A source is there from the first ingest on, whatever is built.
+    missing = {
+        group: {
+            name: lacking
+            for name in selected[f"+group:{group}"] - there
+            if (
+                lacking := set(parents(name, manifest))
+                - there
+                - selected[f"+group:{group}"]
+            )
+        }
+        for group in groups(manifest)
+    }
+
+    assert missing == {group: {} for group in groups(manifest)}
+
+
+@pytest.mark.parametrize("domain", ["museum", "tickets"])
+def test_a_group_of_captured_tables_is_all_of_its_domain(
+    domain: str, manifest: Manifest, selected: dict[str, set[str]]
+) -> None:
+    folders = (["intermediate", domain], ["marts", domain])
+
+    of_domain = {
+        name
+        for name, node in manifest["nodes"].items()
+        if node["resource_type"] in ("model", "test") and node["fqn"][1:3] in folders
+    }
+
+    assert of_domain
+    assert of_domain <= selected[f"+group:{domain}"]

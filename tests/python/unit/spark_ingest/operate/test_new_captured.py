@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -303,6 +304,18 @@ def test_a_history_lists_what_all_histories_list(project: Path) -> None:
         c for c in pattern if c["name"] in every
     ]
     assert {c["name"] for c in mine} >= set(every)
+
+
+def test_a_history_has_the_tests_of_all_histories(project: Path) -> None:
+    pattern = Path("models/intermediate/museum/int_moma__artists_versioned.yml")
+    mine = Path("models/intermediate/rentals/int_shop__films_versioned.yml")
+
+    planned = planned_files(project, NAMES, of_fields())
+
+    (written,) = yaml.safe_load(planned[mine])["models"]
+    (like,) = yaml.safe_load((project / pattern).read_text())["models"]
+    renamed = json.dumps(like["data_tests"]).replace("moma", "shop")
+    assert written["data_tests"] == json.loads(renamed.replace("artists", "films"))
 
 
 def test_a_table_of_a_known_source_is_added_behind_its_others(project: Path) -> None:
