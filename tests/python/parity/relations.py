@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import redshift_connector
+from redshift_connector.core import Connection
 
 # How a type of the contract is called on Spark and on Redshift. A length is told on
 # Redshift alone: Iceberg has strings.
@@ -87,6 +88,18 @@ def from_spark(found: Mapping[str, Any]) -> Relation:
     )
 
 
+def connected(port: int) -> Connection:
+    """A connection to the stand-in, as any client of Redshift has one."""
+    return redshift_connector.connect(
+        host="127.0.0.1",
+        port=port,
+        database="dev",
+        user="millrace",
+        password="millrace",
+        ssl=False,
+    )
+
+
 def from_standin(port: int, names: Sequence[str]) -> dict[str, Relation]:
     """Relations of the stand-in, read as any client of Redshift reads them.
 
@@ -94,14 +107,7 @@ def from_standin(port: int, names: Sequence[str]) -> dict[str, Relation]:
         port: The stand-in's.
         names: ``schema.relation``; what is not there is left out.
     """
-    with redshift_connector.connect(
-        host="127.0.0.1",
-        port=port,
-        database="dev",
-        user="millrace",
-        password="millrace",
-        ssl=False,
-    ) as connection:
+    with connected(port) as connection:
         cursor = connection.cursor()
         cursor.execute(
             "select schema_name, table_name, column_name, data_type"

@@ -9,96 +9,29 @@ not mend it.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sandbox.settings import Home
-from tests.python.conftest import make_home
-from tests.python.parity.relations import load
-from tests.python.parity.trial import external_schema, read_standin, standin
-from tests.python.project_copy import copy_project
-from tests.python.spark.lake_steps import run_steps
+from tests.python.parity.standin_stops import (
+    STANDIN,
+    StandinStops,
+    assert_all_as_a_full_refresh,
+    do_history,
+)
 from tests.python.spark.test_increment_stops import (
-    ALL,
     EVERYTHING,
     RUN,
     SALES,
     VIEW,
     WINDOWS,
-    Stops,
 )
 
 pytestmark = pytest.mark.long
 
-PROFILE = """
-    {name}:
-      type: redshift
-      host: 127.0.0.1
-      port: "{{{{ env_var('REDSHIFT_STANDIN_PORT', '15439') | int }}}}"
-      user: millrace
-      password: millrace
-      dbname: dev
-      schema: {name}
-      sslmode: disable
-      threads: 4
-"""
-STANDIN = "redshift-standin"
-
-
-class StandinStops(Stops):
-    """The same steps, of which those with dbt are typed.
-
-    Args:
-        home: The sandbox.
-        project: A copy of the project, which they change.
-    """
-
-    def __init__(self, home: Home, project: Path) -> None:
-        super().__init__(project, home.path / "state")
-        self.home = home
-        self.files: dict[str, tuple[Path, str]] = {}
-
-    def type(self, name: str, words: list[str], target: str = STANDIN) -> None:
-        prefix, suffix = self.around("standin")
-        command = [*prefix, *words, "--target", target, *suffix]
-        self.add(name, run=command)
-
-    def stop_and_mend(self, name: str, words: list[str], target: str = STANDIN) -> None:
-        self.type(name, words, target)
-        prefix, suffix = self.around("standin")
-        told = {"as told by": self.names[name], "run": prefix, "words": suffix}
-        self.add(f"{name}, mended", **told)
-
-    def same(self, name: str, schema: str = "marts") -> None:
-        """Both marts as they are, and made from nothing."""
-        self.type(f"{name}, whole", [*ALL, "--full-refresh"], "whole")
-        file = self.home.path / f"{name}.json"
-        marts = [
-            f"{at}.{mart}"
-            for at in (schema, "whole_marts")
-            for mart in (SALES, WINDOWS)
-        ]
-        self.steps.append(read_standin(self.home, marts, file))
-        self.files[name] = (file, schema)
-
-    def around(self, target: str) -> tuple[list[str], list[str]]:
-        logs = str(self.home.logs / target)
-        return (
-            ["dbt", "--warn-error", "--no-use-colors", "--log-path", logs],
-            [
-                *("--project-dir", str(self.project)),
-                *("--profiles-dir", str(self.project / "profiles")),
-                *("--target-path", str(self.home.path / "out" / target)),
-            ],
-        )
-
 
 def history(stops: StandinStops) -> None:
-    stops.load()
-    stops.steps.append(external_schema(stops.home, stops.project))
-    stops.type("first", EVERYTHING)
+    stops.begin(EVERYTHING)
     stops.load()
     for flags in (["--full-refresh", "--empty"], ["--sample", "3 days"]):
         stops.type(" ".join(flags), [*RUN, *flags])
@@ -138,15 +71,7 @@ def trial(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> tuple[dict[str, Any], StandinStops]:
     folder = tmp_path_factory.mktemp("standin stops")
-    home = make_home(folder / "sand box")
-    project = copy_project(folder / "project")
-    with (project / "profiles/profiles.yml").open("a") as profiles:
-        profiles.write(PROFILE.format(name="ada") + PROFILE.format(name="whole"))
-    with standin(home):
-        stops = StandinStops(home, project)
-        history(stops)
-        results = run_steps(home, stops.steps, project)
-    return {name: results[at] for name, at in stops.names.items()}, stops
+    return do_history(folder, history, ("ada", "whole"))
 
 
 @pytest.mark.parametrize(
@@ -182,8 +107,4 @@ def test_what_is_named_mends_it_on_redshift(
             "defer",
         }:
             assert found[name]["success"], f"{name}: {found[name]['said'][-3000:]}"
-    for name, (file, schema) in stops.files.items():
-        rows = {table: sorted(map(str, of.rows)) for table, of in load(file).items()}
-        for mart in (SALES, WINDOWS):
-            assert rows[f"{schema}.{mart}"], name
-            assert rows[f"{schema}.{mart}"] == rows[f"whole_marts.{mart}"], name
+    assert_all_as_a_full_refresh(stops)

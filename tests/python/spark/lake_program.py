@@ -10,6 +10,7 @@ steps as JSON and writes what each gave, in order:
   steps are done beside it; ``"project"`` names another one than that of all, ``"target"``
   another folder for what dbt writes, ``"environment"`` variables that are set for it alone;
 - ``{"run": [command]}`` runs a program of this environment, and gives the same;
+  ``"environment"`` as for dbt;
 - ``{"in order": [steps]}`` gives what each gave;
 - ``{"together": [steps]}`` does the first here and the others beside it, and gives the
   same;
@@ -21,7 +22,7 @@ steps as JSON and writes what each gave, in order:
 - ``{"append": {"file", "text"}}`` adds to a file of the project;
 - ``{"replace": {"file", "old", "new"}}`` changes one;
 - ``{"as told by": number}`` types the command that an earlier step was told to run, with the
-  ``"words"`` that follow any command.
+  ``"words"`` that follow any command; a list of numbers leads to a step inside others.
 
 With a file descriptor as its third argument it makes no tables, and takes steps from its
 standard input instead, one a line; what each gave goes to that descriptor, as a line of JSON.
@@ -62,7 +63,7 @@ def do(spark: SparkSession, project: Path, out: Path, step: Step) -> Any:
     if "add" in step:
         return add(spark, step["add"], step["rows"])
     if "run" in step:
-        return run(step["run"])
+        return run(step["run"], step.get("environment", {}))
     if "in order" in step:
         return [do(spark, project, out, other) for other in step["in order"]]
     if "together" in step:
@@ -126,10 +127,11 @@ def together(
         ]
 
 
-def run(command: list[str]) -> dict[str, Any]:
+def run(command: list[str], environment: dict[str, str]) -> dict[str, Any]:
     """Run a program to its end; whether it succeeded, and all that it said."""
     done = subprocess.run(
         [path_of(command[0]), *command[1:]],
+        env={**os.environ, **environment},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -213,9 +215,12 @@ def type_dbt(
 
 def as_told(step: Step, results: list[Any]) -> Step:
     """The step that types what another one's message names."""
-    said = results[step["as told by"]]["said"]
-    command = re.search(r"run `dbt ([^`]*)`", said)
-    assert command, f"no command in: {said}"
+    at = step["as told by"]
+    done: Any = results
+    for number in at if isinstance(at, list) else [at]:
+        done = done[number]
+    command = re.search(r"run `dbt ([^`]*)`", done["said"])
+    assert command, f"no command in: {done['said']}"
     words = shlex.split(command[1])
     if "run" in step:
         return {"run": [*step["run"], *words, *step["words"]]}
