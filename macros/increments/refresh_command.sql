@@ -11,12 +11,13 @@
     ) }}
 {%- endmacro %}
 
-{#- What builds a model from the beginning, with all that is made of it, and before them those
-    of their parents that the lake has from other code. -#}
+{#- What builds a model from the beginning, with all that is made of it where the lake has what
+    that needs, and before them those of their parents that the lake has from other code. -#}
 {% macro refresh_command(node_id=none) -%}
     {%- set node_id = node_id or model.unique_id -%}
-    {%- set name = graph.nodes[node_id].name -%}
-    {%- set built = with_children(node_id) -%}
+    {%- set children = with_children(node_id) -%}
+    {%- set has_all = are_parents_there(children) -%}
+    {%- set built = children if has_all else [node_id] -%}
     {%- set parents = [] -%}
     {%- for child in built if graph.nodes[child].config.materialized == "incremental" -%}
         {%- for parent in parents_of_other_code(child)
@@ -24,7 +25,24 @@
             {%- do parents.append(parent) -%}
         {%- endfor -%}
     {%- endfor -%}
-    {{ return(build_command(parents, name ~ "+", true)) }}
+    {{ return(build_command(
+        parents, graph.nodes[node_id].name ~ ("+" if has_all else ""), true
+    )) }}
+{%- endmacro %}
+
+{#- Of one domain alone not all is there that some mart of several domains reads. -#}
+{% macro are_parents_there(node_ids) -%}
+    {%- for node_id in node_ids -%}
+        {%- for parent in graph.nodes[node_id].depends_on.nodes
+            if parent in graph.nodes and parent not in node_ids -%}
+            {%- set node = graph.nodes[parent] -%}
+            {%- if node.config.materialized in ["incremental", "table"] and not is_deferred(node)
+                and adapter.get_relation(node.database, node.schema, node.alias) is none -%}
+                {{ return(false) }}
+            {%- endif -%}
+        {%- endfor -%}
+    {%- endfor -%}
+    {{ return(true) }}
 {%- endmacro %}
 
 {#- Few parents by their names; of many it is all that the model reads. `dbt run` has no

@@ -146,7 +146,7 @@ def one_target(stops: Stops) -> None:
     trimmed = "rtrim({{ column }})"
     stops.edit(macro, trimmed, f"replace({trimmed}, 'Brazil', 'Peru')")
     stops.stop("macro", RUN)
-    stops.edit(f"models/marts/rentals/{SALES}.sql", "ranked_in_partition", "ranked")
+    stops.edit(f"models/marts/rentals/{SALES}.sql", "ranked_in_partition", "placed")
     stops.add("accepted", dbt=[*RUN, "--vars", "{accept_changed_code: true}"])
     stops.load()
     stops.add("went on", dbt=RUN)

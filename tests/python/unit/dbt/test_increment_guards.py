@@ -127,6 +127,14 @@ def test_a_full_refresh_takes_along_the_parents_that_the_lake_has_from_other_cod
     assert macros().refresh_command() == "dbt run --full-refresh --select fct_sales+"
 
 
+def test_a_full_refresh_leaves_out_what_reads_marts_that_are_not_there() -> None:
+    lake = {key: built for key, built in BY_THIS_CODE.items() if key != "fct_parent"}
+
+    assert macros(built=lake).refresh_command() == (
+        "dbt run --full-refresh --select fct_sales"
+    )
+
+
 def test_a_table_records_that_a_parent_of_it_was_of_other_code() -> None:
     table = node("dim_regions", "table", "stg_sales")
     same, other = macros(), macros({**BY_THIS_CODE, "stg_sales": "0" * 12})

@@ -1,0 +1,38 @@
+"""The commands of every day on the stand-in, each typed by itself.
+
+Fails when on the stand-in one of dbt's commands needs more before it than the commands that a
+newcomer types.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.python.parity.standin_stops import StandinStops, do_history
+from tests.python.parity.trial import external_schema
+from tests.python.spark.test_each_command import COMMANDS
+
+pytestmark = pytest.mark.nightly
+
+
+def history(stops: StandinStops) -> None:
+    stops.load()
+    stops.steps.append(external_schema(stops.home, stops.project))
+    for number, words in enumerate(COMMANDS, 1):
+        command = stops.command(words)
+        if words == ["debug"]:  # It writes nothing.
+            command = command[: command.index("--target-path")]
+        if words == [
+            "retry"
+        ]:  # With nothing to retry dbt warns, which is as it should be.
+            command.remove("--warn-error")
+        stops.add(f"{number} dbt {' '.join(words)}", run=command)
+
+
+def test_each_command_works_by_itself(tmp_path_factory: pytest.TempPathFactory) -> None:
+    found, _ = do_history(tmp_path_factory.mktemp("each command"), history, ())
+
+    assert len(found) == len(COMMANDS)
+    assert {
+        name: done["said"] for name, done in found.items() if not done["success"]
+    } == {}
