@@ -192,7 +192,8 @@ def by_itself(stops: Stops) -> None:
     stops.add("all models", dbt=["run"])
     stops.load()
     stops.add("one fact", dbt=["run", "--select", SALES])
-    stops.compare("one fact")
+    stops.add("another fact", dbt=["run", "--select", WINDOWS])
+    stops.compare("another fact")
     stops.sql("update state.read_points set code = '{}'")
     stops.load()
     stops.stop("older version", RUN)
@@ -246,7 +247,7 @@ MESSAGES = {
     "macro": f"was built from other code of {VIEW}, stg_pagila__sales: ",
     "taken back": f"reads {VIEW}, built from other code than the project has: run `dbt run",
     "unknown view": f"reads {VIEW}, built from other code than the project has: run ",
-    "fact alone": "reads sales_regions, ",
+    "fact alone": f"sales_regions, {VIEW}, not built yet: run `dbt build --select +",
     "older version": "was built by an older version",
     "grown again": "bronze.pagila__sales was set back to an earlier commit, or rows",
     "set back": "bronze.pagila__sales ends with commit 2",
