@@ -33,6 +33,8 @@ _MISSING = re.compile(
     r"(?:\[TABLE_OR_VIEW_NOT_FOUND\].*?`|relation \")"
     r"(?:\w+_)?(?P<schema>bronze|seeds|staging|intermediate|marts)(?:`\.`|\.)(?P<name>\w+)[`\"]"
 )
+# Spark's, of catalogs and of DROP, behind any relation that is missing.
+_ADVICE = re.compile(r" Verify the spelling .*? DROP TABLE IF EXISTS\.")
 
 
 class SparkErrors(dbtPlugin):
@@ -110,7 +112,7 @@ def with_step(message: str) -> str:
         if missing["schema"] == "bronze"
         else f"dbt build --select +{missing['name']}"
     )
-    first, *others = message.splitlines()
+    first, *others = _ADVICE.sub("", message).splitlines()
     return "\n".join([f"{first}: run `{step}` first", *others])
 
 

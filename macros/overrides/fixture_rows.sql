@@ -9,7 +9,13 @@
     ) -%}
         {%- do types.update({column.name | lower: column.data_type}) -%}
     {%- endfor -%}
-    {%- if not (rows and types) -%}
+    {%- if not types -%}
+        {{ stop(
+            "a unit test reads the columns of " ~ this ~ ", not built yet",
+            "dbt build --select +" ~ this.identifier,
+        ) }}
+    {%- endif -%}
+    {%- if not rows -%}
         {{ return(dbt.get_fixture_sql(rows, column_name_to_data_types)) }}
     {%- endif -%}
     {%- set given = [] -%}

@@ -10,7 +10,7 @@ import pytest
 
 from tests.python.parity.standin_stops import StandinStops, do_history
 from tests.python.parity.trial import external_schema
-from tests.python.spark.test_each_command import COMMANDS
+from tests.python.spark.test_each_command import COMMANDS, STEP, TOO_EARLY
 
 pytestmark = pytest.mark.nightly
 
@@ -18,6 +18,8 @@ pytestmark = pytest.mark.nightly
 def history(stops: StandinStops) -> None:
     stops.load()
     stops.steps.append(external_schema(stops.home, stops.project))
+    for words in TOO_EARLY:
+        stops.type(f"early {' '.join(words)}", words)
     for number, words in enumerate(COMMANDS, 1):
         command = stops.command(words)
         if words == ["debug"]:  # It writes nothing.
@@ -32,7 +34,15 @@ def history(stops: StandinStops) -> None:
 def test_each_command_works_by_itself(tmp_path_factory: pytest.TempPathFactory) -> None:
     found, _ = do_history(tmp_path_factory.mktemp("each command"), history, ())
 
-    assert len(found) == len(COMMANDS)
+    early = {name: of for name, of in found.items() if name.startswith("early")}
+    assert len(found) == len(TOO_EARLY) + len(COMMANDS)
     assert {
-        name: done["said"] for name, done in found.items() if not done["success"]
+        name: of["said"]
+        for name, of in early.items()
+        if of["success"] or STEP not in of["said"]
+    } == {}
+    assert {
+        name: of["said"]
+        for name, of in found.items()
+        if name not in early and not of["success"]
     } == {}

@@ -31,6 +31,14 @@ COMMANDS: list[list[str]] = [
     ["run"],
 ]
 
+# What each of these misses on such a lake is named with the command that makes it.
+TOO_EARLY: list[list[str]] = [
+    ["show", "--select", MODEL],
+    ["test", "--select", f"{MODEL},test_type:unit"],
+    ["run", "--select", MODEL],
+]
+STEP = "run `dbt build --select +"
+
 pytestmark = pytest.mark.nightly
 
 
@@ -43,15 +51,18 @@ def test_each_command_works_by_itself(home: Home, tmp_path: Path) -> None:
         tmp_path,
         [
             {"commit": "bronze.pagila__sales", "rows": records()},
-            *({"dbt": words} for words in COMMANDS),
+            *({"dbt": words} for words in [*TOO_EARLY, *COMMANDS]),
         ],
     )
+    early, done = results[1 : 1 + len(TOO_EARLY)], results[1 + len(TOO_EARLY) :]
+
+    assert [(of["success"], STEP in of["said"]) for of in early] == [
+        (False, True) for _ in TOO_EARLY
+    ]
 
     failed = {
-        f"{number} dbt {' '.join(words)}": done["said"]
-        for number, (words, done) in enumerate(
-            zip(COMMANDS, results[1:], strict=True), 1
-        )
-        if not done["success"]
+        f"{number} dbt {' '.join(words)}": of["said"]
+        for number, (words, of) in enumerate(zip(COMMANDS, done, strict=True), 1)
+        if not of["success"]
     }
     assert failed == {}

@@ -57,8 +57,12 @@ def test_what_is_not_built_is_named_with_the_step_that_makes_it(
     missing: str, step: str
 ) -> None:
     words = f"[TABLE_OR_VIEW_NOT_FOUND] The table or view {missing} cannot be found."
+    advice = " Verify the spelling and … DROP VIEW IF EXISTS or DROP TABLE IF EXISTS."
 
-    assert with_step(f"{words}\nline 2: a") == f"{words}: run `{step}` first\nline 2: a"
+    assert (
+        with_step(f"{words}{advice}\nline 2: a")
+        == f"{words}: run `{step}` first\nline 2: a"
+    )
 
 
 def test_redshift_names_what_is_not_built_in_the_same_way() -> None:
