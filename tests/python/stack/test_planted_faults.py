@@ -360,6 +360,10 @@ OF_MACROS: dict[str, list[tuple[str, str]]] = {
     "assert_epoch_seconds_floor": [
         ("unix_seconds(moment)", "cast(cast(moment as double) as bigint)"),
     ],
+    "assert_histories_follow_the_log": [
+        ("lead(since) over (", "lag(since) over ("),
+        ("lag(is_deleted) over (", "lead(is_deleted) over ("),
+    ],
     "assert_sliding_windows_hold_each_event": [
         ("event_second < events.last_start", "event_second <= events.last_start"),
     ],
