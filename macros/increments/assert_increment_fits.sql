@@ -54,7 +54,7 @@
         {{ stop(
             increment.model_name ~ " reads " ~ first_names(names)
             ~ ", built from other code than the project has",
-            build_command(parents, model.name, flags.FULL_REFRESH),
+            build_command(model.unique_id, flags.FULL_REFRESH),
         ) }}
     {%- endif -%}
 {%- endmacro %}

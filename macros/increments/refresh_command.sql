@@ -11,10 +11,15 @@
     ) }}
 {%- endmacro %}
 
-{#- What builds a model from the beginning, with all that is made of it where the lake has what
-    that needs, and before them those of their parents that the lake has from other code. -#}
+{#- What builds a model from the beginning. -#}
 {% macro refresh_command(node_id=none) -%}
-    {%- set node_id = node_id or model.unique_id -%}
+    {{ return(build_command(node_id or model.unique_id, is_full_refresh=true)) }}
+{%- endmacro %}
+
+{#- What builds a model, with all that is made of it where the lake has what that needs, and before
+    them those of their parents that the lake has from other code. Few parents by their names; of
+    many it is all that the model reads. `dbt run` has no seeds. -#}
+{% macro build_command(node_id, is_full_refresh) -%}
     {%- set children = with_children(node_id) -%}
     {%- set has_all = are_parents_there(children) -%}
     {%- set built = children if has_all else [node_id] -%}
@@ -25,9 +30,15 @@
             {%- do parents.append(parent) -%}
         {%- endfor -%}
     {%- endfor -%}
-    {{ return(build_command(
-        parents, graph.nodes[node_id].name ~ ("+" if has_all else ""), true
-    )) }}
+    {%- set names = parents | map(attribute="name") | join(" ") -%}
+    {%- set is_long = names | length > 100 -%}
+    {%- set has_seed = parents | selectattr("resource_type", "equalto", "seed") | list -%}
+    {{ return(
+        "dbt " ~ ("build" if has_seed or is_long else "run")
+        ~ (" --full-refresh" if is_full_refresh else "") ~ " --select "
+        ~ ("+" if is_long else names ~ (" " if names else ""))
+        ~ graph.nodes[node_id].name ~ ("+" if has_all else "")
+    ) }}
 {%- endmacro %}
 
 {#- Of one domain alone not all is there that some mart of several domains reads. -#}
@@ -43,19 +54,6 @@
         {%- endfor -%}
     {%- endfor -%}
     {{ return(true) }}
-{%- endmacro %}
-
-{#- Few parents by their names; of many it is all that the model reads. `dbt run` has no
-    seeds. -#}
-{% macro build_command(parents, name, is_full_refresh) -%}
-    {%- set names = parents | map(attribute="name") | join(" ") -%}
-    {%- set is_long = names | length > 100 -%}
-    {%- set has_seed = parents | selectattr("resource_type", "equalto", "seed") | list -%}
-    {{ return(
-        "dbt " ~ ("build" if has_seed or is_long else "run")
-        ~ (" --full-refresh" if is_full_refresh else "") ~ " --select "
-        ~ ("+" if is_long else names ~ (" " if names else "")) ~ name
-    ) }}
 {%- endmacro %}
 
 {#- A model and all models that read it, directly or not. -#}

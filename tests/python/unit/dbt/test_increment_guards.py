@@ -74,11 +74,11 @@ def test_another_setting_stops_an_increment_with_both_values() -> None:
 @pytest.mark.parametrize(
     ("built", "message"),
     [
-        ({"stg_sales": "0" * 12}, "run `dbt run --select stg_sales fct_sales`"),
+        ({"stg_sales": "0" * 12}, r"run `dbt run --select stg_sales fct_sales\+`"),
         # Spark's answer where a relation has no such property.
         (
             {"regions": "Table regions does not have property: millrace.code"},
-            "run `dbt build --select regions fct_sales`",
+            r"run `dbt build --select regions fct_sales\+`",
         ),
     ],
 )
