@@ -79,7 +79,12 @@ class Schemas:
 
     def of_others(self, versions: int, recursive: bool) -> list[Any]:
         """A schema of something that is no record, and those that followed it."""
-        whole = self._around(self._recursive()) if recursive else self._no_record()
+        # A record with null beside it is columns.
+        whole = (
+            self._around(self._recursive(in_text=False))
+            if recursive
+            else self._no_record()
+        )
         found = [self._spelled(whole)]
         for _ in range(versions - 1):
             self._evolve("")
@@ -159,14 +164,14 @@ class Schemas:
         self._named[other] = {"type": "record", "fields": [self._field("int")]}
         return self._keep(other)
 
-    def _recursive(self) -> str:
+    def _recursive(self, *, in_text: bool = True) -> str:
         """A record that contains itself, by itself or by way of another."""
         if self._chance.random() < 0.2:
             full = self._full("Chain")
             fields = [self._field(["null", full], "link")]
             self._named[full] = {"type": "record", "fields": fields}
             return full
-        self._in_text = True
+        self._in_text = in_text
         one, other = self._full("Loop"), self._full("Loop")
         ways = [(one, one)]
         if self._chance.random() < 0.5:
