@@ -31,6 +31,6 @@
         {%- endif -%}
     {%- endfor -%}
     {%- if missing -%}
-        {{ exceptions.raise_compiler_error(missing | join(", ") ~ " not found " ~ fix) }}
+        {{ exceptions.raise_compiler_error(first_names(missing) ~ " not found " ~ fix) }}
     {%- endif -%}
 {%- endmacro %}
