@@ -25,9 +25,13 @@ JAVA_FIX := Millrace needs a JDK 17 or 21: install one and put its `java` on PAT
 WORKERS ?= 2
 IN_WORKERS := -n '$(WORKERS)' --dist loadfile --no-loadscope-reorder
 
+LOCKING := uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
+# What is not installed beside dbt and Spark: Airflow, other versions of dbt.
+APART := deploy/airflow/requirements.in $(wildcard tests/python/platform/locks/*.in)
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo live test test-all test-long test-fast fault-table render parity lint lint-python lint-dbt format new-captured docs bench bench-increments bench-cdc lock clean java moved
+.PHONY: help install demo live test test-all test-long test-fast test-platform fault-table render parity lint lint-python lint-dbt format new-captured docs docs-static bench bench-increments bench-cdc lock clean java moved
 
 help: ## Show this help
 	@echo 'Usage: make TARGET [VARIABLE=value]'
@@ -44,15 +48,19 @@ live: java .venv/.demo-installed ## Keep the marts up to date while events come,
 
 test: java .venv/.installed ## Run the tests of every change: unit, Spark, real services (WORKERS=n)
 	@$(WITH_VENV) sandbox parts
-	@$(WITH_VENV) pytest -m 'not nightly and not long and not all_models' $(IN_WORKERS)
+	@$(WITH_VENV) pytest -m 'not nightly and not long and not all_models and not fetches' $(IN_WORKERS)
 
 test-all: java .venv/.installed ## Run these and the nightly tests: random rounds, what rarely changes (WORKERS=n)
 	@$(WITH_VENV) sandbox parts
-	@$(WITH_VENV) pytest -m 'not long and not all_models' $(IN_WORKERS)
+	@$(WITH_VENV) pytest -m 'not long and not all_models and not fetches' $(IN_WORKERS)
 
 test-long: java .venv/.installed ## Run the tests that take minutes each: many kills, long loads
 	@$(WITH_VENV) sandbox parts
 	@$(WITH_VENV) pytest -m long
+
+test-platform: java .venv/.installed ## Run the scheduled jobs with each version of dbt and by Airflow (fetches packages; half an hour)
+	@$(WITH_VENV) sandbox parts
+	@$(WITH_VENV) pytest -m fetches
 
 fault-table: java .venv/.installed ## Kill, cut off and starve streams, and write what came of it into docs/ingest.md
 	@$(WITH_VENV) sandbox parts
@@ -84,6 +92,9 @@ lint-dbt:
 	$(BIN)/dbt-bouncer
 	@# Its process pool leaves a semaphore, which Python would report at the end.
 	PYTHONWARNINGS='ignore:resource_tracker:UserWarning' $(BIN)/sqlfluff lint
+	$(BIN)/dbt-jobs-as-code validate deploy/dbt-platform/jobs.yml -v deploy/dbt-platform/vars.yml
+	@command -v terraform >/dev/null || echo 'terraform is not on PATH: its files are not checked'
+	! command -v terraform >/dev/null || terraform fmt -check -diff deploy/dbt-platform/terraform
 
 format: .venv/.installed ## Rewrite Python and SQL in the project's style
 	$(BIN)/ruff check --fix .
@@ -97,6 +108,10 @@ docs: java .venv/.demo-installed ## Serve the dbt docs on 127.0.0.1 (DOCS_PORT=8
 	@test -f target/catalog.json || $(WITH_VENV) dbt docs generate
 	@$(WITH_VENV) dbt docs serve --host 127.0.0.1 --port $(DOCS_PORT) --no-browser
 
+docs-static: java .venv/.demo-installed ## Write the dbt docs as one file that needs no server, target/static_index.html
+	@$(WITH_VENV) dbt docs generate --static
+	@echo 'Open target/static_index.html in a browser.'
+
 bench: java .venv/.installed ## Measure ingest against its limits and its peers, on a quiet machine (half an hour)
 	@$(WITH_VENV) python -m bench.ingest
 
@@ -107,9 +122,10 @@ bench-cdc: java .venv/.installed ## Measure the way from a database's commit to 
 	@$(WITH_VENV) sandbox parts
 	@$(WITH_VENV) python -m bench.capture
 
-lock: ## Update requirements.lock from pyproject.toml (needs uv)
+lock: ## Update requirements.lock, and those of other environments (needs uv)
 	@command -v uv >/dev/null || { echo 'make lock needs uv on PATH: pipx install uv' >&2; exit 2; }
-	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --all-extras pyproject.toml -o requirements.lock
+	$(LOCKING) --all-extras pyproject.toml -o requirements.lock
+	@for pins in $(APART:.in=); do $(LOCKING) --quiet "$$pins.in" -o "$$pins.lock" || exit; done
 
 clean: ## Remove .venv and everything made from the sources; stops the sandbox, keeps its data
 	@[ ! -x $(BIN)/sandbox ] || $(BIN)/sandbox down || echo 'Could not stop the sandbox; going on.' >&2
@@ -121,7 +137,7 @@ clean: ## Remove .venv and everything made from the sources; stops the sandbox, 
 # pin or a moved checkout repeats this. Where Java is needed its parts are fetched meanwhile.
 LOCKED := requirements.lock pyproject.toml $(if $(MOVED),moved)
 WITH_PARTS = $(if $(filter-out $(NO_PARTS),$(MAKECMDGOALS)),--parts)
-NO_PARTS := install test-fast lint format new-captured docs .venv/%
+NO_PARTS := install test-fast lint format new-captured docs docs-static .venv/%
 define INSTALL
 @'$(PYTHON)' -c '$(NEW_ENOUGH)' 2>/dev/null || { echo '$(PYTHON_FIX)' >&2; exit 2; }
 @$(if $(MOVED),rm -rf .venv)

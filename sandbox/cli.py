@@ -51,8 +51,8 @@ Services = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[SERVICE]...",
-        help="kafka, registry; when asked for: redshift, postgres, mariadb, connect,"
-        " and cdc, which is the last three.",
+        help="kafka, registry; when asked for: redshift, thrift, postgres, mariadb,"
+        " connect, and cdc, which is the last three.",
     ),
 ]
 
@@ -65,7 +65,8 @@ def up(
         typer.Option(
             metavar="NAME=N",
             help="Another port: kafka=29092, kafka-controller=N, registry=N, redshift=N,"
-            " redshift-postgres=N, redshift-lake=N, postgres=N, mariadb=N, connect=N. Remembered.",
+            " redshift-postgres=N, redshift-lake=N, thrift=N, postgres=N, mariadb=N, connect=N."
+            " Remembered.",
         ),
     ] = None,
     secure: Annotated[

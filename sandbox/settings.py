@@ -22,6 +22,7 @@ DEFAULT_PORTS = {
     "redshift": 15439,
     "redshift-postgres": 15432,
     "redshift-lake": 15440,
+    "thrift": 10000,
     "postgres": 15433,
     "mariadb": 13306,
     "connect": 18083,
@@ -104,6 +105,7 @@ class Home:
             # Secrets are not among these: the target names the files that hold them.
             "SPARK_INGEST_TARGET": "secure" if self.secure else "sandbox",
             "REDSHIFT_STANDIN_PORT": str(self.ports["redshift"]),
+            "SPARK_THRIFT_PORT": str(self.ports["thrift"]),
             "SANDBOX_POSTGRES_PORT": str(self.ports["postgres"]),
             "SANDBOX_MARIADB_PORT": str(self.ports["mariadb"]),
             "SPARK_CONF_DIR": str(self.spark_conf),

@@ -19,12 +19,13 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/testing.md"
 TESTS = ROOT / "tests/python"
 PART = "files"
-FOLDERS = ("render", "spark", "stack", "fault", "parity")
+FOLDERS = ("render", "spark", "stack", "fault", "parity", "platform")
 # By marker, the first command that runs such a test; without one, every change pays for it.
 COMMANDS = {
     "nightly": "test-all",
     "long": "test-long",
     "all_models": "parity",
+    "fetches": "test-platform",
 }
 _FAILS = "Fails when "
 

@@ -9,14 +9,15 @@
 {#- Redshift's generate_series runs on its leader only and joins nothing: count with binary
     digits instead, as many places as the number needs. -#}
 {% macro default__whole_numbers(count) -%}
-    {%- set places = [(count - 1).bit_length(), 1] | max -%}
+    {%- set places = [] -%}
     {%- set number = [] -%}
-    {%- for place in range(places) -%}
+    {%- for place in range(31) if place == 0 or 2 ** place < count -%}
+        {%- do places.append(place) -%}
         {%- do number.append("bit_" ~ place ~ ".digit * " ~ 2 ** place) -%}
     {%- endfor -%}
     select {{ number | join(" + ") }} as whole_number
     from
-        {% for place in range(places) -%}
+        {% for place in places -%}
         {{ "cross join " if not loop.first -}}
         (select 0 as digit union all select 1 as digit) as bit_{{ place }}
         {% endfor -%}

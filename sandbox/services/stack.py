@@ -20,6 +20,7 @@ from sandbox.services.redshift import REDSHIFT
 from sandbox.services.registry import REGISTRY
 from sandbox.services.security import make_secure
 from sandbox.services.service import Service
+from sandbox.services.thrift import THRIFT
 from sandbox.settings import Home, save_settings
 from sandbox.ui import say
 from spark_ingest.errors import ConfigurationError, MillraceError
@@ -31,7 +32,7 @@ _RELEASE_SECONDS = 10.0
 # ``Service``, and an entry here.
 SERVICES: dict[str, Service] = {
     service.name: service
-    for service in (KAFKA, REGISTRY, REDSHIFT, POSTGRES, MARIADB, CONNECT)
+    for service in (KAFKA, REGISTRY, REDSHIFT, THRIFT, POSTGRES, MARIADB, CONNECT)
 }
 # Several services under one name on the command line.
 GROUPS = {"cdc": ("postgres", "mariadb", "connect")}

@@ -35,7 +35,13 @@ WORKER = int(_WORKER.removeprefix("gw")) if _WORKER else None
 _OF_THE_DEMO = ("demo", "docs_site", "live", "planted_faults", "redshift")
 # How the names of files begin: one that takes minutes must not be what is left at the end.
 _LONGEST_FIRST = (
-    *("spark/test_increments", "stack/test_demo", "parity/", "spark/test_random"),
+    *(
+        "spark/test_increments",
+        "stack/test_demo",
+        "parity/",
+        "platform/",
+        "spark/test_random",
+    ),
     *("spark/test_restarted", "stack/test_ingest", "spark/test_exports", "render/"),
     *("spark/", "interleavings/", "stack/", "fault/", "unit/"),
 )

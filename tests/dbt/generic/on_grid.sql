@@ -1,6 +1,6 @@
 {#- Every window starts at a multiple of the slide and lasts as long as the settings say.
     Fails when the settings changed and the windows were not built again. -#}
-{% test on_grid(model) %}
+{% test on_grid(model, start, end) %}
 
 {%- set window = sales_window() %}
 
@@ -9,8 +9,8 @@ with
 windows as (
 
     select
-        {{ epoch_seconds("window_start_at") }} as start_second,
-        {{ epoch_seconds("window_end_at") }} as end_second
+        {{ epoch_seconds(start) }} as start_second,
+        {{ epoch_seconds(end) }} as end_second
     from {{ model }}
 
 )

@@ -73,7 +73,7 @@ def run_steps(
         subprocess.TimeoutExpired: It took longer than ``SECONDS``.
     """
     out = home.path / "out"
-    out.mkdir()
+    out.mkdir(exist_ok=True)
     (out / "steps.json").write_text(json.dumps(steps))
     log = out / "said"
     with log.open("wb") as said:
@@ -115,7 +115,7 @@ def at_work(
         Does one step, and gives what that gave; one at a time.
     """
     out = home.path / "out"
-    out.mkdir()
+    out.mkdir(exist_ok=True)
     log = out / "said"
     told, answers = os.pipe()
     with log.open("wb") as said:

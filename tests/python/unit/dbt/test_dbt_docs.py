@@ -92,6 +92,53 @@ def wrongly_shown(manifest: Manifest) -> dict[str, bool]:
     }
 
 
+# Names of a person, where they live, how they are reached, what they are; and numbers that stand
+# for one.
+PERSONAL = {
+    **dict.fromkeys(("first_name", "last_name", "artist_name"), "direct"),
+    **dict.fromkeys(("street_address", "street_address_2", "postal_code"), "direct"),
+    **dict.fromkeys(("phone", "birth_year", "gender"), "direct"),
+    **dict.fromkeys(("customer_id", "buyer_id", "seller_id"), "indirect"),
+    **dict.fromkeys(("buyerid", "sellerid"), "indirect"),
+}
+
+
+def test_personal_data_is_marked(manifest: Manifest) -> None:
+    unmarked = [
+        name
+        for name, column in columns(manifest)
+        if column["name"] in PERSONAL
+        and column["config"]["meta"].get("pii") != PERSONAL[column["name"]]
+    ]
+
+    assert unmarked == []
+
+
+def test_every_domain_says_who_reads_it_and_where(manifest: Manifest) -> None:
+    pages = {}
+    for exposure in manifest["exposures"].values():
+        pages[exposure["owner"]["email"]] = exposure["url"]
+    groups = {group["owner"]["email"] for group in manifest["groups"].values()}
+
+    # What domains share is read through them.
+    assert set(pages) == groups - {"analytics@millrace.example"}
+    for url in pages.values():
+        assert (PROJECT / url.partition("/blob/main/")[2]).is_file(), url
+
+
+def test_each_layer_has_its_colour(manifest: Manifest) -> None:
+    colours = defaultdict(set)
+    for node in manifest["nodes"].values():
+        if node["resource_type"] in {"model", "seed"}:
+            colours[node["fqn"][1]].add(node["config"]["docs"]["node_color"])
+
+    assert {layer: len(of) for layer, of in colours.items()} == dict.fromkeys(
+        colours, 1
+    )
+    layers = {str(*colours[layer]) for layer in ("staging", "intermediate", "marts")}
+    assert len(layers - {"None"}) == 3
+
+
 def test_the_docs_show_the_macros_that_people_call_and_no_others(
     manifest: Manifest,
 ) -> None:

@@ -263,6 +263,7 @@ def test_a_wrong_setting_stops_and_names_its_variable(
         ("sandbox", "dev", "marts", "marts"),
         ("production", "live", "marts", "marts"),
         ("thrift", "ada", "marts", "ada_marts"),
+        ("production", "dbt_cloud_pr_1_2", "marts", "dbt_cloud_pr_1_2_marts"),
         ("thrift", "pr_7", "staging", "pr_7_staging"),
         ("sandbox", "dev", None, "dev"),
         ("thrift", "ada", None, "ada"),

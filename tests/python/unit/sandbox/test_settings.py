@@ -97,6 +97,7 @@ def test_programs_get_absolute_paths_and_addresses(tmp_path: Path) -> None:
         "SCHEMA_REGISTRY_URL": "http://127.0.0.1:28081/apis/ccompat/v7",
         "SPARK_INGEST_TARGET": "sandbox",
         "REDSHIFT_STANDIN_PORT": "15439",
+        "SPARK_THRIFT_PORT": "10000",
         "SANDBOX_POSTGRES_PORT": "15433",
         "SANDBOX_MARIADB_PORT": "13306",
         "SPARK_CONF_DIR": str(tmp_path / "spark-conf"),

@@ -1,0 +1,42 @@
+"""Production as the platform's jobs have built it, on an engine and with a version of dbt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.python.conftest import make_home
+from tests.python.platform.environments import dbt_lock, programs
+from tests.python.platform.jobs import THIS_DBT, Platform, fill, platform
+from tests.python.spark.increments_records import DAYS, Records
+from tests.python.spark.lake_steps import at_work, run_steps
+
+
+@pytest.fixture(scope="module")
+def at_platform(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Platform]:
+    """Production, built by its jobs from a bronze that grew between them.
+
+    The parameter is an engine and one of ``DBT_VERSIONS``, or none for dbt of this environment.
+    """
+    engine, version = request.param
+    folder = tmp_path_factory.mktemp(engine)
+    home = make_home(folder / "sand box")
+    dbt = (str(programs(dbt_lock(version)) / "dbt"),) if version else THIS_DBT
+    fill(home)
+    sales = Records(seed=3)
+
+    def more() -> dict[str, Any]:
+        rows = sales.some(5, DAYS, newest=9)["bronze.pagila__sales"]
+        return {"commit": "bronze.pagila__sales", "rows": rows}
+
+    run_steps(home, [more()])
+    with platform(engine, home, folder / "clone", dbt) as made:
+        made.run("nightly", "analytics")
+        with at_work(home) as do:
+            do(more())
+        made.run("hourly", "analytics")
+        yield made
