@@ -233,7 +233,7 @@ def pull_request(at: Platform, folder: Path) -> None:
     built = {node["unique_id"].split(".")[2] for node in results["results"]}
     assert {"int_rentals__sales_enriched", *_MARTS} <= built
     assert not any(name.startswith(("stg_", "fct_product")) for name in built)
-    words = ["build", "--select", f"+{_MARTS[0]}+", *_NO_TESTS]
+    words = ["build", "--select", *(f"+{mart}" for mart in _MARTS), *_NO_TESTS]
     at.type(words, "whole", "default", clone)
     whole = {mart: at.rows(f"whole_marts.{mart}") for mart in _MARTS}
     ours = {mart: at.rows(f"{PULL_REQUEST}_marts.{mart}") for mart in _MARTS}
