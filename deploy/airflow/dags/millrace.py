@@ -31,13 +31,13 @@ def dag_of(name: str, job: dict[str, Any]) -> DAG:
         # What a run missed is in bronze: the next one reads it.
         catchup=False,
         max_active_runs=1,
+        dagrun_timeout=timedelta(seconds=job["execution"]["timeout_seconds"]),
         tags=["millrace", "dbt"],
         default_args={
             "owner": "data-operations",
             # A build goes on where an earlier one failed.
             "retries": 1,
             "retry_delay": timedelta(minutes=5),
-            "execution_timeout": timedelta(seconds=job["execution"]["timeout_seconds"]),
         },
     ) as made:
         steps = [*job["execute_steps"]]

@@ -7,7 +7,7 @@ locals {
   job_ids = [for job in data.dbtcloud_jobs.production.jobs : job.id]
   # The platform's number of each type of notification.
   ways = var.notify == null ? {} : merge(
-    { user = 1 },
+    var.notify.is_mailed ? { user = 1 } : {},
     var.notify.slack_channel_id == null ? {} : { slack = 2 },
     var.notify.email == null ? {} : { email = 4 },
   )

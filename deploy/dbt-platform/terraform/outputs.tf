@@ -5,7 +5,7 @@ output "vars" {
     project_id                = tonumber(dbtcloud_project.millrace.id)
     production_environment_id = dbtcloud_environment.production.environment_id
     ci_environment_id         = dbtcloud_environment.ci.environment_id
-    readers                   = var.readers
+    views_as                  = var.views_as
   })
 }
 

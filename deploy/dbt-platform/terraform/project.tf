@@ -7,6 +7,7 @@ resource "dbtcloud_repository" "millrace" {
   remote_url             = var.repository_url
   git_clone_strategy     = var.git.clone_strategy
   github_installation_id = var.git.github_installation_id
+  gitlab_project_id      = var.git.gitlab_project_id
 }
 
 resource "dbtcloud_project_repository" "millrace" {
@@ -45,12 +46,12 @@ resource "dbtcloud_environment" "ci" {
   extended_attributes_id = local.extended_attributes_id
 }
 
-# The jobs of production set DBT_READERS again: see jobs.yml.
+# Jobs may set them again: see jobs.yml.
 resource "dbtcloud_environment_variable" "all" {
-  for_each = {
-    DBT_READERS  = ""
-    DBT_VIEWS_AS = var.views_as
-  }
+  for_each = merge(
+    { DBT_VIEWS_AS = var.views_as },
+    var.readers == null ? {} : { DBT_READERS = var.readers },
+  )
 
   project_id         = dbtcloud_project.millrace.id
   name               = each.key

@@ -20,16 +20,19 @@ variable "repository_url" {
 }
 
 variable "git" {
-  description = "How the platform clones it: deploy_key, or github_app with its installation."
+  description = <<-END
+    How the platform clones it: github_app with its installation, deploy_token with a project of
+    GitLab, or deploy_key, with which no pull request starts a job.
+  END
   type = object({
-    clone_strategy         = optional(string, "deploy_key")
+    clone_strategy         = string
     github_installation_id = optional(number)
+    gitlab_project_id      = optional(number)
   })
-  default = {}
 }
 
 variable "dbt_version" {
-  description = "The release track: compatible is dbt 1.12, which the project is tested with."
+  description = "A release track, or a version like 1.11.0-latest."
   type        = string
   default     = "compatible"
 }
@@ -58,6 +61,11 @@ variable "redshift" {
     }))
   })
   default = null
+
+  validation {
+    condition     = var.engine != "redshift" || var.redshift != null
+    error_message = "The engine is redshift: say where it is."
+  }
 }
 
 variable "redshift_password" {
@@ -68,14 +76,19 @@ variable "redshift_password" {
 }
 
 variable "spark" {
-  description = "The Thrift server; auth as it asks for it: NOSASL, LDAP, KERBEROS."
+  description = "The Thrift server; auth is NOSASL or NONE, as the server has it."
   type = object({
     host = string
-    port = optional(number, 10001)
+    port = optional(number, 10000)
     user = optional(string, "dbt")
     auth = optional(string, "NOSASL")
   })
   default = null
+
+  validation {
+    condition     = var.engine != "spark" || var.spark != null
+    error_message = "The engine is spark: say where its Thrift server is."
+  }
 }
 
 variable "spark_token" {
@@ -98,15 +111,20 @@ variable "views_as" {
 }
 
 variable "readers" {
-  description = "DBT_READERS: who may read production's marts, blanks between."
+  description = "DBT_READERS: who may read the marts, blanks between."
   type        = string
-  default     = ""
+  default     = null
 }
 
 variable "notify" {
-  description = "Who gets notifications of jobs that fail, warn or are cancelled; set it once the jobs are synced."
+  description = <<-END
+    Who gets notifications of jobs that fail, warn or are cancelled; set it once the jobs are synced.
+    user_id is a user of the account, of Slack the one who set up its integration. A mail to that
+    user replaces what the user has set up alone: import it first.
+  END
   type = object({
     user_id            = number
+    is_mailed          = optional(bool, false)
     email              = optional(string)
     slack_channel_id   = optional(string)
     slack_channel_name = optional(string)

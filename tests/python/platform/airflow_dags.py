@@ -18,13 +18,13 @@ print(
                     "description": dag.description,
                     "tags": sorted(dag.tags),
                     "schedule": dag.schedule,
+                    "seconds": dag.dagrun_timeout.total_seconds(),
                     "tasks": [
                         {
                             "command": task.bash_command,
                             "owner": task.owner,
                             "retries": task.retries,
                             "email": task.email,
-                            "seconds": task.execution_timeout.total_seconds(),
                             "after": sorted(task.upstream_task_ids),
                         }
                         for task in dag.tasks

@@ -40,7 +40,7 @@ def programs(lock: str) -> Path:
         subprocess.run(
             [
                 *(folder / "bin/python", "-m", "pip", "install", "--quiet"),
-                *("--disable-pip-version-check", "--require-hashes"),
+                *("--disable-pip-version-check", "--require-hashes", "--no-deps"),
                 *("-r", folder / "requirements.lock"),
             ],
             check=True,

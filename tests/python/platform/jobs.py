@@ -82,12 +82,14 @@ class Platform:
         home: The sandbox whose services it is.
         clone: The repository as the platform has it.
         dbt: The program.
+        has_catalog: dbt-spark 1.10 finds no column of an Iceberg table.
     """
 
     engine: str
     home: Home
     clone: Path
     dbt: tuple[str, ...]
+    has_catalog: bool = True
 
     def run(
         self, name: str, schema: str, *, clone: Path | None = None, state: str = ""
@@ -191,13 +193,13 @@ class Platform:
 
 @contextmanager
 def platform(
-    engine: str, home: Home, clone: Path, dbt: tuple[str, ...]
+    engine: str, home: Home, clone: Path, dbt: tuple[str, ...], has_catalog: bool
 ) -> Iterator[Platform]:
     """An engine of the sandbox, up, with the lake readable; down at the end."""
     copy_checkout(clone)
     try:
         services.up(home, [_SERVICES[engine]])
-        made = Platform(engine, home, clone, dbt)
+        made = Platform(engine, home, clone, dbt, has_catalog)
         if engine == "redshift":
             made.type(["run-operation", "create_external_schema"], "analytics", "prod")
         yield made
@@ -210,7 +212,7 @@ def check_production(at: Platform) -> None:
     at.run("weekly", "analytics")
 
     catalog = json.loads((at.clone / "target/catalog.json").read_text())
-    assert "model.millrace.fct_rental_sales" in catalog["nodes"]
+    assert ("model.millrace.fct_rental_sales" in catalog["nodes"]) == at.has_catalog
     assert all(at.rows(f"marts.{mart}") for mart in _MARTS)
 
 
