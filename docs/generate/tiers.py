@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/testing.md"
 TESTS = ROOT / "tests/python"
 PART = "files"
-FOLDERS = ("render", "spark", "stack", "fault", "parity", "platform")
+FOLDERS = ("histories", "render", "spark", "stack", "fault", "parity", "platform")
 # By marker, the first command that runs such a test; without one, every change pays for it.
 COMMANDS = {
     "nightly": "test-all",

@@ -106,8 +106,12 @@ numbered as (
         row_number() over (
             partition by {{ keys }}, was_held, order_position
             order by
-                _commit_id, _kafka_topic_id, _kafka_partition, _kafka_offset
+                _commit_id desc, _kafka_topic_id desc, _kafka_partition desc,
+                _kafka_offset desc
         ) as delivery,
+        max(changed_at) over (
+            partition by {{ keys }}, was_held, order_position
+        ) as time_of_place,
         max(case when was_held then seen_to_position end) over (
             partition by {{ keys }}
         ) as held_to_position
@@ -124,7 +128,7 @@ unique_changes as (
             partition by {{ keys }}
         ) as newest_position,
         -- Clocks may step back; the order of changes does not.
-        max(case when was_held then valid_from_at else changed_at end) over (
+        max(case when was_held then valid_from_at else time_of_place end) over (
             partition by {{ keys }}
             order by case when was_held then 0 else 1 end, order_position
             rows between unbounded preceding and current row

@@ -40,7 +40,8 @@ filled as (
         ) %}
         {%- endfor %}
         {%- if conditions %}
-        coalesce({{ conditions | join("\n            or ") }}, false) as is_incomplete,
+        coalesce({{ conditions | join("\n            or ") }}, false)
+            or (was_held and is_incomplete) as is_incomplete,
         {%- else %}
         is_incomplete,
         {%- endif %}
@@ -50,9 +51,10 @@ filled as (
 ),
 {% endmacro %}
 
+{#- A delete says nothing of its row: what comes behind it begins without it. -#}
 {% macro first_of_value(keys, attribute) -%}
     first_value({{ attribute }}) over (
-            partition by {{ keys }}, value_of_{{ attribute }}
+            partition by {{ keys }}, value_of_{{ attribute }}, is_deleted
             order by place, order_position
             rows between unbounded preceding and unbounded following
         )

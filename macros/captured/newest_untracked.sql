@@ -22,11 +22,14 @@ newest as (
         {%- if attribute in tracked %}
         {{ attribute }},
         {%- else %}
-        first_value({{ attribute }}) over (
-            partition by {{ keys }}, version_number
-            order by place desc, order_position desc
-            rows between unbounded preceding and unbounded following
-        ) as {{ attribute }},
+        case
+            when is_deleted then {{ attribute }}
+            else first_value({{ attribute }}) over (
+                partition by {{ keys }}, version_number
+                order by place desc, order_position desc
+                rows between unbounded preceding and unbounded following
+            )
+        end as {{ attribute }},
         {%- endif %}
         {%- endfor %}
         is_change,

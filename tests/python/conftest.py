@@ -43,7 +43,7 @@ _LONGEST_FIRST = (
         "spark/test_random",
     ),
     *("spark/test_restarted", "stack/test_ingest", "spark/test_exports", "render/"),
-    *("spark/", "interleavings/", "stack/", "fault/", "unit/"),
+    *("spark/", "interleavings/", "histories/", "stack/", "fault/", "unit/"),
 )
 # Files that ask for one fixture of a session which takes long to make.
 _TOGETHER = {

@@ -376,8 +376,8 @@ def test_hooks_are_local_and_use_the_pinned_tools() -> None:
 def test_no_time_ends_a_query_of_redshift() -> None:
     # The driver holds each answer against the time that it has to connect.
     outputs = yaml.safe_load((ROOT / "profiles/profiles.yml").read_text())
-    targets = outputs["millrace"]["outputs"].values()
-    redshift = [target for target in targets if target["type"] == "redshift"]
+    targets = outputs["millrace"]["outputs"].items()
+    redshift = {name: of for name, of in targets if of["type"] == "redshift"}
 
-    assert len(redshift) == 2
-    assert not [target for target in redshift if "connect_timeout" in target]
+    assert set(redshift) == {"redshift", "prod", "redshift-standin"}
+    assert not [name for name, of in redshift.items() if "connect_timeout" in of]

@@ -1,0 +1,71 @@
+"""Histories of random logs, held against the rules, by increments and by full refreshes.
+
+Fails when a history of a random log is not what the rules of decision 0012 say, or differs from
+a full refresh.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import pytest
+
+from tests.python.histories.cases import PARTITIONS, Log, options_of
+from tests.python.histories.lake import Change, Lake
+from tests.python.histories.rules import Version, versions
+
+TABLES = int(os.environ.get("TABLES", "50"))
+ROWS = 40
+ROUNDS = 4
+FIRST_SEED = int(os.environ.get("SEED", "1"))
+
+
+def expected(found: list[Version]) -> list[tuple[Any, ...]]:
+    """Versions as columns of a history."""
+    return [
+        (
+            of.key,
+            *of.values,
+            of.is_deleted,
+            of.is_incomplete,
+            of.until is None and (at + 1 == len(found) or found[at + 1].key != of.key),
+            of.since,
+            of.until,
+            f"{of.place[0]:020d}{of.place[1]}" if of.place[0] >= 0 else "",
+        )
+        for at, of in enumerate(found)
+    ]
+
+
+def told(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """The columns of a history that the rules speak of, in the order of its versions."""
+    return sorted((row[1:11] for row in rows), key=lambda row: (row[0], row[9]))
+
+
+@pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + TABLES))
+def test_a_history_is_what_the_rules_say_however_it_was_built(seed: int) -> None:
+    random = Random(seed)
+    options = options_of(random)
+    log = Log(random, options, ROWS, is_scattered=random.random() < 0.3)
+    lake, read = Lake(options), list[Change]()
+    for number in range(ROUNDS):
+        for _ in range(random.choice([40, 120])):
+            log.transaction()
+        for _ in range(random.choice([1, 2])):
+            commit = []
+            for partition in range(PARTITIONS):
+                count = (
+                    10_000 if number == ROUNDS - 1 else random.choice([0, 20, 10_000])
+                )
+                commit += log.deliver(partition, count)
+            lake.commit(commit)
+            read += [replace(change, commit_id=lake.newest) for change in commit]
+        if random.random() < 0.2 and number:
+            lake.run()
+        lake.build()
+        by_rules = expected(versions(read, options))
+        assert told(lake.refreshed()) == by_rules, (seed, number, options)
+        assert lake.versions() == lake.refreshed(), (seed, number, options)
