@@ -80,6 +80,7 @@ def test_a_second_up_changes_nothing(own: Stack) -> None:
         "kafka": State.READY,
         "registry": State.READY,
         "redshift": State.STOPPED,
+        "thrift": State.STOPPED,
         "postgres": State.STOPPED,
         "mariadb": State.STOPPED,
         "connect": State.STOPPED,
