@@ -104,12 +104,24 @@ format: .venv/.installed ## Rewrite Python and SQL in the project's style
 new-captured: .venv/.installed ## Write source and models of a captured table (TABLE=source.table, TOPIC=t, KEY=a,b, DOMAIN=d)
 	@$(WITH_VENV) spark-ingest new-captured $(if $(TABLE),'$(TABLE)') $(if $(TOPIC),--topic '$(TOPIC)') $(if $(KEY),--key '$(KEY)') $(if $(DOMAIN),--domain '$(DOMAIN)')
 
+# Of a lake that ingest has not made yet the docs have all but the catalog.
+define DOCS
+@if [ -d "$${SANDBOX_HOME:-.sandbox}/lake/warehouse/bronze" ]; then \
+    $(WITH_VENV) dbt docs generate $(1); \
+else \
+    $(WITH_VENV) dbt --quiet parse && $(WITH_VENV) dbt docs generate --empty-catalog --no-compile $(1); \
+fi
+endef
+
 docs: java .venv/.demo-installed ## Serve the dbt docs on 127.0.0.1 (DOCS_PORT=8080), made first when missing
-	@test -f target/catalog.json || $(WITH_VENV) dbt docs generate
+	@test -f target/catalog.json || $(MAKE) --no-print-directory target/catalog.json
 	@$(WITH_VENV) dbt docs serve --host 127.0.0.1 --port $(DOCS_PORT) --no-browser
 
+target/catalog.json:
+	$(call DOCS)
+
 docs-static: java .venv/.demo-installed ## Write the dbt docs as one file that needs no server, target/static_index.html
-	@$(WITH_VENV) dbt docs generate --static
+	$(call DOCS,--static)
 	@echo 'Open target/static_index.html in a browser.'
 
 bench: java .venv/.installed ## Measure ingest against its limits and its peers, on a quiet machine (half an hour)
