@@ -58,7 +58,7 @@ test-long: java .venv/.installed ## Run the tests that take minutes each: many k
 	@$(WITH_VENV) sandbox parts
 	@$(WITH_VENV) pytest -m long
 
-test-platform: java .venv/.installed ## Run the scheduled jobs with each version of dbt and by Airflow (fetches packages; half an hour)
+test-platform: java .venv/.installed ## Run the scheduled jobs with each version of dbt and by Airflow (fetches packages; an hour)
 	@$(WITH_VENV) sandbox parts
 	@$(WITH_VENV) pytest -m fetches
 
@@ -104,24 +104,18 @@ format: .venv/.installed ## Rewrite Python and SQL in the project's style
 new-captured: .venv/.installed ## Write source and models of a captured table (TABLE=source.table, TOPIC=t, KEY=a,b, DOMAIN=d)
 	@$(WITH_VENV) spark-ingest new-captured $(if $(TABLE),'$(TABLE)') $(if $(TOPIC),--topic '$(TOPIC)') $(if $(KEY),--key '$(KEY)') $(if $(DOMAIN),--domain '$(DOMAIN)')
 
-# Of a lake that ingest has not made yet the docs have all but the catalog.
-define DOCS
-@if [ -d "$${SANDBOX_HOME:-.sandbox}/lake/warehouse/bronze" ]; then \
-    $(WITH_VENV) dbt docs generate $(1); \
-else \
-    $(WITH_VENV) dbt --quiet parse && $(WITH_VENV) dbt docs generate --empty-catalog --no-compile $(1); \
-fi
-endef
+# A lake without bronze has no catalog yet; with the first tables the docs are made anew.
+BRONZE := $(wildcard $(or $(SANDBOX_HOME),.sandbox)/lake/warehouse/bronze)
+GENERATE_DOCS = $(if $(BRONZE),dbt docs generate,dbt --quiet parse && dbt docs generate --empty-catalog --no-compile)
 
-docs: java .venv/.demo-installed ## Serve the dbt docs on 127.0.0.1 (DOCS_PORT=8080), made first when missing
-	@test -f target/catalog.json || $(MAKE) --no-print-directory target/catalog.json
+docs: java .venv/.demo-installed target/catalog.json ## Serve the dbt docs on 127.0.0.1 (DOCS_PORT=8080), made first when missing
 	@$(WITH_VENV) dbt docs serve --host 127.0.0.1 --port $(DOCS_PORT) --no-browser
 
-target/catalog.json:
-	$(call DOCS)
+target/catalog.json: $(BRONZE) | java .venv/.demo-installed
+	@export $(WITH_VENV); $(GENERATE_DOCS)
 
 docs-static: java .venv/.demo-installed ## Write the dbt docs as one file that needs no server, target/static_index.html
-	$(call DOCS,--static)
+	@export $(WITH_VENV); $(GENERATE_DOCS) --static
 	@echo 'Open target/static_index.html in a browser.'
 
 bench: java .venv/.installed ## Measure ingest against its limits and its peers, on a quiet machine (half an hour)

@@ -18,10 +18,10 @@ class Service:
         title: What it is, for a person.
         parts: The components it is made of (configurations of ``ivy.xml``).
         ports: Names of its listeners; the first is the one that clients use.
-        prepare: Makes its files and its data folder; called before every start, and
-            changes nothing that is there already.
         command: The program and arguments that run it in the foreground.
         is_ready: Asks the running service whether it works; quick, and never raises.
+        prepare: Makes its files and its data folder; called before every start, and
+            changes nothing that is there already.
         settle: Brings the ready service to the state that the sandbox promises
             (topics, schemas); changes nothing when it is in that state. Returns a line
             for each thing that it made.
@@ -37,10 +37,10 @@ class Service:
     title: str
     parts: tuple[str, ...]
     ports: tuple[str, ...]
-    prepare: Callable[[Home], None]
     command: Callable[[Home], list[str]]
     is_ready: Callable[[Home], bool]
-    settle: Callable[[Home], list[str]]
+    prepare: Callable[[Home], None] = lambda _home: None
+    settle: Callable[[Home], list[str]] = lambda _home: []
     secure_ports: tuple[str, ...] = ()
     timeout: float = 90.0
     needs: tuple[str, ...] = ()

@@ -16,14 +16,6 @@ def _command(home: Home) -> list[str]:
     return [sys.executable, "-m", "sandbox.services.thrift", str(home.path)]
 
 
-def _prepare(_home: Home) -> None:
-    """Nothing: `up` renders the settings of the lake."""
-
-
-def _settle(_home: Home) -> list[str]:
-    return []
-
-
 def _is_ready(home: Home) -> bool:
     return accepts(home.ports["thrift"])
 
@@ -33,10 +25,8 @@ THRIFT = Service(
     title="Spark Thrift server",
     parts=("spark",),
     ports=("thrift",),
-    prepare=_prepare,
     command=_command,
     is_ready=_is_ready,
-    settle=_settle,
     is_asked_for=True,
     is_open_only=True,
 )

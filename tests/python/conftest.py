@@ -171,6 +171,12 @@ def program_environment(home: Home) -> dict[str, str]:
     return env
 
 
+def bring_spark(home: Home) -> None:
+    """Let Spark open the lake of a sandbox: its JARs, and its settings, rendered."""
+    spark_conf.bring_spark()
+    spark_conf.render(home, home.spark_conf)
+
+
 def add_to_class_path(spark_conf_folder: Path, component: str) -> None:
     """Let the JVM of a rendered configuration see one more component, fetched if need be."""
     parts.fetch([component])
@@ -189,8 +195,7 @@ def home(
 ) -> Iterator[Home]:
     """The session's sandbox, in a path with a blank; this process's Spark opens its lake."""
     made = make_home(tmp_path_factory.mktemp("a home") / "sand box")
-    spark_conf.bring_spark()
-    spark_conf.render(made, made.spark_conf)
+    bring_spark(made)
     if any(item.get_closest_marker("aws") for item in request.session.items):
         add_to_class_path(made.spark_conf, "aws")
     with pytest.MonkeyPatch.context() as patch:

@@ -40,10 +40,6 @@ def _is_ready(home: Home) -> bool:
         return False
 
 
-def _settle(_home: Home) -> list[str]:
-    return []
-
-
 REDSHIFT = Service(
     name="redshift",
     title="Redshift stand-in (PostgreSQL)",
@@ -52,6 +48,5 @@ REDSHIFT = Service(
     prepare=_prepare,
     command=_command,
     is_ready=_is_ready,
-    settle=_settle,
     is_asked_for=True,
 )

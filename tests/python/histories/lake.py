@@ -10,13 +10,11 @@ from typing import Any
 
 import duckdb
 
-from tests.python.unit.dbt.test_dbt_macros import SETTINGS
-from tests.python.unit.dbt.test_increment_macros import Node, increment, macros
+from tests.python.unit.dbt.test_change_histories import STREAM, Table, context
+from tests.python.unit.dbt.test_increment_macros import increment
 
-STREAM = "shop.goods"
 KEY = ["key_one"]
 ATTRIBUTES = ["name", "note", "rank"]
-TEXTS = ("name", "note")
 _OF_CHANGE = (
     "change_kind varchar, is_deleted boolean, is_tombstone boolean, is_snapshot boolean,"
     " source_committed_at timestamp, source_position varchar"
@@ -74,24 +72,6 @@ class Change:
         return self.kind in ("delete", "tombstone")
 
 
-def position_text(position: int | None) -> str | None:
-    """As `source_position` writes it."""
-    return None if position is None else f"{position:020d}"
-
-
-class _Captured(dict[str, Any]):
-    def __getattr__(self, name: str) -> Any:
-        return self.get(name)
-
-
-class _Table(str):
-    __slots__ = ()
-
-    @property
-    def identifier(self) -> str:
-        return str(self)
-
-
 @dataclass
 class Lake:
     """One captured table, and a history of it that grows."""
@@ -109,32 +89,15 @@ class Lake:
             "create table truncates (source_position varchar, source_committed_at timestamp,"
             f" {_OF_KAFKA})"
         )
-        captured = _Captured(
-            form="flattened",
-            key=KEY,
-            position="lsn",
-            track=None if self.options.track is None else list(self.options.track),
-            ignore_null_updates=list(self.options.ignore_null_updates),
-        )
-        source = Node(
-            source_name="shop",
-            name="goods",
-            schema="bronze",
-            identifier="shop__goods",
-            original_file_path="shop.yml",
-            config=SimpleNamespace(
-                meta=SimpleNamespace(
-                    ingest=_Captured(captured=captured),
-                    get=lambda _name, _default: {"captured": captured},
-                )
-            ),
-        )
-        settings = {**SETTINGS, "log_restarts": {"shop": []}}
         self._increment: dict[str, Any] = {}
-        self._macros = macros(
-            graph={"nodes": {}, "sources": {"s": source}},
-            var=settings.get,
-            this=_Table("history"),
+        self._macros = context(
+            restarts={STREAM.split(".")[0]: []},
+            options={
+                "key": KEY,
+                "track": self.options.track,
+                "ignore_null_updates": self.options.ignore_null_updates,
+            },
+            this=Table("history"),
             target=SimpleNamespace(name="sandbox", schema="dev"),
             model=SimpleNamespace(
                 resource_type="model",
@@ -164,11 +127,11 @@ class Lake:
                 change.committed_at,
                 self.newest,
             )
-            said = (change.committed_at, position_text(change.position))
+            position = None if change.position is None else f"{change.position:020d}"
             if change.kind == "truncate":
                 self.db.execute(
                     f"insert into truncates values ({', '.join('?' * 8)})",
-                    [said[1], said[0], *kafka],
+                    [position, change.committed_at, *kafka],
                 )
                 continue
             self.db.execute(
@@ -180,7 +143,8 @@ class Lake:
                     change.is_deleted,
                     change.kind == "tombstone",
                     change.kind == "snapshot",
-                    *said,
+                    change.committed_at,
+                    position,
                     *kafka,
                 ],
             )
@@ -228,6 +192,6 @@ class Lake:
         )
         return str(
             self._macros.change_history(
-                _Table("changes"), STREAM, KEY, list(self.options.left_out)
+                Table("changes"), STREAM, KEY, list(self.options.left_out)
             )
         )

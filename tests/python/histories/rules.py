@@ -181,16 +181,12 @@ def _filled(
     change: Change, row: dict[str, Any] | None, options: Options
 ) -> dict[str, Any]:
     """What a row holds behind a change: of what this one does not say, what it held before."""
-    said = dict(zip(ATTRIBUTES, change.values, strict=True))
-    if change.kind != "update":
-        return said
-    for name, value in said.items():
-        is_kept = (value is None and name in options.ignore_null_updates) or (
+    values = dict(zip(ATTRIBUTES, change.values, strict=True))
+    if change.kind != "update" or row is None:
+        return values
+    for name, value in values.items():
+        if (value is None and name in options.ignore_null_updates) or (
             value == LEFT_OUT and name in options.left_out
-        )
-        if is_kept:
-            if row is not None:
-                said[name] = row[name]
-            elif value is None or name in options.ignore_null_updates:
-                said[name] = None if value is None else value
-    return said
+        ):
+            values[name] = row[name]
+    return values

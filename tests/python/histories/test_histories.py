@@ -40,8 +40,8 @@ def expected(found: list[Version]) -> list[tuple[Any, ...]]:
     ]
 
 
-def told(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """The columns of a history that the rules speak of, in the order of its versions."""
+def ruled(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """The columns of a history that the rules decide, in the order of its versions."""
     return sorted((row[1:11] for row in rows), key=lambda row: (row[0], row[9]))
 
 
@@ -67,5 +67,5 @@ def test_a_history_is_what_the_rules_say_however_it_was_built(seed: int) -> None
             lake.run()
         lake.build()
         by_rules = expected(versions(read, options))
-        assert told(lake.refreshed()) == by_rules, (seed, number, options)
+        assert ruled(lake.refreshed()) == by_rules, (seed, number, options)
         assert lake.versions() == lake.refreshed(), (seed, number, options)

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sandbox.install import spark_conf
 from sandbox.services import stack as services
 from sandbox.settings import PROJECT, Home
 from spark_ingest.errors import MillraceError
+from tests.python.conftest import bring_spark
 from tests.python.parity import records
 from tests.python.parity.compare import Difference, compare
 from tests.python.parity.records import Bronze, Step
@@ -198,8 +198,7 @@ def _unconstrained(into: Path) -> Path:
 @contextmanager
 def standin(home: Home) -> Iterator[None]:
     """The Redshift stand-in of a sandbox, up, and its Spark's settings; down at the end."""
-    spark_conf.bring_spark()
-    spark_conf.render(home, home.spark_conf)
+    bring_spark(home)
     try:
         services.up(home, ["redshift"])
         yield

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.python.conftest import make_home
+from tests.python.conftest import bring_spark, make_home
 from tests.python.platform.environments import dbt_lock, programs
-from tests.python.platform.jobs import THIS_DBT, Platform, fill, platform
+from tests.python.platform.jobs import THIS_DBT, Platform, platform
 from tests.python.spark.increments_records import DAYS, Records
 from tests.python.spark.lake_steps import at_work, run_steps
 
@@ -26,7 +26,7 @@ def at_platform(
     folder = tmp_path_factory.mktemp(engine)
     home = make_home(folder / "sand box")
     dbt = (str(programs(dbt_lock(version)) / "dbt"),) if version else THIS_DBT
-    fill(home)
+    bring_spark(home)
     sales = Records(seed=3)
 
     def more() -> dict[str, Any]:

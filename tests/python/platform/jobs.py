@@ -25,7 +25,6 @@ from dbt_jobs_as_code.loader.load import load_job_configuration
 from dbt_jobs_as_code.schemas.job import JobDefinition
 from pyhive import hive
 
-from sandbox.install import spark_conf
 from sandbox.services import stack as services
 from sandbox.settings import PROJECT, Home
 from tests.python.conftest import PROGRAM_SECONDS
@@ -73,6 +72,11 @@ def jobs() -> dict[str, JobDefinition]:
     return dict(load_job_configuration(*files).jobs)
 
 
+def steps_of(job: JobDefinition) -> list[str]:
+    """The steps of a job, with the one that the platform adds."""
+    return [*job.execute_steps, *(["dbt docs generate"] if job.generate_docs else [])]
+
+
 @dataclass(frozen=True)
 class Platform:
     """One engine, and a clone of the project.
@@ -82,18 +86,18 @@ class Platform:
         home: The sandbox whose services it is.
         clone: The repository as the platform has it.
         dbt: The program.
-        has_catalog: dbt-spark 1.10 finds no column of an Iceberg table.
+        has_catalog: Whether its docs have columns: dbt-spark 1.10 finds none of Iceberg's.
     """
 
     engine: str
     home: Home
     clone: Path
     dbt: tuple[str, ...]
-    has_catalog: bool = True
+    has_catalog: bool
 
     def run(
         self, name: str, schema: str, *, clone: Path | None = None, state: str = ""
-    ) -> list[str]:
+    ) -> None:
         """Run a job's steps, each of which must succeed without a warning.
 
         Args:
@@ -101,26 +105,14 @@ class Platform:
             schema: Of its environment, or of a pull request.
             clone: The commit that it runs on, where that is another.
             state: The folder with the manifest that it defers to.
-
-        Returns:
-            What each step printed.
         """
         job = jobs()[name]
         variables = {at.name: at.value or "" for at in job.custom_environment_variables}
         deferring = ["--defer", "--state", state] if state else []
-        return [
-            self.type(
-                [*shlex.split(step)[1:], *deferring],
-                schema,
-                job.settings.target_name,
-                clone,
-                variables,
-            )
-            for step in [
-                *job.execute_steps,
-                *(["dbt docs generate"] if job.generate_docs else []),
-            ]
-        ]
+        target = job.settings.target_name
+        for step in steps_of(job):
+            words = [*shlex.split(step)[1:], *deferring]
+            self.type(words, schema, target, clone, variables)
 
     def type(
         self,
@@ -129,8 +121,8 @@ class Platform:
         target: str,
         clone: Path | None = None,
         variables: dict[str, str] | None = None,
-    ) -> str:
-        """Type one command of dbt, and give what it printed."""
+    ) -> None:
+        """Type one command of dbt, which must succeed without a warning."""
         profiles = self.home.path / f"profiles-{schema}"
         profiles.mkdir(exist_ok=True)
         output = {
@@ -168,7 +160,6 @@ class Platform:
         )
         if done.returncode != 0:
             pytest.fail(f"dbt {' '.join(words)}\n{done.stdout[-8000:]}{done.stderr}")
-        return done.stdout
 
     def rows(self, relation: str) -> list[str]:
         """The rows of a relation as texts, in order."""
@@ -242,9 +233,3 @@ def pull_request(at: Platform, folder: Path) -> None:
     assert ours == whole
     assert whole[_MARTS[0]] != production[_MARTS[0]]
     assert {mart: at.rows(f"marts.{mart}") for mart in _MARTS} == production
-
-
-def fill(home: Home) -> None:
-    """The Spark settings of a sandbox whose lake is filled without Kafka."""
-    spark_conf.bring_spark()
-    spark_conf.render(home, home.spark_conf)

@@ -15,9 +15,14 @@ from typing import Any
 import pytest
 
 from sandbox.settings import PROJECT
-from tests.python.conftest import PROGRAM_SECONDS, make_home, program_environment
+from tests.python.conftest import (
+    PROGRAM_SECONDS,
+    bring_spark,
+    make_home,
+    program_environment,
+)
 from tests.python.platform.environments import AIRFLOW, programs
-from tests.python.platform.jobs import fill, jobs
+from tests.python.platform.jobs import jobs, steps_of
 from tests.python.spark.increments_records import DAYS, Records
 from tests.python.spark.lake_steps import run_steps
 
@@ -69,10 +74,7 @@ def test_each_scheduled_job_is_a_dag_with_its_steps(
     assert set(dags) == {f"millrace__{name}" for name in scheduled}
     for name, job in scheduled.items():
         dag = dags[f"millrace__{name}"]
-        steps = [
-            *job.execute_steps,
-            *(["dbt docs generate"] if job.generate_docs else []),
-        ]
+        steps = steps_of(job)
         assert dag["schedule"] == job.schedule.cron if job.schedule else None
         assert [task["command"] for task in dag["tasks"]] == [
             step.replace("dbt", '"$DBT"', 1) + ' --target "$TARGET"' for step in steps
@@ -98,7 +100,7 @@ def test_a_dag_does_what_its_job_does(
     environment: dict[str, str], tmp_path: Path
 ) -> None:
     home = make_home(tmp_path / "sand box")
-    fill(home)
+    bring_spark(home)
     rows = Records(seed=3).some(5, DAYS, newest=9)["bronze.pagila__sales"]
     run_steps(home, [{"commit": "bronze.pagila__sales", "rows": rows}])
 

@@ -15,8 +15,12 @@ import pytest
 
 from sandbox.services import stack as services
 from sandbox.settings import DEFAULT_PORTS, PROJECT
-from tests.python.conftest import PROGRAM_SECONDS, make_home, program_environment
-from tests.python.platform.jobs import fill
+from tests.python.conftest import (
+    PROGRAM_SECONDS,
+    bring_spark,
+    make_home,
+    program_environment,
+)
 from tests.python.project_copy import copy_checkout
 
 PAGE = PROJECT / "docs/dbt-platform.md"
@@ -36,7 +40,7 @@ def test_the_page_can_be_typed(tmp_path: Path) -> None:
     for words in (["git", "init"], ["git", "add", "."], [*COMMIT, "-m", "The project"]):
         subprocess.run(words, cwd=checkout, check=True, capture_output=True)
     home = make_home(tmp_path / "sand box")
-    fill(home)
+    bring_spark(home)
     blocks = re.findall(
         r"^```sh\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL
     )

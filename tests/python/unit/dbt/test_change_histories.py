@@ -31,13 +31,26 @@ HELD = [
 ]
 
 
-def context(**other: Any) -> Macros:
+def context(
+    restarts: Mapping[str, list[str]] | None = None,
+    options: Mapping[str, Any] | None = None,
+    **other: Any,
+) -> Macros:
+    """The macros, with ``STREAM`` as the one captured table.
+
+    Args:
+        restarts: The variable ``log_restarts``.
+        options: Of ``config.meta.ingest.captured``, besides its form and position.
+        other: What else is in dbt's context.
+    """
     captured = {"form": "flattened", "key": ["row_name"], "position": "lsn"}
+    captured.update(options or {})
+    source_name, name = STREAM.split(".")
     source = Node(
-        source_name="moma",
-        name="artists",
+        source_name=source_name,
+        name=name,
         schema="bronze",
-        identifier="moma__artists",
+        identifier=f"{source_name}__{name}",
         original_file_path="a.yml",
         config=SimpleNamespace(
             meta=SimpleNamespace(
@@ -46,7 +59,7 @@ def context(**other: Any) -> Macros:
             )
         ),
     )
-    settings = {**SETTINGS, "log_restarts": {}}
+    settings = {**SETTINGS, "log_restarts": restarts or {}}
     return macros(
         graph={"nodes": {}, "sources": {"s": source}}, var=settings.get, **other
     )

@@ -225,8 +225,17 @@ def test_lock_has_a_hash_for_every_pin() -> None:
     assert without == []
 
 
-def test_lock_names_no_address() -> None:
-    text = (ROOT / "requirements.lock").read_text()
+@pytest.mark.parametrize(
+    "lock",
+    [
+        *ROOT.glob("*.lock"),
+        *ROOT.glob("deploy/**/*.lock"),
+        *ROOT.glob("tests/**/*.lock"),
+    ],
+)
+def test_a_lock_names_no_address(lock: Path) -> None:
+    text = lock.read_text()
+    assert "--hash=sha256:" in text
     assert (
         re.findall(r"(?m)^.*(?:://|--index-url|--find-links|^file:| @ ).*$", text) == []
     )
