@@ -124,7 +124,7 @@ bench: java .venv/.installed ## Measure ingest against its limits and its peers,
 bench-increments: java .venv/.installed ## Measure an increment on histories of 0.1 to 10 million rows (half an hour)
 	@$(WITH_VENV) python -m bench.increments
 
-bench-cdc: java .venv/.installed ## Measure the way from a database's commit to held tables (a quarter of an hour)
+bench-cdc: java .venv/.installed ## Measure the way from a database's commit to the current state (a quarter of an hour)
 	@$(WITH_VENV) sandbox parts
 	@$(WITH_VENV) python -m bench.capture
 

@@ -7,7 +7,7 @@ with
 changed as (
 
     {{ changes_between(
-        ref("int_moma__artists_versioned"),
+        ref("int_moma__artists_history"),
         ["artist_id"],
         from_instant,
         to_instant

@@ -5,13 +5,13 @@ with
 
 earlier as (
 
-    {{ state_as_of(ref("int_moma__artworks_versioned"), instant) }}
+    {{ state_as_of(ref("int_moma__artworks_history"), instant) }}
 
 ),
 
 now as (
 
-    select * from {{ ref("int_moma__artworks_held") }}
+    select * from {{ ref("int_moma__artworks_current") }}
 
 ),
 

@@ -1,4 +1,4 @@
-"""How long a database's commit takes to bronze and to the held table, and how many a second.
+"""How long a database's commit takes to bronze and to the current state, and how many a second.
 
 ::
 
@@ -34,7 +34,7 @@ from bench.capture.waits import (
     Change,
     Round,
     to_bronze,
-    to_held,
+    to_current,
     visible,
 )
 from bench.ingest.contest import Program, running, wait_for
@@ -69,7 +69,7 @@ from spark_ingest.lake.preflight import check_spark
 
 DATABASE = DATABASES["moma"]
 TABLES = {f"moma.{table.name}": f"moma__{table.name}" for table in DATABASE.tables}
-HISTORIES = [f"int_moma__{table.name}_versioned" for table in DATABASE.tables]
+HISTORIES = [f"int_moma__{table.name}_history" for table in DATABASE.tables]
 EVERY = "1s"
 _LOOK_SECONDS = 0.05
 _START_SECONDS = 400.0
@@ -104,7 +104,7 @@ def capture(
         typer.Option("--only-docs", help="Measure nothing; write docs from the file."),
     ] = False,
 ) -> None:
-    """Measure the museum's way from PostgreSQL's commit to bronze and to the held tables.
+    """Measure the museum's way from PostgreSQL's commit to bronze and to the current state.
 
     `spark-ingest run` and dbt's increments go on all the time, each in a process of its own.
     """
@@ -179,7 +179,7 @@ class _Run:
             begin, end = self._steadily(rate, seconds, dbt)
             wait_until_passed(home, DATABASE.connector)
             self._until_in_bronze(watches, dbt)
-            self._until_held(watches, dbt)
+            self._until_current(watches, dbt)
             say(f"{burst:,} changes at once")
             first = time.time()
             moments = self._at_once(burst, watches, dbt)
@@ -197,7 +197,7 @@ class _Run:
             rate=rate,
             changes=sum(one.count for one in changes),
             bronze=to_bronze(changes, seen),
-            held=to_held(changes, self._rounds),
+            held=to_current(changes, self._rounds),
             rounds=len(counted),
             round_seconds=round(median(one.seconds for one in counted), 1),
             cores=round(took / (end - begin), 2),
@@ -241,7 +241,7 @@ class _Run:
         wait_until_passed(self._home, DATABASE.connector)
         moments["Kafka"] = time.time()
         moments["bronze"] = self._until_in_bronze(watches, dbt)
-        moments["held tables"] = self._until_held(watches, dbt)
+        moments["current state"] = self._until_current(watches, dbt)
         return moments
 
     def _change(
@@ -268,7 +268,7 @@ class _Run:
         )
         return time.time()
 
-    def _until_held(self, watches: Mapping[str, Watch], dbt: Program) -> float:
+    def _until_current(self, watches: Mapping[str, Watch], dbt: Program) -> float:
         """Wait until a round has read what bronze has; when that round had ended."""
         wanted = {name: max(visible(watch.seen)) for name, watch in watches.items()}
 

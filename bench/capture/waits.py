@@ -68,7 +68,7 @@ def to_bronze(
     return _waits([(seen[one.stream][one.commit_id], one) for one in changes])
 
 
-def to_held(changes: Sequence[Change], rounds: Sequence[Round]) -> Waits:
+def to_current(changes: Sequence[Change], rounds: Sequence[Round]) -> Waits:
     """Of changes that are held, by the round that read their commit first.
 
     Raises:

@@ -27,7 +27,7 @@ class Steady(Kept):
         rate: Changes a second that the database was given.
         changes: That count.
         bronze: Until they are in bronze.
-        held: Until they are in the held tables.
+        held: Until they are in the current state.
         rounds: Of dbt in that time.
         round_seconds: The middle one's.
         cores: What ingest and dbt took together, as cores.
@@ -77,9 +77,9 @@ class Capture(Kept):
 
 
 def steady_table(capture: Capture) -> list[str]:
-    """From commit to bronze, and to the held tables."""
+    """From commit to bronze, and to the current state."""
     steady = capture.steady
-    waits = {"bronze": steady.bronze, "held tables": steady.held}
+    waits = {"bronze": steady.bronze, "current state": steady.held}
     return markdown(
         ["from the database's commit to", "p50, s", "p95, s", "p99, s"],
         (

@@ -18,7 +18,7 @@
 {%- endmacro %}
 
 {% macro name_of_history(stream) -%}
-    {{ return("int_" ~ stream.replace(".", "__") ~ "_versioned") }}
+    {{ return("int_" ~ stream.replace(".", "__") ~ "_history") }}
 {%- endmacro %}
 
 {#- Whether the stream that a column names has a history, an SQL condition. -#}

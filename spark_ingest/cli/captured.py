@@ -77,5 +77,5 @@ def new_captured(
     source, _, name = stream.partition(".")
     print(
         f"next: spark-ingest run {stream} --once && "
-        f"dbt build --select +int_{source}__{name}_held"
+        f"dbt build --select +int_{source}__{name}_current"
     )

@@ -54,11 +54,11 @@ class Names:
 
     @property
     def history(self) -> str:
-        return f"int_{self.source}__{self.table}_versioned"
+        return f"int_{self.source}__{self.table}_history"
 
     @property
     def state(self) -> str:
-        return f"int_{self.source}__{self.table}_held"
+        return f"int_{self.source}__{self.table}_current"
 
     @property
     def one(self) -> str:
@@ -76,8 +76,8 @@ class Pattern:
         histories = project / "models" / "intermediate" / domain
         name = f"int_{source}__{table}"
         self.staging = _read(staging / f"stg_{source}__{table}.yml")
-        self.history = _read(histories / f"{name}_versioned.yml")
-        self.state = _read(histories / f"{name}_held.yml")
+        self.history = _read(histories / f"{name}_history.yml")
+        self.state = _read(histories / f"{name}_current.yml")
         self.sources = _read(staging / f"_{source}__sources.yml")
 
     def added_names(self) -> set[str]:

@@ -26,7 +26,6 @@ from spark_ingest.operate.yaml_places import (
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 _BLOCK = re.compile(r"\{%-?\s*docs\s+(\w+)")
-_NEEDS_UNIT_TESTS = "check_model_has_unit_tests"
 _HISTORIES = Path("macros") / "captured" / "captured_histories.sql"
 
 
@@ -108,7 +107,7 @@ def _names(project: Path, wanted: Wanted) -> files.Names:
 
 def _domain_of(project: Path, source: str) -> str:
     histories = (project / "models" / "intermediate").glob(
-        f"*/int_{source}__*_versioned.sql"
+        f"*/int_{source}__*_history.sql"
     )
     folders = {file.parent.name for file in histories}
     return folders.pop() if len(folders) == 1 else source
@@ -171,7 +170,6 @@ def planned_files(
     planned[said] = (f"{before}\n" if before else "") + files.docs_text(docs)
     planned |= _owners(project, names)
     planned |= _compared(project, names)
-    planned |= _without_unit_tests(project, staging / f"{names.staging}.sql")
     return planned
 
 
@@ -268,26 +266,6 @@ def _compared(project: Path, names: files.Names) -> dict[Path, str]:
             f"{_HISTORIES} does not list histories line by line: add {names.stream} by hand"
         )
     return {_HISTORIES: text.replace(end, f'        "{names.stream}",\n{end}')}
-
-
-def _without_unit_tests(project: Path, model: Path) -> dict[Path, str]:
-    """The rules of the project, which ask for no unit test of a captured table's staging."""
-    path = Path("dbt-bouncer.yml")
-    text = _text(project / path)
-    folder = f"{model.parent.relative_to('models')}/"
-    for check in (parse(text) or {}).get("manifest_checks", ()):
-        excluded = check.get("exclude", "")
-        if check["name"] != _NEEDS_UNIT_TESTS or re.match(excluded, str(model)):
-            continue
-        begins = "^models/("
-        if not excluded.startswith(begins) or text.count(excluded) != 1:
-            raise ConfigurationError(
-                f"{path}: {_NEEDS_UNIT_TESTS} does not say what it excludes like "
-                f"{begins}…): add models/{folder} by hand"
-            )
-        more = f"{begins}{folder}|{excluded.removeprefix(begins)}"
-        return {path: text.replace(excluded, more)}
-    return {}
 
 
 def _has_table(root: Any, names: files.Names) -> bool:

@@ -2,7 +2,7 @@ with
 
 artists as (
 
-    select * from {{ ref("int_moma__artists_held") }}
+    select * from {{ ref("int_moma__artists_current") }}
 
 ),
 

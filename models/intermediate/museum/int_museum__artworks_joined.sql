@@ -2,7 +2,7 @@ with
 
 artworks as (
 
-    select * from {{ ref("int_moma__artworks_held") }}
+    select * from {{ ref("int_moma__artworks_current") }}
 
 ),
 

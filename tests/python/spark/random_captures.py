@@ -13,8 +13,8 @@ from tests.python.spark.captured_records import ARTISTS, PARTITIONS, Artists, St
 from tests.python.spark.increments_records import Row
 
 Step = dict[str, Any]
-HISTORY = "int_moma__artists_versioned"
-HELD = "int_moma__artists_held"
+HISTORY = "int_moma__artists_history"
+HELD = "int_moma__artists_current"
 OWN_SCHEMAS = ["--vars", "{bare_schema_targets: []}"]
 NO_TESTS = ["--exclude-resource-type", "test", "unit_test"]
 NAMES = ["Frida", "Georgia", "Hilma", None, ""]

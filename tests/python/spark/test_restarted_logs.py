@@ -17,7 +17,7 @@ from tests.python.project_copy import copy_project
 from tests.python.spark.captured_records import ARTISTS, PARTITIONS, Artists
 from tests.python.spark.lake_steps import do_steps
 
-HISTORY, HELD = "int_moma__artists_versioned", "int_moma__artists_held"
+HISTORY, HELD = "int_moma__artists_history", "int_moma__artists_current"
 BUILD = [
     "build",
     "--select",

@@ -16,7 +16,9 @@ from sandbox.settings import PROJECT
 
 
 @pytest.mark.long
-def test_changes_are_followed_to_bronze_and_to_the_held_tables(tmp_path: Path) -> None:
+def test_changes_are_followed_to_bronze_and_to_the_current_state(
+    tmp_path: Path,
+) -> None:
     folder, file = tmp_path / "a bench", tmp_path / "capture.json"
     command = [sys.executable, "-m", "bench.capture", "--seconds", "20"]
     command += ["--rate", "50", "--burst", "500"]
@@ -38,6 +40,6 @@ def test_changes_are_followed_to_bronze_and_to_the_held_tables(tmp_path: Path) -
         "PostgreSQL",
         "Kafka",
         "bronze",
-        "held tables",
+        "current state",
     ]
     assert not any(folder.iterdir())

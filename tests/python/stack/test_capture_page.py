@@ -1,4 +1,4 @@
-"""The ten steps from a database of one's own to the held table, typed from the page.
+"""The ten steps from a database of one's own to its current state, typed from the page.
 
 Fails when a step of docs/capture-a-database.md fails as it is written.
 """
@@ -81,7 +81,7 @@ IN_LAKE = (
     "date_format(arrived_at, 'yyyy-MM-dd HH:mm:ss.SSSSSS'), "
     "date_format(left_at, 'yyyy-MM-dd HH:mm:ss.SSSSSS'), notes, cast(small as string), "
     "cast(visit_order as string), camel_case "
-    "from intermediate.int_moma__visits_held order by int_moma__visits_held.visit_id"
+    "from intermediate.int_moma__visits_current order by int_moma__visits_current.visit_id"
 )
 
 
@@ -116,7 +116,7 @@ def written(newcomer: Newcomer) -> dict[Path, str]:
     }
 
 
-def test_the_page_leads_to_the_held_table(newcomer: Newcomer) -> None:
+def test_the_page_leads_to_the_current_state(newcomer: Newcomer) -> None:
     there = blocks(PAGE.read_text())
     for block, following in zip(there, [*there[1:], None], strict=True):
         if block.kind == "text":
@@ -132,7 +132,7 @@ def test_the_page_leads_to_the_held_table(newcomer: Newcomer) -> None:
     customers = held(
         newcomer,
         "select customer_id, customer_name, cast(credit as string) "
-        "from intermediate.int_shop__customers_held order by customer_id",
+        "from intermediate.int_shop__customers_current order by customer_id",
     )
     assert customers == [[1, "Ada Lovelace", "12.50"], [2, "Alan Turing", "20.00"]]
 
@@ -164,7 +164,7 @@ def test_new_models_pass_the_checks_and_hold_what_a_changing_table_holds(
             in_database(newcomer, changes)
             wait_until_passed(newcomer.home, "moma")
         newcomer.type("spark-ingest run moma.visits --once")
-        newcomer.type("dbt build --select +int_moma__visits_held")
+        newcomer.type("dbt build --select +int_moma__visits_current")
         assert held(newcomer, IN_LAKE) == in_database(newcomer, IN_DATABASE)
     # What models do not name is in bronze all the same.
     extra = held(

@@ -80,7 +80,7 @@ class Followed:
 
     def build(self, *words: str, check: bool = True) -> str:
         said = self.stack.run(
-            *("dbt", "build", "--select", f"+{self.models}_held", *NO_TESTS),
+            *("dbt", "build", "--select", f"+{self.models}_current", *NO_TESTS),
             *("--target-path", str(self.home.path / "target"), *words),
             check=check,
         )
@@ -90,7 +90,7 @@ class Followed:
     def held(self, columns: str) -> list[list[Any]]:
         said = self.stack.run(
             *("sandbox", "sql", "--format", "json"),
-            f"select {columns} from intermediate.{self.models}_held order by 1",
+            f"select {columns} from intermediate.{self.models}_current order by 1",
         )
         return [list(row.values()) for row in json.loads(said.stdout)]
 

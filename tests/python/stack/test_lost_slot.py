@@ -76,7 +76,7 @@ def versions_of_deleted(stack: Stack) -> list[tuple[bool, int]]:
     told = stack.run(
         "sandbox", "sql", "--format", "json",
         "select is_deleted, count(*) as versions"
-        " from intermediate.int_moma__artists_versioned where artist_id in (3, 7)"
+        " from intermediate.int_moma__artists_history where artist_id in (3, 7)"
         " group by is_deleted order by is_deleted",
     )  # fmt: skip
     return [(row["is_deleted"], row["versions"]) for row in json.loads(told.stdout)]

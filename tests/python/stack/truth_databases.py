@@ -56,11 +56,11 @@ class Captured:
 
     @property
     def held(self) -> str:
-        return f"{self.models}_held"
+        return f"{self.models}_current"
 
     @property
     def history(self) -> str:
-        return f"{self.models}_versioned"
+        return f"{self.models}_history"
 
     @property
     def instants(self) -> str:

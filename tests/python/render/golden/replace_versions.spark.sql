@@ -1,5 +1,5 @@
-merge into intermediate.artists_versioned as versions
-    using artists_versioned__tmp as fresh
+merge into intermediate.artists_history as versions
+    using artists_history__tmp as fresh
     on
         versions.version_key = fresh.version_key
     when matched then update set

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench.capture.waits import COMMIT_ID, Change, Round, to_bronze, to_held, visible
+from bench.capture.waits import COMMIT_ID, Change, Round, to_bronze, to_current, visible
 from bench.ingest.watch import Seen
 from bench.report.capture_results import Capture, Stage, Steady, Waits, with_capture
 from bench.report.results import About, Machine
@@ -40,16 +40,16 @@ def test_each_change_waits_from_its_own_commit_to_that_of_bronze() -> None:
     assert to_bronze([change(1.0, 2)], {STREAM: {2: 8.0}}).p50 == 7.0
 
 
-def test_a_change_is_held_when_the_first_round_that_read_it_has_ended() -> None:
+def test_a_change_is_in_the_state_when_the_first_round_that_read_it_has_ended() -> None:
     rounds = [Round(10.0, 3.0, {STREAM: 1}), Round(20.0, 3.0, {STREAM: 4})]
 
-    assert to_held([change(8.0, 1)], rounds).p50 == 2.0
-    assert to_held([change(8.0, 2)], rounds).p50 == 12.0
+    assert to_current([change(8.0, 1)], rounds).p50 == 2.0
+    assert to_current([change(8.0, 2)], rounds).p50 == 12.0
 
 
 def test_a_change_that_no_round_has_read_is_an_error() -> None:
     with pytest.raises(IndexError):
-        to_held([change(8.0, 2)], [Round(10.0, 3.0, {STREAM: 1})])
+        to_current([change(8.0, 2)], [Round(10.0, 3.0, {STREAM: 1})])
 
 
 def test_the_page_shows_both_ways_and_the_burst() -> None:
@@ -77,6 +77,6 @@ def test_the_page_shows_both_ways_and_the_burst() -> None:
 
     shown = with_capture(page, capture)
 
-    assert "| held tables | 1.0 | 2.0 | 3.0 |" in shown
+    assert "| current state | 1.0 | 2.0 | 3.0 |" in shown
     assert "| bronze | 20 | 1,500 |" in shown
     assert "60,000 changes at 200 a second on 4,500 rows" in shown

@@ -258,13 +258,12 @@ def test_a_table_of_a_new_source_takes_files_of_its_own(project: Path) -> None:
     planned = planned_files(project, NAMES, table)
 
     assert sorted(str(path) for path in planned) == [
-        "dbt-bouncer.yml",
         "dbt_project.yml",
         "macros/captured/captured_histories.sql",
-        "models/intermediate/rentals/int_shop__films_held.sql",
-        "models/intermediate/rentals/int_shop__films_held.yml",
-        "models/intermediate/rentals/int_shop__films_versioned.sql",
-        "models/intermediate/rentals/int_shop__films_versioned.yml",
+        "models/intermediate/rentals/int_shop__films_current.sql",
+        "models/intermediate/rentals/int_shop__films_current.yml",
+        "models/intermediate/rentals/int_shop__films_history.sql",
+        "models/intermediate/rentals/int_shop__films_history.yml",
         "models/staging/shop/_shop__docs.md",
         "models/staging/shop/_shop__sources.yml",
         "models/staging/shop/stg_shop__films.sql",
@@ -291,9 +290,9 @@ def test_a_history_lists_what_all_histories_list(project: Path) -> None:
     mine, pattern = (
         yaml.safe_load(text)["models"][0]["columns"]
         for text in (
-            planned[Path("models/intermediate/rentals/int_shop__films_versioned.yml")],
+            planned[Path("models/intermediate/rentals/int_shop__films_history.yml")],
             (
-                project / "models/intermediate/museum/int_moma__artists_versioned.yml"
+                project / "models/intermediate/museum/int_moma__artists_history.yml"
             ).read_text(),
         )
     )
@@ -307,8 +306,8 @@ def test_a_history_lists_what_all_histories_list(project: Path) -> None:
 
 
 def test_a_history_has_the_tests_of_all_histories(project: Path) -> None:
-    pattern = Path("models/intermediate/museum/int_moma__artists_versioned.yml")
-    mine = Path("models/intermediate/rentals/int_shop__films_versioned.yml")
+    pattern = Path("models/intermediate/museum/int_moma__artists_history.yml")
+    mine = Path("models/intermediate/rentals/int_shop__films_history.yml")
 
     planned = planned_files(project, NAMES, of_fields())
 
@@ -330,7 +329,6 @@ def test_a_table_of_a_known_source_is_added_behind_its_others(project: Path) -> 
     assert [table["name"] for table in tables] == ["artists", "artworks", "films"]
     # Folder and owner are there.
     assert Path("dbt_project.yml") not in planned
-    assert Path("dbt-bouncer.yml") not in planned
 
 
 def test_what_is_described_already_is_described_by_the_same_words(

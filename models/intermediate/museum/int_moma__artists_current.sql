@@ -1,0 +1,1 @@
+{{ latest_state(ref("int_moma__artists_history")) }}

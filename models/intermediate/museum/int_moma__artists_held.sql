@@ -1,1 +1,0 @@
-{{ latest_state(ref("int_moma__artists_versioned")) }}

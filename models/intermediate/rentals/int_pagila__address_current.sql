@@ -1,0 +1,1 @@
+{{ latest_state(ref("int_pagila__address_history")) }}

@@ -1,1 +1,0 @@
-{{ latest_state(ref("int_pagila__address_versioned")) }}

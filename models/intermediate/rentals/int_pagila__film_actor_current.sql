@@ -1,0 +1,1 @@
+{{ latest_state(ref("int_pagila__film_actor_history")) }}

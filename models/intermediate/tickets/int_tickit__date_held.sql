@@ -1,1 +1,0 @@
-{{ latest_state(ref("int_tickit__date_versioned")) }}
