@@ -53,9 +53,6 @@ class Captured(BaseModel):
             form does not tell that.
         truncates_when: The same for one which deletes all rows.
         columns: The columns that state and history have; None for all.
-        track: The columns whose change makes a version; None for all.
-        ignore_null_updates: Whether a null in an update leaves the value as it was; or the
-            columns of which that holds.
         table: ``schema.table`` in the database, or ``database.table`` in MariaDB; None where
             the topic is named after it.
     """
@@ -68,8 +65,6 @@ class Captured(BaseModel):
     deletes_when: str | None = None
     truncates_when: str | None = None
     columns: Chosen | None = None
-    track: Chosen | None = None
-    ignore_null_updates: bool | tuple[str, ...] = False
     table: str | None = None
 
     @field_validator("key", mode="plain")
@@ -110,7 +105,7 @@ class Captured(BaseModel):
             )
         return table
 
-    @field_validator("columns", "track", mode="plain")
+    @field_validator("columns", mode="plain")
     @classmethod
     def _chosen(cls, chosen: Any) -> Chosen:
         wanted = "a list of columns, or {all_but: [columns]}"
@@ -119,13 +114,6 @@ class Captured(BaseModel):
                 raise ValueError(f"must be {wanted}")
             return Chosen(_names(chosen["all_but"], wanted), all_but=True)
         return Chosen(_names(chosen, wanted))
-
-    @field_validator("ignore_null_updates", mode="plain")
-    @classmethod
-    def _ignored(cls, ignored: Any) -> bool | tuple[str, ...]:
-        if isinstance(ignored, bool):
-            return ignored
-        return _names(ignored, "true, false, or a list of columns")
 
     def table_in(self, topic: str) -> str:
         """The table in its database; Debezium's topics end in its schema and its name."""
@@ -151,25 +139,6 @@ class Captured(BaseModel):
             for column in self.key:
                 if not self.columns.has(column):
                     yield "columns", f"leaves out {column}, which is in key: keep it"
-        for key, names in self._of_state():
-            for column in names:
-                if column in self.key:
-                    yield (
-                        key,
-                        f"names {column}, which is in key, and a row keeps its key: leave it out",
-                    )
-                if self.columns is not None and not self.columns.has(column):
-                    yield (
-                        key,
-                        f"names {column}, which columns leaves out: leave it out too",
-                    )
-
-    def _of_state(self) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """The columns that are named by themselves, of those that state and history have."""
-        if self.track is not None and not self.track.all_but:
-            yield "track", self.track.names
-        if isinstance(self.ignore_null_updates, tuple):
-            yield "ignore_null_updates", self.ignore_null_updates
 
     def _unknown(
         self, described: Mapping[str, str | None]
@@ -198,11 +167,8 @@ class Captured(BaseModel):
         yield "key", self.key
         if not isinstance(self.position, str):
             yield "position", self.position
-        for key, chosen in (("columns", self.columns), ("track", self.track)):
-            if chosen is not None:
-                yield key, chosen.names
-        if isinstance(self.ignore_null_updates, tuple):
-            yield "ignore_null_updates", self.ignore_null_updates
+        if self.columns is not None:
+            yield "columns", self.columns.names
 
     def warnings(self) -> Iterator[str]:
         """What the records of this form cannot show, for people."""

@@ -11,7 +11,7 @@
     {%- set captured = stream.config.meta.ingest.captured -%}
     {%- set operation = operation(captured) -%}
     {%- set kinds = {"r": "snapshot", "c": "create", "u": "update", "d": "delete"} -%}
-    {%- set deletes = captured.deletes_when or condition_of_form(captured, "delete") -%}
+    {%- set deletes = delete_condition(stream) -%}
     {%- set truncates = truncate_condition(captured) -%}
     select
         cast(
@@ -75,10 +75,9 @@
     {%- set described = {} -%}
     {%- if captured.form == "envelope" -%}
         {%- if "after" not in stream.columns -%}
-            {{ exceptions.raise_compiler_error(
-                "source " ~ stream.source_name ~ "." ~ stream.name ~ " has no column after: "
-                ~ "describe it in " ~ stream.original_file_path ~ " with its data_type, a struct"
-            ) }}
+            {%- do refuse_captured(
+                stream, "form is envelope, and no column after is described, a struct"
+            ) -%}
         {%- endif -%}
         {%- do described.update(struct_fields(stream.columns["after"].data_type)) -%}
     {%- else -%}
@@ -86,13 +85,18 @@
             {%- do described.update({column.name: column.data_type}) -%}
         {%- endfor -%}
     {%- endif -%}
-    {%- set said = captured.get("columns") -%}
+    {%- set choice = captured.get("columns") -%}
+    {%- set named = (choice.all_but if choice is mapping else choice) or [] -%}
     {%- set columns = {} -%}
     {%- for column, type in described.items()
-        if said is none
-        or (said is mapping and column not in said.all_but)
-        or (said is not mapping and column in said) -%}
+        if choice is none or (column in named) != (choice is mapping) -%}
         {%- do columns.update({column: type}) -%}
+    {%- endfor -%}
+    {%- for name in named if name not in described -%}
+        {%- do refuse_captured(stream, "columns names " ~ name ~ ", which it does not describe") -%}
+    {%- endfor -%}
+    {%- for name in captured.key if name not in columns -%}
+        {%- do refuse_captured(stream, "key names " ~ name ~ ", which is none of its columns") -%}
     {%- endfor -%}
     {{ return(columns) }}
 {%- endmacro %}
@@ -123,10 +127,40 @@
                 ~ "config.meta.ingest.captured in " ~ source.original_file_path
             ) }}
         {%- endif -%}
+        {%- set captured = source.config.meta.ingest.captured -%}
+        {%- for option in captured if option not in options_of_captured() -%}
+            {%- do refuse_captured(
+                source, option ~ " is none of its keys: " ~ options_of_captured() | join(", ")
+                ~ "; track and ignore_null_updates are arguments of change_history"
+            ) -%}
+        {%- endfor -%}
+        {%- if captured.form not in ["flattened", "envelope", "rows"] -%}
+            {%- do refuse_captured(
+                source, "form is " ~ captured.form ~ ": flattened, envelope or rows"
+            ) -%}
+        {%- elif captured.form == "rows" and captured.get("position", "lsn") is string -%}
+            {%- do refuse_captured(
+                source, "form rows needs as position a list of columns, like [last_update]"
+            ) -%}
+        {%- endif -%}
         {{ return(source) }}
     {%- endfor -%}
     {{ exceptions.raise_compiler_error(
         "no dbt source is named " ~ name ~ ": name it like moma.artists"
+    ) }}
+{%- endmacro %}
+
+{#- `spark-ingest plan` tells all mistakes at once; dbt alone must not build on one. -#}
+{% macro options_of_captured() -%}
+    {{ return(
+        ["form", "key", "position", "deletes_when", "truncates_when", "columns", "table"]
+    ) }}
+{%- endmacro %}
+
+{% macro refuse_captured(stream, mistake) -%}
+    {{ exceptions.raise_compiler_error(
+        "source " ~ stream.source_name ~ "." ~ stream.name ~ " (" ~ stream.original_file_path
+        ~ "): config.meta.ingest.captured: " ~ mistake
     ) }}
 {%- endmacro %}
 

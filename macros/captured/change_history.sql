@@ -1,28 +1,27 @@
-{% macro change_history(changes, stream, key, left_out=[]) -%}
+{% macro change_history(
+    changes, stream, key, attributes, track=none, ignore_null_updates=false
+) -%}
     {%- set increment = begin_increment(settings=captured_settings(stream)) -%}
-    {%- set attributes = attributes_of_history(key) -%}
+    {%- do assert_names_are_free(key + attributes) -%}
     {%- do look_at_new_changes(increment, changes, stream, key) -%}
     {{ versions_of_changes(
-        changes_and_held_versions(increment, changes, stream, key, attributes),
+        new_changes_and_current_versions(increment, changes, stream, key, attributes),
         key,
         attributes,
-        chosen_attributes(stream, attributes, "track", attributes),
+        chosen_attributes("track", track, attributes),
         kept_values(
             attributes,
-            left_out,
-            chosen_attributes(stream, attributes, "ignore_null_updates", []),
+            texts_of_log(stream, attributes),
+            chosen_attributes("ignore_null_updates", ignore_null_updates, attributes),
         ),
         truncates_until_now(increment, stream),
     ) }}
 {%- endmacro %}
 
-{#- `placed`, `positioned`, `ordered`: where each change lies in its row's own order; a tombstone lies behind
-    what it follows, and a change whose transaction was open while a snapshot was taken, and
-    committed after it, behind that snapshot. `emptied`: with a delete of each row that a truncate
-    found. `unique_changes`: without what was sent again.
-    `spans`: what differs from the row before. `versions`: until when each holds. -#}
+{#- A change goes through three steps, each a macro with the common table expression of its name:
+    `ordered_changes`, `distinct_changes`, `row_versions`. What they add to the columns of a change
+    begins with an underscore. -#}
 {% macro versions_of_changes(changes, key, attributes, tracked, kept, truncates=none) -%}
-    {%- set keys = key | join(", ") -%}
 with
 
 changes as (
@@ -31,228 +30,137 @@ changes as (
 
 ),
 
-placed as (
+{{ ordered_changes(key, attributes, truncates) }},
 
-    select
-        *,
-        -- A tombstone has but Kafka's time, and what it follows says when the row went.
-        case
-            when is_tombstone and lag(is_deleted) over (
-                partition by {{ keys }}, _kafka_topic_id, _kafka_partition
-                order by _kafka_offset, _commit_id
-            ) then null
-            else source_committed_at
-        end as changed_at,
-        max(case when is_snapshot then source_position end) over (
-            partition by {{ keys }}, _kafka_topic_id, _kafka_partition
-            order by _kafka_offset, _commit_id
-            rows between unbounded preceding and current row
-        ) as snapshot_position,
-        max(case when is_snapshot then source_committed_at end) over (
-            partition by {{ keys }}, _kafka_topic_id, _kafka_partition
-            order by _kafka_offset, _commit_id
-            rows between unbounded preceding and current row
-        ) as snapshot_at
-    from changes
+{{ distinct_changes(key) }},
 
-),
+{{ row_versions(key, attributes, tracked, kept) }}
 
-positioned as (
+select * from row_versions
+{%- endmacro %}
 
-    select
-        *,
-        case
-            when was_held then seen_to_position
-            when is_tombstone then null
-            when is_snapshot then source_position
-            when source_position < snapshot_position and source_committed_at > snapshot_at
-                then snapshot_position || 's' || source_position
-            else source_position || 'c'
-        end as position_of_change
-    from placed
+{#- In the order in which each history has them; the key and the attributes are behind the
+    first. -#}
+{% macro columns_of_history() -%}
+    {{ return([
+        "version_key", "is_deleted", "is_incomplete", "is_current", "valid_from_at",
+        "valid_to_at", "valid_from_position", "valid_to_position", "seen_to_position",
+        "seen_to_at", "_kafka_topic_id", "_kafka_partition", "_kafka_offset",
+        "_kafka_timestamp", "_ingested_at", "_commit_id",
+    ]) }}
+{%- endmacro %}
 
-),
+{#- Columns that a history or its staging model adds, and those of the steps between them. -#}
+{% macro assert_names_are_free(columns) -%}
+    {%- set taken = columns_of_history() + [
+        "record_key", "change_kind", "is_tombstone", "is_snapshot", "source_position",
+        "source_committed_at",
+    ] -%}
+    {%- for column in columns if column in taken or column.startswith("_") -%}
+        {{ exceptions.raise_compiler_error(
+            this.identifier ~ ": " ~ column ~ " is the name of a column that every history"
+            ~ " adds, or begins with an underscore: rename it in the staging model"
+        ) }}
+    {%- endfor -%}
+{%- endmacro %}
 
-ordered as (
+{#- What an option of `change_history` names. -#}
+{% macro chosen_attributes(option, choice, attributes) -%}
+    {%- if choice is none or choice is sameas true -%}
+        {{ return(attributes) }}
+    {%- elif choice is sameas false -%}
+        {{ return([]) }}
+    {%- endif -%}
+    {%- set is_all_but = choice is mapping -%}
+    {%- set named = choice.all_but if is_all_but else choice -%}
+    {%- for name in named if name not in attributes -%}
+        {{ exceptions.raise_compiler_error(
+            option ~ " of " ~ this.identifier ~ " names " ~ name
+            ~ ", which is no attribute of it: there are " ~ attributes | join(", ")
+        ) }}
+    {%- endfor -%}
+    {%- set chosen = [] -%}
+    {%- for attribute in attributes if (attribute in named) != is_all_but -%}
+        {%- do chosen.append(attribute) -%}
+    {%- endfor -%}
+    {{ return(chosen) }}
+{%- endmacro %}
 
-    select
-        *,
-        -- Behind the last change before it, whatever was sent again; before all, where there
-        -- is none.
-        coalesce(
-            position_of_change,
-            substring(
-                max(
-                    lpad(cast(_kafka_offset as varchar(20)), 20, '0') || position_of_change
-                ) over (
-                    partition by {{ keys }}, _kafka_topic_id, _kafka_partition
-                    order by _kafka_offset, _commit_id
-                    rows between unbounded preceding and current row
-                ),
-                21
-            ) || 't',
-            ''
-        ) as order_position
-    from positioned
+{#- The attributes that PostgreSQL may leave out of its log where an update does not change them
+    (TOAST): texts. One that is shorter than what Debezium writes in their place is never stored
+    apart from its row. -#}
+{% macro texts_of_log(stream, attributes) -%}
+    {%- set texts = [] -%}
+    {%- if execute -%}
+        {%- set captured = captured_stream(stream).config.meta.ingest.captured -%}
+        {%- for attribute in attributes
+            if captured.form != "rows" and captured.get("position") != "binlog" -%}
+            {%- set type = (model.columns.get(attribute) or {}).get("data_type") or "" -%}
+            {%- set length = modules.re.findall("char\\((\\d+)\\)", type) -%}
+            {%- if length and length[0] | int >= left_out_value() | length -%}
+                {%- do texts.append(attribute) -%}
+            {%- endif -%}
+        {%- endfor -%}
+    {%- endif -%}
+    {{ return(texts) }}
+{%- endmacro %}
 
-),
-{% if truncates %}
-{{ emptied_rows(truncates, key, attributes) }}
-{%- endif %}
-numbered as (
+{#- Of an attribute that a change may leave as it was, the condition that the change says it.
+    What Debezium writes for a value that PostgreSQL did not log is the same text always
+    (debezium.io, PostgreSQL connector, "Toasted values"). -#}
+{% macro kept_values(attributes, left_out, ignored) -%}
+    {%- set kept = {} -%}
+    {%- for attribute in attributes if attribute in left_out or attribute in ignored -%}
+        {%- set says = attribute ~ " <> " ~ left_out_value() -%}
+        {%- if attribute not in left_out -%}
+            {%- set says = attribute ~ " is not null" -%}
+        {%- elif attribute not in ignored -%}
+            {%- set says = "coalesce(" ~ says ~ ", true)" -%}
+        {%- endif -%}
+        {%- do kept.update({attribute: {
+            "says": "_is_current_version or is_deleted or change_kind <> 'update' or " ~ says,
+            "may_be_left_out": attribute in left_out,
+        }}) -%}
+    {%- endfor -%}
+    {{ return(kept) }}
+{%- endmacro %}
 
-    select
-        *,
-        row_number() over (
-            partition by {{ keys }}, was_held, order_position
-            order by
-                _commit_id desc, _kafka_topic_id desc, _kafka_partition desc,
-                _kafka_offset desc
-        ) as delivery,
-        max(changed_at) over (
-            partition by {{ keys }}, was_held, order_position
-        ) as time_of_place,
-        max(case when was_held then seen_to_position end) over (
-            partition by {{ keys }}
-        ) as held_to_position
-    from {{ "emptied" if truncates else "ordered" }}
+{% macro left_out_value() -%}
+    {{ return("'__debezium_unavailable_value'") }}
+{%- endmacro %}
 
-),
+{#- An edit of these makes other rows: the next increment stops. -#}
+{% macro captured_settings(stream) -%}
+    {%- if not execute -%}
+        {{ return({}) }}
+    {%- endif -%}
+    {%- set captured = captured_stream(stream).config.meta.ingest.captured -%}
+    {%- set restarts = var("log_restarts").get(stream.split(".")[0]) -%}
+    {{ return(dict(captured, log_restarts=restarts) if restarts else captured) }}
+{%- endmacro %}
 
-unique_changes as (
-
-    select
-        *,
-        case when was_held then 0 else 1 end as place,
-        max(order_position) over (
-            partition by {{ keys }}
-        ) as newest_position,
-        -- Clocks may step back; the order of changes does not.
-        max(case when was_held then valid_from_at else time_of_place end) over (
-            partition by {{ keys }}
-            order by case when was_held then 0 else 1 end, order_position
-            rows between unbounded preceding and current row
-        ) as since
-    from numbered
-    where
-        delivery = 1
-        -- What another run has read meanwhile is in the version that holds.
-        and (was_held or held_to_position is null or order_position > held_to_position)
-
-),
-{% if kept %}
-{{ filled_values(key, attributes, kept) }}
-{%- endif %}
-compared as (
-
-    select
-        *,
-        lag(is_deleted) over (
-            partition by {{ keys }} order by place, order_position
-        ) as was_deleted
-        {%- for attribute in tracked %},
-        lag({{ attribute }}) over (
-            partition by {{ keys }} order by place, order_position
-        ) as was_{{ attribute }}
-        {%- endfor %}
-    from {{ "filled" if kept else "unique_changes" }}
-
-),
-
-spans as (
-
-    select
-        *,
-        case
-            when was_deleted is null then 1
-            when was_deleted <> is_deleted then 1
-            when is_deleted then 0
-            {%- for attribute in tracked %}
-            when not coalesce(
-                was_{{ attribute }} = {{ attribute }},
-                was_{{ attribute }} is null and {{ attribute }} is null
-            ) then 1
-            {%- endfor %}
-            else 0
-        end as is_change
-    from compared
-
-),
-{% if tracked | length < attributes | length %}
-{{ newest_untracked(key, attributes, tracked) }}
-{%- endif %}
-versions as (
-
-    select
-        *,
-        lead(since) over (
-            partition by {{ keys }} order by place, order_position
-        ) as until,
-        lead(order_position) over (
-            partition by {{ keys }} order by place, order_position
-        ) as until_position,
-        lag(is_incomplete) over (
-            partition by {{ keys }} order by place, order_position
-        ) as was_incomplete
-        {%- for attribute in attributes %},
-        lag({{ attribute }}) over (
-            partition by {{ keys }} order by place, order_position
-        ) as last_{{ attribute }}
-        {%- endfor %}
-    from {{ "newest" if tracked | length < attributes | length else "spans" }}
-    where is_change = 1
-
-),
-
-final as (
-
-    select
-        -- keys
-        case
-            when was_held then version_key
-            else cast({{ key_text(key) }} || '-' || order_position as varchar(512))
-        end as version_key,
-        {{ keys }},
-
-        -- attributes
-        -- A delete says nothing of its row: what it held last stays.
-        {%- for attribute in attributes %}
-        case
-            when is_deleted and not was_held then last_{{ attribute }}
-            else {{ attribute }}
-        end as {{ attribute }},
-        {%- endfor %}
-
-        -- flags
-        is_deleted,
-        case
-            when is_deleted and not was_held then coalesce(was_incomplete, true)
-            else is_incomplete
-        end as is_incomplete,
-        until is null as is_current,
-
-        -- times
-        since as valid_from_at,
-        until as valid_to_at,
-
-        -- metadata
-        cast(
-            case when was_held then valid_from_position else order_position end
-            as varchar(160)
-        ) as valid_from_position,
-        cast(until_position as varchar(160)) as valid_to_position,
-        -- Of a version that ended, the one behind it tells.
-        cast(case when until is null then newest_position end as varchar(160))
-            as seen_to_position,
-        _kafka_topic_id,
-        _kafka_partition,
-        _kafka_offset,
-        _kafka_timestamp,
-        _ingested_at,
-        _commit_id
-    from versions
-
-)
-
-select * from final
+{#- A row's key as one text of at most 128 bytes, another one for each key. A tilde stands before what
+    it replaces, so that the hyphens between columns are those alone. -#}
+{% macro key_text(key) -%}
+    {%- set parts, texts = [], [] -%}
+    {%- for column in key -%}
+        {%- set type = (model.columns.get(column) or {}).get("data_type") or "varchar" -%}
+        {%- if "char" in type -%}
+            {%- set text = "replace(cast(" ~ column ~ " as varchar(4096)), '~', '~0')" -%}
+            {%- do texts.append(column) -%}
+            {%- do parts.append(
+                "replace(" ~ text ~ ", '-', '~1')" if key | length > 1 else text
+            ) -%}
+        {%- else -%}
+            {%- do parts.append("cast(" ~ column ~ " as varchar(32))") -%}
+        {%- endif -%}
+    {%- endfor -%}
+    {%- set whole = parts | join(" || '-' || ") -%}
+    {%- if not texts -%}
+        {{ return(whole) }}
+    {%- endif -%}
+    {{ return(
+        "case when octet_length(" ~ whole ~ ") <= 128 then " ~ whole
+        ~ " else '~s' || sha2(" ~ whole ~ ", 256) end"
+    ) }}
 {%- endmacro %}

@@ -68,10 +68,21 @@
         )
         {%- if not is_everything %}
         or (
-            fresh.source_committed_at > held.valid_from_at
-            and fresh.place < held.valid_from_position
+            fresh.source_committed_at > held.seen_to_at
             {%- if position == "lsn" %}
-            and (fresh.is_snapshot or held.valid_from_position like '%c')
+            -- A position with a c is a change's own, not that of a snapshot.
+            and (
+                (
+                    fresh.place < held.seen_to_position
+                    and (fresh.is_snapshot or held.seen_to_position like '%c%')
+                )
+                or (
+                    fresh.place < held.valid_from_position
+                    and (fresh.is_snapshot or held.valid_from_position like '%c%')
+                )
+            )
+            {%- else %}
+            and fresh.place < held.seen_to_position
             {%- endif %}
         )
         {%- endif %}

@@ -6,12 +6,27 @@
     }.get(captured.form)) }}
 {%- endmacro %}
 
-{#- What a record shows that deletes its row, or all rows; none where the form has no such. -#}
-{% macro condition_of_form(captured, change) -%}
-    {{ return({
-        "flattened": {"delete": "records.__deleted = 'true'"},
-        "envelope": {"delete": "records.op = 'd'", "truncate": "records.op = 't'"},
-    }.get(captured.form, {}).get(change)) }}
+{#- What a record shows that deletes its row: as its form shows it, and as `deletes_when` says;
+    none where neither does. -#}
+{% macro delete_condition(stream) -%}
+    {%- set captured = stream.config.meta.ingest.captured -%}
+    {%- set conditions = [] -%}
+    {%- if captured.form == "envelope" -%}
+        {%- do conditions.append("records.op = 'd'") -%}
+    {%- elif captured.form == "flattened"
+        and ("__deleted" in stream.columns or not captured.deletes_when) -%}
+        {%- do conditions.append("records.__deleted = 'true'") -%}
+    {%- endif -%}
+    {%- if captured.deletes_when -%}
+        {%- do conditions.append("(" ~ captured.deletes_when ~ ")") -%}
+    {%- endif -%}
+    {{ return(conditions | join(" or ") or none) }}
+{%- endmacro %}
+
+{#- The same for a record that deletes all rows. -#}
+{% macro truncate_condition(captured) -%}
+    {%- set of_form = "records.op = 't'" if captured.form == "envelope" else none -%}
+    {{ return(captured.get("truncates_when") or of_form) }}
 {%- endmacro %}
 
 {% macro source_field(captured, field) -%}
@@ -99,12 +114,23 @@
     {%- else -%}
         cast(
             {%- for column in position %}
-            lpad(cast({{ position_number(stream, column) }} as varchar(20)), 20, '0')
+            {{ number_text(position_number(stream, column)) }}
             {{- " || '-' ||" if not loop.last }}
             {%- endfor %}
             as varchar(64)
         )
     {%- endif -%}
+{%- endmacro %}
+
+{#- A whole number as a text that compares as numbers do: a hyphen sorts before all digits, and
+    behind it stands how far a negative one lies above the least. -#}
+{% macro number_text(number) -%}
+    case
+                when {{ number }} < 0 then '-' || lpad(
+                    cast({{ number }} + 9223372036854775807 + 1 as varchar(20)), 19, '0'
+                )
+                else lpad(cast({{ number }} as varchar(20)), 20, '0')
+            end
 {%- endmacro %}
 
 {#- A column of the row, or one beside it, as a whole number that grows with it. -#}

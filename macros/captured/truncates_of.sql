@@ -36,7 +36,15 @@
     {{ return(query) }}
 {%- endmacro %}
 
-{#- Of a record that deletes all rows; none where no record of the form does. -#}
-{% macro truncate_condition(captured) -%}
-    {{ return(captured.get("truncates_when") or condition_of_form(captured, "truncate")) }}
+{#- All truncates that an increment knows: a change that lies before one may come after it. -#}
+{% macro truncates_until_now(increment, stream) -%}
+    {%- set truncates = truncates_of(*stream.split(".")) -%}
+    {%- if not truncates -%}
+        {{ return(none) }}
+    {%- endif -%}
+    select *
+    from (
+        {{ truncates }}
+    ) as records
+    where coalesce(_commit_id, 0) <= {{ read_of_stream(increment, stream).to }}
 {%- endmacro %}

@@ -207,23 +207,36 @@ def staging_yaml(names: Names, table: CapturedTable, docs: Docs, like: Pattern) 
             f"One row per change of {names.one}, as the database's log tells it.", 6
         )
         + _keyed(["record_key"])
-        + "    columns:\n"
+        + "            columns_where:\n"
+        "              not is_tombstone: [source_position]\n"
+        "    columns:\n"
         + _item(like.staging, "record_key")
-        + "".join(_described(column, docs) for column in _ordered(table))
+        + "".join(
+            _described(column, docs, column.source in table.key)
+            for column in _ordered(table)
+        )
         + _from(like.staging, _STAGING_TAIL)
     )
 
 
 def history_sql(names: Names, table: CapturedTable) -> str:
     """The model of all versions."""
-    of = f'ref("{names.staging}"), stream="{names.stream}"'
     key = json.dumps([column.name for column in _of_key(table)])
-    inside = f"    {of}, key={key}"
-    if len(inside) > _WIDTH:
-        inside = f"    {of},\n    key={key}"
+    others = [
+        column.name for column in _ordered(table) if column.source not in table.key
+    ]
+    attributes = f"    attributes={json.dumps(others)},"
+    if len(attributes) > _WIDTH:
+        lines = "".join(f'        "{name}",\n' for name in others)
+        attributes = f"    attributes=[\n{lines}    ],"
     return (
         '{{ config(materialized="incremental", partition_by="is_current") }}\n\n'
-        f"{{{{ change_history(\n{inside}\n) }}}}\n"
+        "{{ change_history(\n"
+        f'    ref("{names.staging}"),\n'
+        f'    stream="{names.stream}",\n'
+        f"    key={key},\n"
+        f"{attributes}\n"
+        ") }}\n"
     )
 
 

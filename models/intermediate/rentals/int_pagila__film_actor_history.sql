@@ -4,4 +4,5 @@
     ref("stg_pagila__film_actor"),
     stream="pagila.film_actor",
     key=["actor_id", "film_id"],
+    attributes=["updated_at"],
 ) }}

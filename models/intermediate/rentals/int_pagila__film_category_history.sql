@@ -4,4 +4,5 @@
     ref("stg_pagila__film_category"),
     stream="pagila.film_category",
     key=["film_id", "category_id"],
+    attributes=["updated_at"],
 ) }}

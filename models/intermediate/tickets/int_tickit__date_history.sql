@@ -1,5 +1,16 @@
 {{ config(materialized="incremental", partition_by="is_current") }}
 
 {{ change_history(
-    ref("stg_tickit__date"), stream="tickit.date", key=["date_id"]
+    ref("stg_tickit__date"),
+    stream="tickit.date",
+    key=["date_id"],
+    attributes=[
+        "day_code",
+        "month_code",
+        "quarter_code",
+        "week_number",
+        "calendar_year",
+        "is_holiday",
+        "calendar_date",
+    ],
 ) }}

@@ -47,9 +47,9 @@
     ("ended", "create", "10", 0, 0, 1, 1, "A", "x", 1),
     ("ended", "delete", "20", 1, 0, 2, 1, "Z", "z", 9),
     ("ended", "update", "30", 2, 0, 3, 1, none, "left out", 2),
-    ("held", "held", "20", 1, 0, 1, 1, "A", "x", 1),
-    ("held", "update", "20", 1, 0, 1, 1, "Z", "x", 1),
-    ("held", "update", "30", 2, 0, 2, 2, "B", "x", 1),
+    ("known", "current", "20", 1, 0, 1, 1, "A", "x", 1),
+    ("known", "update", "20", 1, 0, 1, 1, "Z", "x", 1),
+    ("known", "update", "30", 2, 0, 2, 2, "B", "x", 1),
 ] -%}
 {#- Of a table that a truncate emptied; it was sent twice. -#}
 {%- set changes_around_truncate = [
@@ -58,7 +58,7 @@
     ("absent", "create", "10", 0, 0, 1, 1, "A", "x", 1),
     ("absent", "delete", "20", 1, 0, 2, 1, "", "", 0),
     ("later", "create", "70", 8, 0, 9, 1, "A", "x", 1),
-    ("full", "held", "20", 1, 0, 1, 1, "A", "x", 1),
+    ("full", "current", "20", 1, 0, 1, 1, "A", "x", 1),
 ] -%}
 {%- set truncates = [("60", 7, 5, 3), ("60", 7, 6, 4)] -%}
 {#- A version: its key, when it holds and until, the commit that it began with, name, note,
@@ -98,29 +98,29 @@
     ("ended-10c", 0, 1, 1, "A", "x", 1, ""),
     ("ended-20c", 1, 2, 1, "A", "x", 1, "d"),
     ("ended-30c", 2, none, 1, none, none, 2, "i"),
-    ("held-held", 1, 2, 1, "A", "x", 1, ""),
-    ("held-30c", 2, none, 2, "B", "x", 1, ""),
+    ("known-known", 1, 2, 1, "A", "x", 1, ""),
+    ("known-30c", 2, none, 2, "B", "x", 1, ""),
     ("emptied-10c", 0, 7, 1, "A", "x", 1, ""),
     ("emptied-60c", 7, 8, 4, "A", "x", 1, "d"),
     ("emptied-70c", 8, none, 1, "B", "x", 1, ""),
     ("absent-10c", 0, 1, 1, "A", "x", 1, ""),
     ("absent-20c", 1, none, 1, "A", "x", 1, "d"),
     ("later-70c", 8, none, 1, "A", "x", 1, ""),
-    ("full-held", 1, 7, 1, "A", "x", 1, ""),
+    ("full-known", 1, 7, 1, "A", "x", 1, ""),
     ("full-60c", 7, none, 4, "A", "x", 1, "d"),
 ] -%}
 {%- set rows, rows_around_truncate, truncate_rows, expected = [], [], [], [] -%}
 {%- for row, kind, position, hour, partition, offset, commit, name, note, rank
     in changes + changes_around_truncate -%}
-    {%- set is_held = kind == "held" -%}
+    {%- set is_known = kind == "current" -%}
     {%- set moment = "cast('2026-01-01 0" ~ hour ~ ":00:00' as timestamp)" -%}
     {%- set texts = {
         "name": name,
         "note": "__debezium_unavailable_value" if note == "left out" else note,
-        "source_position": none if is_held else position,
-        "version_key": row ~ "-held" if is_held else none,
-        "seen_to_position": position ~ "c" if is_held else none,
-        "valid_from_position": position ~ "c" if is_held else none,
+        "source_position": none if is_known else position,
+        "version_key": row ~ "-known" if is_known else none,
+        "seen_to_position": position ~ "c" if is_known else none,
+        "valid_from_position": position ~ "c" if is_known else none,
         "change_kind": kind,
         "_kafka_topic_id": "T",
     } -%}
@@ -130,10 +130,11 @@
         "is_deleted": kind in ["delete", "tombstone"],
         "is_tombstone": kind == "tombstone",
         "is_snapshot": kind == "snapshot",
-        "was_held": is_held,
+        "_is_current_version": is_known,
         "is_incomplete": "false",
         "source_committed_at": moment,
-        "valid_from_at": moment if is_held else "cast(null as timestamp)",
+        "valid_from_at": moment if is_known else "cast(null as timestamp)",
+        "seen_to_at": moment if is_known else "cast(null as timestamp)",
         "_kafka_partition": partition,
         "_kafka_offset": offset,
         "_kafka_timestamp": moment,

@@ -1,7 +1,4 @@
-"""Random logs of a database's table, and the records that capture makes of them.
-
-The database's clock never steps back here.
-"""
+"""Random logs of a database's table, and the records that capture makes of them."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from tests.python.histories.rules import LEFT_OUT
 
 PARTITIONS = 2
 KINDS = ["create"] * 3 + ["update"] * 8 + ["delete"] * 2 + ["again"] * 2
-KINDS += ["open", "close", "snapshot", "compacted", "truncate"]
+KINDS += ["open", "close", "snapshot", "compacted", "truncate", "back"]
 Values = tuple[object, ...]
 _BEGIN = datetime.fromisoformat("2026-01-01")
 _NOTHING: Values = (None,) * len(ATTRIBUTES)
@@ -85,6 +82,9 @@ class Log:
                 self._send(at, "snapshot", values, self._position)
         elif kind == "compacted" and key not in self.rows:
             self._send(key, "tombstone", _NOTHING, None)
+        elif kind == "back":
+            # The database's clock is set back.
+            self._now -= timedelta(minutes=chance.choice([1, 60]))
         elif kind == "truncate" and self.options.truncates:
             self._close()
             self.rows.clear()

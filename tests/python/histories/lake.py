@@ -89,20 +89,27 @@ class Lake:
             "create table truncates (source_position varchar, source_committed_at timestamp,"
             f" {_OF_KAFKA})"
         )
+        self.db.execute(
+            "create macro octet_length(text) as strlen(text);"
+            "create macro sha2(text, bits) as sha256(text)"
+        )
         self._increment: dict[str, Any] = {}
         self._macros = context(
             restarts={STREAM.split(".")[0]: []},
-            options={
-                "key": KEY,
-                "track": self.options.track,
-                "ignore_null_updates": self.options.ignore_null_updates,
-            },
+            options={"key": KEY},
             this=Table("history"),
             target=SimpleNamespace(name="sandbox", schema="dev"),
             model=SimpleNamespace(
                 resource_type="model",
                 unique_id="history",
-                columns=dict.fromkeys([*KEY, *ATTRIBUTES]),
+                columns={
+                    name: {
+                        "data_type": "varchar(64)"
+                        if name in self.options.left_out
+                        else "varchar(8)"
+                    }
+                    for name in [*KEY, *ATTRIBUTES]
+                },
                 config=SimpleNamespace(materialized="incremental"),
             ),
             run_query=lambda query: SimpleNamespace(
@@ -192,6 +199,11 @@ class Lake:
         )
         return str(
             self._macros.change_history(
-                Table("changes"), STREAM, KEY, list(self.options.left_out)
+                Table("changes"),
+                STREAM,
+                KEY,
+                ATTRIBUTES,
+                track=self.options.track,
+                ignore_null_updates=list(self.options.ignore_null_updates),
             )
         )

@@ -112,11 +112,7 @@ def _placed(changes: Sequence[Change]) -> list[_Placed]:
             if change.kind == "snapshot":
                 place = (change.position, "")
                 here = (change.position, change.committed_at)
-                snapshot = (
-                    (max(here[0], snapshot[0]), max(here[1], snapshot[1]))
-                    if snapshot
-                    else here
-                )
+                snapshot = max(here, snapshot) if snapshot else here
             elif (
                 snapshot
                 and change.position < snapshot[0]

@@ -46,8 +46,7 @@ def test_form_and_key_are_enough(tmp_path: Path) -> None:
         ("id",),
         "lsn",
     )
-    assert (captured.columns, captured.track) == (None, None)
-    assert captured.ignore_null_updates is False
+    assert captured.columns is None
 
 
 def test_all_that_can_be_said_is_taken(tmp_path: Path) -> None:
@@ -60,16 +59,12 @@ def test_all_that_can_be_said_is_taken(tmp_path: Path) -> None:
             "deletes_when": "op = 'x'",
             "truncates_when": "op = 'y'",
             "columns": {"all_but": ["tags"]},
-            "track": ["price"],
-            "ignore_null_updates": ["price"],
         },
         ENVELOPE,
     )
 
     assert captured.position == ("ts_ms",)
     assert captured.columns == Chosen(("tags",), all_but=True)
-    assert captured.track == Chosen(("price",))
-    assert captured.ignore_null_updates == ("price",)
 
 
 @pytest.mark.parametrize(
@@ -95,21 +90,8 @@ def test_all_that_can_be_said_is_taken(tmp_path: Path) -> None:
             {"columns": {"but": ["x"]}},
             "captured.columns: must be a list of columns, or {all",
         ),
-        ({"track": ["id"]}, "captured.track: names id, which is in key"),
-        (
-            {"columns": ["id", "name"], "track": ["seen"]},
-            "captured.track: names seen, which columns leaves out",
-        ),
-        (
-            {"ignore_null_updates": "no"},
-            "ignore_null_updates: must be true, false, or a",
-        ),
         ({"key": ["nr"]}, "captured.key: 'nr' is none of the source's columns"),
         ({"position": ["nr"]}, "captured.position: 'nr' is none of the source's"),
-        (
-            {"track": {"all_but": ["nr"]}},
-            "captured.track: 'nr' is none of the source's",
-        ),
     ],
 )
 def test_what_contradicts_is_refused_with_its_key(

@@ -296,7 +296,7 @@ def test_a_history_lists_what_all_histories_list(project: Path) -> None:
             ).read_text(),
         )
     )
-    macro = (project / "macros/captured/attributes_of_history.sql").read_text()
+    macro = (project / "macros/captured/change_history.sql").read_text()
     listed = macro.partition("macro columns_of_history")[2].partition("{%- endmacro")[0]
     every = re.findall(r'"(\w+)"', listed)
     assert [c for c in mine if c["name"] in every] == [

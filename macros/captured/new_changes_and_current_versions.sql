@@ -1,7 +1,8 @@
-{% macro changes_and_held_versions(increment, changes, stream, key, attributes) -%}
-    {%- set names = key + attributes -%}
+{% macro new_changes_and_current_versions(increment, changes, stream, key, attributes) -%}
+    {%- set names = (key + attributes) | join(",\n        ") -%}
+    -- What is new, and of rows with a late change all changes.
     select
-        {{ names | join(",\n        ") }},
+        {{ names }},
         change_kind,
         is_deleted,
         is_tombstone,
@@ -14,18 +15,20 @@
         _kafka_timestamp,
         _ingested_at,
         _commit_id,
-        false as was_held,
+        false as _is_current_version,
         false as is_incomplete,
         cast(null as varchar(512)) as version_key,
-        cast(null as varchar(160)) as seen_to_position,
         cast(null as timestamp) as valid_from_at,
-        cast(null as varchar(160)) as valid_from_position
+        cast(null as varchar(160)) as valid_from_position,
+        cast(null as varchar(160)) as seen_to_position,
+        cast(null as timestamp) as seen_to_at
     from {{ changes }}
     where
-        {% if not increment.late -%}
-        {{ new_rows(increment, stream) }}
-        {%- else -%}
-        (
+        {{ has_place(key) }}
+        {%- if not increment.late %}
+        and {{ new_rows(increment, stream) }}
+        {%- else %}
+        and (
             {{ new_rows(increment, stream) }}
             or (
                 _commit_id <= {{ increment.reads[stream].to }}
@@ -35,13 +38,14 @@
         {%- endif %}
     {%- if not increment.is_everything %}
     union all
+    -- The current versions of the other rows that have new changes.
     select
-        {{ names | join(",\n        ") }},
-        'held' as change_kind,
+        {{ names }},
+        'current' as change_kind,
         is_deleted,
         false as is_tombstone,
         false as is_snapshot,
-        valid_from_at as source_committed_at,
+        seen_to_at as source_committed_at,
         cast(null as varchar(64)) as source_position,
         _kafka_topic_id,
         _kafka_partition,
@@ -49,12 +53,13 @@
         _kafka_timestamp,
         _ingested_at,
         _commit_id,
-        true as was_held,
+        true as _is_current_version,
         is_incomplete,
         version_key,
-        seen_to_position,
         valid_from_at,
-        valid_from_position
+        valid_from_position,
+        seen_to_position,
+        seen_to_at
     from {{ this }}
     where
         is_current
@@ -71,19 +76,9 @@
     {%- endif %}
 {%- endmacro %}
 
-{#- An edit of these makes other rows: the next increment stops. -#}
-{% macro captured_settings(stream) -%}
-    {%- if not execute -%}
-        {{ return({}) }}
-    {%- endif -%}
-    {%- set captured = captured_stream(stream).config.meta.ingest.captured -%}
-    {%- set restarts = var("log_restarts").get(stream.split(".")[0]) -%}
-    {{ return(dict(captured, log_restarts=restarts) if restarts else captured) }}
-{%- endmacro %}
-
-{#- A row's key as one text. -#}
-{% macro key_text(key) -%}
-    {%- for column in key -%}
-        cast({{ column }} as varchar(128)){{ " || '-' || " if not loop.last }}
-    {%- endfor -%}
+{#- A change without a key is of no row, and one without a position lies nowhere in its row's
+    order: no history can take it. -#}
+{% macro has_place(key) -%}
+    (source_position is not null or is_tombstone)
+    {%- for column in key %} and {{ column }} is not null{% endfor %}
 {%- endmacro %}

@@ -1,0 +1,150 @@
+{#- Step 1: each change with `_position`, its place in the order of its row's changes, and
+    `_changed_at`, its time, null where it has none of its own; a truncate is a delete of each row
+    that has a change before it. What a row's records in one partition of Kafka tell each other is
+    read by offset. -#}
+{% macro ordered_changes(key, attributes, truncates) -%}
+{%- set keys = key | join(", ") -%}
+{%- set columns -%}
+        change_kind,
+        is_deleted,
+        _kafka_topic_id,
+        _kafka_partition,
+        _kafka_offset,
+        _kafka_timestamp,
+        _ingested_at,
+        _commit_id,
+        _is_current_version,
+        is_incomplete,
+        version_key,
+        valid_from_at,
+        valid_from_position,
+        seen_to_position
+{%- endset -%}
+{%- set by_offset -%}
+            partition by {{ keys }}, _kafka_topic_id, _kafka_partition
+            order by _kafka_offset, _commit_id
+{%- endset -%}
+{%- set until_now = "rows between unbounded preceding and current row" -%}
+-- Step 1 of 3: the place of each change in the order of its row.
+read_changes as (
+
+    select
+        *,
+        lag(is_deleted) over (
+            {{ by_offset }}
+        ) as _follows_delete,
+        -- The newest snapshot of the row that was read before: its position, and its time.
+        max(
+            case
+                when is_snapshot
+                    then source_position || cast(source_committed_at as varchar(32))
+            end
+        ) over (
+            {{ by_offset }}
+            {{ until_now }}
+        ) as _snapshot
+    from changes
+
+),
+
+placed_changes as (
+
+    select
+        *,
+        -- c: a change; s: behind the snapshot that was taken while its transaction was open.
+        case
+            when _is_current_version then seen_to_position
+            when is_tombstone then null
+            when is_snapshot then source_position
+            when
+                source_position < substring(_snapshot, 1, length(source_position))
+                and cast(source_committed_at as varchar(32))
+                > substring(_snapshot, length(source_position) + 1)
+                then substring(_snapshot, 1, length(source_position))
+                    || 's' || source_position
+            else source_position || 'c'
+        end as _own_position
+    from read_changes
+
+),
+
+{{ "placed_rows" if truncates else "ordered_changes" }} as (
+
+    select
+        {{ (key + attributes) | join(",\n        ") }},
+        {{ columns }},
+        -- t: a tombstone, behind the last change before it; before all, where there is none.
+        coalesce(
+            _own_position,
+            substring(
+                max(
+                    lpad(cast(_kafka_offset as varchar(20)), 20, '0') || _own_position
+                ) over (
+                    {{ by_offset | indent(8) }}
+                    {{ until_now }}
+                ),
+                21
+            ) || 't',
+            ''
+        ) as _position,
+        -- A tombstone has Kafka's time; what it follows says when the row went.
+        case
+            when not is_tombstone or not coalesce(_follows_delete, false)
+                then source_committed_at
+        end as _changed_at
+    from placed_changes
+
+)
+{%- if truncates %},
+
+truncates as (
+
+    {{ truncates }}
+
+),
+
+first_positions as (
+
+    select
+        {{ keys }},
+        min(_position) as first_position
+    from placed_rows
+    group by {{ keys }}
+
+),
+
+ordered_changes as (
+
+    select * from placed_rows
+    union all
+    -- A truncate has no key: it deletes each row that has a change before it.
+    select
+        {%- for column in key %}
+        first_positions.{{ column }},
+        {%- endfor %}
+        {%- for attribute in attributes %}
+        null as {{ attribute }},
+        {%- endfor %}
+        'truncate' as change_kind,
+        true as is_deleted,
+        truncates._kafka_topic_id,
+        truncates._kafka_partition,
+        truncates._kafka_offset,
+        truncates._kafka_timestamp,
+        truncates._ingested_at,
+        truncates._commit_id,
+        false as _is_current_version,
+        false as is_incomplete,
+        null as version_key,
+        null as valid_from_at,
+        null as valid_from_position,
+        null as seen_to_position,
+        truncates.source_position || 'c' as _position,
+        truncates.source_committed_at as _changed_at
+    from first_positions
+    inner join truncates
+        on first_positions.first_position < truncates.source_position || 'c'
+
+)
+{%- endif %}
+{%- endmacro %}

@@ -1,0 +1,219 @@
+{#- Step 3: the versions of each row: what it held from one change to the next that says something
+    else, with the columns of a history. -#}
+{% macro row_versions(key, attributes, tracked, kept) -%}
+{%- set keys = key | join(", ") -%}
+{%- set in_order -%}
+            partition by {{ keys }}
+            order by _position
+{%- endset -%}
+{%- set has_untracked = tracked | length < attributes | length -%}
+{#- By attribute the column that has its value so far. -#}
+{%- set value, left_out = {}, [] -%}
+{%- for attribute in attributes -%}
+    {%- do value.update({attribute: "_kept_" ~ attribute if attribute in kept else attribute}) -%}
+    {%- if attribute in kept and kept[attribute].may_be_left_out -%}
+        {%- do left_out.append("_said_" ~ attribute ~ " = " ~ left_out_value()) -%}
+    {%- endif -%}
+{%- endfor -%}
+-- Step 3 of 3: the versions of each row.
+{%- if kept %}
+-- A value that a change leaves as it was is that of the last change that says it.
+valued_changes as (
+
+    select
+        *
+        {%- for attribute in kept %},
+        sum(case when {{ kept[attribute].says }} then 1 else 0 end) over (
+            {{ in_order }}
+            rows between unbounded preceding and current row
+        ) as _value_of_{{ attribute }}
+        {%- endfor %}
+    from distinct_changes
+
+),
+
+filled_changes as (
+
+    select
+        *
+        {%- for attribute in kept %},
+        first_value({{ attribute }}) over (
+            -- A delete says nothing of its row: what comes behind it begins without it.
+            partition by {{ keys }}, _value_of_{{ attribute }}, is_deleted
+            order by _position
+            rows between unbounded preceding and unbounded following
+        ) as _said_{{ attribute }}
+        {%- endfor %}
+    from valued_changes
+
+),
+
+known_changes as (
+
+    select
+        *
+        {%- for attribute in kept %},
+        {{ "nullif(_said_" ~ attribute ~ ", " ~ left_out_value() ~ ")"
+            if kept[attribute].may_be_left_out else "_said_" ~ attribute }}
+            as _kept_{{ attribute }}
+        {%- endfor %},
+        {%- if left_out %}
+        -- Where no change ever said it, nobody knows the value.
+        coalesce({{ left_out | join("\n            or ") }}, false)
+            or is_incomplete as _is_incomplete
+        {%- else %}
+        is_incomplete as _is_incomplete
+        {%- endif %}
+    from filled_changes
+
+),
+{%- endif %}
+
+compared_changes as (
+
+    select
+        *,
+        {%- if not kept %}
+        is_incomplete as _is_incomplete,
+        {%- endif %}
+        lag(is_deleted) over (
+            {{ in_order }}
+        ) as _follows_deleted
+        {%- for attribute in tracked %},
+        lag({{ value[attribute] }}) over (
+            {{ in_order }}
+        ) as _previous_{{ attribute }}
+        {%- endfor %}
+    from {{ "known_changes" if kept else "distinct_changes" }}
+
+),
+
+marked_changes as (
+
+    select
+        *,
+        case
+            when _follows_deleted is null then 1
+            when _follows_deleted <> is_deleted then 1
+            when is_deleted then 0
+            {%- for attribute in tracked %}
+            when not coalesce(
+                _previous_{{ attribute }} = {{ value[attribute] }},
+                _previous_{{ attribute }} is null and {{ value[attribute] }} is null
+            ) then 1
+            {%- endfor %}
+            else 0
+        end as _begins_version
+    from compared_changes
+
+),
+{%- if has_untracked %}
+
+-- A change of an attribute that is not tracked makes no version: the one that holds takes it.
+numbered_changes as (
+
+    select
+        *,
+        sum(_begins_version) over (
+            {{ in_order }}
+            rows between unbounded preceding and current row
+        ) as _version_number
+    from marked_changes
+
+),
+
+newest_changes as (
+
+    select
+        *
+        {%- for attribute in attributes if attribute not in tracked %},
+        case
+            when is_deleted then {{ value[attribute] }}
+            else first_value({{ value[attribute] }}) over (
+                partition by {{ keys }}, _version_number
+                order by _position desc
+                rows between unbounded preceding and unbounded following
+            )
+        end as _newest_{{ attribute }}
+        {%- do value.update({attribute: "_newest_" ~ attribute}) %}
+        {%- endfor %}
+    from numbered_changes
+
+),
+{%- endif %}
+
+version_rows as (
+
+    select
+        *,
+        lead(_since) over (
+            {{ in_order }}
+        ) as _until,
+        lead(_position) over (
+            {{ in_order }}
+        ) as _until_position,
+        lag(_is_incomplete) over (
+            {{ in_order }}
+        ) as _follows_incomplete
+        {%- for attribute in attributes %},
+        lag({{ value[attribute] }}) over (
+            {{ in_order }}
+        ) as _last_{{ attribute }}
+        {%- endfor %}
+    from {{ "newest_changes" if has_untracked else "marked_changes" }}
+    where _begins_version = 1
+
+),
+
+row_versions as (
+
+    select
+        -- keys
+        case
+            when _is_current_version then version_key
+            else cast({{ key_text(key) }} || '-' || _position as varchar(512))
+        end as version_key,
+        {{ key | join(",\n        ") }},
+
+        -- attributes
+        -- A delete says nothing of its row: what it held last stays.
+        {%- for attribute in attributes %}
+        case
+            when is_deleted and not _is_current_version then _last_{{ attribute }}
+            else {{ value[attribute] }}
+        end as {{ attribute }},
+        {%- endfor %}
+
+        -- flags
+        is_deleted,
+        case
+            when is_deleted and not _is_current_version
+                then coalesce(_follows_incomplete, true)
+            else _is_incomplete
+        end as is_incomplete,
+        _until is null as is_current,
+
+        -- times
+        case when _is_current_version then valid_from_at else _since end as valid_from_at,
+        _until as valid_to_at,
+
+        -- metadata
+        cast(
+            case when _is_current_version then valid_from_position else _position end
+            as varchar(160)
+        ) as valid_from_position,
+        cast(_until_position as varchar(160)) as valid_to_position,
+        -- Of a version that ended, the one behind it tells.
+        cast(case when _until is null then _row_position end as varchar(160))
+            as seen_to_position,
+        case when _until is null then _row_at end as seen_to_at,
+        _kafka_topic_id,
+        _kafka_partition,
+        _kafka_offset,
+        _kafka_timestamp,
+        _ingested_at,
+        _commit_id
+    from version_rows
+
+)
+{%- endmacro %}
