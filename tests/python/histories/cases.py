@@ -6,14 +6,15 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from random import Random
 
-from tests.python.histories.lake import ATTRIBUTES, Change, Options
-from tests.python.histories.rules import LEFT_OUT
+from tests.python.histories.lake import Change
+from tests.python.histories.options import ATTRIBUTES, LEFT_OUT, Options
 
 PARTITIONS = 2
 KINDS = ["create"] * 3 + ["update"] * 8 + ["delete"] * 2 + ["again"] * 2
-KINDS += ["open", "close", "snapshot", "compacted", "truncate", "back"]
+KINDS += ["open", "close", "snapshot", "compacted", "truncate", "back", "unplaced"]
 Values = tuple[object, ...]
 _BEGIN = datetime.fromisoformat("2026-01-01")
+_RESTART = _BEGIN + timedelta(minutes=2)
 _NOTHING: Values = (None,) * len(ATTRIBUTES)
 
 
@@ -23,12 +24,26 @@ def options_of(random: Random) -> Options:
     def some() -> tuple[str, ...]:
         return tuple(name for name in ATTRIBUTES if random.random() < 0.4)
 
+    form, position = random.choice(
+        [
+            ("flattened", "lsn"),
+            ("flattened", "binlog"),
+            ("envelope", "lsn"),
+            ("envelope", "binlog"),
+            ("rows", "numbers"),
+            ("rows", "moment"),
+        ]
+    )
     texts = tuple(name for name in some() if name != "rank")
     return Options(
+        form=form,
+        position=position,
+        keys=random.choice(["number", "text", "compound"]),
         track=random.choice([None, some()]),
         ignore_null_updates=some() if random.random() < 0.5 else (),
-        left_out=texts if random.random() < 0.5 else (),
-        truncates=random.random() < 0.4,
+        left_out=texts if position == "lsn" and random.random() < 0.6 else (),
+        truncates=form == "envelope" or random.random() < 0.4,
+        restarts_at=_RESTART if form != "rows" and random.random() < 0.2 else None,
     )
 
 
@@ -53,43 +68,64 @@ class Log:
     )
     _position: int = 100
     _now: datetime = _BEGIN
+    _behind: timedelta = timedelta()
     _open: dict[int, tuple[int, Values]] = field(default_factory=dict)
     _offsets: dict[int, int] = field(
         default_factory=lambda: dict.fromkeys(range(PARTITIONS), 0)
     )
 
+    def __post_init__(self) -> None:
+        if self.options.form == "rows":
+            # Numbers may be negative, and times before 1970.
+            self._position = -700
+
     def transaction(self) -> None:
         """Something happens to a row, or to the table."""
         chance = self.random
-        self._position += 10
+        before = self._now
         self._now += timedelta(milliseconds=chance.choice([0, 0, 1, 1000]))
-        key = chance.randrange(self.keys)
+        if self.options.restarts_at and before < _RESTART <= self._now:
+            self._restart()
+        # Rows that one statement wrote have the same time and number.
+        self._position += chance.choice([0, 10]) if self._is_rows else 10
+        row = chance.randrange(self.keys)
         kind = chance.choice(KINDS)
-        if kind == "create" and key not in self.rows:
-            self._write(key, "create", self._values())
-        elif kind == "update" and key in self.rows and key not in self._open:
-            self._write(key, "update", self._values(self.rows[key]))
-        elif kind == "delete" and key in self.rows and key not in self._open:
-            self._delete(key)
+        if kind == "create" and row not in self.rows:
+            self._write(row, "create", self._values())
+        elif kind == "update" and row in self.rows and row not in self._open:
+            self._write(row, "update", self._values(self.rows[row]))
+        elif kind == "delete" and row in self.rows and row not in self._open:
+            self._delete(row)
         elif kind == "again":
             self._send_again(chance.randrange(PARTITIONS))
-        elif kind == "open" and key in self.rows and key not in self._open:
-            self._open[key] = self._position, self._values(self.rows[key])
+        elif kind == "open" and row in self.rows and row not in self._open:
+            if self.options.position == "binlog":
+                # Its positions are those of commits.
+                return
+            self._open[row] = self._position, self._values(self.rows[row])
         elif kind == "close":
             self._close()
         elif kind == "snapshot":
-            for at, values in self.rows.items():
-                self._send(at, "snapshot", values, self._position)
-        elif kind == "compacted" and key not in self.rows:
-            self._send(key, "tombstone", _NOTHING, None)
-        elif kind == "back":
+            self._snapshot()
+        elif kind == "compacted" and row not in self.rows:
+            self._send(row, "tombstone", _NOTHING, None)
+        elif kind == "back" and not self.options.restarts_at:
             # The database's clock is set back.
-            self._now -= timedelta(minutes=chance.choice([1, 60]))
+            self._behind += timedelta(minutes=chance.choice([1, 60]))
+        elif kind == "unplaced":
+            self._send(row, "update", ("a", "a", 1), None)
+            self._send(
+                row, "update", ("a", "a", 1), self._position, is_without_key=True
+            )
         elif kind == "truncate" and self.options.truncates:
             self._close()
             self.rows.clear()
             self._position += 10
             self._send(None, "truncate", _NOTHING, self._position)
+
+    @property
+    def _is_rows(self) -> bool:
+        return self.options.form == "rows"
 
     def deliver(self, partition: int, count: int) -> list[Change]:
         """The oldest records that wait in a partition, which then wait no longer."""
@@ -97,27 +133,38 @@ class Log:
         del self.waiting[partition][:count]
         return taken
 
-    def _write(self, key: int, kind: str, values: Values, position: int = 0) -> None:
-        self.rows[key] = tuple(
-            old if new == LEFT_OUT else new
-            for new, old in zip(values, self.rows.get(key, values), strict=True)
-        )
-        self._send(key, kind, values, position or self._position)
+    def _restart(self) -> None:
+        """The database is restored: its log begins at the beginning, and is captured anew."""
+        self._open.clear()
+        self._now += timedelta(seconds=1)
+        self._position = 10
+        self._snapshot()
 
-    def _delete(self, key: int) -> None:
-        del self.rows[key]
+    def _snapshot(self) -> None:
+        for at, values in self.rows.items():
+            self._send(at, "snapshot", values, self._position)
+
+    def _write(self, row: int, kind: str, values: Values, position: int = 0) -> None:
+        self.rows[row] = tuple(
+            old if new == LEFT_OUT else new
+            for new, old in zip(values, self.rows.get(row, values), strict=True)
+        )
+        self._send(row, kind, values, position or self._position)
+
+    def _delete(self, row: int) -> None:
+        del self.rows[row]
         made_up = self.random.choice([("", "", 0), ("z", "z", 9), _NOTHING])
-        self._send(key, "delete", made_up, self._position)
+        self._send(row, "delete", made_up, self._position)
         if self.random.random() < 0.7:
-            self._send(key, "tombstone", _NOTHING, None)
+            self._send(row, "tombstone", _NOTHING, None)
 
     def _close(self) -> None:
-        for key, (position, values) in self._open.items():
+        for row, (position, values) in self._open.items():
             self._now += timedelta(milliseconds=1)
-            self._write(key, "update", values, position)
+            self._write(row, "update", values, position)
         self._open.clear()
 
-    def _values(self, held: Values | None = None) -> Values:
+    def _values(self, known: Values | None = None) -> Values:
         chance = self.random
         found: list[object] = []
         for at, name in enumerate(ATTRIBUTES):
@@ -125,9 +172,9 @@ class Log:
                 [1, 2, 3, None] if name == "rank" else ["a", "b", None]
             )
             value = chance.choice(texts)
-            if held is not None and chance.random() < 0.5:
-                value = held[at]
-            if held is not None and name in self.options.left_out:
+            if known is not None and chance.random() < 0.5:
+                value = known[at]
+            if known is not None and name in self.options.left_out:
                 value = chance.choice([value, LEFT_OUT])
             found.append(value)
         return tuple(found)
@@ -137,19 +184,34 @@ class Log:
         tail = self.waiting[partition][-self.random.choice([1, 3, 6]) :]
         while tail and tail[0].kind == "tombstone":
             tail.pop(0)
+        restart = self.options.restarts_at
         for change in tail:
-            if change.kind != "snapshot":
-                self._append(change, partition)
+            is_of_old_log = restart and change.sent_at < restart <= self._now
+            if change.kind != "snapshot" and not is_of_old_log:
+                self._append(replace(change, sent_at=self._now), partition)
 
     def _send(
-        self, key: int | None, kind: str, values: Values, position: int | None
+        self,
+        row: int | None,
+        kind: str,
+        values: Values,
+        position: int | None,
+        is_without_key: bool = False,
     ) -> None:
         partition = (
             self.random.randrange(PARTITIONS)
-            if self.is_scattered or key is None
-            else key % PARTITIONS
+            if self.is_scattered or row is None
+            else row % PARTITIONS
         )
-        change = Change(key, kind, values, position, self._now, partition, 0)
+        change = Change(
+            row,
+            kind,
+            values,
+            position,
+            committed_at=self._now - self._behind,
+            sent_at=self._now,
+            is_without_key=is_without_key,
+        )
         self._append(change, partition)
 
     def _append(self, change: Change, partition: int) -> None:

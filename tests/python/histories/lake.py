@@ -1,71 +1,79 @@
-"""A captured table's changes and its history in DuckDB, built by the project's own macros."""
+"""A captured table in DuckDB, from its records in bronze to a history that grows.
+
+Everything between the two is the project's own macros, for Spark.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
 import duckdb
 
-from tests.python.unit.dbt.test_change_histories import STREAM, Table, context
+from tests.python.histories.options import ATTRIBUTES, EPOCH, Options
+from tests.python.unit.dbt.test_change_histories import (
+    STREAM,
+    Table,
+    context,
+    engine,
+)
+from tests.python.unit.dbt.test_dbt_macros import Macros
 from tests.python.unit.dbt.test_increment_macros import increment
 
-KEY = ["key_one"]
-ATTRIBUTES = ["name", "note", "rank"]
-_OF_CHANGE = (
-    "change_kind varchar, is_deleted boolean, is_tombstone boolean, is_snapshot boolean,"
-    " source_committed_at timestamp, source_position varchar"
-)
-_OF_KAFKA = (
-    "_kafka_topic_id varchar, _kafka_partition integer, _kafka_offset bigint,"
-    " _kafka_timestamp timestamp, _ingested_at timestamp, _commit_id bigint"
-)
-_COLUMNS_OF_KEY = "key_one integer, name varchar, note varchar, rank integer"
-
-
-@dataclass(frozen=True)
-class Options:
-    """What ``config.meta.ingest.captured`` and the model say of a table.
-
-    Attributes:
-        track: The attributes whose change makes a version; none: all.
-        ignore_null_updates: Those that an update with null leaves as they were.
-        left_out: Those that an update may leave out of the log.
-        truncates: Whether a record may empty the table.
-    """
-
-    track: tuple[str, ...] | None = None
-    ignore_null_updates: tuple[str, ...] = ()
-    left_out: tuple[str, ...] = ()
-    truncates: bool = False
+_OF_KAFKA = {
+    "_is_tombstone": "boolean",
+    "_kafka_topic_id": "varchar",
+    "_kafka_partition": "integer",
+    "_kafka_offset": "bigint",
+    "_kafka_timestamp": "timestamp",
+    "_ingested_at": "timestamp",
+    "_commit_id": "bigint",
+}
+_OF_POSITION = {
+    "lsn": {"lsn": "bigint"},
+    "binlog": {"file": "string", "pos": "bigint", "row": "int"},
+    "numbers": {"first_number": "int", "second_number": "bigint"},
+    "moment": {"moved_at": "timestamp", "second_number": "int"},
+}
+_LETTERS = {
+    "snapshot": "r",
+    "create": "c",
+    "update": "u",
+    "delete": "d",
+    "truncate": "t",
+}
 
 
 @dataclass(frozen=True)
 class Change:
-    """A record of a change, as staging gives it.
+    """A change of a row, and where its record lies.
 
     Attributes:
-        key: The row; none for a truncate.
+        row: The row's number; none for a truncate.
         kind: snapshot, create, update, delete, tombstone, truncate.
         values: Of ``ATTRIBUTES``, in order.
         position: In the log; none for a tombstone.
-        committed_at: When, by the database's clock; of a tombstone by Kafka's.
+        committed_at: When, by the database's clock.
+        sent_at: When, by Kafka's, which never steps back.
         partition: Where it lies in Kafka.
         offset: And at which place.
         commit_id: With which commit ingest wrote it.
+        is_without_key: It says nothing of which row it is.
     """
 
-    key: int | None
+    row: int | None
     kind: str
     values: tuple[Any, ...]
     position: int | None
     committed_at: datetime
-    partition: int
-    offset: int
+    sent_at: datetime
+    partition: int = 0
+    offset: int = 0
     commit_id: int = 0
+    is_without_key: bool = False
 
     @property
     def is_deleted(self) -> bool:
@@ -77,83 +85,93 @@ class Lake:
     """One captured table, and a history of it that grows."""
 
     options: Options
-    db: duckdb.DuckDBPyConnection = field(default_factory=duckdb.connect)
+    db: duckdb.DuckDBPyConnection = field(default_factory=engine)
     read_to: int = 0
     newest: int = 0
+    warnings: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.db.execute(
-            f"create table changes ({_COLUMNS_OF_KEY}, {_OF_CHANGE}, {_OF_KAFKA})"
+            "create macro timestamp_millis(millis) as make_timestamp(millis * 1000);"
+            "create macro unix_micros(moment) as epoch_us(moment)"
         )
-        self.db.execute(
-            "create table truncates (source_position varchar, source_committed_at timestamp,"
-            f" {_OF_KAFKA})"
+        columns = _columns(self.options)
+        listed = ", ".join(
+            f'"{name}" {_in_duckdb(kind)}' for name, kind in columns.items()
         )
-        self.db.execute(
-            "create macro octet_length(text) as strlen(text);"
-            "create macro sha2(text, bits) as sha256(text)"
-        )
+        self.db.execute(f"create table bronze ({listed})")
         self._increment: dict[str, Any] = {}
-        self._macros = context(
-            restarts={STREAM.split(".")[0]: []},
-            options={"key": KEY},
+        self._macros = self._made(columns)
+        names = ", ".join([*self.options.key_types, *ATTRIBUTES])
+        changes = self._macros.changes_of_records(
+            "bronze", self._macros.captured_stream(STREAM)
+        )
+        self.db.execute(
+            f"create view changes as select {names},"
+            f" {self._macros.columns_of_change()} from ({changes})"
+        )
+
+    def _made(self, columns: Mapping[str, str]) -> Macros:
+        options = self.options
+        restarts = [f"{options.restarts_at}Z"] if options.restarts_at else []
+        long = {
+            name: f"varchar({64 if name in options.left_out else 8})"
+            for name in ATTRIBUTES
+        }
+        types = {
+            **{
+                name: {"int": "integer"}.get(kind, "varchar(512)")
+                for name, kind in options.key_types.items()
+            },
+            **long,
+        }
+        made = context(
+            restarts={STREAM.split(".")[0]: restarts},
+            options=options.captured,
+            columns={
+                name: SimpleNamespace(name=name, data_type=kind)
+                for name, kind in columns.items()
+            },
             this=Table("history"),
             target=SimpleNamespace(name="sandbox", schema="dev"),
             model=SimpleNamespace(
                 resource_type="model",
                 unique_id="history",
-                columns={
-                    name: {
-                        "data_type": "varchar(64)"
-                        if name in self.options.left_out
-                        else "varchar(8)"
-                    }
-                    for name in [*KEY, *ATTRIBUTES]
-                },
+                columns={name: {"data_type": kind} for name, kind in types.items()},
                 config=SimpleNamespace(materialized="incremental"),
+            ),
+            exceptions=SimpleNamespace(
+                raise_compiler_error=self._stop, warn=self.warnings.append
             ),
             run_query=lambda query: SimpleNamespace(
                 rows=self.db.execute(query).fetchall()
             ),
         )
-        replaced = self._macros._macros
-        replaced["begin_increment"] = lambda **_: self._increment
-        replaced["truncates_of"] = lambda *_: (
-            "select * from truncates" if self.options.truncates else None
-        )
+        made._macros["begin_increment"] = lambda **_: self._increment
+        made._macros["bronze_table"] = lambda _: "bronze"
+        return made
+
+    @staticmethod
+    def _stop(message: str) -> None:
+        raise AssertionError(message)
 
     def commit(self, changes: Sequence[Change]) -> None:
         """Append records, as a commit of ingest."""
         self.newest += 1
         for change in changes:
-            kafka = (
-                "T",
-                change.partition,
-                change.offset,
-                change.committed_at,
-                change.committed_at,
-                self.newest,
-            )
-            position = None if change.position is None else f"{change.position:020d}"
-            if change.kind == "truncate":
-                self.db.execute(
-                    f"insert into truncates values ({', '.join('?' * 8)})",
-                    [position, change.committed_at, *kafka],
-                )
-                continue
+            record = _record(change, self.options) | {
+                "_is_tombstone": change.kind == "tombstone",
+                "_kafka_topic_id": "T",
+                "_kafka_partition": change.partition,
+                "_kafka_offset": change.offset,
+                "_kafka_timestamp": change.sent_at,
+                "_ingested_at": change.sent_at,
+                "_commit_id": self.newest,
+            }
+            names = ", ".join(f'"{name}"' for name in record)
             self.db.execute(
-                f"insert into changes values ({', '.join('?' * 16)})",
-                [
-                    change.key,
-                    *change.values,
-                    change.kind,
-                    change.is_deleted,
-                    change.kind == "tombstone",
-                    change.kind == "snapshot",
-                    change.committed_at,
-                    position,
-                    *kafka,
-                ],
+                f"insert into bronze ({names}) values ({', '.join('?' * len(record))})",
+                list(record.values()),
             )
 
     def build(self) -> None:
@@ -164,7 +182,7 @@ class Lake:
     def run(self) -> None:
         """Write what is new, and record nothing."""
         everything = self.read_to == 0
-        query = self._query(self.read_to, everything)
+        query = self.query(self.read_to, everything)
         if everything:
             self.db.execute(f"create or replace table history as {query}")
             return
@@ -189,10 +207,16 @@ class Lake:
 
     def refreshed(self) -> list[tuple[Any, ...]]:
         """All columns of the history that a full refresh makes."""
-        query = self._query(0, everything=True)
+        query = self.query(0, everything=True)
         return self.db.execute(f"select * from ({query}) order by all").fetchall()
 
-    def _query(self, after: int, everything: bool) -> str:
+    def query(self, after: int, everything: bool) -> str:
+        """The text of the history's model.
+
+        Args:
+            after: Up to which commit it has read.
+            everything: It is a first build, or a full refresh.
+        """
         self._increment = increment(
             is_everything=everything,
             reads={STREAM: {"after": after, "to": self.newest}},
@@ -201,9 +225,76 @@ class Lake:
             self._macros.change_history(
                 Table("changes"),
                 STREAM,
-                KEY,
+                list(self.options.key_types),
                 ATTRIBUTES,
                 track=self.options.track,
                 ignore_null_updates=list(self.options.ignore_null_updates),
             )
         )
+
+
+def _columns(options: Options) -> dict[str, str]:
+    """The columns of bronze with their types, as the source describes them."""
+    row = dict(options.row_types)
+    place = _OF_POSITION[options.position]
+    key = {"_key": _struct(options.key_types)}
+    if options.form == "envelope":
+        own = {
+            "before": _struct(row),
+            "after": _struct(row),
+            "source": _struct({**place, "ts_ms": "bigint"}),
+            "op": "string",
+        }
+    elif options.form == "flattened":
+        own = row | {"__op": "string", "__deleted": "string"}
+        own |= {_flat(name): kind for name, kind in place.items()}
+        own["__source_ts_ms"] = "bigint"
+    else:
+        own = row | place | {"is_gone": "boolean", "__op": "string"}
+    return own | key | _OF_KAFKA
+
+
+def _flat(name: str) -> str:
+    return f"__{name}" if name == "lsn" else f"__source_{name}"
+
+
+def _record(change: Change, options: Options) -> dict[str, Any]:
+    """A record in the form of its table: a tombstone has its key alone."""
+    key: tuple[Any, ...] = (None,) * len(options.key_types)
+    if change.row is not None:
+        key = options.key(change.row)
+        if change.is_without_key:
+            key = (*key[:-1], None)
+    record: dict[str, Any] = {"_key": dict(zip(options.key_types, key, strict=True))}
+    if change.kind == "tombstone":
+        return record
+    row = dict(zip(options.row_types, (*key, *change.values), strict=True))
+    letter = _LETTERS[change.kind]
+    place = dict.fromkeys(_OF_POSITION[options.position])
+    if change.position is not None:
+        place |= options.position_columns(change.position)
+    millis = (change.committed_at - EPOCH) // timedelta(milliseconds=1)
+    if options.form == "envelope":
+        has_before = change.kind == "delete"
+        record |= {"op": letter, "source": {**place, "ts_ms": millis}}
+        if change.kind != "truncate":
+            record["before" if has_before else "after"] = row
+    elif options.form == "flattened":
+        record |= row | {"__op": letter, "__source_ts_ms": millis}
+        record["__deleted"] = "true" if change.kind == "delete" else "false"
+        record |= {_flat(name): value for name, value in place.items()}
+    else:
+        record |= row | place | {"__op": letter, "is_gone": change.kind == "delete"}
+    return record
+
+
+def _struct(fields: Mapping[str, str]) -> str:
+    inside = ",".join(f"{name}:{kind}" for name, kind in fields.items())
+    return f"struct<{inside}>"
+
+
+def _in_duckdb(kind: str) -> str:
+    if not kind.startswith("struct<"):
+        return kind
+    fields = (field.split(":") for field in kind[len("struct<") : -1].split(","))
+    return f"struct({', '.join(f'{name} {of}' for name, of in fields)})"

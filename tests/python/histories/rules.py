@@ -6,17 +6,18 @@ It shares nothing with the macros but the form of what comes out.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from tests.python.histories.lake import ATTRIBUTES, Change, Options
+from tests.python.histories.lake import Change
+from tests.python.histories.options import ATTRIBUTES, LEFT_OUT, Options
 
-LEFT_OUT = "__debezium_unavailable_value"
-Place = tuple[int, str]
-"""Where a change lies in the order of its row: a position in the log, and what it is there."""
-NOWHERE: Place = (-1, "")
+Place = tuple[int, int, str]
+"""Where a change lies in the order of its row: which of the database's logs, a position in it,
+and what it is there."""
+NOWHERE: Place = (-1, 0, "")
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Version:
     """What a row held from one change until the next.
 
     Attributes:
-        key: The row.
+        row: Its number.
         values: Of ``ATTRIBUTES``.
         is_deleted: The row was gone.
         is_incomplete: A value that no change ever said is null.
@@ -33,7 +34,7 @@ class Version:
         place: Of the change that it begins with.
     """
 
-    key: int
+    row: int
     values: tuple[Any, ...]
     is_deleted: bool
     is_incomplete: bool
@@ -50,31 +51,48 @@ class _Placed:
 
 
 def versions(changes: Iterable[Change], options: Options) -> list[Version]:
-    """All versions of all rows, by key and in their order."""
-    by_key: dict[int, list[Change]] = defaultdict(list)
+    """All versions of all rows, by row and in their order."""
+    by_row: dict[int, list[Change]] = defaultdict(list)
     truncates = []
-    for change in changes:
-        if change.key is None:
+    for change in _shown(changes, options):
+        if change.row is not None:
+            by_row[change.row].append(change)
+        elif options.truncates:
             truncates.append(change)
-        else:
-            by_key[change.key].append(change)
     found = []
-    for key in sorted(by_key):
-        placed = _in_order(by_key[key], truncates if options.truncates else [])
-        found += _versions_of(key, placed, options)
+    for row in sorted(by_row):
+        placed = _in_order(by_row[row], truncates, options)
+        found += _versions_of(row, placed, options)
     return found
 
 
-def _in_order(changes: Sequence[Change], truncates: Sequence[Change]) -> list[_Placed]:
+def _shown(changes: Iterable[Change], options: Options) -> Iterator[Change]:
+    """The changes as the form of their records shows them; those of no row or place do not count."""
+    for change in changes:
+        is_placed = change.position is not None or change.kind == "tombstone"
+        if change.is_without_key or not is_placed:
+            continue
+        shown = change
+        if change.kind == "tombstone" or options.position == "numbers":
+            shown = replace(shown, committed_at=change.sent_at)
+        elif options.position == "moment" and change.position is not None:
+            shown = replace(shown, committed_at=options.moment(change.position))
+        if options.form == "rows" and change.kind in ("create", "snapshot"):
+            shown = replace(shown, kind="update")
+        yield shown
+
+
+def _in_order(
+    changes: Sequence[Change], truncates: Sequence[Change], options: Options
+) -> list[_Placed]:
     """The changes of one row in the order of the log, each place once, truncates among them."""
     placed = []
     for partition in {change.partition for change in changes}:
         mine = [change for change in changes if change.partition == partition]
-        placed += _placed(sorted(mine, key=lambda change: change.offset))
+        placed += _placed(sorted(mine, key=lambda change: change.offset), options)
     first = min(each.place for each in placed)
     for truncate in truncates:
-        assert truncate.position is not None
-        place = (truncate.position, "c")
+        place = _place(truncate, "c", options)
         if first < place:
             ended = replace(truncate, kind="delete", values=(None,) * len(ATTRIBUTES))
             placed.append(_Placed(ended, place, truncate.committed_at))
@@ -95,33 +113,38 @@ def _in_order(changes: Sequence[Change], truncates: Sequence[Change]) -> list[_P
     return [replace(each, at=times.get(place)) for place, each in last.items()]
 
 
-def _placed(changes: Sequence[Change]) -> list[_Placed]:
+def _place(change: Change, what: str, options: Options) -> Place:
+    assert change.position is not None
+    restart = options.restarts_at
+    return int(restart is not None and change.sent_at >= restart), change.position, what
+
+
+def _placed(changes: Sequence[Change], options: Options) -> list[_Placed]:
     """The changes of one row in one partition, as they came, with their places."""
     placed: list[_Placed] = []
     last = NOWHERE
-    snapshot: tuple[int, datetime] | None = None
+    snapshot: tuple[Place, datetime] | None = None
     before: Change | None = None
     for change in changes:
         at: datetime | None = change.committed_at
         if change.kind == "tombstone":
-            place = (last[0], f"{last[1]}t") if last != NOWHERE else NOWHERE
+            place = (*last[:2], f"{last[2]}t") if last != NOWHERE else NOWHERE
             if before is not None and before.is_deleted:
                 at = None
         else:
-            assert change.position is not None
+            place = _place(change, "c", options)
             if change.kind == "snapshot":
-                place = (change.position, "")
-                here = (change.position, change.committed_at)
+                place = _place(change, "", options)
+                here = (place, change.committed_at)
                 snapshot = max(here, snapshot) if snapshot else here
             elif (
                 snapshot
-                and change.position < snapshot[0]
+                and place[:2] < snapshot[0][:2]
                 and change.committed_at > snapshot[1]
             ):
                 # Its transaction was open while the snapshot was taken.
-                place = (snapshot[0], f"s{change.position:020d}")
-            else:
-                place = (change.position, "c")
+                own = options.position_text(*place[:2])
+                place = (*snapshot[0][:2], f"s{own}")
             last = place
         placed.append(_Placed(change, place, at))
         before = change
@@ -129,7 +152,7 @@ def _placed(changes: Sequence[Change]) -> list[_Placed]:
 
 
 def _versions_of(
-    key: int, placed: Sequence[_Placed], options: Options
+    row_number: int, placed: Sequence[_Placed], options: Options
 ) -> list[Version]:
     tracked = ATTRIBUTES if options.track is None else options.track
     found: list[Version] = []
@@ -144,7 +167,7 @@ def _versions_of(
                 last = found[-1] if found else None
                 found.append(
                     Version(
-                        key,
+                        row_number,
                         last.values if last else (None,) * len(ATTRIBUTES),
                         True,
                         last.is_incomplete if last else True,
@@ -167,7 +190,7 @@ def _versions_of(
             found[-1] = replace(held, values=values)
             continue
         found.append(
-            Version(key, values, False, is_incomplete, clock, None, each.place)
+            Version(row_number, values, False, is_incomplete, clock, None, each.place)
         )
     ends = [version.since for version in found[1:]] + [None]
     return [replace(of, until=end) for of, end in zip(found, ends, strict=True)]

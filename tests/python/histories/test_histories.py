@@ -15,7 +15,8 @@ import pytest
 
 from tests.python.histories.cases import PARTITIONS, Log, options_of
 from tests.python.histories.lake import Change, Lake
-from tests.python.histories.rules import Version, versions
+from tests.python.histories.options import ATTRIBUTES, Options
+from tests.python.histories.rules import NOWHERE, Version, versions
 
 TABLES = int(os.environ.get("TABLES", "50"))
 ROWS = 40
@@ -23,26 +24,42 @@ ROUNDS = 4
 FIRST_SEED = int(os.environ.get("SEED", "1"))
 
 
-def expected(found: list[Version]) -> list[tuple[Any, ...]]:
+def expected(found: list[Version], options: Options) -> list[tuple[Any, ...]]:
     """Versions as columns of a history."""
-    return [
-        (
-            of.key,
-            *of.values,
-            of.is_deleted,
-            of.is_incomplete,
-            of.until is None and (at + 1 == len(found) or found[at + 1].key != of.key),
-            of.since,
-            of.until,
-            f"{of.place[0]:020d}{of.place[1]}" if of.place[0] >= 0 else "",
+    rows = []
+    for at, of in enumerate(found):
+        is_last = at + 1 == len(found) or found[at + 1].row != of.row
+        rows.append(
+            (
+                *options.key(of.row),
+                *of.values,
+                of.is_deleted,
+                of.is_incomplete,
+                is_last,
+                of.since,
+                of.until,
+                _position(of, options),
+            )
         )
-        for at, of in enumerate(found)
-    ]
+    return sorted(rows, key=in_order)
 
 
-def ruled(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+def ruled(rows: list[tuple[Any, ...]], options: Options) -> list[tuple[Any, ...]]:
     """The columns of a history that the rules decide, in the order of its versions."""
-    return sorted((row[1:11] for row in rows), key=lambda row: (row[0], row[9]))
+    end = 1 + len(options.key_types) + len(ATTRIBUTES) + 6
+    return sorted((row[1:end] for row in rows), key=in_order)
+
+
+def in_order(row: tuple[Any, ...]) -> tuple[str, str]:
+    """By key and position."""
+    return str(row[: -len(ATTRIBUTES) - 6]), row[-1]
+
+
+def _position(version: Version, options: Options) -> str:
+    if version.place == NOWHERE:
+        return ""
+    log, position, what = version.place
+    return options.position_text(log, position) + what
 
 
 @pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + TABLES))
@@ -66,6 +83,6 @@ def test_a_history_is_what_the_rules_say_however_it_was_built(seed: int) -> None
         if random.random() < 0.2 and number:
             lake.run()
         lake.build()
-        by_rules = expected(versions(read, options))
-        assert ruled(lake.refreshed()) == by_rules, (seed, number, options)
+        by_rules = expected(versions(read, options), options)
+        assert ruled(lake.refreshed(), options) == by_rules, (seed, number, options)
         assert lake.versions() == lake.refreshed(), (seed, number, options)

@@ -34,6 +34,7 @@ HELD = [
 def context(
     restarts: Mapping[str, list[str]] | None = None,
     options: Mapping[str, Any] | None = None,
+    columns: Mapping[str, Any] | None = None,
     **other: Any,
 ) -> Macros:
     """The macros, with ``STREAM`` as the one captured table.
@@ -41,6 +42,7 @@ def context(
     Args:
         restarts: The variable ``log_restarts``.
         options: Of ``config.meta.ingest.captured``, besides its form and position.
+        columns: Of the table in bronze.
         other: What else is in dbt's context.
     """
     captured = {"form": "flattened", "key": ["row_name"], "position": "lsn"}
@@ -52,6 +54,7 @@ def context(
         schema="bronze",
         identifier=f"{source_name}__{name}",
         original_file_path="a.yml",
+        columns=columns or {},
         config=SimpleNamespace(
             meta=SimpleNamespace(
                 ingest=Captured(captured=Captured(captured)),
