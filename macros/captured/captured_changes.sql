@@ -52,8 +52,8 @@
         records._is_tombstone as is_deleted,
         {%- endif %}
         records._is_tombstone as is_tombstone,
-        {{ "coalesce(" ~ operation ~ " = 'r', false)" if operation else "false" -}}
-        {#- -#} as is_snapshot,
+        {{ "coalesce(" ~ operation ~ " = 'r', false)" if operation else "false" }}
+            as is_snapshot,
         {{ source_position(stream) }} as source_position,
         {{ time_of_change(stream) }} as source_committed_at,
         cast(records._kafka_topic_id as varchar(64)) as _kafka_topic_id,
