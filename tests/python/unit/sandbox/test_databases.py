@@ -309,6 +309,7 @@ def test_some_films_have_descriptions_that_are_stored_outside_of_the_row() -> No
     assert max(len(row["description"]) for row in long) < 40_000
     assert {type(row["special_features"]) for row in films} == {list, type(None)}
     assert any(row["special_features"] == [] for row in films)
+    assert any(None in (row["special_features"] or ()) for row in films)
 
 
 def test_a_sale_is_of_its_listing_and_its_price_is_that_of_all_its_tickets() -> None:
