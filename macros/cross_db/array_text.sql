@@ -2,15 +2,23 @@
     {{ adapter.dispatch("array_text")(array) }}
 {%- endmacro %}
 
-{#- An empty array is null, as it is where an aggregate makes the text. -#}
 {% macro spark__array_text(array) -%}
-    nullif(array_join(array_sort({{ array }}), ', '), '')
+    array_join({{ array }}, ', ', 'null')
 {%- endmacro %}
 
+{#- An array that is empty has no row to make a text of, as little as one that is null. -#}
 {% macro redshift__array_text(array) -%}
-    (
-            select listagg(cast(element as varchar(1024)), ', ')
-                within group (order by cast(element as varchar(1024)))
-            from {{ array }} as element
-        )
+    case
+            when {{ array }} is not null
+                then coalesce(
+                    (
+                        select
+                            listagg(
+                                coalesce(cast(element as varchar(65535)), 'null'), ', '
+                            ) within group (order by place)
+                        from {{ array }} as element at place
+                    ),
+                    ''
+                )
+        end
 {%- endmacro %}

@@ -17,6 +17,11 @@ _OPENED = date(1929, 11, 7)
 _LAST = date(2024, 12, 31)
 _PEOPLE = tuple((people.weight, people) for people in words.PEOPLE)
 _CRAFTS = tuple((craft.weight, craft) for craft in words.CRAFTS)
+# An eighth of an inch in centimetres; and that of the inch of land surveyors, from which some
+# program converted now and then: then a length has ten decimals.
+_EIGHTH, _SURVEY_EIGHTH = Decimal("0.3175"), Decimal("0.31750063500127")
+_SURVEYED = 20
+_FINEST = Decimal("1e-10")
 _SIZES = {
     "h": "height_cm",
     "w": "width_cm",
@@ -124,9 +129,10 @@ def sizes(random: Chance, craft: words.Craft) -> Row:
         if size in _SIZES:
             # Inches, as centimetres: these are the fractions that the data are full of.
             eighths = whole(random, 8, 640)
-            row[_SIZES[size]] = (Decimal(eighths) * Decimal("0.3175")).quantize(
-                Decimal("0.001")
-            )
+            if eighths % _SURVEYED:
+                row[_SIZES[size]] = eighths * _EIGHTH
+            else:
+                row[_SIZES[size]] = (eighths * _SURVEY_EIGHTH).quantize(_FINEST)
         elif size == "k":
             row["weight_kg"] = Decimal(whole(random, 1_000, 9_000_000)).scaleb(-4)
         else:
@@ -186,7 +192,7 @@ def _dimensions(measured: Row) -> str | None:
 
 
 def _inches(centimetres: Decimal) -> str:
-    eighths = round(centimetres / Decimal("0.3175"))
+    eighths = round(centimetres / _EIGHTH)
     whole_inches, rest = divmod(eighths, 8)
     if not rest:
         return str(whole_inches)

@@ -96,11 +96,12 @@ def replacement_cost(random: Chance) -> Decimal:
     return Decimal(whole(random, 9, 29) * 100 + 99).scaleb(-2)
 
 
-def features(random: Chance) -> list[str] | None:
-    """Some of them; null and an empty list are two different things."""
+def features(random: Chance) -> list[str | None] | None:
+    """Some of them, here and there a null; null and an empty list are two different things."""
     if random() < 0.04:
         return None
-    return [feature for feature in words.FEATURES if random() < 0.5]
+    drawn = [(random(), feature) for feature in words.FEATURES]
+    return [None if at < 0.02 else feature for at, feature in drawn if at < 0.5]
 
 
 def actor(random: Chance, actor_id: int) -> Row:

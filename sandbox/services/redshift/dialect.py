@@ -180,7 +180,8 @@ def _edit_unnesting(words: _Words) -> None:
 def _edit_fields(words: _Words) -> None:
     """``t.struct.field`` of ``from x as t``: a field's value, as a text (nested data).
 
-    Behind ``from`` it is a list, whose elements are texts.
+    Behind ``from`` it is a list, whose elements are texts; ``as x at i`` counts them from 0
+    (query-super, unnesting).
     """
     low = words.low
     aliases = {low[at + 1] for at in range(len(low) - 1) if low[at] == "as"}
@@ -195,11 +196,17 @@ def _edit_fields(words: _Words) -> None:
             named = words.tokens[at + 4].text
             if low[at - 1] == "from":
                 whole = f"{words.text(at, at + 2)} -> '{named}'"
-                words.replace(
-                    at,
-                    at + 4,
-                    f"jsonb_array_elements_text(nullif({whole}, 'null'::jsonb))",
-                )
+                texts = f"jsonb_array_elements_text(nullif({whole}, 'null'::jsonb))"
+                if low[at + 5 : at + 6] == ["as"] and low[at + 7 : at + 8] == ["at"]:
+                    element, place = low[at + 6], low[at + 8]
+                    listed = (
+                        f"(select x, n - 1 from {texts} with ordinality as l (x, n))"
+                    )
+                    words.replace(
+                        at, at + 8, f"{listed} as {element} ({element}, {place})"
+                    )
+                else:
+                    words.replace(at, at + 4, texts)
             else:
                 words.replace(at + 3, at + 4, f" ->> '{named}'")
 

@@ -20,7 +20,7 @@ _FILM = {
     "length": 86,
     "replacement_cost": "20.99",
     "rating": "PG-13",
-    "special_features": ["Trailers", "Deleted Scenes"],
+    "special_features": ["Trailers", None, "Deleted Scenes"],
     "fulltext": "'sons':2 'zürich':1",
 }
 # By table: its key, and two rows of it.
@@ -132,6 +132,7 @@ _CHANGES: dict[str, Row] = {
     "date": {"week": 2},
     "listing": {"totalprice": "55.00"},
     "sale": {"dateid": 2},
+    "film": {"special_features": None},
 }
 
 
@@ -206,7 +207,8 @@ class Captured:
         made = {}
         for name, (key, (one, other)) in _PAGILA.items():
             table = f"bronze.pagila__{name}"
-            changed = self._envelope(name, key, "u", one, one)
+            new = one | _CHANGES.get(name, {})
+            changed = self._envelope(name, key, "u", one, new)
             made[table] = [
                 changed,
                 self._again(table, changed),

@@ -317,7 +317,7 @@ def _first_of_museum(bronze: Bronze) -> None:
                 artist_id=1,
                 classification="Painting",
                 acquisition_date=-1,
-                height_cm="30.500",
+                height_cm="31.1150622301",
                 weight_kg="1.2500",
                 is_catalogued=True,
                 updated_at="2026-01-02T03:04:05.000006Z",

@@ -128,6 +128,17 @@ def test_every_incremental_model_is_among_these(trial: Trial) -> None:
     assert known == set(INCREMENTAL)
 
 
+def test_the_rounds_hold_arrays_with_a_null_without_elements_and_none(
+    trial: Trial,
+) -> None:
+    films = trial.compared["increment"]["staging.stg_pagila__film"].spark
+    at = [column.name for column in films.columns].index("special_features")
+
+    assert {"Trailers, null, Deleted Scenes", "", None} <= {
+        row[at] for row in films.rows
+    }
+
+
 def test_the_rounds_hold_what_the_ledger_is_for(trial: Trial) -> None:
     ledger = trial.compared["odd"]["marts.rpt_ingest_ledger"].spark
     names = [column.name for column in ledger.columns]

@@ -72,7 +72,7 @@ def test_an_export_is_what_the_mart_holds_by_partition(
     to = tmp_path / "art works"
     fill(
         spark,
-        "(1, 'Roots', 12.345, 'Painting')",
+        "(1, 'Roots', 12.3456789012, 'Painting')",
         "(2, 'Été', null, 'Film: a/b')",
         "(3, null, 1, null)",
     )
@@ -90,10 +90,10 @@ def test_an_export_is_what_the_mart_holds_by_partition(
     assert sorted(map(str, written.select(chosen).collect())) == sorted(
         map(str, spark.table(mart).select(chosen).collect())
     )
-    assert dict(written.dtypes)["height_cm"] == "decimal(10,3)"
+    assert dict(written.dtypes)["height_cm"] == "decimal(18,10)"
 
     # What is gone from the mart is gone from the files, its partition too.
-    fill(spark, "(1, 'Roots', 12.345, 'Painting')")
+    fill(spark, "(1, 'Roots', 12.3456789012, 'Painting')")
     export(home, to, tmp_path)
 
     assert [row.artwork_id for row in spark.read.parquet(str(to)).collect()] == [1]

@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -231,6 +232,30 @@ def test_own_rows_come_or_are_written_over_and_bad_ones_are_told_by_line(
     assert done.returncode == 0, done.stderr
     row = stored(stack, DATABASES["moma"])["artists", (990001,)]
     assert (row["name"], row["nationality"]) == ("A. Albers", "German")
+
+
+def test_a_museums_lengths_are_taken_with_all_their_decimals(
+    stack: Stack, tmp_path: Path
+) -> None:
+    text = (
+        "artwork_id|title|height_cm|depth_cm|weight_kg\n"
+        "990001|Roots|48.6000000001|31.1150622301|0.4535923700\n"
+        "990002|Too fine|48.60000000001||\n"
+        "990003|Zeros|48.60000000000|12345678.9|\n"
+    )
+    done = replayed(stack, tmp_path, "moma.artworks", text)
+
+    assert done.returncode == 1
+    assert re.findall(r"^line .*", done.stderr, re.MULTILINE) == [
+        "line 3: height_cm '48.60000000001' has 11 decimals, 10 are kept"
+    ]
+    found = stored(stack, DATABASES["moma"])
+    row = found["artworks", (990001,)]
+    assert str(row["height_cm"]) == "48.6000000001"
+    assert str(row["depth_cm"]) == "31.1150622301"
+    assert row["weight_kg"] == Decimal("0.45359237")
+    assert found["artworks", (990003,)]["depth_cm"] == Decimal("12345678.9")
+    assert ("artworks", (990002,)) not in found
 
 
 def test_what_only_the_database_can_judge_is_told_by_line_too(

@@ -251,7 +251,9 @@ def _cell(value: Any, kind: str) -> Cell:
         return str(bool(value)).lower()
     if kind.startswith("decimal"):
         scale = int(kind.rstrip(")").partition(",")[2])
-        return f"{Decimal(value).quantize(Decimal(1).scaleb(-scale)):f}"
+        kept = Decimal(value).quantize(Decimal(1).scaleb(-scale))
+        # A column that is too narrow has lost something.
+        return f"{kept if kept == value else value:f}"
     if isinstance(value, datetime):
         utc = value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
         text = utc.isoformat(" ")
@@ -259,6 +261,6 @@ def _cell(value: Any, kind: str) -> Cell:
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, list):
-        return ", ".join(sorted(value)) or None
+        return ", ".join("null" if text is None else text for text in value)
     # Blanks at the end of a text do not count: staging takes them away.
     return str(value).rstrip(" ")

@@ -1,2 +1,2 @@
-select nullif(array_join(array_sort(records.after.special_features), ', '), '') as special_features
+select array_join(records.after.special_features, ', ', 'null') as special_features
 from bronze.pagila__film as records

@@ -13,6 +13,7 @@ from itertools import islice, pairwise
 from typing import Any
 
 import pytest
+import yaml
 
 from sandbox.databases.contents import Change, Contents, Kind
 from sandbox.databases.draft import Transaction, transactions
@@ -67,6 +68,12 @@ def schema(name: str) -> dict[str, dict[str, tuple[str, str, str]]]:
             if column != "primary"
         }
     return found
+
+
+def described(file: str) -> dict[str, Any]:
+    """What a YAML file says of models or sources."""
+    said: dict[str, Any] = yaml.safe_load((PROJECT / "models" / file).read_text())
+    return said
 
 
 def fits(value: Any, kind: str, size: str, rest: str) -> bool:
@@ -266,6 +273,33 @@ def test_a_museum_writes_what_it_does_not_know_in_many_ways() -> None:
     assert any(not row["name"].isascii() for row in artists)
 
 
+def test_a_museums_lengths_have_up_to_ten_decimals_and_every_layer_keeps_them() -> None:
+    rows = DATABASES["moma"].rows(1, 200)
+    heights = [row["height_cm"] for table, row in rows if table == "artworks"]
+    decimals = {-height.normalize().as_tuple().exponent for height in heights if height}
+    assert max(decimals) == 10
+
+    artworks = schema("moma")["artworks"]
+    kept = {
+        column: f"decimal({size.replace(' ', '')})"
+        for column, (kind, size, _) in artworks.items()
+        if kind == "numeric"
+    }
+    sources = described("staging/moma/_moma__sources.yml")["sources"][0]["tables"]
+    (source,) = (table for table in sources if table["name"] == "artworks")
+    (history,) = described("intermediate/museum/int_moma__artworks_history.yml")[
+        "models"
+    ]
+    (mart,) = described("marts/museum/dim_artworks.yml")["models"]
+    for relation in (source, history, mart):
+        types = {column["name"]: column["data_type"] for column in relation["columns"]}
+        measures = kept.keys() & types.keys()
+        assert len(measures) >= 5
+        assert {name: types[name] for name in measures} == {
+            name: kept[name] for name in measures
+        }
+
+
 def test_some_films_have_descriptions_that_are_stored_outside_of_the_row() -> None:
     films = [
         row for table, row in DATABASES["pagila"].rows(1, 1_000) if table == "film"
@@ -275,6 +309,7 @@ def test_some_films_have_descriptions_that_are_stored_outside_of_the_row() -> No
     assert max(len(row["description"]) for row in long) < 40_000
     assert {type(row["special_features"]) for row in films} == {list, type(None)}
     assert any(row["special_features"] == [] for row in films)
+    assert any(None in (row["special_features"] or ()) for row in films)
 
 
 def test_a_sale_is_of_its_listing_and_its_price_is_that_of_all_its_tickets() -> None:

@@ -64,6 +64,17 @@ def test_what_both_say_alike_stays_as_it_is(sql: str) -> None:
             ),
         ),
         (
+            (
+                "select (select listagg(f, ', ') within group (order by i)"
+                " from t.s.fs as f at i) as fs from b.t as t"
+            ),
+            (
+                "select (select string_agg(f, ', ' order by i) from (select x, n - 1 from"
+                " jsonb_array_elements_text(nullif(t.s -> 'fs', 'null'::jsonb))"
+                " with ordinality as l (x, n)) as f (f, i)) as fs from b.t as t"
+            ),
+        ),
+        (
             "select * from information_schema.\"columns\" where table_name = 't'",
             "select * from rs.information_columns where table_name = 't'",
         ),
