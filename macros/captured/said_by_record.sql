@@ -127,7 +127,7 @@
 {% macro number_text(number) -%}
     case
                 when {{ number }} < 0 then '-' || lpad(
-                    cast({{ number }} + 9223372036854775807 + 1 as varchar(20)), 19, '0'
+                    cast(least({{ number }}, -1) + 9223372036854775807 as varchar(20)), 19, '0'
                 )
                 else lpad(cast({{ number }} as varchar(20)), 20, '0')
             end

@@ -92,10 +92,11 @@ class Lake:
 
     def __post_init__(self) -> None:
         self.db.execute(
+            "set threads = 1;"
             "create macro timestamp_millis(millis) as make_timestamp(millis * 1000);"
             "create macro unix_micros(moment) as epoch_us(moment)"
         )
-        columns = _columns(self.options)
+        columns = self._columns = _columns(self.options)
         listed = ", ".join(
             f'"{name}" {_in_duckdb(kind)}' for name, kind in columns.items()
         )
@@ -158,8 +159,9 @@ class Lake:
     def commit(self, changes: Sequence[Change]) -> None:
         """Append records, as a commit of ingest."""
         self.newest += 1
-        for change in changes:
-            record = _record(change, self.options) | {
+        records = [
+            _record(change, self.options)
+            | {
                 "_is_tombstone": change.kind == "tombstone",
                 "_kafka_topic_id": "T",
                 "_kafka_partition": change.partition,
@@ -168,10 +170,13 @@ class Lake:
                 "_ingested_at": change.sent_at,
                 "_commit_id": self.newest,
             }
-            names = ", ".join(f'"{name}"' for name in record)
+            for change in changes
+        ]
+        if records:
+            row = f"({', '.join('?' * len(self._columns))})"
             self.db.execute(
-                f"insert into bronze ({names}) values ({', '.join('?' * len(record))})",
-                list(record.values()),
+                f"insert into bronze values {', '.join([row] * len(records))}",
+                [record.get(name) for record in records for name in self._columns],
             )
 
     def build(self) -> None:

@@ -64,12 +64,13 @@ class Options:
     def position_columns(self, position: int) -> Mapping[str, Any]:
         """A position in the log as the columns that a record has."""
         first, second = divmod(position, 7)
-        return {
+        columns: Mapping[str, Mapping[str, Any]] = {
             "lsn": {"lsn": position},
             "binlog": {"file": f"bin.{first:06d}", "pos": second, "row": 0},
             "numbers": {"first_number": first, "second_number": second},
             "moment": {"moved_at": self.moment(position), "second_number": second},
-        }[self.position]
+        }
+        return columns[self.position]
 
     @staticmethod
     def moment(position: int) -> datetime:
@@ -113,4 +114,4 @@ class Options:
 
 
 def _number(number: int) -> str:
-    return f"{number:020d}" if number >= 0 else f"-{number + 2**63:019d}"
+    return f"{number:020d}" if number >= 0 else f"-{number + 2**63 - 1:019d}"

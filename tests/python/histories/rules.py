@@ -66,11 +66,16 @@ def versions(changes: Iterable[Change], options: Options) -> list[Version]:
     return found
 
 
+def is_unplaced(change: Change) -> bool:
+    """Whether nothing says of which row it is, or where it lies in its order."""
+    has_position = change.position is not None or change.kind == "tombstone"
+    return change.is_without_key or not has_position
+
+
 def _shown(changes: Iterable[Change], options: Options) -> Iterator[Change]:
-    """The changes as the form of their records shows them; those of no row or place do not count."""
+    """The changes that have a place, as the form of their records shows them."""
     for change in changes:
-        is_placed = change.position is not None or change.kind == "tombstone"
-        if change.is_without_key or not is_placed:
+        if is_unplaced(change):
             continue
         shown = change
         if change.kind == "tombstone" or options.position == "numbers":

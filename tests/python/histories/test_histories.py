@@ -16,7 +16,7 @@ import pytest
 from tests.python.histories.cases import PARTITIONS, Log, options_of
 from tests.python.histories.lake import Change, Lake
 from tests.python.histories.options import ATTRIBUTES, Options
-from tests.python.histories.rules import NOWHERE, Version, versions
+from tests.python.histories.rules import NOWHERE, Version, is_unplaced, versions
 
 TABLES = int(os.environ.get("TABLES", "50"))
 ROWS = 40
@@ -83,6 +83,8 @@ def test_a_history_is_what_the_rules_say_however_it_was_built(seed: int) -> None
         if random.random() < 0.2 and number:
             lake.run()
         lake.build()
+        refreshed = lake.refreshed()
         by_rules = expected(versions(read, options), options)
-        assert ruled(lake.refreshed(), options) == by_rules, (seed, number, options)
-        assert lake.versions() == lake.refreshed(), (seed, number, options)
+        assert ruled(refreshed, options) == by_rules, (seed, number, options)
+        assert lake.versions() == refreshed, (seed, number, options)
+    assert bool(lake.warnings) == any(map(is_unplaced, read)), (seed, options)
