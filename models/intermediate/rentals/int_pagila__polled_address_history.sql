@@ -1,0 +1,5 @@
+{{ config(materialized="incremental", partition_by="is_current") }}
+
+{{ change_history(
+    ref("stg_pagila__polled_address"), stream="pagila.polled_address", key=["address_id"]
+) }}
