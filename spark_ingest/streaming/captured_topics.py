@@ -36,9 +36,13 @@ def topic_of(services: Services, stream: Stream) -> Topic:
 
 def nothing_captured(stream: Stream) -> str:
     """What to say of a captured table without a topic."""
+    captured = stream.ingest.captured
+    by = "up cdc` captures the sandbox's databases"
+    if captured is not None and captured.form == "rows":
+        by = "poll` captures a table of the sandbox by queries"
     return (
-        f"topic {stream.topic} does not exist: nothing was captured yet; `sandbox up cdc` "
-        "captures the sandbox's databases, elsewhere a connector of yours does"
+        f"topic {stream.topic} does not exist: nothing was captured yet; `sandbox {by}, "
+        "elsewhere a connector of yours does"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from random import Random
 from typing import Any
 
@@ -128,6 +129,7 @@ _TICKIT: dict[str, tuple[str, list[Row]]] = {
 }
 
 
+_POLLED = "bronze.pagila__polled_address"
 _CHANGES: dict[str, Row] = {
     "date": {"week": 2},
     "listing": {"totalprice": "55.00"},
@@ -185,6 +187,7 @@ class Captured:
         } | {
             f"bronze.tickit__{name}": Kafka(f"tickit.ecomm.{name}") for name in _TICKIT
         }
+        self._kafka[_POLLED] = Kafka("pagila.poll.address")
         self._place = 5000
 
     def first(self) -> dict[str, list[Row]]:
@@ -200,6 +203,7 @@ class Captured:
                 self._flattened(name, key_column, "r", one),
                 self._flattened(name, key_column, "c", other),
             ]
+        made[_POLLED] = [self._polled(row, 1) for row in _PAGILA["address"][1]]
         return made
 
     def increment(self) -> dict[str, list[Row]]:
@@ -225,6 +229,9 @@ class Captured:
             changed = self._flattened(name, key_column, "u", one | _CHANGES[name])
             gone = self._flattened(name, key_column, "d", other)
             made[table] = [changed, gone, self._again(table, gone)]
+        one, other = _PAGILA["address"][1]
+        changed = self._polled(one | {"phone": ""}, 2)
+        made[_POLLED] = [changed, self._again(_POLLED, changed), self._polled(other, 1)]
         return made
 
     def _envelope(
@@ -262,6 +269,14 @@ class Captured:
         at = {key: row[key]}
         kafka = self._kafka[f"bronze.tickit__{name}"]
         return kafka.record(0, None, _key=at, **row, **said)
+
+    def _polled(self, row: Row, second: int) -> Row:
+        """A row as a query found it, changed in a second of its own."""
+        row = row | {"last_update": f"2026-01-02T03:04:0{second}.000006Z"}
+        at = {"address_id": row["address_id"]}
+        return self._kafka[_POLLED].record(
+            0, None, _key=at, **row, _json=json.dumps(row)
+        )
 
     def _tombstone(self, table: str, key: list[str], row: Row) -> Row:
         at = {column: row[column] for column in key}

@@ -1,0 +1,16 @@
+{{ config(materialized="incremental", partition_by="is_current") }}
+
+{{ change_history(
+    ref("stg_pagila__polled_address"),
+    stream="pagila.polled_address",
+    key=["address_id"],
+    attributes=[
+        "city_id",
+        "street_address",
+        "street_address_2",
+        "address_district",
+        "postal_code",
+        "phone",
+        "updated_at",
+    ],
+) }}
