@@ -100,3 +100,8 @@
         "dbt build --full-refresh --select source:" ~ source_name ~ "+",
     ) }}
 {%- endmacro %}
+
+{#- The dbt source of the stream that a column names. -#}
+{% macro source_of_stream(stream) -%}
+    split_part({{ stream }}, '.', 1)
+{%- endmacro %}

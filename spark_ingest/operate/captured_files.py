@@ -9,20 +9,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from spark_ingest.errors import ConfigurationError
 from spark_ingest.operate.captured_columns import GROUPS, CapturedColumn
 from spark_ingest.operate.captured_schema import CapturedTable
 
-# The table that all others are written like: the columns that every staging model, history
-# and state have are listed in its files, and nowhere else.
-PATTERN = "moma", "museum", "artists"
-# Where those columns begin in each of them.
-_STAGING_TAIL, _HISTORY_TAIL, _STATE_TAIL = (
-    "change_kind",
-    "is_deleted",
-    "is_incomplete",
-)
-_INGEST_TAIL = "_kafka_key"
+# The columns that every captured table's models have, with their YAML.
+_PATTERNS = Path(__file__).parent / "patterns"
 _WIDTH = 88
 _YAML_WIDTH = 100
 _ITEM = re.compile(r"^ +- name: (\S+)$", re.MULTILINE)
@@ -67,31 +58,13 @@ class Names:
         return f"{'an' if said[0] in 'aeiou' else 'a'} {said}"
 
 
-class Pattern:
-    """The files of the captured table that others are written like."""
-
-    def __init__(self, project: Path) -> None:
-        source, domain, table = PATTERN
-        staging = project / "models" / "staging" / source
-        histories = project / "models" / "intermediate" / domain
-        name = f"int_{source}__{table}"
-        self.staging = _read(staging / f"stg_{source}__{table}.yml")
-        self.history = _read(histories / f"{name}_history.yml")
-        self.state = _read(histories / f"{name}_current.yml")
-        self.sources = _read(staging / f"_{source}__sources.yml")
-
-    def added_names(self) -> set[str]:
-        """The columns that models have beside those of the database."""
-        texts = (
-            _from(self.staging, _STAGING_TAIL),
-            _from(self.history, _HISTORY_TAIL),
-            _item(self.staging, "record_key"),
-            _item(self.history, "version_key"),
-        )
-        return {name for text in texts for name in _ITEM.findall(text)}
+def added_names() -> set[str]:
+    """The columns that models have beside those of the database."""
+    texts = (_pattern(name) for name in ("staging", "history"))
+    return {name for text in texts for name in _ITEM.findall(text)}
 
 
-def source_block(names: Names, table: CapturedTable, docs: Docs, like: Pattern) -> str:
+def source_block(names: Names, table: CapturedTable, docs: Docs) -> str:
     """The table's item in the list of its source's tables."""
     stream = f"{names.source}_{names.table}"
     said = {column.source: column for column in table.columns}
@@ -155,7 +128,7 @@ def source_block(names: Names, table: CapturedTable, docs: Docs, like: Pattern) 
             f"      data_type: {table.key_type}",
         ]
     block = textwrap.indent("\n".join(lines) + "\n", " " * 6)
-    return block + _from(like.sources, _INGEST_TAIL)
+    return block + _pattern("source")
 
 
 def new_sources(names: Names, table: CapturedTable, block: str) -> str:
@@ -197,8 +170,9 @@ def staging_sql(names: Names, table: CapturedTable) -> str:
     )
 
 
-def staging_yaml(names: Names, table: CapturedTable, docs: Docs, like: Pattern) -> str:
+def staging_yaml(names: Names, table: CapturedTable, docs: Docs) -> str:
     """What the staging model promises."""
+    staging_key, staging_tail = _first_and_others(_pattern("staging"))
     return (
         "models:\n"
         f"  - name: {names.staging}\n"
@@ -210,12 +184,12 @@ def staging_yaml(names: Names, table: CapturedTable, docs: Docs, like: Pattern) 
         + "            columns_where:\n"
         "              not is_tombstone: [source_position]\n"
         "    columns:\n"
-        + _item(like.staging, "record_key")
+        + staging_key
         + "".join(
             _described(column, docs, column.source in table.key)
             for column in _ordered(table)
         )
-        + _from(like.staging, _STAGING_TAIL)
+        + staging_tail
     )
 
 
@@ -240,8 +214,9 @@ def history_sql(names: Names, table: CapturedTable) -> str:
     )
 
 
-def history_yaml(names: Names, table: CapturedTable, docs: Docs, like: Pattern) -> str:
+def history_yaml(names: Names, table: CapturedTable, docs: Docs) -> str:
     """The contract of the versions."""
+    history_key, history_tail = _first_and_others(_pattern("history"))
     said = (
         f"One row per version of {names.one}: what its row held, from one change until the "
         "next. A deleted row keeps what it held last."
@@ -259,12 +234,12 @@ def history_yaml(names: Names, table: CapturedTable, docs: Docs, like: Pattern) 
         "          arguments:\n"
         f"            changes: ref('{names.staging}')\n"
         "    columns:\n"
-        + _item(like.history, "version_key")
+        + history_key
         + "".join(
             _described(column, docs, column.source in table.key, promised=True)
             for column in _ordered(table)
         )
-        + _from(like.history, _HISTORY_TAIL)
+        + history_tail
     )
 
 
@@ -273,7 +248,7 @@ def state_sql(names: Names) -> str:
     return f'{{{{ latest_state(ref("{names.history}")) }}}}\n'
 
 
-def state_yaml(names: Names, table: CapturedTable, docs: Docs, like: Pattern) -> str:
+def state_yaml(names: Names, table: CapturedTable, docs: Docs) -> str:
     """What the state promises."""
     said = names.entity.replace("_", " ")
     return (
@@ -286,7 +261,7 @@ def state_yaml(names: Names, table: CapturedTable, docs: Docs, like: Pattern) ->
             _described(column, docs, column.source in table.key)
             for column in _ordered(table)
         )
-        + _from(like.state, _STATE_TAIL)
+        + _pattern("state")
     )
 
 
@@ -402,31 +377,12 @@ def _folded(text: str, indent: int) -> str:
     )
 
 
-def _read(file: Path) -> str:
-    if not file.exists():
-        raise ConfigurationError(
-            f"{file} is not there: new captured tables are written like those of "
-            f"{'.'.join((PATTERN[0], PATTERN[2]))}"
-        )
-    return file.read_text()
+def _pattern(name: str) -> str:
+    """The columns of a pattern, as they stand in it."""
+    return (_PATTERNS / f"{name}.yml").read_text().partition("columns:\n")[2]
 
 
-def _item(text: str, name: str) -> str:
-    """One item of a list of columns, as it stands in a file."""
-    begin = re.search(rf"^ +- name: {name}\n", text, re.MULTILINE)
-    if begin is None:
-        raise ConfigurationError(f"{'.'.join(PATTERN)} has no column {name}")
-    after = _ITEM.search(text, begin.end())
-    return text[begin.start() : after.start() if after else len(text)]
-
-
-def _from(text: str, name: str) -> str:
-    """The items of the first list of columns from one on."""
-    begin = re.search(rf"^( +)- name: {name}\n", text, re.MULTILINE)
-    if begin is None:
-        raise ConfigurationError(f"{'.'.join(PATTERN)} has no column {name}")
-    # The list ends where something stands further out.
-    end = re.search(
-        rf"^ {{0,{len(begin[1]) - 1}}}\S", text[begin.end() :], re.MULTILINE
-    )
-    return text[begin.start() : begin.end() + end.start() if end else len(text)]
+def _first_and_others(text: str) -> tuple[str, str]:
+    """The first item of a list of columns, and those behind it."""
+    second = list(_ITEM.finditer(text))[1]
+    return text[: second.start()], text[second.start() :]

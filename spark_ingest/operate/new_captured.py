@@ -26,7 +26,7 @@ from spark_ingest.operate.yaml_places import (
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 _BLOCK = re.compile(r"\{%-?\s*docs\s+(\w+)")
-_HISTORIES = Path("macros") / "captured" / "captured_histories.sql"
+_HISTORIES = Path("models/intermediate/ops/int_ops__captured_rows_moved.sql")
 
 
 @dataclass(frozen=True)
@@ -143,8 +143,7 @@ def planned_files(
         ConfigurationError: A column has a name that is taken, or a file of the project has
             no place for what belongs there.
     """
-    like = files.Pattern(project)
-    _refuse_taken(table, like.added_names())
+    _refuse_taken(table, files.added_names())
     docs = files.Docs(_blocks(project), _described(project))
     docs.say(
         f"{names.source}__{names.table}",
@@ -153,17 +152,15 @@ def planned_files(
     )
     staging = Path("models") / "staging" / names.source
     histories = Path("models") / "intermediate" / names.domain
-    block = files.source_block(names, table, docs, like)
+    block = files.source_block(names, table, docs)
     planned = {
         **_sources(project, names, table, block, staging),
         staging / f"{names.staging}.sql": files.staging_sql(names, table),
-        staging / f"{names.staging}.yml": files.staging_yaml(names, table, docs, like),
+        staging / f"{names.staging}.yml": files.staging_yaml(names, table, docs),
         histories / f"{names.history}.sql": files.history_sql(names, table),
-        histories / f"{names.history}.yml": files.history_yaml(
-            names, table, docs, like
-        ),
+        histories / f"{names.history}.yml": files.history_yaml(names, table, docs),
         histories / f"{names.state}.sql": files.state_sql(names),
-        histories / f"{names.state}.yml": files.state_yaml(names, table, docs, like),
+        histories / f"{names.state}.yml": files.state_yaml(names, table, docs),
     }
     said = staging / f"_{names.source}__docs.md"
     before = _text(project / said)
@@ -258,14 +255,15 @@ def _owners(project: Path, names: files.Names) -> dict[Path, str]:
 
 
 def _compared(project: Path, names: files.Names) -> dict[Path, str]:
-    """The list of histories that are compared with their databases, with the new one."""
+    """The model that reads all histories, with the new one: it is compared with its database."""
     text = _text(project / _HISTORIES)
-    end = "    ]) }}\n"
+    end = "} %}\n"
     if text.count(end) != 1:
         raise ConfigurationError(
-            f"{_HISTORIES} does not list histories line by line: add {names.stream} by hand"
+            f"{_HISTORIES} does not list histories line by line: add {names.history} by hand"
         )
-    return {_HISTORIES: text.replace(end, f'        "{names.stream}",\n{end}')}
+    line = f'    "{names.stream}": ref("{names.history}"),\n'
+    return {_HISTORIES: text.replace(end, line + end)}
 
 
 def _has_table(root: Any, names: files.Names) -> bool:

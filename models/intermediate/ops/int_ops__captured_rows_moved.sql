@@ -1,9 +1,25 @@
+{#- The history of each table that is captured from a log: dbt has to know what a model reads
+    before it knows which models there are. -#}
+{% set histories = {
+    "moma.artists": ref("int_moma__artists_history"),
+    "moma.artworks": ref("int_moma__artworks_history"),
+    "pagila.actor": ref("int_pagila__actor_history"),
+    "pagila.address": ref("int_pagila__address_history"),
+    "pagila.category": ref("int_pagila__category_history"),
+    "pagila.film": ref("int_pagila__film_history"),
+    "pagila.film_actor": ref("int_pagila__film_actor_history"),
+    "pagila.film_category": ref("int_pagila__film_category_history"),
+    "pagila.language": ref("int_pagila__language_history"),
+    "tickit.date": ref("int_tickit__date_history"),
+    "tickit.listing": ref("int_tickit__listing_history"),
+    "tickit.sale": ref("int_tickit__sale_history"),
+} %}
+
 with
 
 moves as (
 
-    {% for stream in captured_histories() %}
-        {% set history = ref(name_of_history(stream)) %}
+    {% for stream, history in histories.items() %}
         select
             cast('{{ stream }}' as varchar(256)) as stream_name,
             1 as row_change,
@@ -17,6 +33,12 @@ moves as (
             valid_to_position as log_position
         from {{ history }}
         where not is_deleted and valid_to_position is not null
+        union all
+        -- A history without rows is one, too.
+        select
+            cast('{{ stream }}' as varchar(256)) as stream_name,
+            0 as row_change,
+            cast('' as varchar(160)) as log_position
         union all
     {% endfor %}
 

@@ -60,7 +60,7 @@ first_places as (
 
     select
         stream_name,
-        min(log_position) as first_position
+        min(case when row_change <> 0 then log_position end) as first_position
     from moves
     group by stream_name
 
@@ -117,8 +117,7 @@ final as (
         reconciliations.source_row_count,
         cast(
             case
-                when {{ has_history("reconciliations.stream_name") }}
-                    then added.held_row_count
+                when first_places.stream_name is not null then added.held_row_count
             end as bigint
         ) as held_row_count,
         {{ seconds_between("reconciliations.reconciled_at", "last_signs.seen_at") }}

@@ -36,7 +36,7 @@ def form(manifest: Manifest, history: str) -> str:
 def test_every_history_is_compared_with_its_database(manifest: Manifest) -> None:
     moved = manifest["nodes"]["model.millrace.int_ops__captured_rows_moved"]
 
-    # One that is missing is to be added in macros/captured/captured_histories.sql.
+    # One that is missing is to be added to the model's list.
     assert histories(manifest)
     assert set(moved["depends_on"]["nodes"]) == histories(manifest)
 

@@ -259,7 +259,7 @@ def test_a_table_of_a_new_source_takes_files_of_its_own(project: Path) -> None:
 
     assert sorted(str(path) for path in planned) == [
         "dbt_project.yml",
-        "macros/captured/captured_histories.sql",
+        "models/intermediate/ops/int_ops__captured_rows_moved.sql",
         "models/intermediate/rentals/int_shop__films_current.sql",
         "models/intermediate/rentals/int_shop__films_current.yml",
         "models/intermediate/rentals/int_shop__films_history.sql",
@@ -303,6 +303,25 @@ def test_a_history_lists_what_all_histories_list(project: Path) -> None:
         c for c in pattern if c["name"] in every
     ]
     assert {c["name"] for c in mine} >= set(every)
+
+
+@pytest.mark.parametrize(
+    ("kind", "files"),
+    [
+        ("staging", "staging/*/stg_*.yml"),
+        ("history", "intermediate/*/int_*_history.yml"),
+        ("state", "intermediate/*/int_*_current.yml"),
+    ],
+)
+def test_every_captured_table_lists_what_a_new_one_gets(kind: str, files: str) -> None:
+    pattern = PROJECT / f"spark_ingest/operate/patterns/{kind}.yml"
+    added = yaml.safe_load(pattern.read_text())["columns"]
+    names = [column["name"] for column in added]
+    for file in sorted((PROJECT / "models").glob(files)):
+        (model,) = yaml.safe_load(file.read_text())["models"]
+        listed = [column for column in model["columns"] if column["name"] in names]
+        is_captured = kind != "staging" or len(listed) == len(names)
+        assert listed == added or not is_captured, file
 
 
 def test_a_history_has_the_tests_of_all_histories(project: Path) -> None:
