@@ -378,8 +378,10 @@ def _folded(text: str, indent: int) -> str:
 
 
 def _pattern(name: str) -> str:
-    """The columns of a pattern, as they stand in it."""
-    return (_PATTERNS / f"{name}.yml").read_text().partition("columns:\n")[2]
+    """The columns of a pattern, as they stand in YAML of models and of sources."""
+    columns = (_PATTERNS / f"{name}.yml").read_text().partition("columns:\n")[2]
+    indent = 10 if name == "source" else 6
+    return textwrap.indent(textwrap.dedent(columns), " " * indent)
 
 
 def _first_and_others(text: str) -> tuple[str, str]:

@@ -1,5 +1,5 @@
-{#- The history of each table that is captured from a log: dbt has to know what a model reads
-    before it knows which models there are. -#}
+{#- The history of each table that is captured from a log. They are listed, since dbt
+    has to know what a model reads before it knows which models there are. -#}
 {% set histories = {
     "moma.artists": ref("int_moma__artists_history"),
     "moma.artworks": ref("int_moma__artworks_history"),

@@ -6,6 +6,8 @@ Fails when a polled row is lost or doubled on its way from PostgreSQL to current
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -32,6 +34,7 @@ from tests.python.conftest import Stack, make_home, program_environment
 pytestmark = pytest.mark.nightly
 
 PAGILA = DATABASES["pagila"]
+PAGE = PROJECT / "docs" / "query-based-capture.md"
 POLLED = PolledTable(PAGILA, PAGILA.table("address"), "last_update")
 NO_TESTS = ("--exclude-resource-type", "test", "unit_test")
 INSERT = (
@@ -265,3 +268,26 @@ def test_polls_go_on_until_ctrl_c_which_keeps_the_place(stack: Stack) -> None:
         place = topic.place()
     assert place is not None
     assert place in second
+
+
+def test_the_page_compares_what_queries_and_the_log_see(stack: Stack) -> None:
+    typed = re.findall(
+        r"^```sh\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL
+    )
+
+    said = ""
+    for line in "".join(typed).splitlines():
+        said = stack.run(*shlex.split(line)).stdout
+
+    queries, log = map(
+        int, re.findall(r"^(?:queries|the log) +(\d+)$", said, re.MULTILINE)
+    )
+    columns = "address_id, street_address, postal_code, phone, updated_at"
+    unseen = asked(
+        stack,
+        f"select {columns} from intermediate.int_pagila__address_current"
+        f" except select {columns} from intermediate.int_pagila__polled_address_current",
+    )
+    assert queries > log > 0
+    # What is there is as it is; queries know of more, which is not there any more.
+    assert unseen == []
