@@ -22,12 +22,15 @@ CHANGES = [
     ("new", "50", 5, 2, 2),
     ("later", "60", 6, 3, 2),
     ("anew", "05", 7, 4, 2),
+    ("silent", "45", 8, 5, 2),
 ]
 # A version that holds: row, since which place and hour, and up to where its changes were seen.
 HELD = [
     ("late", "30c", 3, "30c"),
     ("later", "40c", 4, "40c"),
     ("anew", "40c", 4, "40c"),
+    # Its last change made no version.
+    ("silent", "40c", 4, "50c"),
 ]
 
 
@@ -157,6 +160,10 @@ def test_a_change_that_lies_before_what_was_seen_opens_its_row_again() -> None:
 
 def test_a_change_committed_later_that_lies_before_it_is_of_another_log() -> None:
     assert found().get("anew") == "restart"
+
+
+def test_a_log_that_restarts_behind_a_change_without_a_version_is_noticed() -> None:
+    assert found().get("silent") == "restart"
 
 
 def test_a_first_build_asks_for_restarts_alone() -> None:
