@@ -32,7 +32,7 @@ changes as (
 
 {{ ordered_changes(key, attributes, truncates) }},
 
-{{ distinct_changes(key) }},
+{{ distinct_changes(key, kept) }},
 
 {{ row_versions(key, attributes, tracked, kept) }}
 

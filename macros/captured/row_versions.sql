@@ -2,89 +2,24 @@
     else, with the columns of a history. -#}
 {% macro row_versions(key, attributes, tracked, kept) -%}
 {%- set keys = key | join(", ") -%}
-{%- set in_order -%}
-            partition by {{ keys }}
-            order by _position
-{%- endset -%}
+{%- set in_order = "partition by " ~ keys ~ " order by _position" -%}
+{%- set until_now = "rows between unbounded preceding and current row" -%}
 {%- set has_untracked = tracked | length < attributes | length -%}
-{#- By attribute the column that has its value so far. -#}
-{%- set value, left_out = {}, [] -%}
+{#- By attribute the SQL of its value. -#}
+{%- set value = {} -%}
 {%- for attribute in attributes -%}
-    {%- do value.update({attribute: "_kept_" ~ attribute if attribute in kept else attribute}) -%}
-    {%- if attribute in kept and kept[attribute].may_be_left_out -%}
-        {%- do left_out.append("_said_" ~ attribute ~ " = " ~ left_out_value()) -%}
-    {%- endif -%}
+    {%- do value.update({attribute: known_value(attribute, kept)}) -%}
 {%- endfor -%}
 -- Step 3 of 3: the versions of each row.
-{%- if kept %}
--- A value that a change leaves as it was is that of the last change that says it.
-valued_changes as (
-
-    select
-        *
-        {%- for attribute in kept %},
-        sum(case when {{ kept[attribute].says }} then 1 else 0 end) over (
-            {{ in_order }}
-            rows between unbounded preceding and current row
-        ) as _value_of_{{ attribute }}
-        {%- endfor %}
-    from distinct_changes
-
-),
-
-filled_changes as (
-
-    select
-        *
-        {%- for attribute in kept %},
-        first_value({{ attribute }}) over (
-            -- A delete says nothing of its row: what comes behind it begins without it.
-            partition by {{ keys }}, _value_of_{{ attribute }}, is_deleted
-            order by _position
-            rows between unbounded preceding and unbounded following
-        ) as _said_{{ attribute }}
-        {%- endfor %}
-    from valued_changes
-
-),
-
-known_changes as (
-
-    select
-        *
-        {%- for attribute in kept %},
-        {{ "nullif(_said_" ~ attribute ~ ", " ~ left_out_value() ~ ")"
-            if kept[attribute].may_be_left_out else "_said_" ~ attribute }}
-            as _kept_{{ attribute }}
-        {%- endfor %},
-        {%- if left_out %}
-        -- Where no change ever said it, nobody knows the value.
-        coalesce({{ left_out | join("\n            or ") }}, false)
-            or is_incomplete as _is_incomplete
-        {%- else %}
-        is_incomplete as _is_incomplete
-        {%- endif %}
-    from filled_changes
-
-),
-{%- endif %}
-
 compared_changes as (
 
     select
         *,
-        {%- if not kept %}
-        is_incomplete as _is_incomplete,
-        {%- endif %}
-        lag(is_deleted) over (
-            {{ in_order }}
-        ) as _follows_deleted
+        lag(is_deleted) over ({{ in_order }}) as _follows_deleted
         {%- for attribute in tracked %},
-        lag({{ value[attribute] }}) over (
-            {{ in_order }}
-        ) as _previous_{{ attribute }}
+        lag({{ value[attribute] }}) over ({{ in_order }}) as _previous_{{ attribute }}
         {%- endfor %}
-    from {{ "known_changes" if kept else "distinct_changes" }}
+    from distinct_changes
 
 ),
 
@@ -114,10 +49,7 @@ numbered_changes as (
 
     select
         *,
-        sum(_begins_version) over (
-            {{ in_order }}
-            rows between unbounded preceding and current row
-        ) as _version_number
+        sum(_begins_version) over ({{ in_order }} {{ until_now }}) as _version_number
     from marked_changes
 
 ),
@@ -146,19 +78,11 @@ version_rows as (
 
     select
         *,
-        lead(_since) over (
-            {{ in_order }}
-        ) as _until,
-        lead(_position) over (
-            {{ in_order }}
-        ) as _until_position,
-        lag(_is_incomplete) over (
-            {{ in_order }}
-        ) as _follows_incomplete
+        lead(_since) over ({{ in_order }}) as _until,
+        lead(_position) over ({{ in_order }}) as _until_position,
+        lag(_is_incomplete) over ({{ in_order }}) as _follows_incomplete
         {%- for attribute in attributes %},
-        lag({{ value[attribute] }}) over (
-            {{ in_order }}
-        ) as _last_{{ attribute }}
+        lag({{ value[attribute] }}) over ({{ in_order }}) as _last_{{ attribute }}
         {%- endfor %}
     from {{ "newest_changes" if has_untracked else "marked_changes" }}
     where _begins_version = 1
