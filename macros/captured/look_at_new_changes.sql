@@ -72,7 +72,7 @@
             0 as is_late
             {%- else -%}
             case
-                when held.row_name is null then 0
+                when held.seen_to_position is null then 0
                 when held.is_incomplete or fresh.place <= held.seen_to_position then 1
                 when fresh.is_tombstone and fresh.first_offset is null then 1
                 when fresh.is_tombstone and fresh.first_offset > fresh._kafka_offset then 1
@@ -126,7 +126,7 @@
         {%- if not increment.is_everything %}
         left outer join (
             select
-                {{ key_text(key) }} as row_name,
+                {{ keys }},
                 valid_from_position,
                 seen_to_position,
                 seen_to_at,
@@ -134,7 +134,10 @@
             from {{ this }}
             where is_current
         ) as held
-            on fresh.row_name = held.row_name
+            on
+                {%- for column in key %}
+                {{ "and " if not loop.first }}fresh.{{ column }} = held.{{ column }}
+                {%- endfor %}
         {%- endif %}
     ) as looked_at
     where is_restart = 1 or is_late = 1

@@ -67,10 +67,13 @@
         and not {{ key_text(key) }} {{ increment.late }}
         {%- endif %}
         {%- if not increment.is_emptied %}
-        and {{ key_text(key) }} in (
-            select {{ key_text(key) }}
+        -- By the columns themselves: a text of each key would be made of all rows.
+        and ({{ key | join(", ") }}) in (
+            select {{ key | join(", ") }}
             from {{ changes }}
-            where {{ new_rows(increment, stream) }}
+            where
+                {{ new_rows(increment, stream) }}
+                and {{ has_place(key) }}
         )
         {%- endif %}
     {%- endif %}
