@@ -1,13 +1,13 @@
 {#- Step 2: of the records at one position the one that was read last, with `_since`, when what it
     says begins, and what of its row was seen so far. A value that it leaves as it was is that of
-    the last change that says it, in `_said_<attribute>`; where no change ever said it, nobody
+    the last change that has it, in `_filled_<attribute>`; where no change ever had it, nobody
     knows it, and the change `_is_incomplete`. -#}
 {% macro distinct_changes(key, kept) -%}
 {%- set of_row = "partition by " ~ key | join(", ") -%}
 {%- set unknown = ["is_incomplete"] -%}
 {%- for attribute in kept if kept[attribute].may_be_left_out -%}
     {%- do unknown.append(
-        "coalesce(_said_" ~ attribute ~ " = " ~ left_out_value() ~ ", false)"
+        "coalesce(_filled_" ~ attribute ~ " = " ~ left_out_value() ~ ", false)"
     ) -%}
 {%- endfor -%}
 {%- set in_order -%}
@@ -70,17 +70,17 @@ numbered_values as (
 
 ),
 
-said_values as (
+filled_values as (
 
     select
         *
         {%- for attribute in kept %},
-        -- A delete says nothing of its row: what comes behind it begins without it.
+        -- A delete has no values of its row: what comes behind it begins without it.
         first_value({{ attribute }}) over (
             {{ of_row }}, _value_of_{{ attribute }}, is_deleted
             order by _position
             rows between unbounded preceding and unbounded following
-        ) as _said_{{ attribute }}
+        ) as _filled_{{ attribute }}
         {%- endfor %}
     from numbered_values
 
@@ -91,7 +91,7 @@ distinct_changes as (
     select
         *,
         {{ unknown | join("\n            or ") }} as _is_incomplete
-    from said_values
+    from filled_values
 
 )
 {%- endmacro %}
@@ -101,7 +101,7 @@ distinct_changes as (
     {%- if attribute not in kept -%}
         {{ return(attribute) }}
     {%- elif kept[attribute].may_be_left_out -%}
-        {{ return("nullif(_said_" ~ attribute ~ ", " ~ left_out_value() ~ ")") }}
+        {{ return("nullif(_filled_" ~ attribute ~ ", " ~ left_out_value() ~ ")") }}
     {%- endif -%}
-    {{ return("_said_" ~ attribute) }}
+    {{ return("_filled_" ~ attribute) }}
 {%- endmacro %}

@@ -5,7 +5,7 @@
     where is_current and not is_deleted
 {%- endmacro %}
 
-{#- Versions of one moment are those of one transaction: the last of them held. -#}
+{#- Versions of one moment are those of one transaction: the last of them is the state. -#}
 {% macro state_as_of(history, instant) -%}
     select
         {{ columns_of_state(history) }}
@@ -14,7 +14,7 @@
         {{ holds_at(instant) }}
 {%- endmacro %}
 
-{#- A version that holds at both instants is told twice: it is no change. -#}
+{#- A version that is valid at both instants is there twice: it is no change. -#}
 {% macro changes_between(history, key, first_instant, last_instant) -%}
     {%- set keys = key | join(", ") -%}
     {%- set columns = columns_of_state(history) -%}
@@ -41,7 +41,7 @@
             from {{ history }}
             where {{ holds_at(last_instant) }}
         ) as moments
-    ) as told
+    ) as counted
     where moment_count = 1
 {%- endmacro %}
 
@@ -57,12 +57,12 @@
         {{ return("*") }}
     {%- endif -%}
     {%- set name = history.identifier.removeprefix("__dbt__cte__") -%}
-    {%- set told = ["is_incomplete", "valid_from_at", "_commit_id"] -%}
+    {%- set kept = ["is_incomplete", "valid_from_at", "_commit_id"] -%}
     {%- for node in graph.nodes.values()
         if node.resource_type == "model" and node.alias == name -%}
         {%- set columns = [] -%}
         {%- for column in node.columns
-            if column in told or column not in columns_of_history() -%}
+            if column in kept or column not in columns_of_history() -%}
             {%- do columns.append(column) -%}
         {%- endfor -%}
         {{ return(columns | join(",\n        ")) }}

@@ -68,21 +68,21 @@
         )
         {%- if not is_everything %}
         or (
-            fresh.source_committed_at > held.seen_to_at
+            fresh.source_committed_at > known.seen_to_at
             {%- if position == "lsn" %}
             -- A position with a c is a change's own, not that of a snapshot.
             and (
                 (
-                    fresh.place < held.seen_to_position
-                    and (fresh.is_snapshot or held.seen_to_position like '%c%')
+                    fresh.place < known.seen_to_position
+                    and (fresh.is_snapshot or known.seen_to_position like '%c%')
                 )
                 or (
-                    fresh.place < held.valid_from_position
-                    and (fresh.is_snapshot or held.valid_from_position like '%c%')
+                    fresh.place < known.valid_from_position
+                    and (fresh.is_snapshot or known.valid_from_position like '%c%')
                 )
             )
             {%- else %}
-            and fresh.place < held.seen_to_position
+            and fresh.place < known.seen_to_position
             {%- endif %}
         )
         {%- endif %}

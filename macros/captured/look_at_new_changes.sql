@@ -1,7 +1,7 @@
-{#- Asks once what the changes that are new bring, and says in the increment what the versions
-    that hold do not suffice for. `late`: a condition of rows of which all changes are read again.
-    `is_emptied`: a truncate ends every row that is there; one that comes late changes what is known
-    of any, and all is made anew. A log that began anew stops it. -#}
+{#- Asks once what the new changes are, and records in the increment what the current versions do
+    not suffice for. `late`: a condition of rows of which all changes are read again. `is_emptied`:
+    a truncate deletes every row; a late one may change any version, and all are rebuilt. A log
+    that restarted stops the build. -#}
 {% macro look_at_new_changes(increment, changes, stream, key) -%}
     {%- set read = read_of_stream(increment, stream) -%}
     {%- do increment.update({"late": none, "is_emptied": false, "key": key_text(key)}) -%}
@@ -45,7 +45,7 @@
     ) -%}
 {%- endmacro %}
 
-{#- Of more the whole history is made anew: a statement that names them is no cheaper. What else is
+{#- Of more the whole history is rebuilt: a statement that names them is no cheaper. What else is
     found are two kinds of truncates, changes without a place, and restarts, which stop. -#}
 {% macro most_late_keys() -%}
     {{ return(2000) }}
@@ -72,8 +72,8 @@
             0 as is_late
             {%- else -%}
             case
-                when held.seen_to_position is null then 0
-                when held.is_incomplete or fresh.place <= held.seen_to_position then 1
+                when known.seen_to_position is null then 0
+                when known.is_incomplete or fresh.place <= known.seen_to_position then 1
                 when fresh.is_tombstone and fresh.first_offset is null then 1
                 when fresh.is_tombstone and fresh.first_offset > fresh._kafka_offset then 1
                 else 0
@@ -133,10 +133,10 @@
                 is_incomplete
             from {{ this }}
             where is_current
-        ) as held
+        ) as known
             on
                 {%- for column in key %}
-                {{ "and " if not loop.first }}fresh.{{ column }} = held.{{ column }}
+                {{ "and " if not loop.first }}fresh.{{ column }} = known.{{ column }}
                 {%- endfor %}
         {%- endif %}
     ) as looked_at
@@ -164,7 +164,7 @@
     from (
         select
             case
-                when truncates.source_position || 'c' <= held.seen_to_position
+                when truncates.source_position || 'c' <= known.seen_to_position
                     then 'late truncate'
                 else 'truncate'
             end as finding
@@ -175,7 +175,7 @@
             select max(seen_to_position) as seen_to_position
             from {{ this }}
             where is_current
-        ) as held
+        ) as known
         where {{ new_rows(increment, stream) }}
     ) as found_truncates
     group by finding

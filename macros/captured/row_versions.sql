@@ -1,5 +1,5 @@
-{#- Step 3: the versions of each row: what it held from one change to the next that says something
-    else, with the columns of a history. -#}
+{#- Step 3: the versions of each row: its values from one change to the next that has
+    others, with the columns of a history. -#}
 {% macro row_versions(key, attributes, tracked, kept) -%}
 {%- set keys = key | join(", ") -%}
 {%- set in_order = "partition by " ~ keys ~ " order by _position" -%}
@@ -100,7 +100,7 @@ row_versions as (
         {{ key | join(",\n        ") }},
 
         -- attributes
-        -- A delete says nothing of its row: what it held last stays.
+        -- A delete has no values of its row: the last ones stay.
         {%- for attribute in attributes %}
         case
             when is_deleted and not _is_current_version then _last_{{ attribute }}

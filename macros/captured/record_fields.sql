@@ -1,4 +1,4 @@
-{#- What a record says of its change, by the form: the operation, and a field of `source`. A
+{#- What a record has of its change, by the form: the operation, and a field of `source`. A
     column is named by its relation: Redshift finds the fields of a struct by that name alone. -#}
 {% macro operation(captured) -%}
     {{ return({
@@ -43,16 +43,16 @@
     {%- if captured.form != "envelope" -%}
         {{ return("records." ~ column) }}
     {%- endif -%}
-    {%- set said = [] -%}
+    {%- set parts = [] -%}
     {%- for row in ["before", "after"] -%}
         {%- if type.startswith("array<") -%}
-            {%- do said.append(array_text("records." ~ row ~ "." ~ column)) -%}
+            {%- do parts.append(array_text("records." ~ row ~ "." ~ column)) -%}
         {%- else -%}
-            {%- do said.append(nested_field("records", row, column, type)) -%}
+            {%- do parts.append(nested_field("records", row, column, type)) -%}
         {%- endif -%}
     {%- endfor -%}
     {{ return(
-        "case when records.op = 'd' then " ~ said[0] ~ " else " ~ said[1] ~ " end"
+        "case when records.op = 'd' then " ~ parts[0] ~ " else " ~ parts[1] ~ " end"
     ) }}
 {%- endmacro %}
 
@@ -60,21 +60,21 @@
     tombstone has none of the database, and Kafka's is the nearest. -#}
 {% macro time_of_change(stream) -%}
     {%- set captured = stream.config.meta.ingest.captured -%}
-    {%- set said = [] -%}
+    {%- set parts = [] -%}
     {%- if captured.form != "rows" -%}
-        {%- do said.append(timestamp_from_millis(source_field(captured, "ts_ms"))) -%}
+        {%- do parts.append(timestamp_from_millis(source_field(captured, "ts_ms"))) -%}
     {%- else -%}
         {%- set types = columns_of_values(stream) -%}
         {%- for column in captured.position if types[column] == "timestamp" -%}
-            {%- do said.append("cast(records." ~ column ~ " as timestamp)") -%}
+            {%- do parts.append("cast(records." ~ column ~ " as timestamp)") -%}
         {%- endfor -%}
     {%- endif -%}
-    {%- do said.append("cast(records._kafka_timestamp as timestamp)") -%}
-    {%- if said | length == 1 -%}
-        {{ return(said[0]) }}
+    {%- do parts.append("cast(records._kafka_timestamp as timestamp)") -%}
+    {%- if parts | length == 1 -%}
+        {{ return(parts[0]) }}
     {%- endif -%}
     {{ return(
-        "coalesce(\n            " ~ said | join(",\n            ") ~ "\n        )"
+        "coalesce(\n            " ~ parts | join(",\n            ") ~ "\n        )"
     ) }}
 {%- endmacro %}
 
