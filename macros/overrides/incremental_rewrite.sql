@@ -4,7 +4,7 @@
     {%- if raw_strategy in ["rewrite", "rewrite_keys"] -%}
         {{ return(raw_strategy) }}
     {%- endif -%}
-    {{ return(dbt_spark.dbt_spark_validate_get_incremental_strategy(
+    {{ return(dbt.dbt_spark_validate_get_incremental_strategy(
         raw_strategy, file_format
     )) }}
 {%- endmacro %}
@@ -18,7 +18,7 @@
     {%- elif strategy == "rewrite_keys" -%}
         {{ return(get_incremental_rewrite_keys_sql(relations)) }}
     {%- endif -%}
-    {{ return(dbt_spark.dbt_spark_get_incremental_sql(
+    {{ return(dbt.dbt_spark_get_incremental_sql(
         strategy, source, target, existing, unique_key, incremental_predicates
     )) }}
 {%- endmacro %}
