@@ -350,7 +350,7 @@ class Trial:
                     )
                     for at, moment in enumerate(chosen[writer.lane.database.name])
                 ]
-                self._hold(writer.lane, captured, states)
+                self._hold(writer, captured, states)
 
     def _read(
         self, chosen: Mapping[str, Sequence[Moment]]
@@ -378,7 +378,7 @@ class Trial:
 
     def _hold(
         self,
-        lane: Lane,
+        writer: Writer,
         captured: Captured,
         states: Sequence[tuple[str, State, Relation]],
     ) -> None:
@@ -386,7 +386,7 @@ class Trial:
         before = self.found.cells
         differences = []
         for where, state, held in states:
-            cells, told = compared(lane, captured, state, held)
+            cells, told = compared(writer.lane, captured, state, held, writer.rekeyed)
             self.found.cells += cells
             differences += [f"{where}, {one}" for one in told]
         self.found.differences += differences
