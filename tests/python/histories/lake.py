@@ -8,24 +8,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from types import SimpleNamespace
 from typing import Any
 
 import duckdb
 
-from tests.python.histories.options import ATTRIBUTES, EPOCH, Options
-from tests.python.unit.dbt.test_change_histories import (
-    STREAM,
-    Table,
-    context,
-    engine,
-)
-from tests.python.unit.dbt.test_dbt_macros import Macros
-from tests.python.unit.dbt.test_increment_macros import increment
+from tests.python.histories.options import EPOCH, Options
+from tests.python.histories.sql import HistorySql
+from tests.python.unit.dbt.test_change_histories import engine
 
 _OF_KAFKA = {
     "_is_tombstone": "boolean",
-    "_kafka_topic_id": "varchar",
+    "_kafka_topic_id": "string",
     "_kafka_partition": "integer",
     "_kafka_offset": "bigint",
     "_kafka_timestamp": "timestamp",
@@ -96,82 +89,23 @@ class Lake:
             "create macro timestamp_millis(millis) as make_timestamp(millis * 1000);"
             "create macro unix_micros(moment) as epoch_us(moment)"
         )
-        columns = self._columns = _columns(self.options)
+        self._columns = bronze_columns(self.options)
         listed = ", ".join(
-            f'"{name}" {_in_duckdb(kind)}' for name, kind in columns.items()
+            f'"{name}" {_in_duckdb(kind)}' for name, kind in self._columns.items()
         )
         self.db.execute(f"create table bronze ({listed})")
-        self._increment: dict[str, Any] = {}
-        self._macros = self._made(columns)
-        names = ", ".join([*self.options.key_types, *ATTRIBUTES])
-        changes = self._macros.changes_of_records(
-            "bronze", self._macros.captured_stream(STREAM)
+        self._sql = HistorySql(
+            self.options,
+            self._columns,
+            lambda query: self.db.execute(query).fetchall(),
+            warnings=self.warnings,
         )
-        self.db.execute(
-            f"create view changes as select {names},"
-            f" {self._macros.columns_of_change()} from ({changes})"
-        )
-
-    def _made(self, columns: Mapping[str, str]) -> Macros:
-        options = self.options
-        restarts = [f"{options.restarts_at}Z"] if options.restarts_at else []
-        long = {
-            name: f"varchar({64 if name in options.left_out else 8})"
-            for name in ATTRIBUTES
-        }
-        types = {
-            **{
-                name: {"int": "integer"}.get(kind, "varchar(512)")
-                for name, kind in options.key_types.items()
-            },
-            **long,
-        }
-        made = context(
-            restarts={STREAM.split(".")[0]: restarts},
-            options=options.captured,
-            columns={
-                name: SimpleNamespace(name=name, data_type=kind)
-                for name, kind in columns.items()
-            },
-            this=Table("history"),
-            target=SimpleNamespace(name="sandbox", schema="dev"),
-            model=SimpleNamespace(
-                resource_type="model",
-                unique_id="history",
-                columns={name: {"data_type": kind} for name, kind in types.items()},
-                config=SimpleNamespace(materialized="incremental"),
-            ),
-            exceptions=SimpleNamespace(
-                raise_compiler_error=self._stop, warn=self.warnings.append
-            ),
-            run_query=lambda query: SimpleNamespace(
-                rows=self.db.execute(query).fetchall()
-            ),
-        )
-        made._macros["begin_increment"] = lambda **_: self._increment
-        made._macros["bronze_table"] = lambda _: "bronze"
-        return made
-
-    @staticmethod
-    def _stop(message: str) -> None:
-        raise AssertionError(message)
+        self.db.execute(f"create view changes as {self._sql.changes()}")
 
     def commit(self, changes: Sequence[Change]) -> None:
         """Append records, as a commit of ingest."""
         self.newest += 1
-        records = [
-            _record(change, self.options)
-            | {
-                "_is_tombstone": change.kind == "tombstone",
-                "_kafka_topic_id": "T",
-                "_kafka_partition": change.partition,
-                "_kafka_offset": change.offset,
-                "_kafka_timestamp": change.sent_at,
-                "_ingested_at": change.sent_at,
-                "_commit_id": self.newest,
-            }
-            for change in changes
-        ]
+        records = bronze_records(changes, self.options, self.newest)
         if records:
             row = f"({', '.join('?' * len(self._columns))})"
             self.db.execute(
@@ -187,24 +121,16 @@ class Lake:
     def run(self) -> None:
         """Write what is new, and record nothing."""
         everything = self.read_to == 0
-        query = self.query(self.read_to, everything)
+        query = self._sql.versions(self.read_to, self.newest, everything)
         if everything:
             self.db.execute(f"create or replace table history as {query}")
             return
         self.db.execute(f"create or replace table fresh as {query}")
-        columns = [row[0] for row in self.db.execute("describe history").fetchall()]
-        if self._increment["is_everything"]:
+        if self._sql.is_everything:
             self.db.execute("create or replace table history as from fresh")
             return
-        self.db.execute(
-            self._macros.replace_versions(
-                "history",
-                "fresh",
-                columns,
-                self._increment["key"],
-                self._increment["late"],
-            )
-        )
+        columns = [row[0] for row in self.db.execute("describe history").fetchall()]
+        self.db.execute(self._sql.replacement("fresh", columns))
 
     def versions(self) -> list[tuple[Any, ...]]:
         """All columns of the history that grew."""
@@ -212,33 +138,11 @@ class Lake:
 
     def refreshed(self) -> list[tuple[Any, ...]]:
         """All columns of the history that a full refresh makes."""
-        query = self.query(0, everything=True)
+        query = self._sql.versions(0, self.newest, is_everything=True)
         return self.db.execute(f"select * from ({query}) order by all").fetchall()
 
-    def query(self, after: int, everything: bool) -> str:
-        """The text of the history's model.
 
-        Args:
-            after: Up to which commit it has read.
-            everything: It is a first build, or a full refresh.
-        """
-        self._increment = increment(
-            is_everything=everything,
-            reads={STREAM: {"after": after, "to": self.newest}},
-        )
-        return str(
-            self._macros.change_history(
-                Table("changes"),
-                STREAM,
-                list(self.options.key_types),
-                ATTRIBUTES,
-                track=self.options.track,
-                ignore_null_updates=list(self.options.ignore_null_updates),
-            )
-        )
-
-
-def _columns(options: Options) -> dict[str, str]:
+def bronze_columns(options: Options) -> dict[str, str]:
     """The columns of bronze with their types, as the source describes them."""
     row = dict(options.row_types)
     place = _OF_POSITION[options.position]
@@ -257,6 +161,25 @@ def _columns(options: Options) -> dict[str, str]:
     else:
         own = row | place | {"is_gone": "boolean", "__op": "string"}
     return own | key | _OF_KAFKA
+
+
+def bronze_records(
+    changes: Sequence[Change], options: Options, commit_id: int
+) -> list[dict[str, Any]]:
+    """Records as a commit of ingest has them, by column; what is missing is null."""
+    return [
+        _record(change, options)
+        | {
+            "_is_tombstone": change.kind == "tombstone",
+            "_kafka_topic_id": "T",
+            "_kafka_partition": change.partition,
+            "_kafka_offset": change.offset,
+            "_kafka_timestamp": change.sent_at,
+            "_ingested_at": change.sent_at,
+            "_commit_id": commit_id,
+        }
+        for change in changes
+    ]
 
 
 def _flat(name: str) -> str:

@@ -68,6 +68,7 @@ def node(name: str, materialized: str, *parents: str, code: str = "select 1") ->
 def macros(
     built: Mapping[str, str] = BY_THIS_CODE,
     settings: Mapping[str, Any] | None = None,
+    engine: str = "spark",
     **context: Any,
 ) -> Macros:
     """The macros, while ``fct_sales`` is built.
@@ -75,6 +76,7 @@ def macros(
     Args:
         built: What stands in the lake, with the checksum of the code that it was built from.
         settings: The variables that differ from dbt_project.yml.
+        engine: Whose SQL they render.
         context: What else is another in dbt's context.
     """
     relation = SimpleNamespace(
@@ -90,6 +92,7 @@ def macros(
         return SimpleNamespace(rows=[["millrace.code", built[found[1]]]])
 
     return Macros(
+        engine,
         settings=settings,
         context={
             "adapter": SimpleNamespace(get_relation=get_relation),
