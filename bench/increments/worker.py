@@ -11,7 +11,7 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -104,8 +104,16 @@ def _end_with_the_benchmark() -> None:
         os._exit(1)
 
 
-def create_tables(spark: SparkSession, home: Home) -> None:
-    """Make the bronze tables of all streams, as ingest makes them."""
+def create_tables(
+    spark: SparkSession, home: Home, wanted: Collection[str] = ()
+) -> None:
+    """Make the bronze tables of streams, as ingest makes them.
+
+    Args:
+        spark: A session on the lake.
+        home: The lake's.
+        wanted: Tables; all that have a stream when empty.
+    """
     run_dbt(home, ["parse"])
     manifest = _target(home) / "manifest.json"
     types = {
@@ -116,6 +124,8 @@ def create_tables(spark: SparkSession, home: Home) -> None:
     quarantine_table.create(spark)
     commit_log.create(spark)
     for stream in read_streams(manifest):
+        if wanted and stream.table not in wanted:
+            continue
         columns = DataType.fromDDL(
             ", ".join(f"{c['name']} {c['data_type']}" for c in types[stream.table])
         )
