@@ -31,7 +31,7 @@ APART := deploy/airflow/requirements.in $(wildcard tests/python/platform/locks/*
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo live test test-all test-long test-fast test-platform fault-table render parity lint lint-python lint-dbt format new-captured docs docs-static bench bench-increments bench-cdc lock clean java moved
+.PHONY: help install demo live test test-all test-long test-fast test-platform fault-table render parity lint lint-python lint-dbt format new-captured docs docs-static bench bench-increments bench-histories bench-cdc lock clean java moved
 
 help: ## Show this help
 	@echo 'Usage: make TARGET [VARIABLE=value]'
@@ -123,6 +123,9 @@ bench: java .venv/.installed ## Measure ingest against its limits and its peers,
 
 bench-increments: java .venv/.installed ## Measure an increment on histories of 0.1 to 10 million rows (half an hour)
 	@$(WITH_VENV) python -m bench.increments
+
+bench-histories: java .venv/.installed ## Measure an increment of a captured table of 0.1 to 10 million rows (half an hour)
+	@$(WITH_VENV) python -m bench.histories
 
 bench-cdc: java .venv/.installed ## Measure the way from a database's commit to the current state (a quarter of an hour)
 	@$(WITH_VENV) sandbox parts

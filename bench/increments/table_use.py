@@ -16,6 +16,8 @@ from pyspark.sql import SparkSession
 
 _COMMIT = re.compile(r"CommitReport\{tableName=(?:lake\.)?([^,]+),")
 _COUNTER = re.compile(r"(\w+)=CounterResult\{unit=\w+, value=(\d+)\}")
+# What replaces rows by copying files, by files of deletes, by a condition; what only adds.
+_WRITES = ("ReplaceData", "WriteDelta", "Overwrite", "AppendData", "AtomicReplace")
 _SCAN = re.compile(r"BatchScan (?:lake\.)?(\S+)")
 
 
@@ -32,8 +34,10 @@ class TableUse:
         rows_read: Rows that came out of them.
         commits: Commits.
         files_written: Data files that commits added.
-        bytes_written: Their size.
+        bytes_written: Their size, and that of files of deletes.
         files_removed: Data files that commits replaced.
+        delete_files_read: Files that say which rows of others are gone, as planned.
+        delete_files_written: Such files that commits added.
     """
 
     scans: int = 0
@@ -46,6 +50,8 @@ class TableUse:
     files_written: int = 0
     bytes_written: int = 0
     files_removed: int = 0
+    delete_files_read: int = 0
+    delete_files_written: int = 0
 
 
 @dataclass(frozen=True)
@@ -59,6 +65,21 @@ class Scan:
 
     table: str
     counts: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Query:
+    """One query, as Spark keeps it.
+
+    Attributes:
+        seconds: From its beginning to its end.
+        scans: The tables that it read.
+        writes: Whether it wrote to a table.
+    """
+
+    seconds: float
+    scans: tuple[Scan, ...]
+    writes: bool
 
 
 def log_settings(reports: Path, errors: Path) -> str:
@@ -94,6 +115,7 @@ def use_by_table(
         use.manifests_read += scan.counts.get("ScannedDataManifests", 0)
         use.files_read += scan.counts.get("ResultDataFiles", 0)
         use.bytes_read += scan.counts.get("TotalDataFileSize", 0)
+        use.delete_files_read += scan.counts.get("ResultDeleteFiles", 0)
         use.rows_read += scan.counts.get("number of output rows", 0)
     for line in commit_log:
         found = _COMMIT.search(line)
@@ -104,6 +126,7 @@ def use_by_table(
             use.files_written += counts.get("addedDataFiles", 0)
             use.bytes_written += counts.get("addedFilesSizeInBytes", 0)
             use.files_removed += counts.get("removedDataFiles", 0)
+            use.delete_files_written += counts.get("addedDeleteFiles", 0)
     return dict(sorted(uses.items()))
 
 
@@ -128,6 +151,26 @@ class Queries:
             for query in self._queries()
             if query.executionId() > number
             for scan in self._scans(query.executionId())
+        ]
+
+    def queries_after(self, number: int) -> list[Query]:
+        """All queries after one that have ended."""
+        return [
+            Query(
+                seconds=(
+                    query.completionTime().get().getTime() - query.submissionTime()
+                )
+                / 1000,
+                scans=tuple(self._scans(query.executionId())),
+                writes=any(
+                    node.name().startswith(_WRITES)
+                    for node in _each(
+                        self._store.planGraph(query.executionId()).allNodes()
+                    )
+                ),
+            )
+            for query in self._queries()
+            if query.executionId() > number and query.completionTime().isDefined()
         ]
 
     def _queries(self) -> list[Any]:

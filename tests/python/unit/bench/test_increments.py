@@ -31,7 +31,7 @@ COMMIT = (
     "operation=overwrite, commitMetrics=CommitMetricsResult{totalDuration="
     "TimerResult{timeUnit=NANOSECONDS, totalDuration=PT1.1S, count=1}, "
     "addedDataFiles=CounterResult{unit=COUNT, value=2}, "
-    "removedDataFiles=CounterResult{unit=COUNT, value=3}, addedDeleteFiles=null, "
+    "removedDataFiles=CounterResult{unit=COUNT, value=3}, addedDeleteFiles=CounterResult{unit=COUNT, value=7}, "
     "addedFilesSizeInBytes=CounterResult{unit=BYTES, value=500}}}\n"
 )
 
@@ -82,6 +82,7 @@ def test_scans_and_commits_are_summed_by_table() -> None:
             "TotalPlanningDuration": 1500,
             "ScannedDataManifests": 4,
             "ResultDataFiles": 5,
+            "ResultDeleteFiles": 2,
             "TotalDataFileSize": 100,
             "number of output rows": 7,
         },
@@ -102,6 +103,8 @@ def test_scans_and_commits_are_summed_by_table() -> None:
             files_written=4,
             bytes_written=1000,
             files_removed=6,
+            delete_files_read=4,
+            delete_files_written=14,
         ),
     }
 

@@ -1,0 +1,1 @@
+"""What an increment of a captured table's history costs."""

@@ -1,0 +1,205 @@
+"""A lake of its own, and the process that works on it: its JVM has the project's settings.
+
+``Worker`` lives in the benchmark's process; the functions that it is given run in the other.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable, Collection
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import shorten
+from typing import Any, ParamSpec, TypeVar
+
+from dbt.cli.main import dbtRunner
+from pyspark.sql import SparkSession
+from pyspark.sql.types import DataType, StructType
+
+from bench.increments.table_use import log_settings
+from bench.report.increments_results import ModelTime
+from sandbox.install import spark_conf
+from sandbox.settings import PROJECT, Home
+from spark_ingest.errors import MillraceError
+from spark_ingest.lake import bronze, commit_log, quarantine_table
+from spark_ingest.lake.session import silence_statement_log
+from spark_ingest.sources import read_streams
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class DbtFailed(MillraceError):
+    """dbt did not build what is measured."""
+
+
+class WrongResult(MillraceError):
+    """A table does not hold what was sent: its times would say nothing."""
+
+
+class Worker:
+    """The process of one lake.
+
+    Args:
+        folder: For all that belongs to it; emptied.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.home = Home(folder)
+        shutil.rmtree(folder, ignore_errors=True)
+        spark_conf.render(self.home, self.home.spark_conf)
+        with (self.home.spark_conf / "log4j2.properties").open("a") as file:
+            file.write(
+                log_settings(reports_file(self.home), self.home.path / "spark.log")
+            )
+        self._process = ProcessPoolExecutor(
+            max_workers=1,
+            mp_context=multiprocessing.get_context("spawn"),
+            initializer=_enter,
+            initargs=(self.home,),
+        )
+
+    def do(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a function of a module in the lake's process; what it returns."""
+        return self._process.submit(work, *args, **kwargs).result()
+
+    def close(self) -> None:
+        """End the process, and remove the folder."""
+        self._process.shutdown()
+        shutil.rmtree(self.home.path, ignore_errors=True)
+
+    def abandon(self) -> None:
+        """End the process, whatever it does, and leave the folder to be looked at."""
+        # The benchmark has no other processes, and their JVMs end with them.
+        for process in multiprocessing.active_children():
+            process.terminate()
+        self._process.shutdown()
+
+
+def reports_file(home: Home) -> Path:
+    """Where Iceberg's reports of commits are logged."""
+    return home.path / "reports.log"
+
+
+def _enter(home: Home) -> None:
+    """Let nothing of the shell point this process's Spark or dbt elsewhere."""
+    for name in list(os.environ):
+        if name.startswith(("DBT_", "SPARK_")):
+            del os.environ[name]
+    os.environ.update(home.environment())
+    threading.Thread(target=_end_with_the_benchmark, daemon=True).start()
+    silence_statement_log()
+
+
+def _end_with_the_benchmark() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def create_tables(
+    spark: SparkSession, home: Home, wanted: Collection[str] = ()
+) -> None:
+    """Make the bronze tables of streams, as ingest makes them.
+
+    Args:
+        spark: A session on the lake.
+        home: The lake's.
+        wanted: Tables; all that have a stream when empty.
+    """
+    run_dbt(home, ["parse"])
+    manifest = _target(home) / "manifest.json"
+    types = {
+        f"{node['schema']}.{node['identifier']}": node["columns"].values()
+        for node in json.loads(manifest.read_text())["sources"].values()
+    }
+    bronze.create_schema(spark)
+    quarantine_table.create(spark)
+    commit_log.create(spark)
+    for stream in read_streams(manifest):
+        if wanted and stream.table not in wanted:
+            continue
+        columns = DataType.fromDDL(
+            ", ".join(f"{c['name']} {c['data_type']}" for c in types[stream.table])
+        )
+        if isinstance(columns, StructType):
+            bronze.create_table(
+                spark, stream.table, columns, stream.ingest.partitioned_by
+            )
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run of dbt.
+
+    Attributes:
+        seconds: All of it, in a process whose JVM is up.
+        models_seconds: From the first model's beginning to the last one's end.
+        models: Seconds by model.
+    """
+
+    seconds: float
+    models_seconds: float
+    models: dict[str, ModelTime]
+
+
+def _target(home: Home) -> Path:
+    return home.path / "target"
+
+
+def run_dbt(home: Home, words: list[str]) -> Run:
+    """Run dbt in this process, as a person would type it.
+
+    Raises:
+        DbtFailed: It did not succeed.
+    """
+    begun = time.monotonic()
+    done = dbtRunner().invoke(
+        [
+            *("--quiet", "--no-use-colors", "--log-path", str(home.logs)),
+            *words,
+            *("--project-dir", str(PROJECT)),
+            *("--profiles-dir", str(PROJECT / "profiles")),
+            *("--target-path", str(_target(home))),
+        ]
+    )
+    seconds = time.monotonic() - begun
+    results: list[Any] = getattr(done.result, "results", None) or []
+    if not done.success:
+        failed = [r for r in results if str(r.status) in {"error", "fail"}]
+        reason = str(done.exception or (failed and failed[0].message) or "no reason")
+        raise DbtFailed(f"dbt {words[0]}: {shorten(reason, 300)}; see {home.logs}")
+    # Hooks have results of their own.
+    timed = [r for r in results if r.timing and r.node.resource_type == "model"]
+    moments = [
+        moment
+        for result in timed
+        for part in result.timing
+        for moment in (part.started_at, part.completed_at)
+        if moment is not None
+    ]
+    return Run(
+        seconds=seconds,
+        models_seconds=(
+            (max(moments) - min(moments)).total_seconds() if moments else 0.0
+        ),
+        models={
+            result.node.name: ModelTime(
+                **{
+                    f"{part.name}_seconds": (
+                        part.completed_at - part.started_at
+                    ).total_seconds()
+                    for part in result.timing
+                    if part.name in {"compile", "execute"}
+                }
+            )
+            for result in timed
+        },
+    )
