@@ -90,6 +90,19 @@ create aggregate rs.avg(numeric) (
 create function rs.concat(first text, second text) returns text
     language sql immutable parallel safe as $$ select first || second $$;
 
+-- SHA2 (SHA2): hexadecimal digits; none where there is no hash of so many bits.
+create function rs.sha2(value text, bits integer) returns text
+    language sql immutable parallel safe strict as $$
+    select case bits
+        when 0 then encode(sha256(convert_to(value, 'UTF8')), 'hex')
+        when 224 then encode(sha224(convert_to(value, 'UTF8')), 'hex')
+        when 256 then encode(sha256(convert_to(value, 'UTF8')), 'hex')
+        when 384 then encode(sha384(convert_to(value, 'UTF8')), 'hex')
+        when 512 then encode(sha512(convert_to(value, 'UTF8')), 'hex')
+        else ''
+    end
+$$;
+
 -- JSON_PARSE (JSON_PARSE).
 create function rs.json_parse(value text) returns rs.super
     language sql immutable parallel safe as $$ select value::jsonb $$;
