@@ -31,7 +31,8 @@ COMMIT = (
     "operation=overwrite, commitMetrics=CommitMetricsResult{totalDuration="
     "TimerResult{timeUnit=NANOSECONDS, totalDuration=PT1.1S, count=1}, "
     "addedDataFiles=CounterResult{unit=COUNT, value=2}, "
-    "removedDataFiles=CounterResult{unit=COUNT, value=3}, addedDeleteFiles=CounterResult{unit=COUNT, value=7}, "
+    "removedDataFiles=CounterResult{unit=COUNT, value=3}, "
+    "addedDeleteFiles=CounterResult{unit=COUNT, value=7}, "
     "addedFilesSizeInBytes=CounterResult{unit=BYTES, value=500}}}\n"
 )
 
