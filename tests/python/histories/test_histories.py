@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from datetime import datetime
 from random import Random
 from typing import Any
 
@@ -88,3 +89,22 @@ def test_a_history_is_what_the_rules_say_however_it_was_built(seed: int) -> None
         assert ruled(refreshed, options) == by_rules, (seed, number, options)
         assert lake.versions() == refreshed, (seed, number, options)
     assert bool(lake.warnings) == any(map(is_unplaced, read)), (seed, options)
+
+
+def test_thousands_of_truncates_hide_no_late_change() -> None:
+    lake = Lake(Options(form="envelope", truncates=True))
+    at = datetime.fromisoformat("2026-01-01")
+
+    def change(row: int | None, kind: str, position: int, offset: int) -> Change:
+        values = ("a", kind, 1) if row is not None else (None,) * len(ATTRIBUTES)
+        return Change(row, kind, values, position, at, at, 0, offset)
+
+    lake.commit([change(0, "create", 100, 0), change(1, "create", 110, 1)])
+    lake.build()
+    truncates = [change(None, "truncate", 1000 + n, 2 + n) for n in range(2100)]
+    lake.commit([*truncates, change(0, "create", 50, 3000)])
+
+    lake.build()
+
+    assert lake.versions() == lake.refreshed()
+    assert [row[0] for row in lake.versions() if "50c" in row[0]]
