@@ -24,7 +24,7 @@ from sandbox import ui
 from sandbox.databases.run import ctrl_c_noted
 from sandbox.databases.server import opened
 from sandbox.events.polled_table import POLLABLE, PolledRow, PolledTable
-from sandbox.events.sender import DeliveryFailed
+from sandbox.events.sender import DELIVERY, FLUSH_SECONDS, DeliveryFailed
 from sandbox.services.kafka import admin, present_topics
 from sandbox.services.security import PRODUCER, kafka_properties
 from sandbox.settings import Home, load_home
@@ -33,19 +33,6 @@ from spark_ingest.errors import ConfigurationError, MillraceError, ServiceUnavai
 DEFAULT_SECONDS = 5.0
 _PARTITIONS = 2
 _ANSWER_SECONDS = 10.0
-# Longer than the producer itself tries (message.timeout.ms).
-_FLUSH_SECONDS = 25.0
-# As `sandbox produce` sends: a row stays in the partition of its key, in its order.
-_PRODUCER = {
-    "acks": "all",
-    "enable.idempotence": True,
-    "partitioner": "murmur2_random",
-    "compression.type": "lz4",
-    "linger.ms": 20,
-    "message.timeout.ms": 20_000,
-    "delivery.report.only.error": True,
-    "log_level": 0,
-}
 
 
 class PollTopic:
@@ -69,7 +56,7 @@ class PollTopic:
         self._broker = home.bootstrap_servers
         _create(home, topic)
         client = kafka_properties(home, PRODUCER)
-        self._producer = Producer({**client, **_PRODUCER})
+        self._producer = Producer({**client, **DELIVERY})
         self._group = Consumer({**client, "group.id": f"poll.{topic}", "log_level": 0})
 
     def close(self) -> None:
@@ -127,7 +114,7 @@ class PollTopic:
             sent, last = sent + 1, row.updated_at
             if refused:
                 break
-        left = self._producer.flush(_FLUSH_SECONDS)
+        left = self._producer.flush(FLUSH_SECONDS)
         if refused or left:
             reason = refused[0] if refused else "no answer from the broker"
             raise DeliveryFailed(

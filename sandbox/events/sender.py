@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -30,24 +30,27 @@ _ANSWER_SECONDS = 8.0
 _CHUNK = 2_000
 _TICK_SECONDS = 0.02
 # Longer than the producer itself tries (message.timeout.ms).
-_FLUSH_SECONDS = 25.0
+FLUSH_SECONDS = 25.0
 
 # Keys go to the partitions that Java clients choose (murmur2), so that a customer stays in
 # one partition whoever sends. Nothing is sent twice or out of order (idempotence).
-_PRODUCER = {
+DELIVERY: Mapping[str, str | int | bool] = {
     "acks": "all",
     "enable.idempotence": True,
     "partitioner": "murmur2_random",
     "compression.type": "lz4",
     "linger.ms": 20,
-    "batch.size": 1 << 20,
-    "batch.num.messages": 20_000,
-    "queue.buffering.max.messages": 200_000,
-    "queue.buffering.max.kbytes": 1 << 20,
     # A broker that is gone for longer is reported, not waited for.
     "message.timeout.ms": 20_000,
     "delivery.report.only.error": True,
     "log_level": 0,
+}
+_PRODUCER = {
+    **DELIVERY,
+    "batch.size": 1 << 20,
+    "batch.num.messages": 20_000,
+    "queue.buffering.max.messages": 200_000,
+    "queue.buffering.max.kbytes": 1 << 20,
 }
 
 
@@ -167,7 +170,7 @@ class Outlet:
             tally.refused += 1
         except BaseException:
             # Whatever made the records failed: those before it still arrive.
-            self._producer.flush(_FLUSH_SECONDS)
+            self._producer.flush(FLUSH_SECONDS)
             raise
         self._finish(tally)
         tally.seconds = time.monotonic() - began
@@ -244,7 +247,7 @@ class Outlet:
             # The rest waits for the same broker: no need to time out once more.
             self._producer.purge()
         try:
-            left = self._producer.flush(_FLUSH_SECONDS)
+            left = self._producer.flush(FLUSH_SECONDS)
         except KeyboardInterrupt:
             tally.interrupted = True
             left = len(self._producer)
