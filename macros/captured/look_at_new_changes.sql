@@ -10,7 +10,7 @@
         {%- set late, restarted = [], [] -%}
         {%- for row in lake_rows(
             findings_of_changes(increment, changes, stream, key)
-            ~ " limit " ~ (most_late_keys() + 4),
+            ~ " limit " ~ (most_late_keys() + 5),
             [["late", "1", none], ["late", "O'2", none]],
         ) -%}
             {%- if row[0] == "late" -%}
@@ -19,8 +19,8 @@
                 {%- do increment.update({"is_emptied": true}) -%}
             {%- elif row[0] == "late truncate" -%}
                 {%- do increment.update({"is_everything": true}) -%}
-            {%- elif row[0] == "without place" -%}
-                {%- do warn_of_changes_without_place(stream, row[1], row[2]) -%}
+            {%- elif "without place" in row[0] -%}
+                {%- do warn_of_changes_without_place(stream, *row) -%}
             {%- else -%}
                 {%- do restarted.append(row) -%}
             {%- endif -%}
@@ -36,17 +36,19 @@
     {%- endif -%}
 {%- endmacro %}
 
-{#- They stay in bronze and staging, and the staging model's test names them too. -#}
-{% macro warn_of_changes_without_place(stream, count, example) -%}
+{#- They stay in bronze and, but for truncates, in staging, whose test names them too. -#}
+{% macro warn_of_changes_without_place(stream, finding, count, example) -%}
+    {%- set what = "changes" if finding == "without place" else "TRUNCATEs" -%}
     {%- do exceptions.warn(
-        this.identifier ~ " leaves out " ~ count ~ " changes of " ~ stream
-        ~ " that have no key or no position in the log, like record_key " ~ example
+        this.identifier ~ " leaves out " ~ count ~ " " ~ what ~ " of " ~ stream
+        ~ " that have no " ~ ("key or no " if what == "changes")
+        ~ "position in the log, like record_key " ~ example
         ~ ": correct `key` and `position` of the source, or what writes the topic"
     ) -%}
 {%- endmacro %}
 
 {#- Of more the whole history is rebuilt: a statement that names them is no cheaper. What else is
-    found are two kinds of truncates, changes without a place, and restarts, which stop. -#}
+    found are two kinds of truncates, those and changes without a place, and restarts, which stop. -#}
 {% macro most_late_keys() -%}
     {{ return(2000) }}
 {%- endmacro %}
@@ -57,6 +59,12 @@
 {% macro findings_of_changes(increment, changes, stream, key) -%}
     {%- set keys = key | join(", ") -%}
     {%- set truncates = truncates_of(*stream.split(".")) -%}
+    {%- set first_record -%}
+        min(
+            _kafka_topic_id || '-' || cast(_kafka_partition as varchar(11))
+            || '-' || cast(_kafka_offset as varchar(20))
+        )
+    {%- endset -%}
     select
         case when max(is_restart) = 1 then 'restart' else 'late' end as finding,
         row_name,
@@ -132,7 +140,9 @@
                 seen_to_at,
                 is_incomplete
             from {{ this }}
-            where is_current
+            where
+                is_current
+                and {{ has_new_changes(increment, queryable(changes), stream, key) | indent(16) }}
         ) as known
             on
                 {%- for column in key %}
@@ -146,36 +156,39 @@
     select
         'without place' as finding,
         cast(count(*) as varchar(128)) as row_name,
-        min(
-            _kafka_topic_id || '-' || cast(_kafka_partition as varchar(11))
-            || '-' || cast(_kafka_offset as varchar(20))
-        ) as happened_at
+        {{ first_record }} as happened_at
     from {{ queryable(changes) }}
     where
         {{ new_rows(increment, stream) }}
         and not ({{ has_place(key) }})
     having count(*) > 0
-    {%- if truncates and not increment.is_everything %}
+    {%- if truncates %}
     union all
     select
         finding,
-        cast(null as varchar(128)) as row_name,
-        cast(null as varchar(32)) as happened_at
+        cast(count(*) as varchar(128)) as row_name,
+        {{ first_record }} as happened_at
     from (
         select
+            truncates.*,
             case
+                when truncates.source_position is null then 'truncate without place'
+                {%- if not increment.is_everything %}
                 when truncates.source_position || 'c' <= known.seen_to_position
                     then 'late truncate'
+                {%- endif %}
                 else 'truncate'
             end as finding
         from (
             {{ truncates }}
         ) as truncates
+        {%- if not increment.is_everything %}
         cross join (
             select max(seen_to_position) as seen_to_position
             from {{ this }}
             where is_current
         ) as known
+        {%- endif %}
         where {{ new_rows(increment, stream) }}
     ) as found_truncates
     group by finding

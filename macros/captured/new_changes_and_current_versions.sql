@@ -67,14 +67,7 @@
         and not {{ key_text(key) }} {{ increment.late }}
         {%- endif %}
         {%- if not increment.is_emptied %}
-        -- By the columns themselves: a text of each key would be made of all rows.
-        and ({{ key | join(", ") }}) in (
-            select {{ key | join(", ") }}
-            from {{ changes }}
-            where
-                {{ new_rows(increment, stream) }}
-                and {{ has_place(key) }}
-        )
+        and {{ has_new_changes(increment, changes, stream, key) | indent(8) }}
         {%- endif %}
     {%- endif %}
 {%- endmacro %}
@@ -84,4 +77,16 @@
 {% macro has_place(key) -%}
     (source_position is not null or is_tombstone)
     {%- for column in key %} and {{ column }} is not null{% endfor %}
+{%- endmacro %}
+
+{#- Whether a version is of a row with new changes. By the columns of the key themselves: a text of
+    each key would be made of all rows. -#}
+{% macro has_new_changes(increment, changes, stream, key) -%}
+({{ key | join(", ") }}) in (
+    select {{ key | join(", ") }}
+    from {{ changes }}
+    where
+        {{ new_rows(increment, stream) }}
+        and {{ has_place(key) }}
+)
 {%- endmacro %}

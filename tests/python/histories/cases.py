@@ -113,10 +113,7 @@ class Log:
             # The database's clock is set back.
             self._behind += timedelta(minutes=chance.choice([1, 60]))
         elif kind == "unplaced":
-            self._send(row, "update", ("a", "a", 1), None)
-            self._send(
-                row, "update", ("a", "a", 1), self._position, is_without_key=True
-            )
+            self._send_unplaced(row)
         elif kind == "truncate" and self.options.truncates:
             self._close()
             self.rows.clear()
@@ -143,6 +140,13 @@ class Log:
     def _snapshot(self) -> None:
         for at, values in self.rows.items():
             self._send(at, "snapshot", values, self._position)
+
+    def _send_unplaced(self, row: int) -> None:
+        values = ("a", "a", 1)
+        self._send(row, "update", values, None)
+        self._send(row, "update", values, self._position, is_without_key=True)
+        if self.options.truncates and self.random.random() < 0.1:
+            self._send(None, "truncate", _NOTHING, None)
 
     def _write(self, row: int, kind: str, values: Values, position: int = 0) -> None:
         self.rows[row] = tuple(
