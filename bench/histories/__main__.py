@@ -189,7 +189,6 @@ def measure(
 
 def _disturbances(lake: Lake, again: int) -> Iterator[Step]:
     """The refresh comes last: it reads all that the others have read."""
-    lake.set_mode(COPY_ON_WRITE)
     yield _told(lake, lake.grow("changes of a usual increment", again))
     yield _told(lake, lake.send_again("a few of them again", FEW))
     yield _told(lake, lake.grow("changes, each sent twice at once", again, times=2))

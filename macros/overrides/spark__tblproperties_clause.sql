@@ -1,7 +1,14 @@
 {#- Mends the properties of tables and views, among which the adapter cannot have what is known
-    only when dbt runs: which code made them. -#}
+    only when dbt runs: which code made them. An increment of a history replaces the current
+    versions of rows all over the table: it writes deletes beside their files, where copies of all
+    these files would grow with the table. -#}
 {% macro spark__tblproperties_clause() -%}
-    {%- set properties = dict(config.get("tblproperties") or {}) -%}
+    {%- set properties = {} -%}
+    {%- if config.get("materialized") == "incremental"
+        and config.get("incremental_strategy") == "rewrite_keys" -%}
+        {%- do properties.update({"write.merge.mode": "merge-on-read"}) -%}
+    {%- endif -%}
+    {%- do properties.update(config.get("tblproperties") or {}) -%}
     {%- set checksum = checksum_to_record() -%}
     {%- if checksum -%}
         {%- do properties.update({"millrace.code": checksum}) -%}

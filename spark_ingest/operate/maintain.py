@@ -38,6 +38,7 @@ YOUNGEST_ORPHANS = timedelta(days=1)
 # Iceberg's own rules for what is worth rewriting.
 _SMALL_SHARE = 0.75
 _FEW_FILES = 5
+_DELETED_SHARE = 0.3
 _MANY_MANIFESTS = 20
 _MANIFEST_BYTES = 8 * 2**20
 _SIDE_BRANCH_AGE = timedelta(hours=1)
@@ -287,6 +288,27 @@ class _Upkeep:
                 )
 
     def compact(self) -> None:
+        small, outdated = self._small_files(), self._files_with_deletes()
+        if not small and not outdated:
+            return
+        options = {
+            "target-file-size-bytes": self._policy.target_bytes,
+            "min-input-files": _FEW_FILES,
+            "delete-ratio-threshold": _DELETED_SHARE,
+            "remove-dangling-deletes": "true",
+            # What is done stays done when a later group fails or is stopped.
+            "partial-progress.enabled": "true",
+        }
+        listed = ", ".join(f"'{name}', '{value}'" for name, value in options.items())
+        kinds = ((small, "small files"), (outdated, "files with many deleted rows"))
+        what = " and ".join(f"{count} {kind}" for count, kind in kinds if count)
+        self._do(
+            f"compact {what}",
+            lambda: self._call("rewrite_data_files", f"options => map({listed})"),
+        )
+
+    def _small_files(self) -> int:
+        """Of partitions that have enough of them to compact."""
         small = self._policy.target_bytes * _SMALL_SHARE
         files = self._meta("files").where("content = 0")
         by = [name for name in ("spec_id", "partition") if name in files.columns]
@@ -298,17 +320,22 @@ class _Upkeep:
             .agg(F.coalesce(F.sum("n"), F.lit(0)))
             .collect()
         )
-        if row[0]:
-            options = (
-                f"'target-file-size-bytes', '{self._policy.target_bytes}', "
-                f"'min-input-files', '{_FEW_FILES}', "
-                # What is done stays done when a later group fails or is stopped.
-                "'partial-progress.enabled', 'true'"
-            )
-            self._do(
-                f"compact {row[0]} small files",
-                lambda: self._call("rewrite_data_files", f"options => map({options})"),
-            )
+        return int(row[0])
+
+    def _files_with_deletes(self) -> int:
+        """Data files of which many rows are deleted by files beside them."""
+        files = self._meta("files")
+        data = files.where("content = 0").select("file_path", "record_count")
+        deletes = (
+            files.where("content = 1")
+            .groupBy(F.col("referenced_data_file").alias("file_path"))
+            .agg(F.sum("record_count").alias("deleted"))
+        )
+        return (
+            data.join(deletes, "file_path")
+            .where(F.col("deleted") >= F.col("record_count") * _DELETED_SHARE)
+            .count()
+        )
 
     def rewrite_manifests(self) -> None:
         manifests = self._meta("manifests")

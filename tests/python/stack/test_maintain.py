@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from pyspark.sql import functions as F
 
 from spark_ingest.lake import bronze
 from spark_ingest.lake.committed import own_snapshots
@@ -107,6 +108,30 @@ def test_a_table_of_another_maker_is_maintained_too(feed: Feed) -> None:
         assert (done.before.files, done.after.files) == (5, 1)
         assert done.after.snapshots == 1
         assert spark.table(f"lake.{name}").count() == 5
+    finally:
+        spark.sql(f"drop table lake.{name} purge")
+
+
+def test_a_file_with_many_deleted_rows_is_written_without_them(feed: Feed) -> None:
+    spark = feed.services.spark
+    name = f"{feed.stream.table}_of_deletes"
+    bronze.create_schema(spark)
+    spark.sql(
+        f"create table lake.{name} (a bigint) using iceberg"
+        " tblproperties ('write.delete.mode' = 'merge-on-read')"
+    )
+    try:
+        spark.range(0, 10, 1, 1).toDF("a").writeTo(f"lake.{name}").append()
+        for number in range(2):
+            spark.sql(f"delete from lake.{name} where a = {number}")
+        few = maintain(spark, name, HARSH)
+        assert not [step for step in few.steps if step.startswith("compact")]
+        spark.sql(f"delete from lake.{name} where a = 2")
+        done = maintain(spark, name, HARSH)
+        assert "compact 1 files with many deleted rows" in done.steps
+        assert spark.table(f"lake.{name}.files").where("content = 1").count() == 0
+        assert spark.table(f"lake.{name}").agg(F.sum("a")).collect() == [(42,)]
+        assert maintain(spark, name, HARSH).steps == ()
     finally:
         spark.sql(f"drop table lake.{name} purge")
 
