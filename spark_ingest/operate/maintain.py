@@ -39,6 +39,8 @@ YOUNGEST_ORPHANS = timedelta(days=1)
 _SMALL_SHARE = 0.75
 _FEW_FILES = 5
 _DELETED_SHARE = 0.3
+# The id that Iceberg reserves for the column of a file of deletes.
+_DELETED_FILE_PATH = 2147483546
 _MANY_MANIFESTS = 20
 _MANIFEST_BYTES = 8 * 2**20
 _SIDE_BRANCH_AGE = timedelta(hours=1)
@@ -326,9 +328,15 @@ class _Upkeep:
         """Data files of which many rows are deleted by files beside them."""
         files = self._meta("files")
         data = files.where("content = 0").select("file_path", "record_count")
+        # Version 2 of the format names the one data file by its bounds (spec, "Position delete
+        # files"), version 3 by a field.
+        first, last = (
+            F.col(f"{end}_bounds")[_DELETED_FILE_PATH] for end in ("lower", "upper")
+        )
+        path = F.coalesce("referenced_data_file", F.when(first == last, first))
         deletes = (
             files.where("content = 1")
-            .groupBy(F.col("referenced_data_file").alias("file_path"))
+            .groupBy(path.cast("string").alias("file_path"))
             .agg(F.sum("record_count").alias("deleted"))
         )
         return (
