@@ -9,7 +9,8 @@
 
 {% macro changes_of_records(records, stream) -%}
     {%- set captured = stream.config.meta.ingest.captured -%}
-    {%- set operation = operation(captured) -%}
+    {%- set operation = {"flattened": "records.__op", "envelope": "records.op"}
+        .get(captured.form) -%}
     {%- set kinds = {"r": "snapshot", "c": "create", "u": "update", "d": "delete"} -%}
     {%- set deletes = delete_condition(stream) -%}
     {%- set truncates = truncate_condition(captured) -%}

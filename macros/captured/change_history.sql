@@ -4,6 +4,20 @@
     {%- set increment = begin_increment(settings=captured_settings(stream)) -%}
     {%- do assert_names_are_free(key + attributes) -%}
     {%- do look_at_new_changes(increment, changes, stream, key) -%}
+    {%- set truncates = truncates_of(*stream.split(".")) -%}
+    {%- if truncates -%}
+        {#- Those of before too: a change that lies before one may come after it. One without a
+            position is of no place in any row's order: there was a warning of it. -#}
+        {%- set truncates -%}
+    select *
+    from (
+        {{ truncates }}
+    ) as records
+    where
+        source_position is not null
+        and coalesce(_commit_id, 0) <= {{ read_of_stream(increment, stream).to }}
+        {%- endset -%}
+    {%- endif -%}
     {{ versions_of_changes(
         new_changes_and_current_versions(increment, changes, stream, key, attributes),
         key,
@@ -14,7 +28,7 @@
             texts_of_log(stream, attributes),
             chosen_attributes("ignore_null_updates", ignore_null_updates, attributes),
         ),
-        truncates_until_now(increment, stream),
+        truncates,
     ) }}
 {%- endmacro %}
 

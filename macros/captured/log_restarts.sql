@@ -1,13 +1,21 @@
 {#- A place in the log of a database that was restored, set back (`RESET MASTER`) or replaced
     lies behind all of the log before it: the instants in the variable `log_restarts`, by Kafka's
-    time, say when. -#}
+    time, say when; in UTC, as timestamps are in every session. -#}
 {% macro position_across_restarts(source_name, position, moment) -%}
     {%- set restarts = var("log_restarts").get(source_name) or [] -%}
+    {%- for instant in restarts if not modules.re.fullmatch(
+        "\\d{4}-\\d\\d-\\d\\d[T ]\\d\\d:\\d\\d:\\d\\d([.]\\d+)?Z", instant | string
+    ) -%}
+        {{ exceptions.raise_compiler_error(
+            "the variable log_restarts has " ~ instant
+            ~ ": write instants in UTC, like '2026-03-01T12:00:00Z', with quotes"
+        ) }}
+    {%- endfor -%}
     {%- if restarts -%}
         cast(
             case
                 {%- for instant in restarts | sort | reverse %}
-                when {{ moment }} >= {{ instant_literal(instant) }}
+                when {{ moment }} >= cast('{{ instant[:-1] | replace("T", " ") }}' as timestamp)
                     then '{{ "%03d" | format(loop.revindex) }}/'
                 {%- endfor %}
                 else '000/'
@@ -28,20 +36,6 @@
         {%- endfor %}
         when true then {{ position }}
     end
-{%- endmacro %}
-
-{#- In UTC, as timestamps are in every session of ours. -#}
-{% macro instant_literal(instant) -%}
-    {%- set text = instant | string -%}
-    {%- if not modules.re.fullmatch(
-        "\\d{4}-\\d\\d-\\d\\d[T ]\\d\\d:\\d\\d:\\d\\d([.]\\d+)?Z", text
-    ) -%}
-        {{ exceptions.raise_compiler_error(
-            "the variable log_restarts has " ~ text
-            ~ ": write instants in UTC, like '2026-03-01T12:00:00Z', with quotes"
-        ) }}
-    {%- endif -%}
-    {{ return("cast('" ~ text[:-1] | replace("T", " ") ~ "' as timestamp)") }}
 {%- endmacro %}
 
 {#- Whether a change lies before one of the same row that came before it, though it was

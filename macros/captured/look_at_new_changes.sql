@@ -8,9 +8,13 @@
     {%- set is_new = read.after < read.to or (increment.is_everything and read.to > 0) -%}
     {%- if asks_the_lake() and is_new -%}
         {%- set late, restarted = [], [] -%}
+        {#- Of more the whole history is rebuilt: a statement that names them is no cheaper. What
+            else is found are two kinds of truncates, those and changes without a place, and
+            restarts, which stop. -#}
+        {%- set most_late = 2000 -%}
         {%- for row in lake_rows(
             findings_of_changes(increment, changes, stream, key)
-            ~ " limit " ~ (most_late_keys() + 5),
+            ~ " limit " ~ (most_late + 5),
             [["late", "1", none], ["late", "O'2", none]],
         ) -%}
             {%- if row[0] == "late" -%}
@@ -28,7 +32,7 @@
         {%- if restarted and writes_rows() -%}
             {%- do refuse_restarted_log(stream, restarted) -%}
         {%- endif -%}
-        {%- if late | length > most_late_keys() -%}
+        {%- if late | length > most_late -%}
             {%- do increment.update({"is_everything": true}) -%}
         {%- elif late -%}
             {%- do increment.update({"late": "in (" ~ late | sort | join(", ") ~ ")"}) -%}
@@ -45,12 +49,6 @@
         ~ "position in the log, like record_key " ~ example
         ~ ": correct `key` and `position` of the source, or what writes the topic"
     ) -%}
-{%- endmacro %}
-
-{#- Of more the whole history is rebuilt: a statement that names them is no cheaper. What else is
-    found are two kinds of truncates, those and changes without a place, and restarts, which stop. -#}
-{% macro most_late_keys() -%}
-    {{ return(2000) }}
 {%- endmacro %}
 
 {#- A row for each row of the database that needs more, with what and since when. Late is a

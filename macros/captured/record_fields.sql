@@ -1,13 +1,6 @@
-{#- What a record has of its change, by the form: the operation, and a field of `source`. A
-    column is named by its relation: Redshift finds the fields of a struct by that name alone. -#}
-{% macro operation(captured) -%}
-    {{ return({
-        "flattened": "records.__op", "envelope": "records.op"
-    }.get(captured.form)) }}
-{%- endmacro %}
-
 {#- What a record shows that deletes its row: as its form shows it, and as `deletes_when` says;
-    none where neither does. -#}
+    none where neither does. A column is named by its relation: Redshift finds the fields of a struct
+    by that name alone. -#}
 {% macro delete_condition(stream) -%}
     {%- set captured = stream.config.meta.ingest.captured -%}
     {%- set conditions = [] -%}
@@ -78,19 +71,12 @@
     ) }}
 {%- endmacro %}
 
-{% macro source_position(stream) -%}
-    {{ return(position_across_restarts(
-        stream.source_name,
-        position_in_log(stream),
-        "cast(records._kafka_timestamp as timestamp)",
-    )) }}
-{%- endmacro %}
-
 {#- As texts of one length, so that they compare as the log runs. A binlog's files are counted
     behind the last dot of their names. -#}
-{% macro position_in_log(stream) -%}
+{% macro source_position(stream) -%}
     {%- set captured = stream.config.meta.ingest.captured -%}
     {%- set position = captured.position or "lsn" -%}
+    {%- set position_in_log -%}
     {%- if position == "lsn" -%}
         cast(lpad(cast({{ source_field(captured, "lsn") }} as varchar(20)), 20, '0')
             as varchar(64))
@@ -120,6 +106,12 @@
             as varchar(64)
         )
     {%- endif -%}
+    {%- endset -%}
+    {{ return(position_across_restarts(
+        stream.source_name,
+        position_in_log,
+        "cast(records._kafka_timestamp as timestamp)",
+    )) }}
 {%- endmacro %}
 
 {#- A whole number as a text that compares as numbers do: a hyphen sorts before all digits, and

@@ -35,19 +35,3 @@
     {%- endset -%}
     {{ return(query) }}
 {%- endmacro %}
-
-{#- All truncates that an increment knows: a change that lies before one may come after it. One
-    without a position is of no place in any row's order: there is a warning of it. -#}
-{% macro truncates_until_now(increment, stream) -%}
-    {%- set truncates = truncates_of(*stream.split(".")) -%}
-    {%- if not truncates -%}
-        {{ return(none) }}
-    {%- endif -%}
-    select *
-    from (
-        {{ truncates }}
-    ) as records
-    where
-        source_position is not null
-        and coalesce(_commit_id, 0) <= {{ read_of_stream(increment, stream).to }}
-{%- endmacro %}

@@ -178,7 +178,7 @@ def staging_yaml(names: Names, table: CapturedTable, docs: Docs) -> str:
         f"  - name: {names.staging}\n"
         "    description: >-\n"
         + _folded(
-            f"One row per change of {names.one}, as the database's log tells it.", 6
+            f"One row per change of {names.one}, as the database's log records it.", 6
         )
         + _keyed(["record_key"])
         + "            columns_where:\n"
@@ -218,8 +218,8 @@ def history_yaml(names: Names, table: CapturedTable, docs: Docs) -> str:
     """The contract of the versions."""
     history_key, history_tail = _first_and_others(_pattern("history"))
     said = (
-        f"One row per version of {names.one}: what its row held, from one change until the "
-        "next. A deleted row keeps what it held last."
+        f"One row per version of {names.one}: its row's values, from one change until the "
+        "next. A deleted row keeps its last values."
     )
     return (
         "models:\n"
