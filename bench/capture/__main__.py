@@ -75,7 +75,7 @@ _LOOK_SECONDS = 0.05
 _START_SECONDS = 400.0
 _LAST_SECONDS = 600.0
 # JVMs that have just started are slow: what comes first does not count.
-_WARM_ROUNDS = 2
+_WARM_ROUNDS = 5
 _ENDS = "millrace.end-offsets"
 _POLL_SECONDS = 0.5
 
@@ -197,7 +197,7 @@ class _Run:
             rate=rate,
             changes=sum(one.count for one in changes),
             bronze=to_bronze(changes, seen),
-            held=to_current(changes, self._rounds),
+            current=to_current(changes, self._rounds),
             rounds=len(counted),
             round_seconds=round(median(one.seconds for one in counted), 1),
             cores=round(took / (end - begin), 2),
@@ -272,7 +272,7 @@ class _Run:
         """Wait until a round has read what bronze has; when that round had ended."""
         wanted = {name: max(visible(watch.seen)) for name, watch in watches.items()}
 
-        def held() -> float | None:
+        def all_read_at() -> float | None:
             reached = (
                 one.at
                 for one in self._said(dbt)
@@ -280,8 +280,8 @@ class _Run:
             )
             return next(reached, None)
 
-        wait_for(lambda: held() is not None, dbt, _LAST_SECONDS)
-        return held() or 0.0
+        wait_for(lambda: all_read_at() is not None, dbt, _LAST_SECONDS)
+        return all_read_at() or 0.0
 
     def _said(self, dbt: Program) -> list[Round]:
         """The rounds that dbt has told of."""

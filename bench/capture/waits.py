@@ -1,4 +1,4 @@
-"""How long each change waited, from what was seen of the tables and said by the rounds."""
+"""How long each change waited, by what was seen of the tables and by the rounds."""
 
 from __future__ import annotations
 
@@ -69,14 +69,14 @@ def to_bronze(
 
 
 def to_current(changes: Sequence[Change], rounds: Sequence[Round]) -> Waits:
-    """Of changes that are held, by the round that read their commit first.
+    """Of changes in the current state, by the round that read their commit first.
 
     Raises:
         IndexError: No round has read one of them.
     """
     ends = []
     for one in changes:
-        read = [held.read.get(one.stream, 0) for held in rounds]
+        read = [each.read.get(one.stream, 0) for each in rounds]
         ends.append((rounds[bisect_left(read, one.commit_id)].at, one))
     return _waits(ends)
 
@@ -89,4 +89,5 @@ def _waits(ends: Sequence[tuple[float, Change]]) -> Waits:
         p50=round(percentile(ordered, 0.5), 2),
         p95=round(percentile(ordered, 0.95), 2),
         p99=round(percentile(ordered, 0.99), 2),
+        hundredths=[round(percentile(ordered, n / 100), 2) for n in range(1, 101)],
     )

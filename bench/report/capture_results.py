@@ -4,20 +4,26 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bench.report.page import PAGE, about_text
+from bench.report.page import PAGE, PLOTS, about_text, new_figure, save_plot
 from bench.report.results import About, Kept, read_kept
 from docs.generate.parts import markdown, with_parts
 from sandbox.settings import PROJECT
 
 RESULTS = PROJECT / "bench/results/capture.json"
+PLOT = PLOTS / "capture.svg"
 
 
 class Waits(Kept):
-    """Seconds from a change's commit in the database until it is there, for a share of them."""
+    """Seconds from a change's commit in the database until it is there, for a share of them.
+
+    Attributes:
+        hundredths: Of each hundredth of the changes the longest, in order.
+    """
 
     p50: float
     p95: float
     p99: float
+    hundredths: list[float]
 
 
 class Steady(Kept):
@@ -27,7 +33,7 @@ class Steady(Kept):
         rate: Changes a second that the database was given.
         changes: That count.
         bronze: Until they are in bronze.
-        held: Until they are in the current state.
+        current: Until they are in the current state.
         rounds: Of dbt in that time.
         round_seconds: The middle one's.
         cores: What ingest and dbt took together, as cores.
@@ -36,7 +42,7 @@ class Steady(Kept):
     rate: float
     changes: int
     bronze: Waits
-    held: Waits
+    current: Waits
     rounds: int
     round_seconds: float
     cores: float
@@ -62,7 +68,7 @@ class Capture(Kept):
     Attributes:
         about: When, where and how.
         every: Of `spark-ingest run`.
-        rows: That the tables held at the beginning.
+        rows: Of the tables at the beginning.
         steady: At a steady rate.
         burst_changes: Committed as fast as the database takes them.
         burst: Of those, each part of the way in its order.
@@ -79,7 +85,7 @@ class Capture(Kept):
 def steady_table(capture: Capture) -> list[str]:
     """From commit to bronze, and to the current state."""
     steady = capture.steady
-    waits = {"bronze": steady.bronze, "current state": steady.held}
+    waits = {"bronze": steady.bronze, "current state": steady.current}
     return markdown(
         ["from the database's commit to", "p50, s", "p95, s", "p99, s"],
         (
@@ -133,9 +139,35 @@ def with_capture(page: str, capture: Capture) -> str:
     )
 
 
-def write_page(capture: Capture, page: Path = PAGE) -> None:
-    """Write the generated parts of the page."""
+def write_page(capture: Capture, page: Path = PAGE, plot: Path = PLOT) -> None:
+    """Write the generated parts of the page, and its plot."""
     page.write_text(with_capture(page.read_text(), capture))
+    draw(capture, plot)
+
+
+def draw(capture: Capture, file: Path) -> None:
+    """Draw which share of the changes was there after so many seconds."""
+    figure = new_figure(3.2)
+    axes = figure.subplots()
+    ways = (
+        ("bronze", capture.steady.bronze, "tab:orange", "-"),
+        ("current state", capture.steady.current, "tab:blue", "--"),
+    )
+    for name, waits, color, line in ways:
+        axes.plot(
+            [0, *waits.hundredths],
+            range(len(waits.hundredths) + 1),
+            color=color,
+            linestyle=line,
+            label=name,
+        )
+    axes.set_xlabel("seconds since the database's commit")
+    axes.set_ylabel("% of changes")
+    axes.set_xlim(left=0)
+    axes.set_ylim(0, 100)
+    axes.grid(visible=True, alpha=0.3)
+    axes.legend(loc="lower right")
+    save_plot(figure, file)
 
 
 def read_capture(file: Path) -> Capture:

@@ -66,7 +66,7 @@ class Results(Kept):
         about: When, where and how.
         changes: New updates of an increment.
         warm_ups: Increments of each history before those that count.
-        kinds: Of increments, in their order.
+        kinds: Of increments, in their order; the last is how the project writes.
         histories: From the smallest to the largest.
     """
 
@@ -95,7 +95,7 @@ def ratios(results: Results, history: History, kind: str) -> Spread:
 def is_flat(results: Results) -> bool:
     """Whether a usual increment costs at most ``LIMIT`` times that of the smallest."""
     return all(
-        ratios(results, history, results.kinds[0]).median <= LIMIT
+        ratios(results, history, results.kinds[-1]).median <= LIMIT
         for history in results.histories
     )
 

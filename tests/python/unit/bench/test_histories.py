@@ -10,6 +10,8 @@ from bench.histories.__main__ import sizes_of
 from bench.histories.records import STRIDE
 from bench.increments.table_use import TableUse
 from bench.report.histories_page import (
+    PLOT,
+    RESULTS,
     draw,
     other_table,
     table,
@@ -23,6 +25,7 @@ from bench.report.histories_results import (
     ratios,
     read_results,
 )
+from bench.report.page import PAGE
 from bench.report.results import About, Machine
 from spark_ingest.errors import ConfigurationError
 
@@ -102,7 +105,7 @@ def test_twice_the_cost_of_the_smallest_is_the_limit(
 
 def test_the_other_kind_of_increment_does_not_count() -> None:
     measured = results(history(1000, 10.0), history(2000, 10.0))
-    measured.histories[1].steps[-1] = step(KINDS[1], 99.0)
+    measured.histories[1].steps[0] = step(KINDS[0], 99.0)
 
     assert is_flat(measured)
 
@@ -143,6 +146,15 @@ def test_results_come_back_from_their_file(tmp_path: Path) -> None:
     file.write_text(measured.model_dump_json())
 
     assert read_results(file) == measured
+
+
+def test_the_page_shows_the_results_that_are_there() -> None:
+    measured = read_results(RESULTS)
+
+    assert with_results(PAGE.read_text(), measured) == PAGE.read_text()
+    assert PLOT.exists()
+    assert is_flat(measured)
+    assert measured.histories[0].rows * 100 <= measured.histories[-1].rows
 
 
 def test_what_people_wrote_between_the_generated_parts_stays() -> None:
