@@ -20,8 +20,6 @@ from tests.python.stack.truth_databases import Captured, Lane
 
 MINUTES = 10.0
 
-pytestmark = pytest.mark.long
-
 LANES = (
     Lane(
         DATABASES["moma"],
@@ -109,13 +107,14 @@ LANES = (
 )
 
 
-def assert_tables_are_the_databases(folder: Path, seed: int, minutes: float) -> None:
+def assert_tables_are_the_databases(folder: Path, minutes: float) -> None:
     """Random changes for so long; 0 differences on both engines, now and at ten instants.
 
     An instant lies in a pause in which the test read the database. MariaDB's pauses are of
     more than a second, because its log's times are whole seconds: a change is known to be
     before or behind an instant only when a second ends between them.
     """
+    seed = int(os.environ.get("SEED", time.time()))
     print(f"\nseed {seed}: {minutes:g} minutes")
     lanes = [
         lane
@@ -140,8 +139,13 @@ def assert_tables_are_the_databases(folder: Path, seed: int, minutes: float) -> 
     assert found.cells > 0
 
 
+@pytest.mark.nightly
+def test_two_minutes_of_changes_are_what_the_databases_hold(tmp_path: Path) -> None:
+    assert_tables_are_the_databases(tmp_path / "sand box", 2.0)
+
+
+@pytest.mark.long
 def test_both_engines_hold_what_the_databases_hold_and_held(tmp_path: Path) -> None:
     """``TRUTH_MINUTES=30`` does more; ``SEED`` makes the same changes again."""
     minutes = float(os.environ.get("TRUTH_MINUTES", MINUTES))
-    seed = int(os.environ.get("SEED", time.time()))
-    assert_tables_are_the_databases(tmp_path / "sand box", seed, minutes)
+    assert_tables_are_the_databases(tmp_path / "sand box", minutes)
