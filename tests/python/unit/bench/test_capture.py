@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from bench.capture.waits import COMMIT_ID, Change, Round, to_bronze, to_current, visible
 from bench.ingest.watch import Seen
-from bench.report.capture_results import Capture, Stage, Steady, Waits, with_capture
+from bench.report.capture_results import (
+    PLOT,
+    RESULTS,
+    Capture,
+    Stage,
+    Steady,
+    Waits,
+    draw,
+    read_capture,
+    with_capture,
+)
+from bench.report.page import PAGE
 from bench.report.results import About, Machine
-from sandbox.settings import PROJECT
 
 STREAM = "moma.artists"
 
@@ -52,9 +64,9 @@ def test_a_change_that_no_round_has_read_is_an_error() -> None:
         to_current([change(8.0, 2)], [Round(10.0, 3.0, {STREAM: 1})])
 
 
-def test_the_page_shows_both_ways_and_the_burst() -> None:
-    waits = Waits(p50=1.0, p95=2.0, p99=3.0)
-    capture = Capture(
+def measured() -> Capture:
+    waits = Waits(p50=1.0, p95=2.0, p99=3.0, hundredths=[0.1, 1.0, 3.0])
+    return Capture(
         about=About(
             measured_on="2026-01-01",
             minutes=9,
@@ -67,16 +79,31 @@ def test_the_page_shows_both_ways_and_the_burst() -> None:
         every="1s",
         rows=4500,
         steady=Steady(
-            rate=200, changes=60_000, bronze=waits, held=waits, rounds=9,
+            rate=200, changes=60_000, bronze=waits, current=waits, rounds=9,
             round_seconds=8.5, cores=1.5,
         ),
         burst_changes=30_000,
         burst=[Stage(name="bronze", seconds=20, changes_per_second=1500)],
     )  # fmt: skip
-    page = (PROJECT / "docs/performance.md").read_text()
 
-    shown = with_capture(page, capture)
+
+def test_the_page_shows_both_ways_and_the_burst() -> None:
+    shown = with_capture(PAGE.read_text(), measured())
 
     assert "| current state | 1.0 | 2.0 | 3.0 |" in shown
     assert "| bronze | 20 | 1,500 |" in shown
     assert "60,000 changes at 200 a second on 4,500 rows" in shown
+
+
+def test_the_same_results_give_the_same_plot(tmp_path: Path) -> None:
+    for name in ("a.svg", "b.svg"):
+        draw(measured(), tmp_path / name)
+
+    assert (tmp_path / "a.svg").read_text() == (tmp_path / "b.svg").read_text()
+
+
+def test_the_page_shows_the_results_that_are_there() -> None:
+    found = read_capture(RESULTS)
+
+    assert with_capture(PAGE.read_text(), found) == PAGE.read_text()
+    assert PLOT.exists()
