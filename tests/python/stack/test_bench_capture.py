@@ -35,7 +35,7 @@ def test_changes_are_followed_to_bronze_and_to_the_current_state(
     capture = read_capture(file)
     # A rename is two changes of the log, so there are somewhat more than were asked for.
     assert 900 < capture.steady.changes < 1500
-    assert 0 < capture.steady.bronze.p50 < capture.steady.held.p50
+    assert 0 < capture.steady.bronze.p50 < capture.steady.current.p50
     assert [stage.name for stage in capture.burst] == [
         "PostgreSQL",
         "Kafka",
