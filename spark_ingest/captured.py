@@ -55,6 +55,8 @@ class Captured(BaseModel):
         columns: The columns that state and history have; None for all.
         table: ``schema.table`` in the database, or ``database.table`` in MariaDB; None where
             the topic is named after it.
+        database: The name of its database in ``databases`` of the profile and in dbt's
+            variable ``log_restarts``; None where it is that of the dbt source.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -66,6 +68,7 @@ class Captured(BaseModel):
     truncates_when: str | None = None
     columns: Chosen | None = None
     table: str | None = None
+    database: str | None = None
 
     @field_validator("key", mode="plain")
     @classmethod
@@ -114,6 +117,10 @@ class Captured(BaseModel):
                 raise ValueError(f"must be {wanted}")
             return Chosen(_names(chosen["all_but"], wanted), all_but=True)
         return Chosen(_names(chosen, wanted))
+
+    def database_in(self, source: str) -> str:
+        """The name of its database, for a table of a dbt source."""
+        return self.database or source
 
     def table_in(self, topic: str) -> str:
         """The table in its database; Debezium's topics end in its schema and its name."""

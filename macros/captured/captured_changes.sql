@@ -151,10 +151,18 @@
     ) }}
 {%- endmacro %}
 
+{#- Whose log has the changes of a stream: that of its source, or the one that it names. -#}
+{% macro captured_database(stream) -%}
+    {{ return(stream.config.meta.ingest.captured.get("database") or stream.source_name) }}
+{%- endmacro %}
+
 {#- `spark-ingest plan` tells all mistakes at once; dbt alone must not build on one. -#}
 {% macro options_of_captured() -%}
     {{ return(
-        ["form", "key", "position", "deletes_when", "truncates_when", "columns", "table"]
+        [
+            "form", "key", "position", "deletes_when", "truncates_when", "columns", "table",
+            "database",
+        ]
     ) }}
 {%- endmacro %}
 

@@ -148,8 +148,9 @@ select * from row_versions
     {%- if not execute -%}
         {{ return({}) }}
     {%- endif -%}
-    {%- set captured = captured_stream(stream).config.meta.ingest.captured -%}
-    {%- set restarts = var("log_restarts").get(stream.split(".")[0]) -%}
+    {%- set source = captured_stream(stream) -%}
+    {%- set captured = source.config.meta.ingest.captured -%}
+    {%- set restarts = var("log_restarts").get(captured_database(source)) -%}
     {{ return(dict(captured, log_restarts=restarts) if restarts else captured) }}
 {%- endmacro %}
 

@@ -1,8 +1,8 @@
 {#- A place in the log of a database that was restored, set back (`RESET MASTER`) or replaced
     lies behind all of the log before it: the instants in the variable `log_restarts`, by Kafka's
     time, say when; in UTC, as timestamps are in every session. -#}
-{% macro position_across_restarts(source_name, position, moment) -%}
-    {%- set restarts = var("log_restarts").get(source_name) or [] -%}
+{% macro position_across_restarts(database, position, moment) -%}
+    {%- set restarts = var("log_restarts").get(database) or [] -%}
     {%- for instant in restarts if not modules.re.fullmatch(
         "\\d{4}-\\d\\d-\\d\\d[T ]\\d\\d:\\d\\d:\\d\\d([.]\\d+)?Z", instant | string
     ) -%}
@@ -29,9 +29,9 @@
 {#- The same of rows of many streams, whose names are in a column. -#}
 {% macro position_across_restarts_of_streams(stream, position, moment) -%}
     case
-        {%- for source_name, restarts in var("log_restarts").items() if restarts %}
-        when {{ source_of_stream(stream) }} = '{{ source_name }}' then {{
-            position_across_restarts(source_name, position, moment)
+        {%- for database, restarts in var("log_restarts").items() if restarts %}
+        when {{ database_of_stream(stream) }} = '{{ database }}' then {{
+            position_across_restarts(database, position, moment)
         }}
         {%- endfor %}
         when true then {{ position }}
@@ -42,12 +42,11 @@
     committed after it: no log goes so, but for a transaction of PostgreSQL that was open while a
     snapshot was taken. What is sent again has its old time. -#}
 {% macro is_restart(stream, is_everything) -%}
-    {%- set source_name = stream.split(".")[0] -%}
-    {%- set position = captured_settings(stream).get("position", "lsn") -%}
-    {%- set is_told = (
-        source_name in var("log_restarts") and not var("log_restarts")[source_name]
-    ) -%}
-    {%- if position not in ["lsn", "binlog"] or is_told -%}
+    {%- set source = captured_stream(stream) -%}
+    {%- set position = source.config.meta.ingest.captured.get("position", "lsn") -%}
+    {%- set database, restarts = captured_database(source), var("log_restarts") -%}
+    {%- set is_one_log = database in restarts and not restarts[database] -%}
+    {%- if position not in ["lsn", "binlog"] or is_one_log -%}
         1 = 0
     {%- else -%}
         (
@@ -84,18 +83,43 @@
 {%- endmacro %}
 
 {% macro refuse_restarted_log(stream, restarted) -%}
-    {%- set source_name = stream.split(".")[0] -%}
+    {%- set database = captured_database(captured_stream(stream)) -%}
     {%- set first = restarted | map(attribute=2) | min -%}
+    {%- set streams = [] -%}
+    {%- for source in graph.sources.values()
+        if "captured" in source.config.meta.get("ingest", {})
+        and captured_database(source) == database -%}
+        {%- do streams.append("source:" ~ source.source_name ~ (
+            "" if database == source.source_name else "." ~ source.name
+        ) ~ "+") -%}
+    {%- endfor -%}
     {{ stop(
-        "the log of the database behind source " ~ source_name ~ " restarted by " ~ first
+        "the log of the database " ~ database ~ " restarted by " ~ first
         ~ " UTC (" ~ restarted | length ~ " rows of " ~ stream ~ ", like "
         ~ (restarted[0][1] | string)[:40] ~ ", changed after others and lie before them in it)"
         ~ ". With the instant in `log_restarts`, by docs/runbooks/restarted-log.md",
-        "dbt build --full-refresh --select source:" ~ source_name ~ "+",
+        "dbt build --full-refresh --select " ~ streams | unique | sort | join(" "),
     ) }}
 {%- endmacro %}
 
-{#- The dbt source of the stream that a column names. -#}
-{% macro source_of_stream(stream) -%}
-    split_part({{ stream }}, '.', 1)
+{#- The database of the stream that a column names. -#}
+{% macro database_of_stream(stream) -%}
+    {%- set source_name = "split_part(" ~ stream ~ ", '.', 1)" -%}
+    {%- set databases = {} -%}
+    {%- for source in (graph.sources.values() if execute else [])
+        if "captured" in source.config.meta.get("ingest", {})
+        and captured_database(source) != source.source_name -%}
+        {%- do databases.update({
+            source.source_name ~ "." ~ source.name: captured_database(source)
+        }) -%}
+    {%- endfor -%}
+    {%- if not databases -%}
+        {{ return(source_name) }}
+    {%- endif -%}
+    case
+            {%- for name, database in databases.items() | sort %}
+            when {{ stream }} = '{{ name }}' then '{{ database }}'
+            {%- endfor %}
+            else {{ source_name }}
+        end
 {%- endmacro %}

@@ -108,7 +108,7 @@
     {%- endif -%}
     {%- endset -%}
     {{ return(position_across_restarts(
-        stream.source_name,
+        captured_database(stream),
         position_in_log,
         "cast(records._kafka_timestamp as timestamp)",
     )) }}

@@ -54,8 +54,9 @@ def reconcile(
     milliseconds; the count itself holds up nobody. The user needs SELECT and MAINTAIN
     (PostgreSQL 17; before, UPDATE). MariaDB: no lock; the user needs SELECT.
 
-    Where the databases are stands under `databases` in profiles/ingest.yml, by dbt source. Without
-    SELECT the sources that have none there are left out. Exits 1 when a table could
+    Where the databases are stands under `databases` in profiles/ingest.yml, by the name that a
+    source's `captured.database` gives them, or by that of the source. Without SELECT the tables of
+    databases that are not there are left out. Exits 1 when a table could
     not be counted; the others are.
     """
     chosen: Options = context.obj
@@ -63,12 +64,11 @@ def reconcile(
     found: list[tuple[Stream, str, Database]] = []
     for stream in chosen_streams(context, select):
         why, database = _why_not(stream), None
-        if why is None:
-            database = database_of(target, stream.source)
-            why = (
-                None if database else f"no {target.where}.databases.{stream.source}.url"
-            )
         captured = stream.ingest.captured
+        if why is None and captured is not None:
+            name = captured.database_in(stream.source)
+            database = database_of(target, name)
+            why = None if database else f"no {target.where}.databases.{name}.url"
         if database is not None and captured is not None:
             check_driver(database)
             found.append((stream, captured.table_in(stream.topic), database))

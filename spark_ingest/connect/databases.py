@@ -76,16 +76,16 @@ class Database:
         return f"{self.engine}://{self.host}:{self.port}/{self.name}"
 
 
-def database_of(target: Target, source: str) -> Database | None:
-    """The database that a dbt source is captured from; None where the profile names none.
+def database_of(target: Target, name: str) -> Database | None:
+    """The database that the profile has under a name; None where it has none.
 
     Raises:
         ConfigurationError: What it says of the database cannot be used.
     """
-    if source not in target.databases:
+    if name not in target.databases:
         return None
-    where = f"{target.where}.databases.{source}"
-    settings = target.filled(target.databases[source], where)
+    where = f"{target.where}.databases.{name}"
+    settings = target.filled(target.databases[name], where)
     unknown = sorted(set(settings) - set(_KEYS))
     if unknown:
         raise ConfigurationError(

@@ -88,7 +88,7 @@ class Target:
         name: The target's name.
         where: The file and the key, for messages.
         sections: ``kafka`` and ``registry``.
-        databases: One section for each dbt source that is captured from a database.
+        databases: One section for each database that tables are captured from.
         values: The values of variables.
     """
 

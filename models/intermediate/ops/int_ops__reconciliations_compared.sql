@@ -29,16 +29,16 @@ counted_tables as (
 
 ),
 
--- By dbt source: ingest was at work at that time, or somebody asked again.
+-- By database: ingest was at work at that time, or somebody asked again.
 signs as (
 
     select
-        {{ source_of_stream("stream_name") }} as source_name,
+        {{ database_of_stream("stream_name") }} as captured_from,
         reconciled_at as seen_at
     from reconciliations
     union all
     select
-        {{ source_of_stream("counted_tables.stream_name") }} as source_name,
+        {{ database_of_stream("counted_tables.stream_name") }} as captured_from,
         commits.committed_at as seen_at
     from commits
     inner join counted_tables
@@ -49,10 +49,10 @@ signs as (
 last_signs as (
 
     select
-        source_name,
+        captured_from,
         max(seen_at) as seen_at
     from signs
-    group by source_name
+    group by captured_from
 
 ),
 
@@ -141,8 +141,8 @@ final as (
             and added.is_count = 1
     inner join last_signs
         on
-            {{ source_of_stream("reconciliations.stream_name") }}
-            = last_signs.source_name
+            {{ database_of_stream("reconciliations.stream_name") }}
+            = last_signs.captured_from
     left join first_places
         on reconciliations.stream_name = first_places.stream_name
 

@@ -97,9 +97,7 @@ def test_a_log_that_began_anew_stops_the_build_until_it_is_told(
         assert results[at]["success"], results[at]["said"]
     for at in (stopped, stopped_whole):
         assert not results[at]["success"]
-        assert "the log of the database behind source moma restarted by" in str(
-            results[at]["said"]
-        )
+        assert "the log of the database moma restarted by" in str(results[at]["said"])
         assert "With the instant in `log_restarts`" in str(results[at]["said"])
     assert "was built with log_restarts null, which" in str(results[unlike]["said"])
     assert results[after_restart] == [["1", "again"], ["2", "anew"], ["4", "new"]]

@@ -120,7 +120,7 @@ def assert_it_is_told(table: Followed, began_at: datetime) -> str:
     """The build stops until it is told when the log began; gives the words that tell."""
     source = table.stream.partition(".")[0]
     said = table.build(check=False)
-    assert f"the log of the database behind source {source} restarted by" in said
+    assert f"the log of the database {source} restarted by" in said
     told = f'{{log_restarts: {{{source}: ["{began_at:%Y-%m-%dT%H:%M:%S.%fZ}"]}}}}'
     table.build("--full-refresh", "--vars", told)
     return told

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
@@ -170,9 +171,11 @@ def test_a_first_build_asks_for_restarts_alone() -> None:
     assert "late" not in found(is_everything=True)
 
 
-def test_a_log_that_began_anew_stops_the_build() -> None:
+def stopped_by_a_restart(**options: Any) -> str:
+    """The message, where the source has these options."""
     rows = lake()
     made = context(
+        options=options,
         this=Table("history"),
         model=SimpleNamespace(resource_type="model", columns={}),
         run_query=lambda query: SimpleNamespace(rows=rows.execute(query).fetchall()),
@@ -180,5 +183,51 @@ def test_a_log_that_began_anew_stops_the_build() -> None:
     )
     begun = increment(reads={STREAM: {"after": 1, "to": 2}})
 
-    with pytest.raises(CompilerError, match=r"source moma restarted.*`log_restarts`"):
+    with pytest.raises(CompilerError) as stop:
         made.look_at_new_changes(begun, Table("changes"), STREAM, ["row_name"])
+    return str(stop.value)
+
+
+def test_a_log_that_restarted_stops_the_build() -> None:
+    told = stopped_by_a_restart()
+
+    assert re.search(r"database moma restarted.*`log_restarts`", told)
+    assert "--select source:moma+" in told
+
+
+def test_a_log_is_that_of_the_database_that_the_source_names() -> None:
+    told = stopped_by_a_restart(database="moma_archive")
+
+    assert "database moma_archive restarted" in told
+    assert f"--select source:{STREAM}+" in told
+
+
+@pytest.mark.parametrize(
+    ("options", "database"), [({}, "moma"), ({"database": "archive"}, "archive")]
+)
+def test_the_name_of_a_stream_says_which_database_it_is_of(
+    options: dict[str, Any], database: str
+) -> None:
+    sql = context(options=options).database_of_stream("stream")
+
+    with duckdb.connect() as made:
+        found = made.execute(f"select {sql} from (select '{STREAM}' as stream)")
+        assert found.fetchall() == [(database,)]
+
+
+def test_restarts_of_a_database_are_those_of_its_streams() -> None:
+    made = context(
+        options={"database": "archive"},
+        restarts={
+            "moma": ["2026-01-01T00:00:00Z"],
+            "archive": ["2026-02-01T00:00:00Z"],
+        },
+    )
+    sql = made.position_across_restarts_of_streams("stream", "place", "moment")
+
+    with duckdb.connect() as db:
+        found = db.execute(
+            f"select {sql} from (select '{STREAM}' as stream, '7' as place,"
+            " timestamp '2026-01-15 00:00:00' as moment)"
+        )
+        assert found.fetchall() == [("000/7",)]

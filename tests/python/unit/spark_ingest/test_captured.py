@@ -47,6 +47,7 @@ def test_form_and_key_are_enough(tmp_path: Path) -> None:
         "lsn",
     )
     assert captured.columns is None
+    assert captured.database_in("museum") == "museum"
 
 
 def test_all_that_can_be_said_is_taken(tmp_path: Path) -> None:
@@ -59,11 +60,13 @@ def test_all_that_can_be_said_is_taken(tmp_path: Path) -> None:
             "deletes_when": "op = 'x'",
             "truncates_when": "op = 'y'",
             "columns": {"all_but": ["tags"]},
+            "database": "archive",
         },
         ENVELOPE,
     )
 
     assert captured.position == ("ts_ms",)
+    assert captured.database_in("museum") == "archive"
     assert captured.columns == Chosen(("tags",), all_but=True)
 
 
