@@ -102,11 +102,12 @@
     ) }}
 {%- endmacro %}
 
-{#- The database of the stream that a column names. -#}
+{#- The database of the stream that a column names. While dbt parses, and in its unit tests, the graph
+    has no sources: there each database is named like its source. -#}
 {% macro database_of_stream(stream) -%}
     {%- set source_name = "split_part(" ~ stream ~ ", '.', 1)" -%}
     {%- set databases = {} -%}
-    {%- for source in (graph.sources.values() if execute else [])
+    {%- for source in (graph.get("sources") or {}).values()
         if "captured" in source.config.meta.get("ingest", {})
         and captured_database(source) != source.source_name -%}
         {%- do databases.update({

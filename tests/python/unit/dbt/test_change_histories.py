@@ -215,6 +215,12 @@ def test_the_name_of_a_stream_says_which_database_it_is_of(
         assert found.fetchall() == [(database,)]
 
 
+def test_while_dbt_parses_and_tests_units_a_database_is_named_like_its_source() -> None:
+    sql = macros(graph={}).database_of_stream("stream")
+
+    assert sql == "split_part(stream, '.', 1)"
+
+
 def test_restarts_of_a_database_are_those_of_its_streams() -> None:
     made = context(
         options={"database": "archive"},
