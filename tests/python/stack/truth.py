@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import threading
@@ -126,8 +127,11 @@ class Ingest:
         code = self._running.wait(_END_SECONDS)
         process.end_left_over(self._running.pid, _GRACE_SECONDS)
         words = self._last_words()
-        # Stopped while Kafka comes back it names the streams that wait for it, and exits with 1.
-        is_waiting = "streams failed" in words and "does not answer" in words
+        # Stopped while Kafka comes back it exits with 1, and names the streams that wait for it
+        # and no others.
+        last = words.rstrip().rpartition("\n")[2]
+        failed = re.search(r"(\d+) of \d+ streams failed: ", last)
+        is_waiting = failed and last.count(": Kafka at ") == int(failed[1])
         assert code in {0, 130} or is_waiting, f"it ended with {code}: {words}"
 
     def kill(self, what: str) -> None:

@@ -10,8 +10,6 @@ from bench.histories.__main__ import sizes_of
 from bench.histories.records import STRIDE
 from bench.increments.table_use import TableUse
 from bench.report.histories_page import (
-    PLOT,
-    RESULTS,
     draw,
     other_table,
     table,
@@ -25,7 +23,6 @@ from bench.report.histories_results import (
     ratios,
     read_results,
 )
-from bench.report.page import PAGE
 from bench.report.results import About, Machine
 from spark_ingest.errors import ConfigurationError
 
@@ -146,15 +143,6 @@ def test_results_come_back_from_their_file(tmp_path: Path) -> None:
     file.write_text(measured.model_dump_json())
 
     assert read_results(file) == measured
-
-
-def test_the_page_shows_the_results_that_are_there() -> None:
-    measured = read_results(RESULTS)
-
-    assert with_results(PAGE.read_text(), measured) == PAGE.read_text()
-    assert PLOT.exists()
-    assert is_flat(measured)
-    assert measured.histories[0].rows * 100 <= measured.histories[-1].rows
 
 
 def test_what_people_wrote_between_the_generated_parts_stays() -> None:

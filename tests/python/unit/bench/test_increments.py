@@ -9,7 +9,7 @@ import pytest
 from bench.increments.__main__ import sizes_of
 from bench.increments.lake import Size
 from bench.increments.table_use import Scan, TableUse, use_by_table
-from bench.report.increments_page import PLOT, RESULTS, draw, table, with_results
+from bench.report.increments_page import draw, table, with_results
 from bench.report.increments_results import (
     Build,
     History,
@@ -20,7 +20,6 @@ from bench.report.increments_results import (
     ratios,
     read_results,
 )
-from bench.report.page import PAGE
 from bench.report.results import Machine
 from spark_ingest.errors import ConfigurationError
 
@@ -193,15 +192,6 @@ def test_what_was_not_counted_is_not_zero() -> None:
 
     assert "| 0 | 1.0 | 0 |" in table(measured)[2]
     assert "| 0 | unknown | 0 |" in table(unknown)[2]
-
-
-def test_the_page_shows_the_results_that_are_there() -> None:
-    measured = read_results(RESULTS)
-
-    assert with_results(PAGE.read_text(), measured) == PAGE.read_text()
-    assert PLOT.exists()
-    assert is_flat(measured)
-    assert measured.histories[0].rows * 100 <= measured.histories[-1].rows
 
 
 @pytest.mark.parametrize(
