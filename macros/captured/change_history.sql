@@ -119,13 +119,14 @@ select * from row_versions
     {{ return(texts) }}
 {%- endmacro %}
 
-{#- Of an attribute that a change may leave as it was, the condition that the change says it.
-    What Debezium writes for a value that PostgreSQL did not log is the same text always
-    (debezium.io, PostgreSQL connector, "Toasted values"). -#}
+{#- Of an attribute that a change may leave as it was, the condition that the change says it, and
+    the SQL of its value in a distinct change. What Debezium writes for a value that PostgreSQL did
+    not log is the same text always (debezium.io, PostgreSQL connector, "Toasted values"). -#}
 {% macro kept_values(attributes, left_out, ignored) -%}
     {%- set kept = {} -%}
     {%- for attribute in attributes if attribute in left_out or attribute in ignored -%}
         {%- set says = attribute ~ " <> " ~ left_out_value() -%}
+        {%- set filled = "_filled_" ~ attribute -%}
         {%- if attribute not in left_out -%}
             {%- set says = attribute ~ " is not null" -%}
         {%- elif attribute not in ignored -%}
@@ -133,6 +134,8 @@ select * from row_versions
         {%- endif -%}
         {%- do kept.update({attribute: {
             "says": "_is_current_version or is_deleted or change_kind <> 'update' or " ~ says,
+            "value": "nullif(" ~ filled ~ ", " ~ left_out_value() ~ ")"
+                if attribute in left_out else filled,
             "may_be_left_out": attribute in left_out,
         }}) -%}
     {%- endfor -%}

@@ -95,13 +95,3 @@ distinct_changes as (
 
 )
 {%- endmacro %}
-
-{#- SQL of an attribute's value in a distinct change. -#}
-{% macro known_value(attribute, kept) -%}
-    {%- if attribute not in kept -%}
-        {{ return(attribute) }}
-    {%- elif kept[attribute].may_be_left_out -%}
-        {{ return("nullif(_filled_" ~ attribute ~ ", " ~ left_out_value() ~ ")") }}
-    {%- endif -%}
-    {{ return("_filled_" ~ attribute) }}
-{%- endmacro %}

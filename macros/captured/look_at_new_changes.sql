@@ -24,7 +24,16 @@
             {%- elif row[0] == "late truncate" -%}
                 {%- do increment.update({"is_everything": true}) -%}
             {%- elif "without place" in row[0] -%}
-                {%- do warn_of_changes_without_place(stream, *row) -%}
+                {#- They stay in bronze and, but for truncates, in staging, whose test names them
+                    too. -#}
+                {%- set is_change = row[0] == "without place" -%}
+                {%- do exceptions.warn(
+                    this.identifier ~ " leaves out " ~ row[1] ~ " "
+                    ~ ("changes" if is_change else "TRUNCATEs") ~ " of " ~ stream
+                    ~ " that have no " ~ ("key or no " if is_change)
+                    ~ "position in the log, like record_key " ~ row[2]
+                    ~ ": correct `key` and `position` of the source, or what writes the topic"
+                ) -%}
             {%- else -%}
                 {%- do restarted.append(row) -%}
             {%- endif -%}
@@ -38,17 +47,6 @@
             {%- do increment.update({"late": "in (" ~ late | sort | join(", ") ~ ")"}) -%}
         {%- endif -%}
     {%- endif -%}
-{%- endmacro %}
-
-{#- They stay in bronze and, but for truncates, in staging, whose test names them too. -#}
-{% macro warn_of_changes_without_place(stream, finding, count, example) -%}
-    {%- set what = "changes" if finding == "without place" else "TRUNCATEs" -%}
-    {%- do exceptions.warn(
-        this.identifier ~ " leaves out " ~ count ~ " " ~ what ~ " of " ~ stream
-        ~ " that have no " ~ ("key or no " if what == "changes")
-        ~ "position in the log, like record_key " ~ example
-        ~ ": correct `key` and `position` of the source, or what writes the topic"
-    ) -%}
 {%- endmacro %}
 
 {#- A row for each row of the database that needs more, with what and since when. Late is a

@@ -8,7 +8,7 @@
 {#- By attribute the SQL of its value. -#}
 {%- set value = {} -%}
 {%- for attribute in attributes -%}
-    {%- do value.update({attribute: known_value(attribute, kept)}) -%}
+    {%- do value.update({attribute: kept.get(attribute, {"value": attribute}).value}) -%}
 {%- endfor -%}
 -- Step 3 of 3: the versions of each row.
 compared_changes as (

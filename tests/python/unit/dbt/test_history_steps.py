@@ -75,7 +75,7 @@ def distinct(*rows: Change, kept: Any = None) -> list[tuple[Any, ...]]:
         macros.ordered_changes(KEY, ATTRIBUTES, None),
         macros.distinct_changes(KEY, kept or {}),
     ]
-    name = macros.known_value("name", kept or {})
+    name = kept["name"]["value"] if kept else "name"
     return _rows(
         f"with changes as ({changes(*rows)}), {', '.join(steps)} select row_name,"
         f" _position, _commit_id, minute(_since), {name}, _is_incomplete"
