@@ -10,9 +10,13 @@
     "pagila.film_actor": ref("int_pagila__film_actor_history"),
     "pagila.film_category": ref("int_pagila__film_category_history"),
     "pagila.language": ref("int_pagila__language_history"),
+    "tickit.category": ref("int_tickit__category_history"),
     "tickit.date": ref("int_tickit__date_history"),
+    "tickit.event": ref("int_tickit__event_history"),
     "tickit.listing": ref("int_tickit__listing_history"),
     "tickit.sale": ref("int_tickit__sale_history"),
+    "tickit.user": ref("int_tickit__user_history"),
+    "tickit.venue": ref("int_tickit__venue_history"),
 } %}
 
 with

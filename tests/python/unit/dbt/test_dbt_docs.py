@@ -97,9 +97,10 @@ def wrongly_shown(manifest: Manifest) -> dict[str, bool]:
 PERSONAL = {
     **dict.fromkeys(("first_name", "last_name", "artist_name"), "direct"),
     **dict.fromkeys(("street_address", "street_address_2", "postal_code"), "direct"),
+    **dict.fromkeys(("firstname", "lastname", "username", "email"), "direct"),
     **dict.fromkeys(("phone", "birth_year", "gender"), "direct"),
-    **dict.fromkeys(("customer_id", "buyer_id", "seller_id"), "indirect"),
-    **dict.fromkeys(("buyerid", "sellerid"), "indirect"),
+    **dict.fromkeys(("customer_id", "buyer_id", "seller_id", "user_id"), "indirect"),
+    **dict.fromkeys(("buyerid", "sellerid", "userid"), "indirect"),
 }
 
 

@@ -1,0 +1,8 @@
+{{ config(materialized="incremental", partition_by="is_current") }}
+
+{{ change_history(
+    ref("stg_tickit__category"),
+    stream="tickit.category",
+    key=["category_id"],
+    attributes=["category_group", "category_name", "category_description"],
+) }}

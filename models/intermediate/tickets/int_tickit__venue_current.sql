@@ -1,0 +1,1 @@
+{{ latest_state(ref("int_tickit__venue_history")) }}
