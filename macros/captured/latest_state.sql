@@ -14,6 +14,22 @@
         {{ holds_at(instant) }}
 {%- endmacro %}
 
+{#- Each instant has one version of each row: what was there before capture began is as the first
+    one says it. -#}
+{% macro dated_versions(history, key) -%}
+    select
+        *,
+        case
+            when
+                valid_from_position
+                = min(valid_from_position) over (partition by {{ key }})
+                then cast('0001-01-01 00:00:00' as timestamp)
+            else valid_from_at
+        end as held_from_at,
+        coalesce(valid_to_at, cast('9999-12-31 00:00:00' as timestamp)) as held_until_at
+    from {{ history }}
+{%- endmacro %}
+
 {#- A version that is valid at both instants is there twice: it is no change. -#}
 {% macro changes_between(history, key, first_instant, last_instant) -%}
     {%- set keys = key | join(", ") -%}

@@ -12,12 +12,13 @@
         {%- for column in nodes[0].columns.values() -%}
             {%- do types.update({column.name: column.data_type}) -%}
         {%- endfor -%}
-        {%- if partition_by not in types -%}
+        {%- set partition_by = [partition_by] if partition_by is string else partition_by -%}
+        {%- for column in partition_by if column not in types -%}
             {{ exceptions.raise_compiler_error(
-                model ~ " has no column " ~ partition_by ~ " to part its files by: there are "
+                model ~ " has no column " ~ column ~ " to part its files by: there are "
                 ~ types.keys() | join(", ")
             ) }}
-        {%- endif -%}
+        {%- endfor -%}
         {%- if not to or "'" in to or "\\" in to -%}
             {{ exceptions.raise_compiler_error(
                 "`to` is " ~ (to | tojson) ~ ": it must name a folder, without ' and \\"
@@ -34,7 +35,7 @@
             {%- endif -%}
         {%- endfor -%}
         {%- if not dry_run -%}
-            {{ print("Exported " ~ model ~ " to " ~ to ~ ", by " ~ partition_by) }}
+            {{ print("Exported " ~ model ~ " to " ~ to ~ ", by " ~ partition_by | join(", ")) }}
         {%- endif -%}
     {%- endif -%}
 {%- endmacro %}
@@ -51,17 +52,17 @@
     are no plain files. -#}
 {% macro spark__export_statements(relation, types, to, partition_by, iam_role) -%}
     {%- set name = "spark_catalog.default.exported_" ~ relation.identifier -%}
-    {%- set columns = types.keys() | reject("equalto", partition_by) | list -%}
+    {%- set columns = types.keys() | reject("in", partition_by) | list -%}
     {%- set described = [] -%}
-    {%- for column in columns + [partition_by] -%}
+    {%- for column in columns + partition_by -%}
         {%- do described.append(column ~ " " ~ types[column]) -%}
     {%- endfor -%}
     {{ return([
         "drop table if exists " ~ name,
         "create table " ~ name ~ " (" ~ described | join(", ") ~ ")\nusing parquet\n"
-        ~ "partitioned by (" ~ partition_by ~ ")\nlocation '" ~ to ~ "'",
+        ~ "partitioned by (" ~ partition_by | join(", ") ~ ")\nlocation '" ~ to ~ "'",
         "insert overwrite table " ~ name ~ "\nselect "
-        ~ (columns + [partition_by]) | join(", ") ~ "\nfrom " ~ relation,
+        ~ (columns + partition_by) | join(", ") ~ "\nfrom " ~ relation,
         "drop table " ~ name,
     ]) }}
 {%- endmacro %}
@@ -71,6 +72,6 @@
         "unload ('select " ~ types.keys() | join(", ") ~ " from " ~ relation ~ "')\nto '"
         ~ to.rstrip("/") ~ "/'\niam_role "
         ~ (iam_role if iam_role == "default" else "'" ~ iam_role ~ "'")
-        ~ "\nformat as parquet\npartition by (" ~ partition_by ~ ")\ncleanpath"
+        ~ "\nformat as parquet\npartition by (" ~ partition_by | join(", ") ~ ")\ncleanpath"
     ]) }}
 {%- endmacro %}

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,7 +44,7 @@ def fill(spark: SparkSession, *rows: str) -> None:
         spark.sql(f"insert into {MART} ({names}) values {row}")
 
 
-def export(home: Home, to: Path, tmp_path: Path, **more: str) -> str:
+def export(home: Home, to: Path, tmp_path: Path, **more: str | list[str]) -> str:
     arguments = {
         "model": "dim_artworks",
         "to": str(to),
@@ -99,6 +100,26 @@ def test_an_export_is_what_the_mart_holds_by_partition(
     assert [row.artwork_id for row in spark.read.parquet(str(to)).collect()] == [1]
     assert [path.name for path in to.glob("classification=*")] == [
         "classification=Painting"
+    ]
+
+
+def test_files_lie_in_folders_of_several_columns(
+    home: Home, spark: SparkSession, mart: str, tmp_path: Path
+) -> None:
+    to = tmp_path / "by both"
+    fill(spark, "(1, 'Roots', 12.5, 'Painting')", "(2, 'Été', null, 'Film')")
+
+    said = export(home, to, tmp_path, partition_by=["classification", "artwork_title"])
+
+    assert "by classification, artwork_title" in said
+    assert sorted(str(path.relative_to(to)) for path in to.glob("*=*/*=*")) == [
+        "classification=Film/artwork_title=Été",
+        "classification=Painting/artwork_title=Roots",
+    ]
+    found = spark.read.parquet(str(to)).orderBy("artwork_id").collect()
+    assert [(row.artwork_id, row.height_cm) for row in found] == [
+        (1, Decimal("12.5")),
+        (2, None),
     ]
 
 

@@ -1,3 +1,3 @@
 insert overwrite table spark_catalog.default.exported_dim_artworks
-select artwork_id, classification
+select artwork_id, department, classification
 from marts.dim_artworks

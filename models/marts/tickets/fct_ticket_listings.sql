@@ -1,0 +1,163 @@
+{#- On Redshift: listings are found by id, so spread by it. A listing is rewritten where
+    it, or what it is completed with, has changed. -#}
+{{ config(
+    materialized="incremental",
+    incremental_strategy="rewrite_keys",
+    dist="listing_id",
+    sort="offered_at",
+) }}
+
+{% set increment = begin_increment() %}
+{% set changed = changed_keys(increment, "listing_id", [
+    {
+        "stream": "tickit.listing",
+        "history": ref("int_tickit__listing_history"),
+        "key": "listing_id",
+    },
+    {
+        "stream": "tickit.user",
+        "history": ref("int_tickit__user_history"),
+        "key": "user_id",
+        "columns": ["seller_id"],
+    },
+    {
+        "stream": "tickit.event",
+        "history": ref("int_tickit__event_history"),
+        "key": "event_id",
+        "columns": ["event_id"],
+    },
+    {
+        "stream": "tickit.category",
+        "history": ref("int_tickit__category_history"),
+        "key": "category_id",
+        "columns": ["category_id"],
+    },
+    {
+        "stream": "tickit.venue",
+        "history": ref("int_tickit__venue_history"),
+        "key": "venue_id",
+        "columns": ["venue_id"],
+    },
+]) %}
+
+with
+
+users as (
+
+    {{ dated_versions(ref("int_tickit__user_history"), "user_id") }}
+
+),
+
+events as (
+
+    {{ dated_versions(ref("int_tickit__event_history"), "event_id") }}
+
+),
+
+categories as (
+
+    {{ dated_versions(ref("int_tickit__category_history"), "category_id") }}
+
+),
+
+venues as (
+
+    {{ dated_versions(ref("int_tickit__venue_history"), "venue_id") }}
+
+),
+
+listing_versions as (
+
+    select
+        *,
+        min(valid_from_at) over (partition by listing_id) as recorded_at
+    from {{ ref("int_tickit__listing_history") }}
+    {%- if not increment.is_everything %}
+    where listing_id in (
+        {{ changed }}
+    )
+    {%- endif %}
+
+),
+
+listings as (
+
+    select * from listing_versions
+    where is_current and not is_deleted
+
+),
+
+-- Who and what it was when the shop recorded the listing: what changes later changes no
+-- listing. One whose seller or event the lake does not have yet is a listing, too.
+completed as (
+
+    select
+        listings.*,
+        users.username as seller_username,
+        {{ full_name("users") }} as seller_name,
+        events.event_name,
+        events.category_id,
+        events.venue_id,
+        events.starts_at
+    from listings
+    left join users
+        on
+            listings.seller_id = users.user_id
+            and listings.recorded_at >= users.held_from_at
+            and listings.recorded_at < users.held_until_at
+    left join events
+        on
+            listings.event_id = events.event_id
+            and listings.recorded_at >= events.held_from_at
+            and listings.recorded_at < events.held_until_at
+
+),
+
+final as (
+
+    select
+        -- keys
+        completed.listing_id,
+        completed.seller_id,
+        completed.event_id,
+        completed.category_id,
+        completed.venue_id,
+        completed.date_id,
+
+        -- attributes
+        categories.category_group,
+        categories.category_name,
+        completed.event_name,
+        venues.venue_name,
+        venues.venue_city,
+        venues.venue_state,
+        completed.seller_username,
+        completed.seller_name,
+
+        -- numbers
+        completed.ticket_count,
+        completed.ticket_amount,
+        completed.listing_amount,
+
+        -- times
+        completed.starts_at,
+        completed.offered_at,
+        completed.recorded_at,
+
+        -- metadata
+        completed._commit_id
+    from completed
+    left join categories
+        on
+            completed.category_id = categories.category_id
+            and completed.recorded_at >= categories.held_from_at
+            and completed.recorded_at < categories.held_until_at
+    left join venues
+        on
+            completed.venue_id = venues.venue_id
+            and completed.recorded_at >= venues.held_from_at
+            and completed.recorded_at < venues.held_until_at
+
+)
+
+select * from final
