@@ -75,8 +75,11 @@ _PAGILA: dict[str, tuple[list[str], list[Row]]] = {
         ],
     ),
 }
-_TICKIT: dict[str, tuple[str, list[Row]]] = {
+_LIKED = "sports theatre concerts jazz classical opera rock vegas broadway musicals"
+# By table: its database, its key, and two rows of it.
+_TICKIT: dict[str, tuple[str, str, list[Row]]] = {
     "date": (
+        "ecomm",
         "dateid",
         [
             {
@@ -93,6 +96,7 @@ _TICKIT: dict[str, tuple[str, list[Row]]] = {
         ],
     ),
     "listing": (
+        "ecomm",
         "listid",
         [
             {
@@ -109,6 +113,7 @@ _TICKIT: dict[str, tuple[str, list[Row]]] = {
         ],
     ),
     "sale": (
+        "ecomm",
         "saleid",
         [
             {
@@ -126,6 +131,71 @@ _TICKIT: dict[str, tuple[str, list[Row]]] = {
             for at in (1, 2)
         ],
     ),
+    "category": (
+        "ems",
+        "catid",
+        [
+            {
+                "catid": at,
+                "catgroup": "Concerts",
+                "catname": "Pop" if at == 1 else "",
+                "catdesc": "All rock and pop music concerts ",
+            }
+            for at in (1, 2)
+        ],
+    ),
+    "event": (
+        "ems",
+        "eventid",
+        [
+            {
+                "eventid": at,
+                "venueid": 1,
+                "catid": 1,
+                "dateid": 1,
+                "eventname": "Götterdämmerung 東京",
+                # One is before 1970.
+                "starttime": (_AT if at == 1 else -_AT) * 1000 + 1,
+            }
+            for at in (1, 2)
+        ],
+    ),
+    "venue": (
+        "ems",
+        "venueid",
+        [
+            {
+                "venueid": at,
+                "venuename": "Théâtre du Châtelet",
+                "venuecity": "Montréal",
+                "venuestate": "QC" if at == 1 else "Q ",
+                "venueseats": None if at == 1 else 0,
+            }
+            for at in (1, 2)
+        ],
+    ),
+    "user": (
+        "crm",
+        "userid",
+        [
+            {
+                "userid": at,
+                "username": "JSG99FHE" if at == 1 else "AB      ",
+                "firstname": "Zoë",
+                "lastname": "O'Neil",
+                "city": "São Paulo",
+                "state": None if at == 1 else "  ",
+                "email": "zoe.o'neil@example.org",
+                "phone": "(555) 010-0123",
+                # Said, denied and unknown.
+                **{
+                    f"like{what}": (True, False, None)[(at + number) % 3]
+                    for number, what in enumerate(_LIKED.split())
+                },
+            }
+            for at in (1, 2)
+        ],
+    ),
 }
 
 
@@ -134,6 +204,10 @@ _CHANGES: dict[str, Row] = {
     "date": {"week": 2},
     "listing": {"totalprice": "55.00"},
     "sale": {"dateid": 2},
+    "category": {"catdesc": None},
+    "event": {"eventname": "Siegfried"},
+    "venue": {"venueseats": 2010},
+    "user": {"phone": "", "likejazz": False},
     "film": {"special_features": None},
 }
 
@@ -185,7 +259,8 @@ class Captured:
         self._kafka = {
             f"bronze.pagila__{name}": Kafka(f"pagila.public.{name}") for name in _PAGILA
         } | {
-            f"bronze.tickit__{name}": Kafka(f"tickit.ecomm.{name}") for name in _TICKIT
+            f"bronze.tickit__{name}": Kafka(f"tickit.{database}.{name}")
+            for name, (database, _, _) in _TICKIT.items()
         }
         self._kafka[_POLLED] = Kafka("pagila.poll.address")
         self._place = 5000
@@ -198,10 +273,10 @@ class Captured:
                 self._envelope(name, key, "r", None, one),
                 self._envelope(name, key, "c", None, other),
             ]
-        for name, (key_column, (one, other)) in _TICKIT.items():
+        for name, (_, _, (one, other)) in _TICKIT.items():
             made[f"bronze.tickit__{name}"] = [
-                self._flattened(name, key_column, "r", one),
-                self._flattened(name, key_column, "c", other),
+                self._flattened(name, "r", one),
+                self._flattened(name, "c", other),
             ]
         made[_POLLED] = [self._polled(row, 1) for row in _PAGILA["address"][1]]
         return made
@@ -224,10 +299,10 @@ class Captured:
                     self._envelope(name, key, "t", None, None),
                     self._envelope(name, key, "c", None, one | {"category_id": 3}),
                 ]
-        for name, (key_column, (one, other)) in _TICKIT.items():
+        for name, (_, _, (one, other)) in _TICKIT.items():
             table = f"bronze.tickit__{name}"
-            changed = self._flattened(name, key_column, "u", one | _CHANGES[name])
-            gone = self._flattened(name, key_column, "d", other)
+            changed = self._flattened(name, "u", one | _CHANGES[name])
+            gone = self._flattened(name, "d", other)
             made[table] = [changed, gone, self._again(table, gone)]
         one, other = _PAGILA["address"][1]
         changed = self._polled(one | {"phone": ""}, 2)
@@ -254,15 +329,21 @@ class Captured:
             _schema_id=3,
         )
 
-    def _flattened(self, name: str, key: str, op: str, row: Row) -> Row:
+    def _flattened(self, name: str, op: str, row: Row) -> Row:
+        database, key, _ = _TICKIT[name]
         self._place += 8
+        place: Row = {"__lsn": self._place}
+        if database == "ecomm":
+            place = {
+                "__source_file": "mysql-bin.000001",
+                "__source_pos": self._place,
+                "__source_row": 0,
+            }
         said = {
             "__op": op,
             "__table": name,
             "__source_ts_ms": _AT + self._place * 997,
-            "__source_file": "mysql-bin.000001",
-            "__source_pos": self._place,
-            "__source_row": 0,
+            **place,
             "__deleted": "true" if op == "d" else "false",
             "_schema_id": 4,
         }
