@@ -17,11 +17,12 @@ import yaml
 
 from sandbox.databases.contents import Change, Contents, Kind
 from sandbox.databases.draft import Transaction, transactions
-from sandbox.databases.ecomm import rows as ecomm
 from sandbox.databases.known import DATABASES
 from sandbox.databases.run import run
 from sandbox.databases.statements import OtherWriter, sql_of, upsert
 from sandbox.databases.tables import Database, Row
+from sandbox.databases.tickit import rows as ecomm
+from sandbox.services.database_schemas import schema_text
 from sandbox.settings import PROJECT
 
 EVERY = pytest.mark.parametrize("name", DATABASES)
@@ -57,10 +58,9 @@ def state_of(contents: Contents) -> State:
 @cache
 def schema(name: str) -> dict[str, dict[str, tuple[str, str, str]]]:
     """Type, size and the rest of each column, by table, as the schema's file has them."""
-    text = (PROJECT / "sandbox/databases" / name / "schema.sql").read_text()
     found = {}
     for table, body in re.findall(
-        r"create table `?(\w+)`? \(\n(.*?)\n\)", text, re.DOTALL
+        r"create table [`\"]?(\w+)[`\"]? \(\n(.*?)\n\)", schema_text(name), re.DOTALL
     ):
         found[table] = {
             column: (f"{kind}{array.strip()}", size, rest)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from sandbox.databases.draft import Draft, Move, Weighted, chosen, whole
-from sandbox.databases.ecomm import rows
 from sandbox.databases.moves import Habits, moves_of
 from sandbox.databases.tables import Database, Row, Table
+from sandbox.databases.tickit import rows
 
 _MOST_SOLD = 4
 
