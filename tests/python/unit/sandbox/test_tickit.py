@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from datetime import date, timedelta
 from decimal import ROUND_HALF_UP, Decimal
@@ -19,7 +20,6 @@ from sandbox.databases.run import Part, run_together
 from sandbox.databases.tables import Row
 from sandbox.databases.tickit import listings, people, shop
 from sandbox.events import produce_tickit
-from sandbox.services import mariadb
 from spark_ingest.errors import ConfigurationError
 from tests.python.unit.sandbox.test_databases import Server
 
@@ -227,7 +227,7 @@ def test_rows_are_found_by_a_value_as_they_change_and_change_back() -> None:
 
     for transaction in transactions(contents, database.moves, 3, 1_000):
         for change in transaction.changes:
-            listid = change.values.get("listid", change.key[0])
+            listid = {"listid": change.key[0], **change.values}["listid"]
             found = contents.holding("sale", "listid", listid)
             assert sorted(row["saleid"] for row in found) == searched(listid)
 
@@ -263,7 +263,7 @@ def test_a_command_of_one_database_names_the_one_of_all() -> None:
 def test_a_platform_without_mariadb_has_the_other_databases(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(mariadb.platform, "machine", lambda: "arm64")
+    monkeypatch.setattr(sys, "platform", "darwin")
     databases, left_out = produce_tickit._present()
     assert [database.name for database in databases] == ["ems", "crm"]
     assert list(left_out) == ["ecomm"]
