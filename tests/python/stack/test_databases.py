@@ -347,7 +347,7 @@ def test_mariadb_cuts_nothing_of_what_is_replayed(stack: Stack, tmp_path: Path) 
             "990001|305|8|1851|Gotterdammerung|2008-01-25 14:30:00\n",
             {
                 "eventname": "Gotterdammerung",
-                "starttime": datetime(2008, 1, 25, 14, 30),
+                "starttime": datetime.fromisoformat("2008-01-25 14:30"),
             },
         ),
         (
