@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from sandbox.databases.statements import Connection, Cursor
 from sandbox.databases.tables import Database, Table
+from sandbox.services.database_schemas import schema_of
 
-_SCHEMAS = {"postgres": "public"}
 # MariaDB's boolean is a number of one digit.
 _TYPES = {"postgres": "data_type", "mariadb": "column_type"}
 
@@ -50,7 +50,7 @@ def columns_of(
         " numeric_precision, numeric_scale, datetime_precision, is_nullable,"
         " column_default from information_schema.columns"
         " where table_schema = %s and table_name = %s order by ordinal_position",
-        (_SCHEMAS.get(database.engine, database.name), table.name),
+        (schema_of(database.name), table.name),
     )
     found = []
     for (

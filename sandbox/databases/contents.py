@@ -6,12 +6,14 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from copy import copy
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sandbox.databases.tables import Database, Key, Row, Table
 from sandbox.streams.generator import Chance
 
 _REMEMBERED = 50
+# No number is larger.
+_ANY = 2**63
 
 
 class Kind(StrEnum):
@@ -48,6 +50,8 @@ class _Rows:
         self.by_key: dict[Key, Row] = {}
         self._keys: list[Key] = []
         self._places: dict[Key, int] = {}
+        # Keys by the value of a column, of the columns that were asked for.
+        self._holding: dict[str, dict[Any, dict[Key, None]]] = {}
 
     def add(self, row: Row) -> None:
         key = self.table.key_of(row)
@@ -56,9 +60,13 @@ class _Rows:
         self.by_key[key] = row
         self._places[key] = len(self._keys)
         self._keys.append(key)
+        for column, keys in self._holding.items():
+            keys.setdefault(row[column], {})[key] = None
 
     def take(self, key: Key) -> Row:
         row, place = self.by_key.pop(key), self._places.pop(key)
+        for column, keys in self._holding.items():
+            del keys[row[column]][key]
         last = self._keys.pop()
         if last != key:
             self._keys[place], self._places[last] = last, place
@@ -68,6 +76,13 @@ class _Rows:
         if not self._keys:
             return None
         return self.by_key[self._keys[int(random() * len(self._keys))]]
+
+    def holding(self, column: str, value: Any) -> list[Row]:
+        if column not in self._holding:
+            keys = self._holding[column] = {}
+            for key, row in self.by_key.items():
+                keys.setdefault(row[column], {})[key] = None
+        return [self.by_key[key] for key in self._holding[column].get(value, ())]
 
 
 class Contents:
@@ -82,7 +97,7 @@ class Contents:
     def __init__(self, database: Database, rows: Iterable[tuple[str, Row]]) -> None:
         self.database = database
         self._tables = {table.name: _Rows(table) for table in database.tables}
-        self._largest: dict[tuple[str, str], int] = {}
+        self._largest: dict[tuple[str, str, int], int] = {}
         # Rows that were deleted last, for those that come back.
         self._gone: dict[str, deque[Row]] = {
             table.name: deque(maxlen=_REMEMBERED) for table in database.tables
@@ -97,6 +112,10 @@ class Contents:
 
     def count(self, table: str) -> int:
         return len(self._tables[table].by_key)
+
+    def row(self, table: str, *key: object) -> Row | None:
+        """The row of a key, not to be changed; None where there is none."""
+        return self._tables[table].by_key.get(key)
 
     def has(self, table: str, *key: object) -> bool:
         return key in self._tables[table].by_key
@@ -113,13 +132,29 @@ class Contents:
         row = gone[int(random() * len(gone))]
         return None if self._key(table, row) in self._tables[table].by_key else row
 
-    def next_number(self, table: str, column: str) -> int:
-        """One more than a column has ever held; a number is given once, undone or not."""
-        name = (table, column)
+    def holding(self, table: str, column: str, value: object) -> list[Row]:
+        """The rows whose column has a value, not to be changed; found without a search."""
+        return self._tables[table].holding(column, value)
+
+    def next_number(self, table: str, column: str, above: int = 0) -> int:
+        """One more than a column has ever held; a number is given once, undone or not.
+
+        Args:
+            table: Which.
+            column: Of whole numbers.
+            above: What a first number is above, whatever the column holds.
+        """
+        number = max(self.largest(table, column), above) + 1
+        self._largest[table, column, _ANY] = number
+        return number
+
+    def largest(self, table: str, column: str, most: int = _ANY) -> int:
+        """The largest number of at most ``most`` that a column has ever held; 0 is none."""
+        name = (table, column, most)
         if name not in self._largest:
-            held = (row[column] for row in self._tables[table].by_key.values())
+            rows = self._tables[table].by_key.values()
+            held = (row[column] for row in rows if row[column] <= most)
             self._largest[name] = max(held, default=0)
-        self._largest[name] += 1
         return self._largest[name]
 
     def apply(self, change: Change) -> None:
@@ -167,9 +202,9 @@ class Contents:
 
     def _add(self, name: str, row: Row) -> None:
         self._tables[name].add(row)
-        for (table, column), largest in self._largest.items():
-            if table == name and row[column] > largest:
-                self._largest[table, column] = row[column]
+        for (table, column, most), largest in self._largest.items():
+            if table == name and largest < row[column] <= most:
+                self._largest[table, column, most] = row[column]
 
     def _key(self, table: str, row: Row) -> Key:
         return self._tables[table].table.key_of(row)

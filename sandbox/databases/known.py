@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from sandbox.databases.ecomm.changes import ECOMM
 from sandbox.databases.moma.changes import MOMA
 from sandbox.databases.pagila.changes import PAGILA
 from sandbox.databases.tables import Database
+from sandbox.databases.tickit.crm import CRM
+from sandbox.databases.tickit.ecomm import ECOMM
+from sandbox.databases.tickit.ems import EMS
 
+TICKIT: tuple[Database, ...] = (EMS, ECOMM, CRM)
+"""Those of the ticket shop, which one command fills and changes."""
 DATABASES: dict[str, Database] = {
-    database.name: database for database in (MOMA, PAGILA, ECOMM)
+    database.name: database for database in (MOMA, PAGILA, *TICKIT)
 }
 """By their names."""

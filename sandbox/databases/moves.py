@@ -1,4 +1,8 @@
-"""What can happen to any table: rows come, change, get another key, go and come back."""
+"""What can happen to any table: rows come, change, get another key, go and come back.
+
+Where rows refer to one another none is orphaned: a row goes, or gets another key, only while
+nothing refers to it, and comes only while what it refers to is there.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +22,25 @@ class Habits:
         fresh: A new row under a key that was never used; None where there can be none now.
         edited: Other values for some columns of a row, none of them of its key.
         moved: A key that was never used, for a row; None where there can be none now.
+        free: A row that nothing refers to; None where there is none now. Default: any row.
+        fits: Whether what a row refers to is there, and has room for it. Default: it is.
     """
 
     table: str
     fresh: Callable[[Draft], Row | None]
     edited: Callable[[Draft, Row], Row]
     moved: Callable[[Draft, Row], Row | None]
+    free: Callable[[Draft], Row | None] | None = None
+    fits: Callable[[Draft, Row], bool] | None = None
+
+    def drawn_free(self, draft: Draft) -> Row | None:
+        """A row that may go or get another key."""
+        return draft.draw(self.table) if self.free is None else self.free(draft)
+
+    def insert_fitting(self, draft: Draft, row: Row) -> None:
+        """Insert a row that may come."""
+        if self.fits is None or self.fits(draft, row):
+            draft.insert(self.table, row)
 
 
 def moves_of(habits: Habits, weight: float) -> Weighted[Move]:
@@ -60,14 +77,14 @@ def _insert(habits: Habits, draft: Draft) -> None:
 
 
 def _delete(habits: Habits, draft: Draft) -> None:
-    row = draft.draw(habits.table)
+    row = habits.drawn_free(draft)
     if row is not None:
         draft.delete(habits.table, row)
 
 
 def _move(habits: Habits, draft: Draft) -> None:
     """A row gets another key."""
-    row = draft.draw(habits.table)
+    row = habits.drawn_free(draft)
     key = None if row is None else habits.moved(draft, row)
     if row is not None and key is not None:
         draft.update(habits.table, row, key)
@@ -93,26 +110,26 @@ def _come_and_change(habits: Habits, draft: Draft) -> None:
 
 def _go_and_come(habits: Habits, draft: Draft) -> None:
     """A row goes, and another comes under its key, in one transaction."""
-    row = draft.draw(habits.table)
+    row = habits.drawn_free(draft)
     if row is not None:
         draft.delete(habits.table, row)
-        draft.insert(habits.table, {**row, **habits.edited(draft, row)})
+        habits.insert_fitting(draft, {**row, **habits.edited(draft, row)})
 
 
 def _come_back(habits: Habits, draft: Draft) -> None:
     """A row comes back that went in a transaction before."""
     row = draft.contents.draw_gone(habits.table, draft.random)
     if row is not None:
-        draft.insert(habits.table, row)
+        habits.insert_fitting(draft, row)
 
 
 def _hand_over(habits: Habits, draft: Draft) -> None:
     """A row gets another key, and another row comes under its old one."""
-    row = draft.draw(habits.table)
+    row = habits.drawn_free(draft)
     key = None if row is None else habits.moved(draft, row)
     if row is not None and key is not None:
         draft.update(habits.table, row, key)
-        draft.insert(habits.table, {**row, **habits.edited(draft, row)})
+        habits.insert_fitting(draft, {**row, **habits.edited(draft, row)})
 
 
 def _touch(habits: Habits, draft: Draft) -> None:

@@ -6,7 +6,7 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -37,6 +37,16 @@ class Done:
     def of_kind(self, kind: Kind) -> int:
         return sum(n for (_, found), n in self.changes.items() if found is kind)
 
+    def __add__(self, other: Done) -> Done:
+        """What was done at the same time to two databases."""
+        return Done(
+            self.changes + other.changes,
+            self.transactions + other.transactions,
+            self.rolled_back + other.rolled_back,
+            max(self.seconds, other.seconds),
+            self.interrupted or other.interrupted,
+        )
+
 
 @contextmanager
 def ctrl_c_noted() -> Iterator[threading.Event]:
@@ -61,6 +71,23 @@ def ctrl_c_noted() -> Iterator[threading.Event]:
         signal.signal(signal.SIGINT, before)
 
 
+@dataclass
+class Part:
+    """What is to be done to one of several databases.
+
+    Attributes:
+        database: Which.
+        connection: A connection to it.
+        transactions: What to do.
+        changes: How many changes these commit.
+    """
+
+    database: Database
+    connection: Connection
+    transactions: Iterator[Transaction]
+    changes: int
+
+
 def run(
     database: Database,
     connection: Connection,
@@ -80,22 +107,54 @@ def run(
     Raises:
         OtherWriter: Another program changed what these transactions count on.
     """
-    done = Done()
+    part = Part(database, connection, iter(transactions), 1)
+    return run_together([part], rate, on_progress)[0]
+
+
+def run_together(
+    parts: Sequence[Part],
+    rate: float | None = None,
+    on_progress: Callable[[int], None] = lambda _: None,
+) -> list[Done]:
+    """Carry out the transactions of several databases, all of which end together.
+
+    Args:
+        parts: What to do where.
+        rate: Committed changes per second, of all together; else as in ``run``.
+        on_progress: As in ``run``, with the changes of all together.
+
+    Returns:
+        What was done to each. They took the same time: that of all.
+
+    Raises:
+        OtherWriter: As in ``run``.
+    """
+    done = [Done() for _ in parts]
+    total = 0
     began = time.monotonic()
     with ctrl_c_noted() as interrupted:
-        for transaction in transactions:
+        left = list(zip(parts, done, strict=True))
+        while left:
+            # Whoever has done the smallest part of its own is next.
+            turn = min(left, key=lambda one: one[1].changes.total() / one[0].changes)
+            part, mine = turn
+            transaction = next(part.transactions, None)
+            if transaction is None:
+                left.remove(turn)
+                continue
             if rate is not None:
-                due = began + done.changes.total() / rate
-                interrupted.wait(max(0.0, due - time.monotonic()))
+                interrupted.wait(max(0.0, began + total / rate - time.monotonic()))
             if interrupted.is_set():
                 break
-            carry_out(database, connection, transaction)
+            carry_out(part.database, part.connection, transaction)
             if transaction.is_rolled_back:
-                done.rolled_back += 1
+                mine.rolled_back += 1
                 continue
-            done.transactions += 1
-            done.changes.update((one.table, one.kind) for one in transaction.changes)
-            on_progress(done.changes.total())
-        done.interrupted = interrupted.is_set()
-    done.seconds = time.monotonic() - began
+            mine.transactions += 1
+            mine.changes.update((one.table, one.kind) for one in transaction.changes)
+            total += len(transaction.changes)
+            on_progress(total)
+    for one in done:
+        one.interrupted = interrupted.is_set()
+        one.seconds = time.monotonic() - began
     return done

@@ -43,8 +43,9 @@ class Database:
         engine: Its server: ``postgres`` or ``mariadb``, the names of the services.
         connector: The connector that captures it.
         command: The command of `sandbox produce` that fills and changes it.
-        tables: Its tables; ``size`` counts rows of the first.
-        size: How many rows the first table begins with, where nobody says otherwise.
+        tables: Its tables.
+        size: How large it begins, where nobody says otherwise: rows of its first table; of
+            the ticket shop's databases the listings, for all three.
         rows: The rows that it begins with, each with its table's name, for a seed and a
             size; the same ones for the same two.
         moves: What can happen to it, each with its weight against the others.

@@ -15,7 +15,7 @@ from sandbox import ui
 from sandbox.databases import statements
 from sandbox.databases.contents import Contents, Kind
 from sandbox.databases.draft import transactions
-from sandbox.databases.known import DATABASES
+from sandbox.databases.known import DATABASES, TICKIT
 from sandbox.databases.run import Done, run
 from sandbox.databases.server import check_captured, opened
 from sandbox.databases.statements import Connection
@@ -127,8 +127,10 @@ def _help(database: Database) -> str:
 
 
 def add_to(app: typer.Typer) -> None:
-    """Give `sandbox produce` a command for each database."""
+    """Give `sandbox produce` a command for each database that has one of its own."""
     for database in DATABASES.values():
+        if database in TICKIT:
+            continue
         app.command(
             database.command, help=_help(database), rich_help_panel="Databases"
         )(_command(database))
@@ -147,7 +149,14 @@ def produce_rows(database: Database, wish: Wish) -> None:
     check_captured(home, database)
     with opened(home, database) as connection:
         before = statements.counts(database, connection)
-        filled = _filled(database, connection, before, wish)
+        with progress(f"filling {database.name}", None) as on_progress:
+            filled = fill_empty(
+                database,
+                connection,
+                before,
+                (wish.seed, wish.rows or database.size),
+                on_progress,
+            )
         done = _changed(database, connection, rate, wish)
     waited = time.monotonic()
     wait_until_passed(home, database.connector)
@@ -157,15 +166,29 @@ def produce_rows(database: Database, wish: Wish) -> None:
         raise typer.Exit(INTERRUPTED)
 
 
-def _filled(
-    database: Database, connection: Connection, before: dict[str, int], wish: Wish
+def fill_empty(
+    database: Database,
+    connection: Connection,
+    before: Mapping[str, int],
+    seed_and_size: tuple[int, int],
+    on_progress: Callable[[int], None],
 ) -> Counter[str]:
-    """Write the first rows, where no table has any."""
+    """Write the first rows, where no table has any.
+
+    Args:
+        database: Where.
+        connection: A connection to it.
+        before: How many rows each of its tables has.
+        seed_and_size: Which rows, as the database makes them.
+        on_progress: Called now and then with the number of rows written.
+
+    Returns:
+        How many rows each table got; none where there were some.
+    """
     if any(before.values()):
         return Counter()
-    rows = database.rows(wish.seed, wish.rows or database.size)
-    with progress(f"filling {database.name}", None) as on_progress:
-        return statements.fill(database, connection, rows, on_progress)
+    rows = database.rows(*seed_and_size)
+    return statements.fill(database, connection, rows, on_progress)
 
 
 def _changed(
@@ -188,17 +211,13 @@ def _report(
     waited: float,
     wish: Wish,
 ) -> None:
-    kinds = {kind: done.of_kind(kind) for kind in Kind}
     if wish.as_json:
         facts = {
             "database": database.name,
             "connector": database.connector,
             "rows_before": before,
             "rows_written": dict(filled),
-            "changes": done.changes.total(),
-            **{f"{kind}s": count for kind, count in kinds.items()},
-            "transactions": done.transactions,
-            "rolled_back": done.rolled_back,
+            **changes_counted(done),
             "seed": wish.seed,
             "seconds": round(done.seconds, 3),
             "seconds_to_connector": round(waited, 3),
@@ -206,19 +225,41 @@ def _report(
         }
         ui.tell(json.dumps(facts))
         return
-    if filled:
-        ui.tell(f"{database.name} got {_counted(filled)}, seed {wish.seed}")
-    else:
-        ui.tell(f"{database.name} had {_counted(before)}: none were written")
+    ui.tell(rows_told(database, before, filled, wish.seed))
     if wish.changes:
-        made = ", ".join(f"{count:,} {kind}s" for kind, count in kinds.items() if count)
-        text = (
-            f"{done.changes.total():,} changes in {done.transactions:,} transactions"
-            f" in {done.seconds:.1f} s: {made or 'none'};"
-            f" {done.rolled_back:,} transactions rolled back; seed {wish.seed}"
-        )
-        ui.tell(f"{text}{'; stopped by Ctrl-C' if done.interrupted else ''}")
+        ui.tell(changes_told(done, wish.seed))
     ui.tell(f"the connector {database.connector} has passed them ({waited:.1f} s)")
+
+
+def rows_told(
+    database: Database, before: Mapping[str, int], filled: Counter[str], seed: int
+) -> str:
+    """What a database got at first, in a line."""
+    if filled:
+        return f"{database.name} got {_counted(filled)}, seed {seed}"
+    return f"{database.name} had {_counted(before)}: none were written"
+
+
+def changes_told(done: Done, seed: int) -> str:
+    """What was changed, in a line."""
+    kinds = ((done.of_kind(kind), kind) for kind in Kind)
+    made = ", ".join(f"{count:,} {kind}s" for count, kind in kinds if count)
+    text = (
+        f"{done.changes.total():,} changes in {done.transactions:,} transactions"
+        f" in {done.seconds:.1f} s: {made or 'none'};"
+        f" {done.rolled_back:,} transactions rolled back; seed {seed}"
+    )
+    return f"{text}{'; stopped by Ctrl-C' if done.interrupted else ''}"
+
+
+def changes_counted(done: Done) -> dict[str, int]:
+    """What was changed, for ``--json``."""
+    return {
+        "changes": done.changes.total(),
+        **{f"{kind}s": done.of_kind(kind) for kind in Kind},
+        "transactions": done.transactions,
+        "rolled_back": done.rolled_back,
+    }
 
 
 def _counted(rows: Mapping[str, int]) -> str:

@@ -1,4 +1,4 @@
-"""PostgreSQL whose changes are captured: logical decoding, two databases, two roles."""
+"""PostgreSQL whose changes are captured: logical decoding, its databases and roles."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sandbox.services import postgres_programs
-from sandbox.services.database_schemas import POSTGRES_DATABASES, schema_text
+from sandbox.services.database_schemas import POSTGRES_DATABASES, schema_of, schema_text
 from sandbox.services.passwords import password
 from sandbox.services.security import write_secret
 from sandbox.services.service import Service
@@ -57,7 +57,7 @@ def connect(home: Home, database: str, user: str = APP) -> Connection:
 
     Args:
         home: The sandbox.
-        database: ``moma`` or ``pagila``.
+        database: Which of ``POSTGRES_DATABASES``.
         user: ``app``, which writes; ``debezium`` and ``reconcile``, which read; ``admin``,
             which may all.
 
@@ -154,15 +154,21 @@ def _make_roles_and_databases(home: Home) -> list[str]:
 
 def _make_tables(home: Home, database: str) -> list[str]:
     """Run the schema's file in a database that has no table, as their owner."""
+    schema = schema_of(database)
     with closing(connect(home, database)) as connection, connection:
         cursor = connection.cursor()
+        cursor.execute(f"create schema if not exists {schema}")
+        # Statements that name no schema mean this one, here and in later sessions.
+        cursor.execute(f"alter database {database} set search_path to {schema}")
+        cursor.execute(f"set search_path to {schema}")
         for role, rights in _RIGHTS.items():
-            cursor.execute(f"grant usage on schema public to {role}")
-            cursor.execute(f"grant {rights} on all tables in schema public to {role}")
+            cursor.execute(f"grant usage on schema {schema} to {role}")
+            cursor.execute(f"grant {rights} on all tables in schema {schema} to {role}")
             cursor.execute(
-                f"alter default privileges in schema public grant {rights} on tables to {role}"
+                f"alter default privileges in schema {schema}"
+                f" grant {rights} on tables to {role}"
             )
-        cursor.execute("select from pg_tables where schemaname = 'public' limit 1")
+        cursor.execute("select from pg_tables where schemaname = %s limit 1", (schema,))
         if cursor.fetchone() is not None:
             return []
         cursor.execute(schema_text(database))
@@ -172,19 +178,21 @@ def _make_tables(home: Home, database: str) -> list[str]:
 def _prepare_capture(home: Home, database: str) -> list[str]:
     """Make the publication, and let the log hold whole old rows."""
     made = []
+    schema = schema_of(database)
     with closing(connect(home, database, ADMIN)) as connection, connection:
         cursor = connection.cursor()
         cursor.execute(
-            "select relname from pg_class where relnamespace = 'public'::regnamespace"
-            " and relkind in ('r', 'p') and relreplident = 'd' order by relname"
+            "select relname from pg_class where relnamespace = %s::regnamespace"
+            " and relkind in ('r', 'p') and relreplident = 'd' order by relname",
+            (schema,),
         )
         for (table,) in cursor.fetchall():
             if table not in _DEFAULT_IDENTITY:
-                cursor.execute(f'alter table public."{table}" replica identity full')
+                cursor.execute(f'alter table {schema}."{table}" replica identity full')
         cursor.execute("select from pg_publication where pubname = %s", (PUBLICATION,))
         if cursor.fetchone() is None:
             cursor.execute(
-                f"create publication {PUBLICATION} for tables in schema public"
+                f"create publication {PUBLICATION} for tables in schema {schema}"
             )
             made.append(f"publication {PUBLICATION} of {database}")
     return made

@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -22,10 +23,12 @@ import pytest
 from sandbox.databases import statements
 from sandbox.databases.contents import Contents
 from sandbox.databases.draft import transactions
-from sandbox.databases.known import DATABASES
+from sandbox.databases.known import DATABASES, TICKIT
 from sandbox.databases.run import run
 from sandbox.databases.server import opened
 from sandbox.databases.tables import Database, Row
+from sandbox.databases.tickit.shop import LISTINGS
+from sandbox.events.produce_tickit import split
 from sandbox.services import postgres
 from sandbox.services import stack as services
 from sandbox.settings import PROJECT
@@ -34,13 +37,16 @@ from tests.python.conftest import Stack, make_home, program_environment
 pytestmark = pytest.mark.nightly
 
 EVERY = pytest.mark.parametrize("name", DATABASES)
+ALONE = pytest.mark.parametrize(
+    "name", [name for name, database in DATABASES.items() if database not in TICKIT]
+)
 SANDBOX = str(Path(sys.executable).parent / "sandbox")
 ROWS = 40
 
 
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    """A sandbox that captures both databases, for these tests alone."""
+    """A sandbox that captures all databases, for these tests alone."""
     home = make_home(tmp_path_factory.mktemp("data bases"))
     try:
         services.up(home, ["kafka", "registry", "cdc"])
@@ -60,12 +66,35 @@ def stored(stack: Stack, database: Database) -> dict[tuple[str, Any], Row]:
 
 def produced(stack: Stack, database: Database, *options: str) -> dict[str, Any]:
     """What `sandbox produce` says of itself."""
-    done = stack.run("sandbox", "produce", database.command, "--json", *options)
+    return said_of(stack, database.command, *options)
+
+
+def said_of(stack: Stack, command: str, *options: str) -> dict[str, Any]:
+    done = stack.run("sandbox", "produce", command, "--json", *options)
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 
 
-@EVERY
+def fill(stack: Stack, database: Database) -> None:
+    """Let a database have rows."""
+    size = (
+        ("--scale", str(ROWS / LISTINGS))
+        if database in TICKIT
+        else ("--rows", str(ROWS))
+    )
+    produced(stack, database, *size)
+
+
+def rows_of(contents: Contents) -> dict[tuple[str, Any], Row]:
+    """All rows of what a database should hold, by table and key."""
+    return {
+        (table.name, table.key_of(row)): row
+        for table in contents.database.tables
+        for row in contents.rows(table.name)
+    }
+
+
+@ALONE
 def test_an_empty_database_is_filled_once(stack: Stack, name: str) -> None:
     database = DATABASES[name]
 
@@ -84,12 +113,40 @@ def test_an_empty_database_is_filled_once(stack: Stack, name: str) -> None:
     assert stored(stack, database) == wanted
 
 
+def test_the_ticket_shop_is_filled_once_and_changed_by_one_command(
+    stack: Stack,
+) -> None:
+    scale = ROWS / LISTINGS
+    first = said_of(stack, "tickit", "--scale", str(scale))
+    wanted = {
+        database.name: Contents(database, database.rows(1, ROWS)) for database in TICKIT
+    }
+    made = {database.name: stored(stack, database) for database in TICKIT}
+    assert made == {name: rows_of(contents) for name, contents in wanted.items()}
+
+    again = said_of(stack, "tickit", "--changes", "200", "--seed", "4")
+
+    assert again["changes"] == 200
+    assert again["left_out"] == {}
+    shares = split(200, [database.name for database in TICKIT])
+    for database in TICKIT:
+        found = again["databases"][database.name]
+        assert found["rows_written"] == {}
+        assert found["rows_before"] == first["databases"][database.name]["rows_written"]
+        assert found["changes"] == shares[database.name]
+        contents = Contents(
+            database, ((table, row) for (table, _), row in made[database.name].items())
+        )
+        list(transactions(contents, database.moves, 4, shares[database.name]))
+        assert stored(stack, database) == rows_of(contents)
+
+
 @EVERY
 def test_random_changes_leave_the_database_as_their_generator_says(
     stack: Stack, name: str
 ) -> None:
     database = DATABASES[name]
-    produced(stack, database, "--rows", str(ROWS))
+    fill(stack, database)
     with opened(stack.home, database) as connection:
         contents = Contents(database, statements.stored(database, connection))
         moves = database.moves + database.truncates
@@ -97,14 +154,10 @@ def test_random_changes_leave_the_database_as_their_generator_says(
 
     assert done.changes.total() == 400
     assert done.rolled_back > 0
-    assert stored(stack, database) == {
-        (table.name, table.key_of(row)): row
-        for table in database.tables
-        for row in contents.rows(table.name)
-    }
+    assert stored(stack, database) == rows_of(contents)
 
 
-@EVERY
+@ALONE
 def test_the_command_makes_the_changes_that_its_seed_says(
     stack: Stack, name: str
 ) -> None:
@@ -118,11 +171,7 @@ def test_the_command_makes_the_changes_that_its_seed_says(
 
     assert said["changes"] == 60
     assert said["inserts"] + said["updates"] + said["deletes"] == 60
-    assert stored(stack, database) == {
-        (table.name, table.key_of(row)): row
-        for table in database.tables
-        for row in contents.rows(table.name)
-    }
+    assert stored(stack, database) == rows_of(contents)
 
 
 def test_an_update_that_leaves_a_long_description_alone_has_none_in_the_log(
@@ -187,11 +236,7 @@ def test_ctrl_c_ends_between_two_transactions(stack: Stack) -> None:
     assert program.returncode == 130
     assert said["interrupted"]
     assert committed == said["changes"]
-    assert stored(stack, database) == {
-        (table.name, table.key_of(row)): row
-        for table in database.tables
-        for row in contents.rows(table.name)
-    }
+    assert stored(stack, database) == rows_of(contents)
 
 
 def replayed(stack: Stack, folder: Path, table: str, text: str, *options: str) -> Any:
@@ -292,6 +337,43 @@ def test_mariadb_cuts_nothing_of_what_is_replayed(stack: Stack, tmp_path: Path) 
     assert "1 of 3 rows to ecomm.listing" in done.stdout
     assert "line 2: priceperticket '600.123' has 3 decimals, 2 are kept" in done.stderr
     assert "line 3: listtime '2008-01-01 01:02:03.5' is finer" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("table", "text", "wanted"),
+    [
+        (
+            "ems.event",
+            "990001|305|8|1851|Gotterdammerung|2008-01-25 14:30:00\n",
+            {
+                "eventname": "Gotterdammerung",
+                "starttime": datetime.fromisoformat("2008-01-25 14:30"),
+            },
+        ),
+        (
+            "ems.venue",
+            "990001|Toyota Park|Bridgeview|IL|\n",
+            {"venuestate": "IL", "venueseats": None},
+        ),
+        (
+            "crm.user",
+            (
+                "990001|ZZZ99ZZZ|Ada|Taylor|Kent|WA|ada@example.com|(555) 555-0100"
+                "|True|False||TRUE|||False||True|\n"
+            ),
+            {"username": "ZZZ99ZZZ", "likesports": True, "likeconcerts": None},
+        ),
+    ],
+)
+def test_a_ticket_shops_files_are_taken_as_they_are(
+    stack: Stack, tmp_path: Path, table: str, text: str, wanted: Row
+) -> None:
+    done = replayed(stack, tmp_path, table, text)
+
+    assert done.returncode == 0, done.stderr
+    name, _, table = table.partition(".")
+    row = stored(stack, DATABASES[name])[table, (990001,)]
+    assert {column: row[column] for column in wanted} == wanted
 
 
 def test_a_header_in_other_words_is_not_taken_for_a_row(

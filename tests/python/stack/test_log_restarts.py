@@ -51,6 +51,7 @@ class Followed:
 
     Args:
         stack: The services.
+        database: As the profile and ``log_restarts`` name it.
         connector: Which.
         stream: The source's table: ``moma.artists``.
         models: What the names of its models begin with.
@@ -60,6 +61,7 @@ class Followed:
     def __init__(
         self,
         stack: Stack,
+        database: str,
         connector: str,
         stream: str,
         models: str,
@@ -67,7 +69,7 @@ class Followed:
     ) -> None:
         self.stack, self.home = stack, stack.home
         self.connector, self.stream, self.models = connector, stream, models
-        self.connect = connect
+        self.database, self.connect = database, connect
 
     def write(self, statement: str, *values: object) -> None:
         with closing(self.connect(self.home)) as connection:
@@ -110,6 +112,7 @@ def artists_of(stack: Stack) -> Followed:
     return Followed(
         stack,
         "moma",
+        "moma",
         "moma.artists",
         "int_moma__artists",
         lambda home: postgres.connect(home, "moma"),
@@ -118,10 +121,11 @@ def artists_of(stack: Stack) -> Followed:
 
 def assert_it_is_told(table: Followed, began_at: datetime) -> str:
     """The build stops until it is told when the log began; gives the words that tell."""
-    source = table.stream.partition(".")[0]
     said = table.build(check=False)
-    assert f"the log of the database {source} restarted by" in said
-    told = f'{{log_restarts: {{{source}: ["{began_at:%Y-%m-%dT%H:%M:%S.%fZ}"]}}}}'
+    assert f"the log of the database {table.database} restarted by" in said
+    told = (
+        f'{{log_restarts: {{{table.database}: ["{began_at:%Y-%m-%dT%H:%M:%S.%fZ}"]}}}}'
+    )
     table.build("--full-refresh", "--vars", told)
     return told
 
@@ -129,7 +133,12 @@ def assert_it_is_told(table: Followed, began_at: datetime) -> str:
 @pytest.mark.skipif(LACKS_MARIADB is not None, reason=str(LACKS_MARIADB))
 def test_a_binary_log_that_is_set_back_is_told_and_goes_on(captured: Stack) -> None:
     table = Followed(
-        captured, "tickit-ecomm", "tickit.date", "int_tickit__date", mariadb.connect
+        captured,
+        "ecomm",
+        "tickit-ecomm",
+        "tickit.date",
+        "int_tickit__date",
+        mariadb.connect,
     )
     table.write(DAY, 1, "MO")
     table.write(DAY, 2, "TU")

@@ -53,10 +53,10 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
         services.down(found)
 
 
-def database(home: Home, source: str) -> Database:
+def database(home: Home, name: str) -> Database:
     """As ``spark-ingest`` finds it, by the project's own profile."""
     file = PROJECT / "profiles" / "ingest.yml"
-    found = database_of(read_target(file, "sandbox", home.environment()), source)
+    found = database_of(read_target(file, "sandbox", home.environment()), name)
     assert found is not None
     return found
 
@@ -169,7 +169,7 @@ def test_a_count_in_mariadb_is_that_of_its_place_in_the_log(home: Home) -> None:
         return connection
 
     with writing(connected, "start transaction"):
-        counts = counted_often(database(home, "tickit"), "ecomm.counted")
+        counts = counted_often(database(home, "ecomm"), "ecomm.counted")
 
     with closing(mariadb.connect(home, None, mariadb.ADMIN)) as connection:
         cursor = connection.cursor()
@@ -260,7 +260,7 @@ def test_a_table_that_has_no_snapshots_is_refused(home: Home) -> None:
     with closing(mariadb.connect(home)) as connection:
         connection.cursor().execute("create table loose (id int) engine = Aria")
     with pytest.raises(MillraceError, match="Aria"):
-        count_rows(database(home, "tickit"), "ecomm.loose", PATIENCE)
+        count_rows(database(home, "ecomm"), "ecomm.loose", PATIENCE)
 
 
 def test_a_user_who_may_not_lock_is_told_what_it_takes(

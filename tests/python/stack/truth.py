@@ -81,12 +81,12 @@ class Ingest:
 
     Args:
         stack: The services.
-        sources: dbt's sources.
+        streams: The lanes' tables.
     """
 
-    def __init__(self, stack: Stack, sources: Sequence[str]) -> None:
+    def __init__(self, stack: Stack, streams: Sequence[str]) -> None:
         self._stack = stack
-        self._sources = sources
+        self._streams = streams
         self._running: subprocess.Popen[bytes] | None = None
         self._begun = 0
 
@@ -96,7 +96,7 @@ class Ingest:
             self._running = subprocess.Popen(
                 [
                     programs.path_of("spark-ingest"),
-                    *("run", *self._sources, "--every", "1s"),
+                    *("run", *self._streams, "--every", "1s"),
                 ],
                 env=self._stack.env,
                 stdin=subprocess.DEVNULL,
@@ -177,7 +177,7 @@ class Trial:
         self._begun = time.monotonic()
         self._random = Random(seed)
         self._stack = Stack(home, program_environment(home))
-        self._ingest = Ingest(self._stack, [lane.source for lane in lanes])
+        self._ingest = Ingest(self._stack, self._streams())
         self._writers = [
             Writer(home, lane, seed + at, self._tell) for at, lane in enumerate(lanes)
         ]
@@ -225,7 +225,7 @@ class Trial:
         self._pass()
         # What was before the snapshot nobody knows but by what it says.
         self._logging.set()
-        self._stack.run("spark-ingest", "create", *self._sources())
+        self._stack.run("spark-ingest", "create", *self._streams())
         self._ingest.start()
         self._first_build()
         work.append(pool.submit(self._increments))
@@ -333,7 +333,7 @@ class Trial:
     def _catch_up(self) -> None:
         self._pass()
         self._ingest.end()
-        self._stack.run("spark-ingest", "run", "--once", *self._sources())
+        self._stack.run("spark-ingest", "run", "--once", *self._streams())
         self._tell("all is in bronze")
         self._increment()
 
@@ -406,8 +406,12 @@ class Trial:
             f" {self.found.cells - before:,} cells, {len(differences)} differences"
         )
 
-    def _sources(self) -> list[str]:
-        return [lane.source for lane in self.lanes]
+    def _streams(self) -> list[str]:
+        return [
+            f"{lane.source}.{captured.table}"
+            for lane in self.lanes
+            for captured in lane.tables
+        ]
 
     def _tell(self, text: str) -> None:
         print(f"[{time.monotonic() - self._begun:5.0f} s] {text}", flush=True)

@@ -75,7 +75,7 @@ class Lane:
 
     Attributes:
         database: Which.
-        source: dbt's source of it.
+        source: dbt's source of its tables.
         tables: Those with models.
         truncates: Whether its form shows a TRUNCATE.
     """

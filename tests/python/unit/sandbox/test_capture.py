@@ -72,6 +72,22 @@ def test_every_database_is_captured_by_one_connector() -> None:
         assert "create table" in database_schemas.schema_text(database)
 
 
+def test_connectors_of_one_prefix_share_nothing_else() -> None:
+    for what in ("slot.name", "database.server.id", "topic.heartbeat.prefix"):
+        told = [config[what] for config in declared().values() if what in config]
+        assert len(told) == len(set(told)), what
+    shop = {
+        name: config
+        for name, config in declared().items()
+        if config["topic.prefix"] == "tickit"
+    }
+    assert [*shop] == ["tickit-crm", "tickit-ecomm", "tickit-ems"]
+    # Debezium names its metrics by prefix and kind of server.
+    tags = [config.get("custom.metric.tags") for config in shop.values()]
+    assert len(set(tags)) == 3
+    assert all("topic.heartbeat.prefix" in config for config in shop.values())
+
+
 def test_the_worker_speaks_to_this_machine_alone(tmp_path: Path) -> None:
     settings = worker._settings(Home(tmp_path), tmp_path)
 

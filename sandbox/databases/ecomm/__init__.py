@@ -1,1 +1,0 @@
-"""TICKIT's days, listings of tickets and sales of them."""

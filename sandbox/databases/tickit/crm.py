@@ -1,0 +1,73 @@
+"""What happens in the users' data: people register, move, and like other things.
+
+Listings and sales of another database are by the users that it begins with: these never go.
+"""
+
+from __future__ import annotations
+
+from sandbox.databases.draft import Draft, Move, Weighted, chosen, one_of
+from sandbox.databases.moves import Habits, moves_of
+from sandbox.databases.tables import Database, Row, Table
+from sandbox.databases.tickit import people
+from sandbox.databases.tickit.names import names
+from sandbox.databases.tickit.shop import LAST_OLD, LISTINGS, later_row
+
+
+def _new_user(draft: Draft) -> Row:
+    number = draft.contents.next_number("user", "userid", LAST_OLD)
+    return people.user(draft.random, number)
+
+
+def _edited_user(draft: Draft, row: Row) -> Row:
+    random = draft.random
+    last = one_of(random, names().last)
+    edits: tuple[tuple[float, Row], ...] = (
+        (4, {one_of(random, people.LIKES): people.liking(random)}),
+        (3, people.home(random)),
+        (2, {"phone": people.phone(random)}),
+        (1, {"email": None}),
+        (
+            2,
+            {
+                "lastname": last,
+                "email": people.email(random, row["firstname"], last, row["userid"]),
+            },
+        ),
+    )
+    return chosen(random, edits)
+
+
+def _moved_user(draft: Draft, _row: Row) -> Row:
+    """With the name of the new number: the old one's is free for whoever comes next."""
+    number = draft.contents.next_number("user", "userid", LAST_OLD)
+    return {"userid": number, "username": people.username(number)}
+
+
+def _free_user(draft: Draft) -> Row | None:
+    return later_row(draft, "user", "userid", LAST_OLD)
+
+
+MOVES: Weighted[Move] = moves_of(
+    Habits("user", _new_user, _edited_user, _moved_user, _free_user), 100
+)
+
+CRM = Database(
+    name="crm",
+    engine="postgres",
+    connector="tickit-crm",
+    command="tickit",
+    tables=(
+        Table(
+            "user",
+            ("userid",),
+            (
+                "userid", "username", "firstname", "lastname", "city", "state", "email",
+                "phone", *people.LIKES,
+            ),
+        ),
+    ),
+    size=LISTINGS,
+    rows=people.rows,
+    moves=MOVES,
+    help="TICKIT's users, in PostgreSQL.",
+)  # fmt: skip

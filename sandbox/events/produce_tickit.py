@@ -1,0 +1,251 @@
+"""`sandbox produce tickit`: the ticket shop's three databases, filled and changed together."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from sandbox import ui
+from sandbox.databases import statements
+from sandbox.databases.contents import Contents
+from sandbox.databases.draft import transactions
+from sandbox.databases.known import TICKIT
+from sandbox.databases.run import Done, Part, run_together
+from sandbox.databases.server import check_captured, opened
+from sandbox.databases.statements import Connection
+from sandbox.databases.tables import Database
+from sandbox.databases.tickit.shop import LISTINGS
+from sandbox.events.produce import INTERRUPTED, AsJson, progress, records_per_second
+from sandbox.events.produce_rows import (
+    Changes,
+    Rate,
+    Seed,
+    changes_counted,
+    changes_told,
+    fill_empty,
+    rows_told,
+)
+from sandbox.services.connect import wait_until_passed
+from sandbox.services.stack import SERVICES
+from sandbox.settings import load_home
+from spark_ingest.errors import ConfigurationError
+
+Scale = Annotated[
+    float,
+    typer.Option(
+        min=0.0001,
+        max=20,
+        help="How many users, listings and sales empty databases get: 1 is 49,990,"
+        " 192,497 and 172,456.",
+    ),
+]
+# In hundredths, of the changes that a person asks for.
+_SHARES = {"ems": 8, "ecomm": 80, "crm": 12}
+
+
+@dataclass(frozen=True)
+class _Wish:
+    """The options, as a person gave them."""
+
+    scale: float
+    changes: int
+    rate: str | None
+    seed: int
+    as_json: bool
+
+
+@dataclass
+class _Told:
+    """What became of a database.
+
+    Attributes:
+        before: How many rows its tables had.
+        filled: How many they got.
+        done: How it was changed.
+    """
+
+    before: Mapping[str, int]
+    filled: Counter[str]
+    done: Done
+
+
+def add_to(app: typer.Typer) -> None:
+    """Give `sandbox produce` the command of the ticket shop."""
+    app.command("tickit", rich_help_panel="Databases")(tickit)
+    anything = {"ignore_unknown_options": True, "allow_extra_args": True}
+    app.command("tickit-ecomm", hidden=True, context_settings=anything)(_of_one)
+
+
+def tickit(
+    scale: Scale = 1.0,
+    changes: Changes = 0,
+    rate: Rate = None,
+    seed: Seed = 1,
+    as_json: AsJson = False,
+) -> None:
+    """TICKIT, a ticket shop, in three databases.
+
+    PostgreSQL's `ems` has its categories, venues and events; PostgreSQL's `crm`,
+    which stands in for a SQL Server, its users; MariaDB's `ecomm` its days,
+    listings and sales.
+
+    Empty databases are filled: 11 categories, 205 venues, 8,798 events and the
+    365 days of 2008 always, users, listings and sales by --scale. Where there
+    are rows it says how many, and writes none. With --changes random
+    transactions follow, four fifths of the changes in `ecomm`: tickets are
+    listed and sold, prices change, tickets are given back; users and events
+    come, change and go, but nothing that a listing or a sale refers to goes. The
+    same seed makes the same changes of the same rows. Returns when all
+    connectors have passed the last transaction. Where MariaDB cannot run, it is
+    left out.
+
+        sandbox up cdc
+        sandbox produce tickit --scale 0.1
+        sandbox produce tickit --changes 500
+        sandbox produce tickit --changes 6000 --rate 200/s
+
+    Ctrl-C ends it between two transactions. Exit codes: 0 done, 1 a database
+    refuses something, 2 wrong use or no services, 130 stopped by Ctrl-C.
+    """
+    _produce(_Wish(scale, changes, rate, seed, as_json))
+
+
+def split(changes: int, names: Sequence[str]) -> dict[str, int]:
+    """How many of the changes are made in each database; whoever has most gets the rest."""
+    shares = {name: _SHARES[name] for name in names}
+    made = {
+        name: changes * share // sum(shares.values()) for name, share in shares.items()
+    }
+    most = max(shares, key=lambda name: shares[name])
+    return made | {most: made[most] + changes - sum(made.values())}
+
+
+def _of_one() -> None:
+    raise ConfigurationError(
+        "the ticket shop's databases are filled and changed together:"
+        " `sandbox produce tickit`"
+    )
+
+
+def _produce(wish: _Wish) -> None:
+    rate = records_per_second(wish.rate)
+    home = load_home()
+    databases, left_out = _present()
+    for database in databases:
+        check_captured(home, database)
+    with ExitStack() as stack:
+        connections = [stack.enter_context(opened(home, one)) for one in databases]
+        opened_ones = list(zip(databases, connections, strict=True))
+        told = _filled(opened_ones, wish)
+        _change(opened_ones, told, rate, wish)
+    waited = time.monotonic()
+    for database in databases:
+        wait_until_passed(home, database.connector)
+    waited = time.monotonic() - waited
+    done = sum((one.done for one in told.values()), Done())
+    _report(told, done, waited, left_out, wish)
+    if done.interrupted:
+        raise typer.Exit(INTERRUPTED)
+
+
+def _present() -> tuple[list[Database], dict[str, str]]:
+    """The databases whose server runs on this machine, and why the others do not."""
+    reasons = {one.name: SERVICES[one.engine].lacks_platform() for one in TICKIT}
+    left_out = {name: reason for name, reason in reasons.items() if reason is not None}
+    for name, reason in left_out.items():
+        ui.say(f"{name} is left out: {reason}", style="yellow")
+    return [one for one in TICKIT if one.name not in left_out], left_out
+
+
+def _filled(
+    databases: Sequence[tuple[Database, Connection]], wish: _Wish
+) -> dict[str, _Told]:
+    told: dict[str, _Told] = {}
+    size = max(1, round(LISTINGS * wish.scale))
+    with progress("filling tickit", None) as on_progress:
+        written = 0
+        for database, connection in databases:
+            before = statements.counts(database, connection)
+            filled = fill_empty(
+                database,
+                connection,
+                before,
+                (wish.seed, size),
+                _beyond(written, on_progress),
+            )
+            written += filled.total()
+            told[database.name] = _Told(before, filled, Done())
+    return told
+
+
+def _beyond(first: int, on_progress: Callable[[int], None]) -> Callable[[int], None]:
+    """Progress of what comes behind so many rows."""
+    return lambda rows: on_progress(first + rows)
+
+
+def _change(
+    databases: Sequence[tuple[Database, Connection]],
+    told: Mapping[str, _Told],
+    rate: float | None,
+    wish: _Wish,
+) -> None:
+    parts = []
+    shares = split(wish.changes, [database.name for database, _ in databases])
+    for database, connection in databases:
+        changes = shares[database.name]
+        if changes:
+            contents = Contents(database, statements.stored(database, connection))
+            drawn = transactions(contents, database.moves, wish.seed, changes)
+            parts.append(Part(database, connection, drawn, changes))
+    if not parts:
+        return
+    with progress("changing tickit", wish.changes) as on_progress:
+        for part, done in zip(
+            parts, run_together(parts, rate, on_progress), strict=True
+        ):
+            told[part.database.name].done = done
+
+
+def _report(
+    told: Mapping[str, _Told],
+    done: Done,
+    waited: float,
+    left_out: Mapping[str, str],
+    wish: _Wish,
+) -> None:
+    databases = [one for one in TICKIT if one.name in told]
+    if wish.as_json:
+        facts = {
+            "databases": {
+                one.name: {
+                    "connector": one.connector,
+                    "rows_before": told[one.name].before,
+                    "rows_written": dict(told[one.name].filled),
+                    **changes_counted(told[one.name].done),
+                }
+                for one in databases
+            },
+            "left_out": left_out,
+            **changes_counted(done),
+            "seed": wish.seed,
+            "scale": wish.scale,
+            "seconds": round(done.seconds, 3),
+            "seconds_to_connectors": round(waited, 3),
+            "interrupted": done.interrupted,
+        }
+        ui.tell(json.dumps(facts))
+        return
+    for one in databases:
+        found = told[one.name]
+        ui.tell(rows_told(one, found.before, found.filled, wish.seed))
+    if wish.changes:
+        ui.tell(changes_told(done, wish.seed))
+    names = ", ".join(one.connector for one in databases)
+    ui.tell(f"the connectors {names} have passed them ({waited:.1f} s)")
