@@ -3,7 +3,7 @@
     is looked up by columns of the mart. Any new change of a parent counts, whether its history has
     another version for it or not: which of all versions a late one changed is not asked. -#}
 {% macro changed_keys(increment, key, parents) -%}
-    {%- if not execute -%}
+    {%- if not asks_the_lake() -%}
         {{ return("") }}
     {%- endif -%}
     {%- for parent in parents -%}
