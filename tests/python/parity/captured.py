@@ -101,8 +101,8 @@ _TICKIT: dict[str, tuple[str, str, list[Row]]] = {
         [
             {
                 "listid": at,
-                "sellerid": 7,
-                "eventid": 8,
+                "sellerid": 1,
+                "eventid": 1,
                 "dateid": 1,
                 "numtickets": 4,
                 "priceperticket": "12.50",
@@ -119,9 +119,9 @@ _TICKIT: dict[str, tuple[str, str, list[Row]]] = {
             {
                 "saleid": at,
                 "listid": 1,
-                "sellerid": 7,
-                "buyerid": 9,
-                "eventid": 8,
+                "sellerid": 1,
+                "buyerid": 1,
+                "eventid": 1,
                 "dateid": 1,
                 "qtysold": 2,
                 "pricepaid": "25.00",
@@ -203,7 +203,8 @@ _POLLED = "bronze.pagila__polled_address"
 _CHANGES: dict[str, Row] = {
     "date": {"week": 2},
     "listing": {"totalprice": "55.00"},
-    "sale": {"dateid": 2},
+    # Some tickets are given back.
+    "sale": {"qtysold": 1, "pricepaid": "12.50", "commission": "1.88"},
     "category": {"catdesc": None},
     "event": {"eventname": "Siegfried"},
     "venue": {"venueseats": 2010},
@@ -304,6 +305,9 @@ class Captured:
             changed = self._flattened(name, "u", one | _CHANGES[name])
             gone = self._flattened(name, "d", other)
             made[table] = [changed, gone, self._again(table, gone)]
+            # Somebody is left who buys nothing.
+            if name == "user":
+                made[table].append(self._flattened(name, "c", other | {"userid": 3}))
         one, other = _PAGILA["address"][1]
         changed = self._polled(one | {"phone": ""}, 2)
         made[_POLLED] = [changed, self._again(_POLLED, changed), self._polled(other, 1)]
