@@ -1,6 +1,6 @@
 -- TICKIT's days, listings and sales, in MariaDB.
 --
--- No foreign keys: random changes delete rows and give them other keys in any order.
+-- No foreign keys: users and events are in other databases.
 
 create table `date` (
     dateid int not null primary key,

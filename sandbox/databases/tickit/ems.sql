@@ -1,6 +1,6 @@
 -- TICKIT's categories, venues and events, in PostgreSQL.
 --
--- No foreign keys, as in the shop's other databases: random changes keep what they refer to.
+-- No foreign keys, as in the shop's other databases; random changes keep what is referred to.
 
 create table category (
     catid integer primary key,
