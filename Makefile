@@ -1,6 +1,6 @@
 # Everything a person types here needs only python3 and java; the rest goes into .venv: for demo,
 # live and docs what these run, for all else the tools of development as well.
-# Variables: PYTHON (interpreter for .venv), COUNT and KEEP (demo), RATE and MINUTES (live),
+# Variables: PYTHON (interpreter for .venv), COUNT, KEEP and DEMO (demo), RATE and MINUTES (live),
 # DOCS_PORT (docs), WORKERS (test), TABLE, TOPIC, KEY and DOMAIN (new-captured).
 
 PYTHON ?= python3
@@ -40,8 +40,8 @@ help: ## Show this help
 install: .venv/.installed ## Make .venv from requirements.lock and point its Spark at the lake
 	@echo 'Ready. Activate it with: . .venv/bin/activate'
 
-demo: java .venv/.demo-installed ## Run the whole way once, Kafka to docs (COUNT=n events, KEEP=1 leaves it running)
-	@$(WITH_VENV) sandbox demo $(if $(COUNT),--count '$(COUNT)') $(if $(filter-out 0 no false,$(KEEP)),--keep)
+demo: java .venv/.demo-installed ## Run the whole way once, Kafka to docs (COUNT=n events, KEEP=1 leaves it running, DEMO=tickit: databases)
+	@$(WITH_VENV) sandbox demo $(if $(DEMO),'$(DEMO)') $(if $(COUNT),--count '$(COUNT)') $(if $(filter-out 0 no false,$(KEEP)),--keep)
 
 live: java .venv/.demo-installed ## Keep the marts up to date while events come, until Ctrl-C (RATE=n/s, MINUTES=n)
 	@$(WITH_VENV) sandbox live $(if $(RATE),--rate '$(RATE)') $(if $(MINUTES),--minutes '$(MINUTES)')

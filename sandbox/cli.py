@@ -20,9 +20,10 @@ from sandbox.services import stack
 from sandbox.services.connect import CONNECT, FAILED, connector_status, describe
 from sandbox.services.stack import State, Status
 from sandbox.settings import Home, chosen_ports, load_home, with_ports
-from sandbox.tour.demo import DEFAULT_COUNT, SHARES, Demo
+from sandbox.tour.demo import DEFAULT_COUNT, DEFAULT_SCALE, SHARES, Demo
 from sandbox.tour.live import DEFAULT_RATE, Live
 from sandbox.tour.query import Format, run_query
+from sandbox.tour.showings import EVENTS, SHOWINGS
 from sandbox.ui import err, out, say, tell
 from spark_ingest.errors import ConfigurationError, MillraceError
 
@@ -258,6 +259,13 @@ app.command()(poll.poll)
 
 @app.command()
 def demo(
+    shows: Annotated[
+        str,
+        typer.Argument(
+            metavar="[events|tickit]",
+            help="Two generators' events, or a ticket shop's three databases.",
+        ),
+    ] = EVENTS.name,
     count: Annotated[
         int,
         typer.Option(
@@ -265,6 +273,15 @@ def demo(
             help="How many events to send, as many from each generator.",
         ),
     ] = DEFAULT_COUNT,
+    scale: Annotated[
+        float,
+        typer.Option(
+            min=0.001,
+            max=20,
+            help="How large the ticket shop is, if its databases are empty: 1 has 172,456"
+            " sales.",
+        ),
+    ] = DEFAULT_SCALE,
     keep: Annotated[
         bool,
         typer.Option("--keep", envvar="KEEP", help="Leave the services running."),
@@ -276,6 +293,9 @@ def demo(
 ) -> None:
     """Run the pipeline once, end to end: parts, services, events, ingest, dbt build, docs.
 
+      sandbox demo            events of two generators, through Kafka to the marts
+      sandbox demo tickit     a ticket shop's databases, captured, to its marts
+
     The events are rental sales (pagila) and lines of smoothie purchases, as many
     of each; products and restockings come on top and are not counted. Some
     events are late, some wrong and some cannot be decoded, on purpose. Tests of
@@ -283,8 +303,16 @@ def demo(
     nothing with what is built from them: plain `dbt build` has both. Ends with
     a report read from the tables. Running it again adds events and builds
     increments. The services that it started are stopped once all is ingested.
+
+    Of the ticket shop two PostgreSQL databases and one of MariaDB are filled and
+    changed, captured by Debezium, and only its group of models is built. Where
+    MariaDB cannot run, its tables and what is built from them are left out.
     """
-    Demo(load_home(), count, keep, secure).run()
+    if shows not in SHOWINGS:
+        raise ConfigurationError(
+            f"there is no demo {shows!r}; known: {', '.join(SHOWINGS)}"
+        )
+    Demo(load_home(), count, keep, secure, SHOWINGS[shows], scale).run()
 
 
 @app.command()

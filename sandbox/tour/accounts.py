@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
-from sandbox.streams import STREAMS, Stream
+from sandbox.streams import declared_topics
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -55,7 +55,7 @@ def accounts(
         An account for each stream of ``ends``, in that order.
     """
     places = " union all ".join(
-        _positions(STREAMS[name], of, table, place)
+        _positions(name, of, table, place)
         for name, of in ends.items()
         for place, table in (
             ("bronze", f"{schema}.{name.replace('.', '__')}"),
@@ -94,14 +94,15 @@ def total(counted: Mapping[str, Account]) -> Account:
     )
 
 
-def _positions(stream: Stream, ends: Mapping[int, int], table: str, place: str) -> str:
+def _positions(stream: str, ends: Mapping[int, int], table: str, place: str) -> str:
     before_their_ends = " or ".join(
         f"(_kafka_partition = {partition} and _kafka_offset < {end})"
         for partition, end in ends.items()
     )
     return (
-        f"select '{stream.name}' as stream, '{place}' as place,"
+        f"select '{stream}' as stream, '{place}' as place,"
         " _kafka_topic_id as topic_id, _kafka_partition as partition,"
         f" _kafka_offset as position from {table}"
-        f" where _kafka_topic = '{stream.topic}' and ({before_their_ends})"
+        f" where _kafka_topic = '{declared_topics()[stream]}'"
+        f" and ({before_their_ends})"
     )

@@ -1,4 +1,4 @@
-"""`sandbox demo`: the whole way once, from Kafka to the docs, and a report from the tables."""
+"""`sandbox demo`: the whole way once, from events or databases to the docs, and a report."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, field, fields
 from pathlib import Path
@@ -24,19 +24,22 @@ from sandbox.processes.programs import Dialogue, json_lines, run_to_end
 from sandbox.services import stack
 from sandbox.services.kafka import end_offsets
 from sandbox.settings import Home
-from sandbox.streams import STREAMS
+from sandbox.streams import declared_topics
 from sandbox.streams.generator import generators
 from sandbox.tour import demo_marts
 from sandbox.tour.accounts import Account, total
+from sandbox.tour.showings import EVENTS, Showing
 from sandbox.ui import err, say, tell
 from spark_ingest.errors import MillraceError
 from spark_ingest.lake.preflight import check_disk, check_java, check_spark_home
 
 _SHOWING_THEMSELVES = ("parts", "services")
-STEPS = ("parts", "services", "events", "ingest", "dbt build", "docs")
 # Of what a step tells, so that a second line stands below the first.
 _INDENT = 17
 DEFAULT_COUNT = 100_000
+DEFAULT_SCALE = 0.1
+# In the ticket shop, once its databases are filled.
+CHANGES = 1_000
 LATE = 0.05
 BAD = 0.01
 WRONG = 0.01
@@ -63,6 +66,8 @@ class Demo:
         count: How many events to send, as many from each generator.
         keep: Leave the services running.
         secure: Make a sandbox secure that has no data yet.
+        showing: What it shows.
+        scale: How large an empty ticket shop gets, where it shows that.
         started: Services that this run started.
         ends: End offset by stream and partition after the events were sent: what must be
             found.
@@ -73,6 +78,8 @@ class Demo:
     count: int
     keep: bool
     secure: bool = False
+    showing: Showing = EVENTS
+    scale: float = DEFAULT_SCALE
     started: list[str] = field(default_factory=list)
     ends: dict[str, dict[int, int]] = field(default_factory=dict)
     tests: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -93,22 +100,36 @@ class Demo:
     def _run(self, lock: int) -> None:
         begun = time.monotonic()
         try:
-            _step("parts", self._parts)
+            self._step("parts", self._parts)
             # It parses the project and starts Spark while others wait for each other.
             with self._begin_marts(lock) as self._marts:
-                _step("services", self._services)
-                _step("events", self._events)
-                _step("ingest", self._ingest)
-                _step("dbt build", self._build)
-                _step("docs", self._docs)
+                self._step("services", self._services)
+                send = self._events if self.showing is EVENTS else self._changes
+                self._step(self.showing.sent, send)
+                self._step("ingest", self._ingest)
+                self._step("dbt build", self._build)
+                self._step("docs", self._docs)
                 self._report(begun)
         finally:
             self._stop()
 
+    def _step(self, name: str, step: Callable[[], str]) -> None:
+        steps = self.showing.steps
+        number = steps.index(name) + 1
+        head = f"[{number}/{len(steps)}] {name:<10}"
+        begun = time.monotonic()
+        try:
+            with _working(head, live=name not in _SHOWING_THEMSELVES):
+                told = step()
+        except MillraceError as error:
+            raise DemoFailed(f"step {number}, {name}: {error}") from error
+        tell(f"{head}{time.monotonic() - begun:6.1f} s  {told}")
+
     def _begin_marts(self, lock: int) -> Dialogue:
-        command = [sys.executable, "-m", "sandbox.tour.demo_marts"]
+        command = [sys.executable, "-m", "sandbox.tour.demo_marts", self.showing.name]
         log = self.home.logs / "demo-spark.log"
-        settings = spark_settings(self.count)
+        is_usual = self.count <= DEFAULT_COUNT and self.scale <= DEFAULT_SCALE
+        settings = spark_settings(is_usual=is_usual)
         return Dialogue("the demo's Spark", command, self.home, log, lock, settings)
 
     def _hear(self, event: str) -> dict[str, Any]:
@@ -122,29 +143,52 @@ class Demo:
         return f"fetched {', '.join(fetched)}" if fetched else "all there"
 
     def _services(self) -> str:
-        self.started = stack.up(self.home, secure=self.secure)
+        self.started = stack.up(self.home, self.showing.services, secure=self.secure)
         return (
             f"broker {self.home.bootstrap_servers}, registry {self.home.registry_url}"
         )
 
     def _events(self) -> str:
-        seed = next_seed(self.home)
+        seed = next_seed(self.home, self.showing.streams)
         facts: Counter[str] = Counter()
         for source, count in shared_out(self.count).items():
             # fmt: off
-            printed = self._program(
+            told = self._told(
                 "events", "sandbox", "produce", source, "--count", str(count),
                 *SHARES[source], "--seed", str(seed), "--json",
             )
             # fmt: on
-            (told,) = json_lines(printed)
             facts.update({name: told.get(name, 0) for name in _TOLD})
-        self.ends = stream_ends(self.home)
+        self.ends = stream_ends(self.home, self.showing.streams)
         rate = facts["delivered"] / facts["seconds"]
         return (
             f"{facts['delivered']:,} sent, {rate:,.0f}/s: {facts['late']:,} late,"
             f" {facts['wrong']:,} wrong, {facts['bad']:,} undecodable"
         )
+
+    def _changes(self) -> str:
+        shop = ("sandbox", "produce", "tickit", "--json")
+        filled = self._told("rows", *shop, "--scale", str(self.scale))
+        # Its connectors have passed all rows: now each topic is there.
+        seed = next_seed(self.home, self.showing.streams)
+        changed = self._told(
+            "changes", *shop, "--changes", str(CHANGES), "--seed", str(seed)
+        )
+        self.ends = stream_ends(self.home, self.showing.streams)
+        rows = sum(
+            sum(database["rows_before"].values())
+            + sum(database["rows_written"].values())
+            for database in filled["databases"].values()
+        )
+        lacking = "".join(f"; without {name}" for name in filled["left_out"])
+        return (
+            f"{rows:,} rows in {', '.join(filled['databases'])},"
+            f" {changed['changes']:,} changes{lacking}"
+        )
+
+    def _told(self, name: str, *command: str) -> dict[str, Any]:
+        (told,) = json_lines(self._program(name, *command))
+        return told
 
     def _ingest(self) -> str:
         self._marts.tell(ends=self.ends)
@@ -180,7 +224,12 @@ class Demo:
             tell(title)
             tell(indent(rows.rstrip(), "  "))
         tell("")
-        tell(_NEXT.format(seconds=seconds, docs=_page()))
+        tell(
+            f"Done in {seconds:.0f} s. The docs are in {_page()}: `make docs` serves them."
+        )
+        tell("What to try next:")
+        for command, says in {**_FIRST_HINTS, **self.showing.hints}.items():
+            tell(f"  {command:<41}  {says}".rstrip())
         if not total(counted).holds:
             raise DemoFailed(
                 "records are missing or doubled: `spark-ingest verify` names them"
@@ -202,18 +251,10 @@ class Demo:
 
 
 _TOLD = ("delivered", "late", "wrong", "bad", "seconds")
-_NEXT = """\
-Done in {seconds:.0f} s. The docs are in {docs}: `make docs` serves them.
-What to try next:
-  make docs                                  browse models, columns, lineage
-  . .venv/bin/activate                       then, typed by hand:
-  sandbox live                               events to marts all the time, until Ctrl-C
-  sandbox up                                 start broker and registry again
-  sandbox produce pagila --rate 50/s         a live stream, until Ctrl-C
-  spark-ingest run --every 10s               land it while it comes
-  spark-ingest verify                        prove that nothing is lost or doubled
-  dbt build                                  all models and tests
-  sandbox sql "select * from marts.rpt_region_sales order by sales_amount desc\""""
+_FIRST_HINTS = {
+    "make docs": "browse models, columns, lineage",
+    ". .venv/bin/activate": "then, typed by hand:",
+}
 
 
 def shared_out(events: int) -> dict[str, int]:
@@ -224,22 +265,23 @@ def shared_out(events: int) -> dict[str, int]:
     }
 
 
-def stream_ends(home: Home) -> dict[str, dict[int, int]]:
+def stream_ends(home: Home, streams: Iterable[str]) -> dict[str, dict[int, int]]:
     """The end offset of each partition of each stream.
 
     Raises:
-        ServiceUnavailable: The broker does not answer.
+        ServiceUnavailable: The broker does not answer, or has no such topic.
     """
-    return {stream.name: end_offsets(home, stream.topic) for stream in STREAMS.values()}
+    topics = declared_topics()
+    return {name: end_offsets(home, topics[name]) for name in streams}
 
 
-def next_seed(home: Home) -> int:
+def next_seed(home: Home, streams: Iterable[str]) -> int:
     """A seed that no run on this broker had: other events each time.
 
     Raises:
-        ServiceUnavailable: The broker does not answer.
+        ServiceUnavailable: The broker does not answer, or has no such topic.
     """
-    return 1 + sum(sum(ends.values()) for ends in stream_ends(home).values())
+    return 1 + sum(sum(ends.values()) for ends in stream_ends(home, streams).values())
 
 
 def tell_accounts(counted: dict[str, Account]) -> None:
@@ -249,18 +291,6 @@ def tell_accounts(counted: dict[str, Account]) -> None:
     for stream, account in {**counted, "all": total(counted)}.items():
         numbers = "".join(f"{number:>12,}" for number in astuple(account))
         tell(f"  {stream:<24}{numbers}", style="" if account.holds else "bold")
-
-
-def _step(name: str, step: Callable[[], str]) -> None:
-    number = STEPS.index(name) + 1
-    head = f"[{number}/{len(STEPS)}] {name:<10}"
-    begun = time.monotonic()
-    try:
-        with _working(head, live=name not in _SHOWING_THEMSELVES):
-            told = step()
-    except MillraceError as error:
-        raise DemoFailed(f"step {number}, {name}: {error}") from error
-    tell(f"{head}{time.monotonic() - begun:6.1f} s  {told}")
 
 
 @contextmanager
@@ -281,12 +311,12 @@ def _page() -> str:
     return os.path.relpath(demo_marts.TARGET / "index.html")
 
 
-def spark_settings(count: int) -> dict[str, str]:
-    """Environment variables of ingest and dbt where so many events are all that there are.
+def spark_settings(*, is_usual: bool) -> dict[str, str]:
+    """Environment variables of ingest and dbt for a demo of the usual size, or a larger one.
 
     For the usual demo compiling takes longer than what it saves; a large one needs it.
     """
-    if count > DEFAULT_COUNT:
+    if not is_usual:
         return {}
     return {"SPARK_SUBMIT_OPTS": spark_conf.options_for_few_rows()}
 

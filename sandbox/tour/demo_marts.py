@@ -23,6 +23,7 @@ from sandbox.settings import PROJECT, Home, load_home
 from sandbox.tour import left_out
 from sandbox.tour.accounts import accounts
 from sandbox.tour.query import open_lake, write_table
+from sandbox.tour.showings import SHOWINGS, Showing
 from spark_ingest.errors import MillraceError
 from spark_ingest.sources import target_folder
 
@@ -35,26 +36,11 @@ INGESTED = "ingested"
 BUILT = "built"
 # The docs are there.
 DOCUMENTED = "documented"
-# What the broker took, what the tables hold, and the tables of `_TOP`.
+# What the broker took, what the tables hold, and what ranks first in marts.
 REPORT = "report"
 
 TARGET = target_folder(PROJECT)
 _STOPPING = (signal.SIGINT, signal.SIGTERM)
-TOP_ROWS = 5
-_TOP = {
-    "The largest regional sales windows (marts.fct_regional_sales_windows, UTC):": (
-        "select sales_region, window_start_at, window_end_at, sales_amount, order_count"
-        " from marts.fct_regional_sales_windows"
-        f" order by sales_amount desc, window_start_at limit {TOP_ROWS}"
-    ),
-    "The products that sold most (marts.rpt_product_sales):": (
-        "select product_id, product_name, sales_amount, quantity, purchase_count"
-        " from marts.rpt_product_sales left join ("
-        "select product_id, product_name from marts.dim_products where is_current"
-        ") using (product_id)"
-        f" order by sales_amount desc, product_id limit {TOP_ROWS}"
-    ),
-}
 
 
 class DbtFailed(MillraceError):
@@ -64,16 +50,20 @@ class DbtFailed(MillraceError):
 class Marts:
     """dbt in this process, with the manifest that it parsed at the start."""
 
-    def __init__(self, home: Home, answers: IO[str], asked: Iterator[str]) -> None:
+    def __init__(
+        self, home: Home, showing: Showing, answers: IO[str], asked: Iterator[str]
+    ) -> None:
         """Bind the work to its lake and to whoever listens.
 
         Args:
             home: The sandbox.
+            showing: What the demo shows.
             answers: Takes a line of JSON for each thing that is done.
             asked: A line of JSON when the records are on the broker: ``ends`` are the end
                 offsets by stream and partition before which each must be found.
         """
         self._home = home
+        self._showing = showing
         self._answers = answers
         self._asked = asked
         self._manifest: Any = None
@@ -110,7 +100,7 @@ class Marts:
         before = {number: signal.getsignal(number) for number in _STOPPING}
         try:
             with redirect_stdout(printed):
-                app(["run", "--once"], standalone_mode=False)
+                app(["run", *self._showing.ingest, "--once"], standalone_mode=False)
         finally:
             # They finish the batch at work first; dbt has none.
             for number, handler in before.items():
@@ -126,8 +116,9 @@ class Marts:
 
         manifest = json.loads((TARGET / "manifest.json").read_text())
         sources = left_out.unfilled(manifest, lambda table: was_filled(spark, table))
-        self._dbt("build", *left_out.selection(manifest, sources))
-        self._say(BUILT, left_out=left_out.told(manifest, sources))
+        group = self._showing.group
+        self._dbt("build", *left_out.selection(manifest, sources, group))
+        self._say(BUILT, left_out=left_out.told(manifest, sources, group))
 
     def _report(
         self, spark: SparkSession, ends: Mapping[str, Mapping[str, int]]
@@ -139,10 +130,11 @@ class Marts:
         }
         counted = accounts(spark, numbered)
         tops = {}
-        for title, query in _TOP.items():
-            table = StringIO()
-            write_table(spark.sql(query), table)
-            tops[title] = table.getvalue()
+        for top in self._showing.tops:
+            if top.stream in self._showing.streams:
+                table = StringIO()
+                write_table(spark.sql(top.query), table)
+                tops[top.title] = table.getvalue()
         told = {name: asdict(account) for name, account in counted.items()}
         self._say(REPORT, accounts=told, tops=tops)
 
@@ -174,7 +166,7 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     try:
-        Marts(load_home(), answers, iter(sys.stdin)).run()
+        Marts(load_home(), SHOWINGS[sys.argv[1]], answers, iter(sys.stdin)).run()
     except MillraceError as error:
         print(error, file=sys.stderr)
         sys.exit(error.exit_code)

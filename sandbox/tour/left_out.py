@@ -63,15 +63,20 @@ def macro_tests(manifest: Manifest) -> set[str]:
     }
 
 
-def selection(manifest: Manifest, sources: Collection[str]) -> list[str]:
+def selection(
+    manifest: Manifest, sources: Collection[str], group: str | None = None
+) -> list[str]:
     """What `dbt build` is told, so that it leaves out tests of code and readers of sources.
 
     Args:
         manifest: What dbt wrote when it parsed the project.
         sources: Each ``source.table``.
+        group: The group of models that is built, with what it needs; all when None.
     """
     tests = sorted(manifest["nodes"][name]["name"] for name in macro_tests(manifest))
-    return ["--exclude-resource-types", "unit_test", *excluded(sources, tests)]
+    chosen = ["--select", f"+group:{group}"] if group else []
+    no_code = ["--exclude-resource-types", "unit_test"]
+    return [*chosen, *no_code, *excluded(sources, tests)]
 
 
 def excluded(sources: Collection[str], tests: Sequence[str] = ()) -> list[str]:
@@ -90,16 +95,20 @@ def built(manifest: Manifest, sources: Collection[str]) -> Counter[str]:
     )
 
 
-def told(manifest: Manifest, sources: Collection[str]) -> str:
+def told(manifest: Manifest, sources: Collection[str], group: str | None = None) -> str:
     """One line: what was left out, and how it is had."""
     tests = len(manifest["unit_tests"]) + len(macro_tests(manifest))
     text = f"left out (`dbt build` has them): {tests} tests of code"
-    if not sources:
-        return text
+    if group is not None:
+        text += f", all but the group {group}"
     models = sum(
-        manifest["nodes"].get(name, {}).get("resource_type") == "model"
+        node["resource_type"] == "model"
+        and (group is None or node["config"].get("group") == group)
         for name in readers(manifest, sources)
+        if (node := manifest["nodes"].get(name))
     )
+    if not models:
+        return text
     return f"{text}, {models} models of {len(sources)} captured tables still empty"
 
 

@@ -20,6 +20,7 @@ from sandbox.services import stack
 from sandbox.settings import Home
 from sandbox.tour.demo import SHARES, next_seed
 from sandbox.tour.round_report import PREPARING, READY, ROUND, History, Round
+from sandbox.tour.showings import EVENTS
 from sandbox.ui import err, out, say, tell
 from spark_ingest.lake.preflight import check_disk, check_java, check_spark_home
 
@@ -93,7 +94,7 @@ class Live:
     @contextmanager
     def _programs(self, lock: int) -> Iterator[list[Running]]:
         """Producers, ingest and the rounds; all have ended behind it."""
-        seed = next_seed(self.home)
+        seed = next_seed(self.home, EVENTS.streams)
         commands = {
             f"produce-{source}": [
                 *(path_of("sandbox"), "produce", source),

@@ -10,7 +10,7 @@ from docs.generate.demo_sample import PAGE, SAMPLE, sample
 from docs.generate.domain_pages import Manifest
 from docs.generate.parts import GENERATED
 from sandbox.tour import left_out
-from sandbox.tour.demo import STEPS
+from sandbox.tour.showings import EVENTS
 
 LOG = """\
 noise of a first start
@@ -84,4 +84,6 @@ def test_the_readme_counts_what_the_demo_builds_of_this_project(
     # Where the step is, and where the report is.
     assert shown.count(f"{line}: all good") == 2, "docs.generate.demo_sample writes it"
     assert left_out.told(manifest, captured) in shown
-    assert re.findall(r"^\[\d/\d\] (\w+(?: \w+)*)", shown, re.MULTILINE) == [*STEPS]
+    assert re.findall(r"^\[\d/\d\] (\w+(?: \w+)*)", shown, re.MULTILINE) == [
+        *EVENTS.steps
+    ]

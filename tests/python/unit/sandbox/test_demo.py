@@ -14,9 +14,11 @@ from sandbox.install import parts, spark_conf
 from sandbox.processes.locks import claimed
 from sandbox.services import stack
 from sandbox.settings import Home
+from sandbox.streams import declared_topics
 from sandbox.tour import demo, demo_marts
 from sandbox.tour.accounts import Account
 from sandbox.tour.demo import Demo, DemoFailed
+from sandbox.tour.showings import SHOWINGS, TICKETS
 from spark_ingest.errors import ConfigurationError
 
 
@@ -28,7 +30,7 @@ def test_only_what_it_started_is_stopped_and_kept_when_asked(
     stopped: list[list[str]],
 ) -> None:
     downs: list[list[str]] = []
-    monkeypatch.setattr(stack, "up", lambda _home, secure: ["kafka"])
+    monkeypatch.setattr(stack, "up", lambda _home, _names, secure: ["kafka"])
     monkeypatch.setattr(stack, "down", lambda _home, names: downs.append(list(names)))
     monkeypatch.setattr(parts, "fetch", list)
     monkeypatch.setattr(spark_conf, "bring_spark", lambda: None)
@@ -99,7 +101,7 @@ def test_ingest_hears_when_the_records_are_there_and_services_end_behind_it(
         happened.append(" ".join(command[:2]))
         return json.dumps({"delivered": 1, "seconds": 1})
 
-    monkeypatch.setattr(stack, "up", lambda _home, secure: ["kafka"])
+    monkeypatch.setattr(stack, "up", lambda _home, _names, secure: ["kafka"])
     monkeypatch.setattr(stack, "down", lambda _home, _names: happened.append("down"))
     monkeypatch.setattr(parts, "fetch", list)
     monkeypatch.setattr(spark_conf, "bring_spark", lambda: None)
@@ -123,12 +125,62 @@ def test_ingest_hears_when_the_records_are_there_and_services_end_behind_it(
     assert ("Still running: kafka" in shown) is keep
 
 
+def test_the_ticket_shop_is_filled_and_then_changed_as_never_before(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    happened: list[str] = []
+    started: list[tuple[str, ...]] = []
+
+    def up(_home: Home, names: tuple[str, ...], secure: bool) -> list[str]:
+        started.append(names)
+        return ["kafka", "connect"]
+
+    def program(_demo: Demo, _name: str, *command: str) -> str:
+        happened.append(" ".join(command))
+        shop = {"ems": {"rows_before": {"event": 0}, "rows_written": {"event": 7}}}
+        return json.dumps(
+            {"databases": shop, "left_out": {"ecomm": "why"}, "changes": 5}
+        )
+
+    monkeypatch.setattr(stack, "up", up)
+    monkeypatch.setattr(stack, "down", lambda _home, _names: None)
+    monkeypatch.setattr(parts, "fetch", list)
+    monkeypatch.setattr(spark_conf, "bring_spark", lambda: None)
+    for check in ("check_java", "check_spark_home"):
+        monkeypatch.setattr(demo, check, lambda: None)
+    monkeypatch.setattr(demo, "end_offsets", lambda _home, _topic: {0: 10})
+    monkeypatch.setattr(demo, "dbt_results", lambda _file: Counter())
+    monkeypatch.setattr(Demo, "_begin_marts", lambda _demo, _lock: Marts([]))
+    monkeypatch.setattr(Demo, "_program", program)
+
+    Demo(Home(tmp_path), 2, keep=False, showing=TICKETS, scale=0.5).run()
+
+    seed = 1 + 10 * len(TICKETS.streams)
+    assert happened == [
+        "sandbox produce tickit --json --scale 0.5",
+        f"sandbox produce tickit --json --changes {demo.CHANGES} --seed {seed}",
+    ]
+    assert {"postgres", "connect"} <= set(started[0])
+    shown = capsys.readouterr().out
+    assert "7 rows in ems, 5 changes; without ecomm" in shown
+    assert "[3/6] changes" in shown
+    assert "sandbox produce tickit --changes 500" in shown
+
+
+def test_what_a_demo_shows_are_streams_of_the_project() -> None:
+    for showing in SHOWINGS.values():
+        topics = set(declared_topics())
+        assert {top.stream for top in showing.tops} | {*showing.streams} <= topics
+
+
 def test_only_a_demo_of_the_usual_size_goes_without_the_compilers() -> None:
-    options = demo.spark_settings(demo.DEFAULT_COUNT)["SPARK_SUBMIT_OPTS"]
+    options = demo.spark_settings(is_usual=True)["SPARK_SUBMIT_OPTS"]
 
     assert "-XX:TieredStopAtLevel=1" in options
     assert "-Dspark.sql.codegen.wholeStage=false" in options
-    assert demo.spark_settings(demo.DEFAULT_COUNT + 1) == {}
+    assert demo.spark_settings(is_usual=False) == {}
 
 
 def test_every_event_is_sent_and_each_source_gets_as_many() -> None:

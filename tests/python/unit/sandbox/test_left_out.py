@@ -98,6 +98,18 @@ def test_what_is_built_is_counted_and_what_is_not_is_told_in_one_line() -> None:
     assert "captured" not in left_out.told(small(), [])
 
 
+def test_of_one_group_only_its_models_are_built_and_counted(
+    manifest: Manifest,
+) -> None:
+    selected = left_out.selection(manifest, ["tickit.sale"], "tickets")
+    told = left_out.told(manifest, ["tickit.sale", "moma.artists"], "tickets")
+
+    assert selected[:2] == ["--select", "+group:tickets"]
+    assert selected[-1] == "source:tickit.sale+"
+    assert "tests of code, all but the group tickets, " in told
+    assert told == left_out.told(manifest, ["tickit.sale", "moma.x"], "tickets")
+
+
 def test_of_this_project_the_sales_of_both_shops_stay(manifest: Manifest) -> None:
     captured = left_out.unfilled(manifest, lambda _table: False)
     stay = set(manifest["nodes"]) - left_out.readers(manifest, captured)
