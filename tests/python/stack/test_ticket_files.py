@@ -86,11 +86,12 @@ def stack(tmp_path: Path) -> Iterator[Stack]:
 def made_files(folder: Path) -> Path:
     """Files in the form of the published ones: no header, cells between bars."""
     folder.mkdir()
-    for table, (file, _) in FILES.items():
+    for table, (file, described) in FILES.items():
         name, _, of = table.partition(".")
+        columns = [column.split()[0] for column in described.split(",")]
         rows = (row for found, row in DATABASES[name].rows(1, 10) if found == of)
         lines = [
-            "|".join("" if cell is None else str(cell) for cell in row.values())
+            "|".join("" if row[one] is None else str(row[one]) for one in columns)
             for row in islice(rows, 400)
         ]
         (folder / file).write_text("".join(f"{line}\n" for line in lines))
