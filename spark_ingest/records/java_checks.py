@@ -7,6 +7,7 @@ classes as they fetch any jar: there is nothing to build and nothing to install.
 from __future__ import annotations
 
 import tempfile
+import threading
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,8 @@ SOURCES = Path(__file__).parent
 _PACKAGE = "millrace"
 # By Spark application, which has executors of its own, and class.
 _loaders: dict[tuple[str, str], Any] = {}
+# Streams ask at the same time, and Spark refuses another jar of a name that it has.
+_loading = threading.Lock()
 
 
 def checked(name: str, column: str, *arguments: str | int) -> Column:
@@ -49,21 +52,27 @@ def checked(name: str, column: str, *arguments: str | int) -> Column:
 def _loader(spark: SparkSession, name: str) -> Any:
     """What loads the compiled class in this JVM; its executors have it as a jar."""
     key = spark.sparkContext.applicationId, name
-    if key not in _loaders:
-        jvm = Jvm(spark)
-        compiler = jvm.packages.org.codehaus.janino.SimpleCompiler()
-        compiler.setParentClassLoader(
-            jvm.packages.java.lang.Thread.currentThread().getContextClassLoader()
-        )
-        compiler.cook((SOURCES / f"{name}.java").read_text())
-        # Spark removes it when its JVM ends: executors may come until then.
-        folder = jvm.packages.org.apache.spark.util.Utils.createTempDir(
-            tempfile.gettempdir(), _PACKAGE
-        )
-        jar = Path(str(folder)) / f"{_PACKAGE}.{name}.jar"
-        with zipfile.ZipFile(jar, "w") as archive:
-            for each, code in compiler.getBytecodes().items():
-                archive.writestr(f"{each.replace('.', '/')}.class", bytes(code))
-        jvm.add_jar(jar)
-        _loaders[key] = compiler.getClassLoader()
+    with _loading:
+        if key not in _loaders:
+            _loaders[key] = _compiled(spark, name)
     return _loaders[key]
+
+
+def _compiled(spark: SparkSession, name: str) -> Any:
+    """What loads the class, compiled now and shipped."""
+    jvm = Jvm(spark)
+    compiler = jvm.packages.org.codehaus.janino.SimpleCompiler()
+    compiler.setParentClassLoader(
+        jvm.packages.java.lang.Thread.currentThread().getContextClassLoader()
+    )
+    compiler.cook((SOURCES / f"{name}.java").read_text())
+    # Spark removes it when its JVM ends: executors may come until then.
+    folder = jvm.packages.org.apache.spark.util.Utils.createTempDir(
+        tempfile.gettempdir(), _PACKAGE
+    )
+    jar = Path(str(folder)) / f"{_PACKAGE}.{name}.jar"
+    with zipfile.ZipFile(jar, "w") as archive:
+        for each, code in compiler.getBytecodes().items():
+            archive.writestr(f"{each.replace('.', '/')}.class", bytes(code))
+    jvm.add_jar(jar)
+    return compiler.getClassLoader()

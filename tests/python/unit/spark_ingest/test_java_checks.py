@@ -1,0 +1,48 @@
+"""Java's checks are compiled and shipped once, however many streams ask at the same time."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import MagicMock
+
+import pytest
+
+from spark_ingest.records import java_checks
+
+STREAMS = 4
+
+
+def test_streams_that_ask_at_the_same_time_ship_one_jar(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shipped: list[Path] = []
+    together = threading.Barrier(STREAMS)
+
+    class FakeJvm:
+        def __init__(self, _spark: object) -> None:
+            self.packages = MagicMock()
+            java = self.packages.org.codehaus.janino.SimpleCompiler.return_value
+            java.getBytecodes.return_value = {"millrace.AvroCheck": b"class"}
+            utils = self.packages.org.apache.spark.util.Utils
+            utils.createTempDir.return_value = tmp_path
+
+        def add_jar(self, jar: Path) -> None:
+            shipped.append(jar)
+
+    monkeypatch.setattr(java_checks, "Jvm", FakeJvm)
+    monkeypatch.setattr(java_checks, "_loaders", {})
+    spark: Any = SimpleNamespace(sparkContext=SimpleNamespace(applicationId="app"))
+
+    def ask(_stream: int) -> object:
+        together.wait(10)
+        return java_checks._loader(spark, "AvroCheck")
+
+    with ThreadPoolExecutor(STREAMS) as streams:
+        loaders = list(streams.map(ask, range(STREAMS)))
+
+    assert len(shipped) == 1
+    assert len(set(map(id, loaders))) == 1
