@@ -22,7 +22,42 @@ venues as (
 
 dates as (
 
-    select * from {{ ref("int_tickit__date_current") }}
+    select
+        date_id,
+        week_number,
+        is_holiday,
+        cast(extract(quarter from calendar_date) as integer) as quarter_number
+    from {{ ref("int_tickit__date_current") }}
+
+),
+
+-- An event whose venue, category or day the shop does not have is still an event.
+completed as (
+
+    select
+        events.event_id,
+        events.venue_id,
+        events.category_id,
+        events.date_id,
+        events.event_name,
+        events.starts_at,
+        venues.venue_name,
+        venues.venue_city,
+        venues.venue_state,
+        venues.seat_count,
+        categories.category_group,
+        categories.category_name,
+        categories.category_description,
+        dates.week_number,
+        dates.quarter_number,
+        coalesce(dates.is_holiday, false) as is_holiday
+    from events
+    left join categories
+        on events.category_id = categories.category_id
+    left join venues
+        on events.venue_id = venues.venue_id
+    left join dates
+        on events.date_id = dates.date_id
 
 ),
 
@@ -30,38 +65,31 @@ final as (
 
     select
         -- keys
-        events.event_id,
-        events.venue_id,
-        events.category_id,
-        events.date_id,
+        event_id,
+        venue_id,
+        category_id,
+        date_id,
 
         -- attributes
-        events.event_name,
-        venues.venue_name,
-        venues.venue_city,
-        venues.venue_state,
-        categories.category_group,
-        categories.category_name,
-        categories.category_description,
+        event_name,
+        venue_name,
+        venue_city,
+        venue_state,
+        category_group,
+        category_name,
+        category_description,
 
         -- numbers
-        venues.seat_count,
-        cast(extract(quarter from dates.calendar_date) as integer) as quarter_number,
-        dates.week_number,
+        seat_count,
+        quarter_number,
+        week_number,
 
         -- flags
-        coalesce(dates.is_holiday, false) as is_holiday,
+        is_holiday,
 
         -- times
-        events.starts_at
-    from events
-    -- An event whose venue, category or day the shop does not have is still an event.
-    left join categories
-        on events.category_id = categories.category_id
-    left join venues
-        on events.venue_id = venues.venue_id
-    left join dates
-        on events.date_id = dates.date_id
+        starts_at
+    from completed
 
 )
 
