@@ -159,7 +159,9 @@ def produce_rows(database: Database, wish: Wish) -> None:
             )
         done = _changed(database, connection, rate, wish)
     waited = time.monotonic()
-    wait_until_passed(home, database.connector)
+    # A connector that starts again says how far it has come only after the next transaction.
+    if filled or done.transactions:
+        wait_until_passed(home, database.connector)
     waited = time.monotonic() - waited
     _report(database, before, filled, done, waited, wish)
     if done.interrupted:
@@ -228,7 +230,8 @@ def _report(
     ui.tell(rows_told(database, before, filled, wish.seed))
     if wish.changes:
         ui.tell(changes_told(done, wish.seed))
-    ui.tell(f"the connector {database.connector} has passed them ({waited:.1f} s)")
+    if filled or done.transactions:
+        ui.tell(f"the connector {database.connector} has passed them ({waited:.1f} s)")
 
 
 def rows_told(
