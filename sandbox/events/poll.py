@@ -5,9 +5,10 @@ What Kafka Connect's JDBC source does in its timestamp mode, in a program of thi
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 from contextlib import closing
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 from confluent_kafka import (
@@ -33,6 +34,15 @@ from spark_ingest.errors import ConfigurationError, MillraceError, ServiceUnavai
 DEFAULT_SECONDS = 5.0
 _PARTITIONS = 2
 _ANSWER_SECONDS = 10.0
+# What a broker says that has just started: nobody keeps the group's offsets yet.
+_TOO_EARLY = {
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+}
+_PAUSE_SECONDS = 0.2
+
+Answer = TypeVar("Answer")
 
 
 class PollTopic:
@@ -65,12 +75,11 @@ class PollTopic:
 
     def place(self) -> str | None:
         """The time that was noted last; None when there is none."""
-        try:
-            (found,) = self._group.committed(
+        (found,) = self._asked(
+            lambda: self._group.committed(
                 [TopicPartition(self.name, 0)], _ANSWER_SECONDS
             )
-        except KafkaException as error:
-            raise self._silent(error) from error
+        )
         return found.metadata or None
 
     def note(self, place: str) -> None:
@@ -80,10 +89,7 @@ class PollTopic:
         """
         # The words beside the offset are what counts: polls read no record.
         offset = TopicPartition(self.name, 0, 0, place)
-        try:
-            self._group.commit(offsets=[offset], asynchronous=False)
-        except KafkaException as error:
-            raise self._silent(error) from error
+        self._asked(lambda: self._group.commit(offsets=[offset], asynchronous=False))
 
     def send(self, rows: Iterable[PolledRow]) -> tuple[int, str | None]:
         """Send rows, and wait until the broker has all of them.
@@ -122,6 +128,18 @@ class PollTopic:
                 " the next `sandbox poll` sends these rows again"
             )
         return sent, last
+
+    def _asked(self, ask: Callable[[], Answer]) -> Answer:
+        """What the group's coordinator answers, as soon as there is one."""
+        end = time.monotonic() + _ANSWER_SECONDS
+        while True:
+            try:
+                return ask()
+            except KafkaException as error:
+                is_late = time.monotonic() > end
+                if is_late or error.args[0].code() not in _TOO_EARLY:
+                    raise self._silent(error) from error
+            time.sleep(_PAUSE_SECONDS)
 
     def _silent(self, error: KafkaException) -> ServiceUnavailable:
         return ServiceUnavailable(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from typer.testing import CliRunner
 
 from sandbox import cli
@@ -17,7 +17,7 @@ from sandbox.events import poll, polled_table
 from sandbox.events.polled_table import PolledRow, PolledTable
 from sandbox.events.sender import DeliveryFailed
 from sandbox.settings import Home
-from spark_ingest.errors import ConfigurationError
+from spark_ingest.errors import ConfigurationError, ServiceUnavailable
 
 PAGILA = DATABASES["pagila"]
 ADDRESS = PolledTable(PAGILA, PAGILA.table("address"), "last_update")
@@ -86,6 +86,40 @@ def topic(
     monkeypatch.setattr(poll, "Producer", lambda _: broker)
     monkeypatch.setattr(poll, "Consumer", lambda _: broker)
     return poll.PollTopic(Home(Path("nowhere")), ADDRESS.topic), broker
+
+
+def test_a_broker_that_has_just_started_is_asked_again_for_the_place(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    of, broker = topic(monkeypatch)
+    early = [KafkaError.NOT_COORDINATOR, KafkaError.COORDINATOR_LOAD_IN_PROGRESS]
+
+    def committed(places: list[TopicPartition], _seconds: float) -> Any:
+        if early:
+            raise KafkaException(KafkaError(early.pop()))
+        return [TopicPartition(places[0].topic, 0, 0, "then")]
+
+    monkeypatch.setattr(broker, "committed", committed, raising=False)
+    monkeypatch.setattr(poll, "_PAUSE_SECONDS", 0)
+
+    assert of.place() == "then"
+    assert early == []
+
+
+def test_a_broker_that_keeps_no_place_is_not_asked_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    of, broker = topic(monkeypatch)
+
+    def committed(_places: object, _seconds: float) -> None:
+        raise KafkaException(KafkaError(KafkaError.NOT_COORDINATOR))
+
+    monkeypatch.setattr(broker, "committed", committed, raising=False)
+    for name in ("_PAUSE_SECONDS", "_ANSWER_SECONDS"):
+        monkeypatch.setattr(poll, name, 0)
+
+    with pytest.raises(ServiceUnavailable, match="does not keep the place"):
+        of.place()
 
 
 def test_a_first_poll_asks_for_all_rows_that_are_old_enough() -> None:
