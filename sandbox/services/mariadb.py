@@ -98,7 +98,8 @@ def _settings(home: Home) -> str:
         "lc-messages-dir": programs / "share",
         "character-sets-dir": programs / "share" / "charsets",
         "datadir": folder / "data",
-        "socket": folder / "data" / "mariadb.sock",
+        # Below the data folder: a whole path may be longer than the 107 letters of a socket's.
+        "socket": "mariadb.sock",
         "pid-file": folder / "data" / "mariadb.pid",
         "bind-address": _HOST,
         "port": home.ports["mariadb"],

@@ -267,3 +267,12 @@ def test_connector_files_are_plain_json_of_texts() -> None:
         text = file.read_text()
         assert text == json.dumps(json.loads(text), indent=2) + "\n", file.name
         assert all(isinstance(value, str) for value in json.loads(text).values())
+
+
+def test_a_long_path_is_no_part_of_mariadbs_socket(tmp_path: Path) -> None:
+    home = Home(tmp_path / ("a long name" * 12))
+
+    lines = mariadb._settings(home).splitlines()
+
+    (socket,) = (line.partition("=")[2] for line in lines if line.startswith("socket="))
+    assert len(socket) < 107
