@@ -30,6 +30,11 @@
     from {{ history }}
 {%- endmacro %}
 
+{% macro held_when(version, instant) -%}
+    {{ instant }} >= {{ version }}.held_from_at
+            and {{ instant }} < {{ version }}.held_until_at
+{%- endmacro %}
+
 {#- A version that is valid at both instants is there twice: it is no change. -#}
 {% macro changes_between(history, key, first_instant, last_instant) -%}
     {%- set keys = key | join(", ") -%}

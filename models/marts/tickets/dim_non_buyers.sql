@@ -4,13 +4,7 @@ with
 
 users as (
 
-    select * from {{ ref("int_tickit__user_current") }}
-
-),
-
-buyers as (
-
-    select * from {{ ref("int_tickets__buyers_extracted") }}
+    select * from {{ ref("dim_ticket_users") }}
 
 ),
 
@@ -18,32 +12,29 @@ final as (
 
     select
         -- keys
-        users.user_id,
+        user_id,
 
         -- attributes
-        users.username,
-        {{ full_name("users") }} as full_name,
-        users.city,
-        users.state,
-        users.email,
-        users.phone,
+        username,
+        full_name,
+        city,
+        state,
+        email,
+        phone,
 
         -- flags
-        -- Who does not say so is no fan.
-        coalesce(users.is_fan_of_sports, false) as is_fan_of_sports,
-        coalesce(users.is_fan_of_theatre, false) as is_fan_of_theatre,
-        coalesce(users.is_fan_of_concerts, false) as is_fan_of_concerts,
-        coalesce(users.is_fan_of_jazz, false) as is_fan_of_jazz,
-        coalesce(users.is_fan_of_classical, false) as is_fan_of_classical,
-        coalesce(users.is_fan_of_opera, false) as is_fan_of_opera,
-        coalesce(users.is_fan_of_rock, false) as is_fan_of_rock,
-        coalesce(users.is_fan_of_vegas, false) as is_fan_of_vegas,
-        coalesce(users.is_fan_of_broadway, false) as is_fan_of_broadway,
-        coalesce(users.is_fan_of_musicals, false) as is_fan_of_musicals
+        is_fan_of_sports,
+        is_fan_of_theatre,
+        is_fan_of_concerts,
+        is_fan_of_jazz,
+        is_fan_of_classical,
+        is_fan_of_opera,
+        is_fan_of_rock,
+        is_fan_of_vegas,
+        is_fan_of_broadway,
+        is_fan_of_musicals
     from users
-    left join buyers
-        on users.user_id = buyers.user_id
-    where buyers.user_id is null
+    where not is_buyer
 
 )
 

@@ -103,13 +103,11 @@ completed as (
     left join users
         on
             listings.seller_id = users.user_id
-            and listings.recorded_at >= users.held_from_at
-            and listings.recorded_at < users.held_until_at
+            and {{ held_when("users", "listings.recorded_at") }}
     left join events
         on
             listings.event_id = events.event_id
-            and listings.recorded_at >= events.held_from_at
-            and listings.recorded_at < events.held_until_at
+            and {{ held_when("events", "listings.recorded_at") }}
 
 ),
 
@@ -150,13 +148,11 @@ final as (
     left join categories
         on
             completed.category_id = categories.category_id
-            and completed.recorded_at >= categories.held_from_at
-            and completed.recorded_at < categories.held_until_at
+            and {{ held_when("categories", "completed.recorded_at") }}
     left join venues
         on
             completed.venue_id = venues.venue_id
-            and completed.recorded_at >= venues.held_from_at
-            and completed.recorded_at < venues.held_until_at
+            and {{ held_when("venues", "completed.recorded_at") }}
 
 )
 

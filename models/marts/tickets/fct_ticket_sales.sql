@@ -147,23 +147,19 @@ completed as (
     left join users as buyer_users
         on
             sales.buyer_id = buyer_users.user_id
-            and sales.recorded_at >= buyer_users.held_from_at
-            and sales.recorded_at < buyer_users.held_until_at
+            and {{ held_when("buyer_users", "sales.recorded_at") }}
     left join users as seller_users
         on
             sales.seller_id = seller_users.user_id
-            and sales.recorded_at >= seller_users.held_from_at
-            and sales.recorded_at < seller_users.held_until_at
+            and {{ held_when("seller_users", "sales.recorded_at") }}
     left join events
         on
             sales.event_id = events.event_id
-            and sales.recorded_at >= events.held_from_at
-            and sales.recorded_at < events.held_until_at
+            and {{ held_when("events", "sales.recorded_at") }}
     left join dates
         on
             sales.date_id = dates.date_id
-            and sales.recorded_at >= dates.held_from_at
-            and sales.recorded_at < dates.held_until_at
+            and {{ held_when("dates", "sales.recorded_at") }}
 
 ),
 
@@ -224,8 +220,7 @@ final as (
     left join categories
         on
             completed.category_id = categories.category_id
-            and completed.recorded_at >= categories.held_from_at
-            and completed.recorded_at < categories.held_until_at
+            and {{ held_when("categories", "completed.recorded_at") }}
 
 )
 
