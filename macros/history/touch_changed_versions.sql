@@ -65,97 +65,123 @@
 {%- endmacro %}
 
 {#- Where two histories of the same things differ: time is cut wherever either has an edge,
-    and each piece is looked up in both. -#}
+    and each piece says by a number what either holds there, 0 for nothing. Both are read
+    once: an engine plans a query anew wherever its name stands. -#}
 {% macro changed_spans(before, now, key, attributes) -%}
-    {%- set columns = ["valid_from_at"] + attributes -%}
+    {%- set sides = {"before": before, "now": now} -%}
     with
 
-    earlier as (
+    {% for side, query in sides.items() -%}
+    {{ side }}_versions as (
 
-        {{ held_versions(before, key, columns) }}
+        select
+            '{{ side }}' as side,
+            {{ key }},
+            {% for attribute in attributes -%}
+            {{ attribute }},
+            {% endfor -%}
+            is_first_version,
+            valid_from_at,
+            valid_to_at
+        from ({{ query }}) as versions
 
     ),
 
-    later as (
+    {% endfor -%}
+    all_versions as (
 
-        {{ held_versions(now, key, columns) }}
+        select * from before_versions
+        union all
+        select * from now_versions
 
     ),
 
+    -- The first version held from the beginning, the current one holds to the end. In an
+    -- order nulls are equal.
+    held as (
+
+        select
+            side,
+            {{ key }},
+            case
+                when is_first_version then cast('0001-01-01 00:00:00' as timestamp)
+                else valid_from_at
+            end as held_from,
+            coalesce(valid_to_at, cast('9999-12-31 00:00:00' as timestamp)) as held_until,
+            dense_rank() over (
+                partition by {{ key }}
+                order by
+                    {%- for attribute in attributes %}
+                    {{ attribute }} asc nulls first,
+                    {%- endfor %}
+                    valid_from_at asc nulls first
+            ) as content
+        from all_versions
+
+    ),
+
+    -- Where one version ends and the next begins, the greater number is the one that begins.
     edges as (
 
-        {% for edge in ["held_from", "held_until"] -%}
-        {% for side in ["earlier", "later"] -%}
-        select {{ key }}, {{ edge }} as edge_at from {{ side }}
-        {{ "union" if not loop.last }}
-        {% endfor -%}
-        {{ "union" if not loop.last }}
-        {% endfor %}
+        select
+            held.{{ key }},
+            case when ends.is_end = 1 then held.held_until else held.held_from end
+                as edge_at
+            {%- for side in sides %},
+            max(case
+                when held.side <> '{{ side }}' then null
+                when ends.is_end = 1 then 0
+                else held.content
+            end) as {{ side }}_content
+            {%- endfor %}
+        from held
+        cross join (select 0 as is_end union all select 1 as is_end) as ends
+        group by
+            held.{{ key }},
+            case when ends.is_end = 1 then held.held_until else held.held_from end
 
     ),
 
+    numbered as (
+
+        select
+            edges.*
+            {%- for side in sides %},
+            count({{ side }}_content) over (
+                partition by {{ key }}
+                order by edge_at asc nulls first
+                rows between unbounded preceding and current row
+            ) as {{ side }}_edge_number
+            {%- endfor %}
+        from edges
+
+    ),
+
+    -- An edge of the one side alone leaves what the other one holds.
     pieces as (
 
         select
             {{ key }},
             edge_at as starts_at,
-            lead(edge_at) over (partition by {{ key }} order by edge_at) as ends_at
-        from edges
-
-    ),
-
-    {% for side in ["earlier", "later"] -%}
-    {{ side }}_pieces as (
-
-        select
-            pieces.{{ key }},
-            pieces.starts_at,
-            pieces.ends_at
-            {%- for column in columns %},
-            {{ side }}.{{ column }}
+            lead(edge_at) over (
+                partition by {{ key }}
+                order by edge_at asc nulls first
+            ) as ends_at
+            {%- for side in sides %},
+            coalesce(
+                max({{ side }}_content) over (
+                    partition by {{ key }}, {{ side }}_edge_number
+                ),
+                0
+            ) as {{ side }}_content
             {%- endfor %}
-        from pieces
-        left join {{ side }}
-            on pieces.{{ key }} = {{ side }}.{{ key }}
-            and pieces.starts_at >= {{ side }}.held_from
-            and pieces.starts_at < {{ side }}.held_until
-        where pieces.ends_at is not null
-
-    ),
-
-    {% endfor -%}
-    only_earlier as (
-
-        select * from earlier_pieces
-        except
-        select * from later_pieces
-
-    ),
-
-    only_later as (
-
-        select * from later_pieces
-        except
-        select * from earlier_pieces
+        from numbered
 
     )
 
-    select {{ key }}, starts_at, ends_at from only_earlier
-    union
-    select {{ key }}, starts_at, ends_at from only_later
-{%- endmacro %}
-
-{#- The first version held from the beginning, the current one holds to the end. -#}
-{% macro held_versions(query, key, columns) -%}
-    select
-        {{ key }}
-        {%- for column in columns %},
-        {{ column }}
-        {%- endfor %},
-        case
-            when is_first_version then cast('0001-01-01 00:00:00' as timestamp)
-            else valid_from_at
-        end as held_from,
-        coalesce(valid_to_at, cast('9999-12-31 00:00:00' as timestamp)) as held_until
-    from ({{ query }}) as versions
+    select {{ key }}, starts_at, ends_at
+    from pieces
+    where
+        ends_at is not null
+        and before_content <> now_content
 {%- endmacro %}

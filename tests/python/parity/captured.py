@@ -267,7 +267,7 @@ class Captured:
         self._place = 5000
 
     def first(self) -> dict[str, list[Row]]:
-        """By bronze table: a row from the snapshot, and one that came after it."""
+        """By bronze table: a row from the snapshot, and one that came after it; a new price."""
         made = {}
         for name, (key, (one, other)) in _PAGILA.items():
             made[f"bronze.pagila__{name}"] = [
@@ -279,6 +279,10 @@ class Captured:
                 self._flattened(name, "r", one),
                 self._flattened(name, "c", other),
             ]
+        _, other = _TICKIT["listing"][2]
+        cheaper = {"priceperticket": "11.00", "totalprice": "44.00"}
+        changed = self._flattened("listing", "u", other | cheaper)
+        made["bronze.tickit__listing"].append(changed)
         made[_POLLED] = [self._polled(row, 1) for row in _PAGILA["address"][1]]
         return made
 

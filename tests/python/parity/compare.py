@@ -38,6 +38,7 @@ def compare(
     standin: Relation | None,
     key: Sequence[str] = (),
     contract: Mapping[str, str] | None = None,
+    compares_types: bool = True,
 ) -> list[Difference]:
     """Every difference of two relations.
 
@@ -49,6 +50,7 @@ def compare(
         standin: What the stand-in has.
         key: The columns that say which rows belong together; none: all.
         contract: Types that columns must have on both, with the length of a varchar.
+        compares_types: Whether columns must have one type on both.
 
     Returns:
         The differences: of the columns if there are any, else of the rows, by key.
@@ -56,13 +58,16 @@ def compare(
     if spark is None or standin is None:
         there = {False: "a relation", True: "none"}
         return [Difference("", "", there[spark is None], there[standin is None])]
-    return _column_differences(spark, standin, contract or {}) or _row_differences(
-        spark, standin, key
-    )
+    return _column_differences(
+        spark, standin, contract or {}, compares_types
+    ) or _row_differences(spark, standin, key)
 
 
 def _column_differences(
-    spark: Relation, standin: Relation, contract: Mapping[str, str]
+    spark: Relation,
+    standin: Relation,
+    contract: Mapping[str, str],
+    compares_types: bool,
 ) -> list[Difference]:
     found = []
     for here, there in zip_longest(spark.columns, standin.columns):
@@ -72,6 +77,8 @@ def _column_differences(
                     "", "columns", _names(spark.columns), _names(standin.columns)
                 )
             ]
+        if not compares_types:
+            continue
         declared = contract.get(here.name, there.type)
         if here.type != _without_length(declared) or there.type != declared:
             promised = f" (the contract says {declared})" if contract else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import count, product
@@ -78,6 +79,8 @@ class OnSpark:
 
     session: SparkSession
     dialect: str = "spark"
+    # It plans a statement in one thread, which takes longer than these few rows do.
+    at_once: int = 2
 
     def ask(self, statement: str) -> list[Row]:
         """Run one statement; its rows."""
@@ -131,6 +134,7 @@ class OnStandin:
 
     connection: Connection
     dialect: str = "redshift"
+    at_once: int = 1
 
     def ask(self, statement: str) -> list[Row]:
         with self.connection.cursor() as cursor:
@@ -180,14 +184,13 @@ def cases(first_seed: int) -> list[Case]:
     return found
 
 
-def on_duckdb(case: Case) -> list[Row]:
-    """The history that a full build makes on DuckDB."""
+def on_duckdb(case: Case, commits: int) -> list[Row]:
+    """The history that a full build makes of the first commits on DuckDB."""
     lake = Lake(case.options)
-    for number in range(1, COMMITS + 1):
+    for number in range(1, commits + 1):
         lake.commit(case.commit(number))
     lake.build()
-    rows = lake.db.execute(_selected(case, "history")).fetchall()
-    return [row[1:] for row in rows]
+    return lake.db.execute(_selected(case, "history")).fetchall()
 
 
 def stage(engine: Engine, cases: Sequence[Case]) -> None:
@@ -196,30 +199,24 @@ def stage(engine: Engine, cases: Sequence[Case]) -> None:
         engine.create_changes(case, _sql(engine, case).changes())
 
 
-def full_builds(engine: Engine, cases: Sequence[Case]) -> dict[str, list[Row]]:
-    """The histories that full builds make, asked in one statement."""
-    queries = []
-    for case in cases:
-        sql = _sql(engine, case)
-        query = sql.versions(0, COMMITS, is_everything=True)
-        queries.append(_selected(case, f"({query}) as made"))
-    found: dict[str, list[Row]] = {str(case): [] for case in cases}
-    for name, *row in engine.ask(" union all ".join(queries)):
-        found[name].append(tuple(row))
-    return found
+def built_on(engine: Engine, cases: Sequence[Case]) -> dict[str, list[list[Row]]]:
+    """By case, its history after a full build of the first commit, and after an increment."""
+    with ThreadPoolExecutor(engine.at_once) as builders:
+        built = builders.map(lambda case: _built_on(engine, case), cases)
+        return dict(zip(map(str, cases), built, strict=True))
 
 
-def increment_on(engine: Engine, case: Case) -> list[Row]:
-    """The history that a build of the first commit and an increment make."""
+def _built_on(engine: Engine, case: Case) -> list[list[Row]]:
     sql = _sql(engine, case)
+    selected = _selected(case, sql.names.history)
     engine.create_history(case, sql.versions(0, 1, is_everything=True))
+    first = engine.ask(selected)
     query = sql.versions(1, COMMITS, is_everything=False)
     if sql.is_everything:
         engine.create_history(case, query)
     else:
         engine.grow_history(case, query, sql)
-    rows = engine.ask(_selected(case, sql.names.history))
-    return [row[1:] for row in rows]
+    return [first, engine.ask(selected)]
 
 
 def _sql(engine: Engine, case: Case) -> HistorySql:
@@ -230,7 +227,7 @@ def _sql(engine: Engine, case: Case) -> HistorySql:
 
 
 def _selected(case: Case, relation: str) -> str:
-    """``COLUMNS`` of a history behind the case's name; keys and times are texts."""
+    """``COLUMNS`` of a history; keys and times are texts."""
     listed = []
     for name in COLUMNS:
         if name.startswith("key_"):
@@ -240,7 +237,7 @@ def _selected(case: Case, relation: str) -> str:
             listed.append(f"cast({name} as varchar(32)) as {name}")
         else:
             listed.append(name)
-    return f"select '{case}' as name_of_case, {', '.join(listed)} from {relation}"
+    return f"select {', '.join(listed)} from {relation}"
 
 
 def _changes(random: Random, options: Options) -> Iterator[Change]:

@@ -55,7 +55,7 @@ _ROUNDS = """
 `make parity` fills one bronze in three rounds: ordinary days; rows that are late, sent again,
 moved and gone; times, numbers and an ingest that are wrong. After each it builds both engines
 from the same files, the second and third time by increments, and compares every model, the
-seed, and what increments know of themselves.
+seed, the values of every analysis, and what increments know of themselves.
 
 ## Types
 A contract's type, and what it is on each engine. Iceberg's strings have no length: that of a

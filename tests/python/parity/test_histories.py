@@ -20,6 +20,7 @@ from tests.python.histories.test_histories import expected
 from tests.python.parity.histories import (
     BRONZE,
     COLUMNS,
+    COMMITS,
     HISTORIES,
     RULED,
     Case,
@@ -27,9 +28,8 @@ from tests.python.parity.histories import (
     OnSpark,
     OnStandin,
     Row,
+    built_on,
     cases,
-    full_builds,
-    increment_on,
     on_duckdb,
     stage,
 )
@@ -43,7 +43,8 @@ pytestmark = pytest.mark.all_models
 CASES = cases(int(os.environ.get("SEED", "1")))
 ENGINES = ("spark", "redshift")
 Engines = Mapping[str, Engine]
-Made = Mapping[str, Sequence[Row]]
+# By case, its history after each commit.
+Made = Mapping[str, Sequence[Sequence[Row]]]
 
 
 @pytest.fixture(scope="module")
@@ -73,18 +74,16 @@ def engines(home: Home, spark: SparkSession) -> Iterator[Engines]:
 
 
 @pytest.fixture(scope="module")
-def made_by_spark(engines: Engines) -> Made:
-    return full_builds(engines["spark"], CASES)
+def built(engines: Engines) -> Mapping[str, Made]:
+    """By engine."""
+    return {name: built_on(engine, CASES) for name, engine in engines.items()}
 
 
 @pytest.fixture(scope="module")
-def made_by_redshift(engines: Engines) -> Made:
-    return full_builds(engines["redshift"], CASES)
-
-
-@pytest.fixture(scope="module")
-def made_by_duckdb() -> Made:
-    return {str(case): on_duckdb(case) for case in CASES}
+def built_by_duckdb() -> Made:
+    """Each as a full build makes it."""
+    commits = range(1, COMMITS + 1)
+    return {str(case): [on_duckdb(case, end) for end in commits] for case in CASES}
 
 
 def cells(rows: Sequence[Row], end: int = len(COLUMNS)) -> list[tuple[str, ...]]:
@@ -99,29 +98,25 @@ def _text(value: Any) -> str:
     return "null" if value is None else str(value)
 
 
-def by_rules(case: Case) -> list[Row]:
+def by_rules(case: Case, commits: int) -> list[Row]:
     """What a history must hold, with ``COLUMNS`` up to the last that the rules decide."""
     has_two = len(case.options.key_types) > 1
-    rows = expected(versions(case.changes, case.options), case.options)
+    changes = [change for change in case.changes if change.commit_id <= commits]
+    rows = expected(versions(changes, case.options), case.options)
     return [row if has_two else (row[0], None, *row[1:]) for row in rows]
 
 
+@pytest.mark.parametrize("commits", range(1, COMMITS + 1))
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_a_full_build_is_what_the_rules_say(
-    request: pytest.FixtureRequest, made_by_duckdb: Made, case: Case, engine: str
+def test_a_build_and_an_increment_make_what_the_rules_say(
+    built: Mapping[str, Made],
+    built_by_duckdb: Made,
+    case: Case,
+    engine: str,
+    commits: int,
 ) -> None:
-    made = request.getfixturevalue(f"made_by_{engine}")[str(case)]
+    made = built[engine][str(case)][commits - 1]
 
-    assert cells(made, RULED) == cells(by_rules(case))
-    assert cells(made) == cells(made_by_duckdb[str(case)])
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_an_increment_makes_what_a_full_build_makes(
-    engines: Engines, made_by_duckdb: Made, case: Case, engine: str
-) -> None:
-    grown = increment_on(engines[engine], case)
-
-    assert cells(grown) == cells(made_by_duckdb[str(case)])
+    assert cells(made, RULED) == cells(by_rules(case, commits))
+    assert cells(made) == cells(built_by_duckdb[str(case)][commits - 1])

@@ -1,6 +1,7 @@
 """Both engines hold the same in every cell, after a first build and after increments.
 
-Fails when a cell of any model differs between the two engines, or a test fails on one of them.
+Fails when a cell of any model or analysis differs between the two engines, or a test fails on
+one of them.
 """
 
 from __future__ import annotations

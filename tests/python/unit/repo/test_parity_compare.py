@@ -84,6 +84,16 @@ def test_a_type_that_differs_is_a_difference() -> None:
     ]
 
 
+def test_without_types_values_still_differ() -> None:
+    spark = relation(("1", "Lyon"))
+    there = Relation((Column("sale_id", "numeric"), Column("city", "text")), spark.rows)
+    other = Relation(there.columns, (("1", "Lyon "),))
+
+    assert compare(spark, there, ["sale_id"], compares_types=False) == []
+    (found,) = compare(spark, other, ["sale_id"], compares_types=False)
+    assert str(found) == "'1', city: 'Lyon' on Spark, 'Lyon ' on the stand-in"
+
+
 def test_a_length_must_be_that_of_the_contract() -> None:
     assert told(relation(), there(), city="varchar(256)") == []
     (found,) = told(relation(), there(), city="varchar(64)")
