@@ -60,7 +60,7 @@ class Bronze:
     """Commits as ingest makes them: the rows, what was quarantined, and the log's row.
 
     Attributes:
-        steps: What ``lake_program`` is to do, in order.
+        steps: What ``lake_program`` is to do for the round that is made, in order.
         records: Makes the rows.
         museum: Makes those of the museum's captured tables.
         captured: Makes those of the other captured tables.
@@ -74,6 +74,23 @@ class Bronze:
         self._commits: dict[str, int] = defaultdict(int)
         self._uuids: dict[str, str] = {}
         self._moment = _BEGIN
+
+    def filling(self) -> Step:
+        """What ``lake_program`` is to do for the round: tables know nothing of each other."""
+        commits: dict[str, list[Step]] = defaultdict(list)
+        added: dict[str, list[Row]] = defaultdict(list)
+        for step in self.steps:
+            if "commit" in step:
+                commits[step["commit"]].append(step)
+            else:
+                added[step["add"]] += step["rows"]
+        self.steps = []
+        return {
+            "together": [
+                *({"in order": of_table} for of_table in commits.values()),
+                *({"add": table, "rows": rows} for table, rows in added.items()),
+            ]
+        }
 
     def make_anew(self, table: str) -> None:
         """Another table under the name; what the log says so far is of one that is gone."""
@@ -267,7 +284,7 @@ def first(bronze: Bronze) -> None:
     )
     bronze.commit(SALES, [replayed])
     bronze.steps.append({"add": "bronze.quarantine", "rows": [again]})
-    _first_of_museum(bronze)
+    first_of_museum(bronze)
     _reconciled(bronze)
     bronze.commit_all(bronze.captured.first())
 
@@ -296,7 +313,7 @@ def _reconciled(bronze: Bronze) -> None:
     bronze.steps.append({"add": "bronze.ingest_reconciliations", "rows": rows})
 
 
-def _first_of_museum(bronze: Bronze) -> None:
+def first_of_museum(bronze: Bronze) -> None:
     """Rows as a snapshot found them, some changes, and every type of a column."""
     artists = bronze.museum.artists
     for artist_id, text in enumerate(TEXTS[:10], start=1):

@@ -49,6 +49,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from sandbox.processes.programs import path_of
+from spark_ingest.lake.jvm import JAVA_ERRORS, Jvm
 from tests.python.spark.bronze_tables import add, append, create_bronze
 
 Step = dict[str, Any]
@@ -159,15 +160,14 @@ def typed(spark: SparkSession, table: str) -> dict[str, Any] | None:
 
 def first_snapshot(spark: SparkSession, table: str) -> str:
     """The oldest snapshot from which a table's present one comes; of a view, nothing."""
+    jvm = Jvm(spark)
     try:
-        history = spark.sql(
-            f"select snapshot_id from {table}.history where is_current_ancestor"
-            " order by made_current_at limit 1"
-        )
-    except AnalysisException:
+        found = jvm.iceberg_table(table)
+    except JAVA_ERRORS:
         return ""
-    first = history.first()
-    return str(first and first[0])
+    snapshots = getattr(jvm.packages, "org.apache.iceberg.util.SnapshotUtil")
+    first = snapshots.oldestAncestor(found)
+    return str(first and first.snapshotId())
 
 
 def texts(spark: SparkSession, query: str) -> list[list[str]]:
