@@ -284,7 +284,7 @@ def first(bronze: Bronze) -> None:
     )
     bronze.commit(SALES, [replayed])
     bronze.steps.append({"add": "bronze.quarantine", "rows": [again]})
-    first_of_museum(bronze)
+    _first_of_museum(bronze)
     _reconciled(bronze)
     bronze.commit_all(bronze.captured.first())
 
@@ -313,7 +313,7 @@ def _reconciled(bronze: Bronze) -> None:
     bronze.steps.append({"add": "bronze.ingest_reconciliations", "rows": rows})
 
 
-def first_of_museum(bronze: Bronze) -> None:
+def _first_of_museum(bronze: Bronze) -> None:
     """Rows as a snapshot found them, some changes, and every type of a column."""
     artists = bronze.museum.artists
     for artist_id, text in enumerate(TEXTS[:10], start=1):
