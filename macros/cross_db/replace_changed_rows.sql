@@ -16,7 +16,8 @@
     from {{ fresh }}
 {%- endmacro %}
 
-{#- One commit of the table. A row that changed and is not given any more is gone. -#}
+{#- One commit of the table. A row that changed and is not given any more is gone. Most rows that
+    are looked at because what they name has changed are as they were: these are not written. -#}
 {% macro spark__replace_changed_rows(relation, fresh, columns, key, changed) -%}
     merge into {{ relation }} as kept
     using (
@@ -29,7 +30,11 @@
     ) as fresh
     on kept.{{ key }} = fresh.changed_key
     when matched and fresh.{{ key }} is null then delete
-    when matched then update set
+    when matched and not (
+        {%- for column in columns %}
+        kept.{{ column }} <=> fresh.{{ column }}{{ " and" if not loop.last }}
+        {%- endfor %}
+    ) then update set
         {%- for column in columns %}
         {{ column }} = fresh.{{ column }}{{ "," if not loop.last }}
         {%- endfor %}

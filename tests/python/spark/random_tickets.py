@@ -17,6 +17,7 @@ Step = dict[str, Any]
 FACTS = ("fct_ticket_sales", "fct_ticket_listings")
 OWN_SCHEMAS = ["--vars", "{bare_schema_targets: []}"]
 NO_TESTS = ["--exclude-resource-type", "test", "unit_test"]
+GROWN = ["build", "--select", *(f"+{fact}" for fact in FACTS), *NO_TESTS]
 PARTITIONS = 2
 _BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 _FIRST_DATE_ID = 1827
@@ -182,6 +183,16 @@ class Shop:
             if key not in rows:
                 self._write(name, key, "c", gone[key])
 
+    def change_all(self, name: str) -> None:
+        """An hour later each row of a table says something else."""
+        self._now += timedelta(hours=1)
+        for key, row in [*self._rows[name].items()]:
+            self._write(name, key, "u", row | TABLES[name].values(self._random))
+
+    def is_waiting(self, name: str) -> bool:
+        """Whether there are records that ingest has not read."""
+        return bool(self._waiting[name])
+
     def deliver(self, name: str, count: int) -> list[Row]:
         """Records of a table in the order in which Kafka has them: some come late."""
         waiting = self._waiting[name]
@@ -246,6 +257,7 @@ class Trial:
         must_succeed: Those that run dbt.
         differences: Those that must find none, with the number of their round.
         counts: Those that count the rows of a fact.
+        written: Those that count the rows that a build has written though none was new.
     """
 
     def __init__(self, seed: int) -> None:
@@ -255,27 +267,39 @@ class Trial:
         self.must_succeed: list[int] = []
         self.differences: dict[int, int] = {}
         self.counts: list[int] = []
+        self.written: list[int] = []
 
     def rounds(self, count: int) -> None:
+        """Changes of all tables, and then one that every row of a fact is looked at for."""
         self._shop.fill()
         for number in range(count):
             for _ in range(self._random.choice([0, 6, 30]) if number else 10):
                 self._shop.change()
             for name in TABLES:
                 most = self._random.choice([0, 2, 1_000]) if number else 1_000
-                if rows := self._shop.deliver(name, most):
-                    self.steps.append(
-                        {"commit": f"bronze.tickit__{name}", "rows": rows}
-                    )
-            grown = ["build", "--select", *(f"+{fact}" for fact in FACTS), *NO_TESTS]
-            self._dbt(grown)
-            whole = [*grown, "--full-refresh"] if number else grown
+                self._commit(name, most)
+            self._dbt(GROWN)
+            whole = [*GROWN, "--full-refresh"] if number else GROWN
             self._dbt([*whole, *OWN_SCHEMAS], target="whole")
             for fact in FACTS:
                 self.differences[len(self.steps)] = number
                 self.steps.append({"sql": _differences(fact)})
                 self.counts.append(len(self.steps))
                 self.steps.append({"sql": f"select count(*) from marts.{fact}"})
+        for name in TABLES:
+            while self._shop.is_waiting(name):
+                self._commit(name, 1_000)
+        self._dbt(GROWN)
+        self._shop.change_all("category")
+        self._commit("category", 1_000)
+        self._dbt(GROWN)
+        for fact in FACTS:
+            self.written.append(len(self.steps))
+            self.steps.append({"sql": _written(fact)})
+
+    def _commit(self, name: str, most: int) -> None:
+        if rows := self._shop.deliver(name, most):
+            self.steps.append({"commit": f"bronze.tickit__{name}", "rows": rows})
 
     def _dbt(self, words: list[str], target: str = "target") -> None:
         self.must_succeed.append(len(self.steps))
@@ -290,4 +314,12 @@ def _differences(fact: str) -> str:
         f" (select * from {one} except all select * from {other})"
         f" union all select 'only by a full refresh', * from"
         f" (select * from {other} except all select * from {one})"
+    )
+
+
+def _written(fact: str) -> str:
+    """A query of how many rows the last build has written."""
+    return (
+        "select coalesce(max_by(summary['added-records'], committed_at), '0')"
+        f" from marts.{fact}.snapshots"
     )
