@@ -1,7 +1,7 @@
 """Facts of ticket sales and listings that grow are those that a full refresh makes.
 
-Fails when after random changes of the shop's seven tables a fact differs from a full refresh, or
-rows that are as they were are written.
+Fails when after random changes of seven tables a fact differs from a full refresh, or is written
+where it stays.
 """
 
 from __future__ import annotations
