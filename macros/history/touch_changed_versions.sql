@@ -71,9 +71,9 @@
     {%- set sides = {"before": before, "now": now} -%}
     with
 
-    {% for side, query in sides.items() -%}
-    {{ side }}_versions as (
+    all_versions as (
 
+        {% for side, query in sides.items() -%}
         select
             '{{ side }}' as side,
             {{ key }},
@@ -84,16 +84,8 @@
             valid_from_at,
             valid_to_at
         from ({{ query }}) as versions
-
-    ),
-
-    {% endfor -%}
-    all_versions as (
-
-        select * from before_versions
-        union all
-        select * from now_versions
-
+        {{ "union all" if not loop.last }}
+        {% endfor %}
     ),
 
     -- The first version held from the beginning, the current one holds to the end. In an

@@ -54,8 +54,9 @@ _LAYERS = [
 _ROUNDS = """
 `make parity` fills one bronze in three rounds: ordinary days; rows that are late, sent again,
 moved and gone; times, numbers and an ingest that are wrong. After each it builds both engines
-from the same files, the second and third time by increments, and compares every model, the
-seed, the values of every analysis, and what increments know of themselves.
+from the same files, the second and third time by increments, the third time what its rows reach.
+It compares every model, the seed, the values of every analysis, and what increments know of
+themselves.
 
 ## Types
 A contract's type, and what it is on each engine. Iceberg's strings have no length: that of a

@@ -75,8 +75,8 @@ class Bronze:
         self._uuids: dict[str, str] = {}
         self._moment = _BEGIN
 
-    def filling(self) -> Step:
-        """What ``lake_program`` is to do for the round: tables know nothing of each other."""
+    def take_steps(self) -> Step:
+        """The steps of the round as one, its tables beside each other; then none are left."""
         commits: dict[str, list[Step]] = defaultdict(list)
         added: dict[str, list[Row]] = defaultdict(list)
         for step in self.steps:

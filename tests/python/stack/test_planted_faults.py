@@ -1,8 +1,8 @@
 """Each data test of the project fails on a lake with the fault that it is there for.
 
-The lake is the demo's with all that it leaves out, and with rows of the captured tables, on which
-every test passes. A fault is
-planted in a view that stands in a test's compiled SQL for the relation at fault; no table changes.
+The lake is the demo's with all that it leaves out, and with rows of captured tables; every test
+passes on it. A fault is planted in a view that stands in a test's compiled SQL for the relation at
+fault; no table changes.
 
 Fails when a data test passes on data with the fault that it is there for.
 """
