@@ -16,18 +16,24 @@
 
 {#- Each instant has one version of each row: what was there before capture began is as the first
     one says it. -#}
-{% macro dated_versions(history, key) -%}
+{% macro dated_versions(parent, keys=none) -%}
     select
-        *,
+        {{ parent.key }},
+        {%- for column, expression in parent.attributes.items() %}
+        {{ expression }} as {{ column }},
+        {%- endfor %}
         case
             when
                 valid_from_position
-                = min(valid_from_position) over (partition by {{ key }})
+                = min(valid_from_position) over (partition by {{ parent.key }})
                 then cast('0001-01-01 00:00:00' as timestamp)
             else valid_from_at
         end as held_from_at,
         coalesce(valid_to_at, cast('9999-12-31 00:00:00' as timestamp)) as held_until_at
-    from {{ history }}
+    from {{ parent.history }} as versions
+    {%- if keys %}
+    where {{ parent.key }} in ({{ keys }})
+    {%- endif %}
 {%- endmacro %}
 
 {% macro held_when(version, instant) -%}

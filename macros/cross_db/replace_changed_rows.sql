@@ -16,8 +16,7 @@
     from {{ fresh }}
 {%- endmacro %}
 
-{#- One commit of the table. A row that changed and is not given any more is gone. Most rows that
-    are looked at because what they name has changed are as they were: these are not written. -#}
+{#- One commit of the table. A row that changed and is not given any more is gone. -#}
 {% macro spark__replace_changed_rows(relation, fresh, columns, key, changed) -%}
     merge into {{ relation }} as kept
     using (
@@ -30,11 +29,7 @@
     ) as fresh
     on kept.{{ key }} = fresh.changed_key
     when matched and fresh.{{ key }} is null then delete
-    when matched and not (
-        {%- for column in columns %}
-        kept.{{ column }} <=> fresh.{{ column }}{{ " and" if not loop.last }}
-        {%- endfor %}
-    ) then update set
+    when matched then update set
         {%- for column in columns %}
         {{ column }} = fresh.{{ column }}{{ "," if not loop.last }}
         {%- endfor %}

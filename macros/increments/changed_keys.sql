@@ -1,8 +1,8 @@
 {#- Of a mart whose rows are those of a captured table: which of them this increment makes anew.
-    The first parent is the table's own; a row of the mart is of one of its rows. Each other one
-    is looked up by columns of the mart. Any new change of a parent counts, whether its history has
-    another version for it or not: which of all versions a late one changed is not asked. -#}
-{% macro changed_keys(increment, key, parents) -%}
+    The first parent is the table's own; a row of the mart is of one of its rows. Of each other one
+    the mart has attributes as of `instant`: that it has new changes says only where to look, since
+    what changes later leaves the mart as it is, and a late change may touch any version. -#}
+{% macro changed_keys(increment, key, instant, parents) -%}
     {%- if not asks_the_lake() -%}
         {{ return("") }}
     {%- endif -%}
@@ -19,13 +19,23 @@
     {%- set own = changed_in(increment, parents[0]) -%}
     {%- do increment.update({"key": key, "own_changes": own}) -%}
     {{ own }}
-    {%- for parent in parents[1:] -%}
-        {%- for column in parent.columns %}
+    {%- for parent in parents[1:] %}
     union
-    select {{ key }}
-    from {{ this }}
-    where {{ column }} in ({{ changed_in(increment, parent) }})
-        {%- endfor -%}
+    select kept.{{ key }}
+    from {{ this }} as kept
+    inner join (
+        {{ dated_versions(parent, changed_in(increment, parent)) }}
+    ) as parent
+        on
+            kept.{{ parent.column }} = parent.{{ parent.key }}
+            and {{ held_when("parent", "kept." ~ instant) }}
+    where
+        {%- for column in parent.attributes %}
+        {{ "or " if not loop.first }}not coalesce(
+            kept.{{ column }} = parent.{{ column }},
+            kept.{{ column }} is null and parent.{{ column }} is null
+        )
+        {%- endfor %}
     {%- endfor -%}
 {%- endmacro %}
 

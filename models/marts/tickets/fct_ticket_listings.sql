@@ -1,5 +1,5 @@
 {#- On Redshift: listings are found by id, so spread by it. A listing is rewritten where
-    it, or what it is completed with, has changed. -#}
+    it has changed, or what it is completed with is known better by a late change. -#}
 {{ config(
     materialized="incremental",
     incremental_strategy="rewrite_keys",
@@ -8,61 +8,81 @@
 ) }}
 
 {% set increment = begin_increment() %}
-{% set changed = changed_keys(increment, "listing_id", [
-    {
-        "stream": "tickit.listing",
-        "history": ref("int_tickit__listing_history"),
-        "key": "listing_id",
+{% set seller = {
+    "stream": "tickit.user",
+    "history": ref("int_tickit__user_history"),
+    "key": "user_id",
+    "column": "seller_id",
+    "attributes": {
+        "seller_username": "username",
+        "seller_name": full_name("versions"),
     },
-    {
-        "stream": "tickit.user",
-        "history": ref("int_tickit__user_history"),
-        "key": "user_id",
-        "columns": ["seller_id"],
+} %}
+{% set event = {
+    "stream": "tickit.event",
+    "history": ref("int_tickit__event_history"),
+    "key": "event_id",
+    "column": "event_id",
+    "attributes": {
+        "event_name": "event_name",
+        "category_id": "category_id",
+        "venue_id": "venue_id",
+        "starts_at": "starts_at",
     },
-    {
-        "stream": "tickit.event",
-        "history": ref("int_tickit__event_history"),
-        "key": "event_id",
-        "columns": ["event_id"],
+} %}
+{% set category = {
+    "stream": "tickit.category",
+    "history": ref("int_tickit__category_history"),
+    "key": "category_id",
+    "column": "category_id",
+    "attributes": {
+        "category_group": "category_group",
+        "category_name": "category_name",
     },
-    {
-        "stream": "tickit.category",
-        "history": ref("int_tickit__category_history"),
-        "key": "category_id",
-        "columns": ["category_id"],
+} %}
+{% set venue = {
+    "stream": "tickit.venue",
+    "history": ref("int_tickit__venue_history"),
+    "key": "venue_id",
+    "column": "venue_id",
+    "attributes": {
+        "venue_name": "venue_name",
+        "venue_city": "venue_city",
+        "venue_state": "venue_state",
     },
-    {
-        "stream": "tickit.venue",
-        "history": ref("int_tickit__venue_history"),
-        "key": "venue_id",
-        "columns": ["venue_id"],
-    },
-]) %}
+} %}
+{% set listing = {
+    "stream": "tickit.listing",
+    "history": ref("int_tickit__listing_history"),
+    "key": "listing_id",
+} %}
+{% set changed = changed_keys(
+    increment, "listing_id", "recorded_at", [listing, seller, event, category, venue]
+) %}
 
 with
 
-users as (
+sellers as (
 
-    {{ dated_versions(ref("int_tickit__user_history"), "user_id") }}
+    {{ dated_versions(seller) }}
 
 ),
 
 events as (
 
-    {{ dated_versions(ref("int_tickit__event_history"), "event_id") }}
+    {{ dated_versions(event) }}
 
 ),
 
 categories as (
 
-    {{ dated_versions(ref("int_tickit__category_history"), "category_id") }}
+    {{ dated_versions(category) }}
 
 ),
 
 venues as (
 
-    {{ dated_versions(ref("int_tickit__venue_history"), "venue_id") }}
+    {{ dated_versions(venue) }}
 
 ),
 
@@ -93,17 +113,17 @@ completed as (
 
     select
         listings.*,
-        users.username as seller_username,
-        {{ full_name("users") }} as seller_name,
+        sellers.seller_username,
+        sellers.seller_name,
         events.event_name,
         events.category_id,
         events.venue_id,
         events.starts_at
     from listings
-    left join users
+    left join sellers
         on
-            listings.seller_id = users.user_id
-            and {{ held_when("users", "listings.recorded_at") }}
+            listings.seller_id = sellers.user_id
+            and {{ held_when("sellers", "listings.recorded_at") }}
     left join events
         on
             listings.event_id = events.event_id

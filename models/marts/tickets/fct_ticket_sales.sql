@@ -1,5 +1,5 @@
-{#- On Redshift: sales are found by id, so spread by it. A sale is rewritten where it,
-    or what it is completed with, has changed. -#}
+{#- On Redshift: sales are found by id, so spread by it. A sale is rewritten where it
+    has changed, or what it is completed with is known better by a late change. -#}
 {{ config(
     materialized="incremental",
     incremental_strategy="rewrite_keys",
@@ -8,37 +8,58 @@
 ) }}
 
 {% set increment = begin_increment() %}
-{% set changed = changed_keys(increment, "ticket_sale_id", [
-    {
-        "stream": "tickit.sale",
-        "history": ref("int_tickit__sale_history"),
-        "key": "ticket_sale_id",
+{% set buyer = {
+    "stream": "tickit.user",
+    "history": ref("int_tickit__user_history"),
+    "key": "user_id",
+    "column": "buyer_id",
+    "attributes": {
+        "buyer_username": "username",
+        "buyer_name": full_name("versions"),
+        "buyer_city": "city",
+        "buyer_state": "state",
     },
-    {
-        "stream": "tickit.user",
-        "history": ref("int_tickit__user_history"),
-        "key": "user_id",
-        "columns": ["buyer_id", "seller_id"],
+} %}
+{% set seller = dict(buyer, column="seller_id", attributes={
+    "seller_username": "username",
+    "seller_name": full_name("versions"),
+    "seller_state": "state",
+}) %}
+{% set event = {
+    "stream": "tickit.event",
+    "history": ref("int_tickit__event_history"),
+    "key": "event_id",
+    "column": "event_id",
+    "attributes": {"event_name": "event_name", "category_id": "category_id"},
+} %}
+{% set category = {
+    "stream": "tickit.category",
+    "history": ref("int_tickit__category_history"),
+    "key": "category_id",
+    "column": "category_id",
+    "attributes": {
+        "category_group": "category_group",
+        "category_name": "category_name",
     },
-    {
-        "stream": "tickit.event",
-        "history": ref("int_tickit__event_history"),
-        "key": "event_id",
-        "columns": ["event_id"],
+} %}
+{% set day = {
+    "stream": "tickit.date",
+    "history": ref("int_tickit__date_history"),
+    "key": "date_id",
+    "column": "date_id",
+    "attributes": {
+        "quarter_number": "cast(extract(quarter from calendar_date) as integer)",
     },
-    {
-        "stream": "tickit.category",
-        "history": ref("int_tickit__category_history"),
-        "key": "category_id",
-        "columns": ["category_id"],
-    },
-    {
-        "stream": "tickit.date",
-        "history": ref("int_tickit__date_history"),
-        "key": "date_id",
-        "columns": ["date_id"],
-    },
-]) %}
+} %}
+{% set sale = {
+    "stream": "tickit.sale",
+    "history": ref("int_tickit__sale_history"),
+    "key": "ticket_sale_id",
+} %}
+{% set changed = changed_keys(
+    increment, "ticket_sale_id", "recorded_at",
+    [sale, buyer, seller, event, category, day]
+) %}
 
 with
 
@@ -54,27 +75,33 @@ sellers as (
 
 ),
 
-users as (
+buyer_users as (
 
-    {{ dated_versions(ref("int_tickit__user_history"), "user_id") }}
+    {{ dated_versions(buyer) }}
+
+),
+
+seller_users as (
+
+    {{ dated_versions(seller) }}
 
 ),
 
 events as (
 
-    {{ dated_versions(ref("int_tickit__event_history"), "event_id") }}
+    {{ dated_versions(event) }}
 
 ),
 
 categories as (
 
-    {{ dated_versions(ref("int_tickit__category_history"), "category_id") }}
+    {{ dated_versions(category) }}
 
 ),
 
 dates as (
 
-    {{ dated_versions(ref("int_tickit__date_history"), "date_id") }}
+    {{ dated_versions(day) }}
 
 ),
 
@@ -127,28 +154,28 @@ completed as (
         sales.sold_at,
         sales.recorded_at,
         sales._commit_id,
-        buyer_users.username as buyer_username,
-        {{ full_name("buyer_users") }} as buyer_name,
-        buyer_users.city as buyer_city,
-        buyer_users.state as buyer_state,
+        buyer_users.buyer_username,
+        buyer_users.buyer_name,
+        buyer_users.buyer_city,
+        buyer_users.buyer_state,
         buyers.first_purchase_date as buyer_first_purchase_date,
-        seller_users.username as seller_username,
-        {{ full_name("seller_users") }} as seller_name,
-        seller_users.state as seller_state,
+        seller_users.seller_username,
+        seller_users.seller_name,
+        seller_users.seller_state,
         sellers.first_sale_date as seller_first_sale_date,
         events.event_name,
         events.category_id,
-        dates.calendar_date
+        dates.quarter_number
     from sales
     left join buyers
         on sales.buyer_id = buyers.user_id
     left join sellers
         on sales.seller_id = sellers.user_id
-    left join users as buyer_users
+    left join buyer_users
         on
             sales.buyer_id = buyer_users.user_id
             and {{ held_when("buyer_users", "sales.recorded_at") }}
-    left join users as seller_users
+    left join seller_users
         on
             sales.seller_id = seller_users.user_id
             and {{ held_when("seller_users", "sales.recorded_at") }}
@@ -188,8 +215,7 @@ final as (
         completed.seller_state,
 
         -- numbers
-        cast(extract(quarter from completed.calendar_date) as integer)
-            as quarter_number,
+        completed.quarter_number,
         cast(
             round(completed.tickets_amount / nullif(completed.sold_ticket_count, 0), 2)
             as decimal(18, 2)

@@ -9,10 +9,7 @@ merge into marts.fct_ticket_sales as kept
     ) as fresh
     on kept.ticket_sale_id = fresh.changed_key
     when matched and fresh.ticket_sale_id is null then delete
-    when matched and not (
-        kept.ticket_sale_id <=> fresh.ticket_sale_id and
-        kept.buyer_name <=> fresh.buyer_name
-    ) then update set
+    when matched then update set
         ticket_sale_id = fresh.ticket_sale_id,
         buyer_name = fresh.buyer_name
     when not matched and fresh.ticket_sale_id is not null then insert (ticket_sale_id, buyer_name)

@@ -21,14 +21,11 @@ from tests.python.unit.dbt.test_increment_macros import (
 )
 
 SALE, USER = "marts.sale_history", "marts.user_history"
+USERS = {"stream": "shop.user", "table": "user", "key": "user_id"}
 PARENTS = (
     {"stream": "shop.sale", "table": "sale", "key": "sale_id"},
-    {
-        "stream": "shop.user",
-        "table": "user",
-        "key": "user_id",
-        "columns": ["buyer_id", "seller_id"],
-    },
+    USERS | {"column": "buyer_id", "attributes": {"buyer_name": "upper(name)"}},
+    USERS | {"column": "seller_id", "attributes": {"seller_name": "upper(name)"}},
 )
 
 
@@ -113,32 +110,66 @@ def grown(**other: Any) -> dict[str, Any]:
 
 
 def keys(query: str) -> list[int]:
-    """The keys that a query gives of a mart of three sales, with changes in every commit."""
+    """The keys that a query gives of a mart of eight sales, with changes in every commit.
+
+    User 20 was Bea until May, whom a late change makes Bo in March. User 50 came later than sale 8.
+    """
     engine = duckdb.connect()
     engine.execute("create schema marts")
     for table, changes in (
         ("sale", [(1, 4), (4, 5), (5, 6), (6, 7), (None, 5)]),
-        ("user", [(10, 4), (20, 5), (30, 7)]),
+        ("user", [(10, 4), (20, 5), (30, 7), (40, 5), (50, 6)]),
     ):
         engine.execute(
             f"create table marts.stg_{table} ({table}_id int, _commit_id int)"
         )
         engine.executemany(f"insert into marts.stg_{table} values (?, ?)", changes)
-    engine.execute("create table fct_sales (sale_id int, buyer_id int, seller_id int)")
     engine.execute(
-        "insert into fct_sales values (1, 10, 30), (2, 20, 10), (3, 30, 20), (7, 30, 10)"
+        """
+        create table user_history as select * from (values
+            (10, 'al', '1', timestamp '2026-01-01', null),
+            (20, 'bea', '1', timestamp '2026-02-01', timestamp '2026-03-01'),
+            (20, 'bo', '2', timestamp '2026-03-01', timestamp '2026-05-01'),
+            (20, 'bill', '3', timestamp '2026-05-01', null),
+            (40, null, '1', timestamp '2026-01-01', null),
+            (50, 'eve', '1', timestamp '2026-06-01', null)
+        ) as _(user_id, name, valid_from_position, valid_from_at, valid_to_at)
+        """
+    )
+    engine.execute(
+        """
+        create table fct_sales as select * from (values
+            (1, 10, 'AN', 30, null, timestamp '2026-01-01'),
+            (2, 20, 'BEA', 10, 'AL', timestamp '2026-01-01'),
+            (3, 10, 'AL', 20, 'BEA', timestamp '2026-03-01'),
+            (7, 20, 'BILL', 10, 'AL', timestamp '2026-05-01'),
+            (8, 40, null, 50, null, timestamp '2026-04-01'),
+            (9, 40, null, 10, 'AL', timestamp '2026-04-01'),
+            (10, 40, 'DEE', 10, 'AL', timestamp '2026-04-01'),
+            (11, 20, 'BEA', 50, 'EVE', timestamp '2026-04-01')
+        ) as _(sale_id, buyer_id, buyer_name, seller_id, seller_name, recorded_at)
+        """
     )
     return sorted(row[0] for row in engine.execute(query).fetchall())
 
 
-def test_what_changed_and_what_names_a_row_that_changed_is_made_anew() -> None:
+def query_of(found: dict[str, Any], **options: Any) -> str:
+    query: str = made(**options).changed_keys(
+        found, "sale_id", "recorded_at", parents()
+    )
+    return query
+
+
+def test_rows_with_new_changes_and_rows_that_differ_as_of_then_are_made_anew() -> None:
     found = grown()
 
-    query = made().changed_keys(found, "sale_id", parents())
+    query = query_of(found)
 
-    # Sales 4 and 5 have new changes; user 20 has one, who bought 2 and sold 3. Commit 7 is for
-    # the next increment: the histories have not read it.
-    assert keys(query) == [2, 3, 4, 5]
+    # Sales 4 and 5 have new changes. Of the users with new changes 20 was Bo when sale 3 and sale
+    # 11 were recorded, 50 was there before sale 8, and 40 had no name at sale 10; what became of
+    # 20 later leaves sale 2 as it is. User 10 has no new change. Commit 7 is for the next
+    # increment: the histories have not read it.
+    assert keys(query) == [3, 4, 5, 8, 10, 11]
     assert keys(found["own_changes"]) == [4, 5]
     assert found["reads"]["shop.user"] | {"table_uuid": None} == {
         "after": 4,
@@ -152,7 +183,7 @@ def test_a_history_that_was_rebuilt_has_the_mart_rebuilt() -> None:
     found = grown()
     found["recorded"]["days"] = [recorded_day(None, 4, USER, is_onwards=True)]
 
-    made().changed_keys(found, "sale_id", parents())
+    query_of(found)
 
     assert found["is_everything"]
 
@@ -164,9 +195,9 @@ def test_a_history_that_nobody_recorded_stops_the_increment() -> None:
     ]
 
     with pytest.raises(CompilerError, match=r"marts\.user_history has no read point"):
-        made().changed_keys(found, "sale_id", parents())
+        query_of(found)
 
 
 def test_a_table_that_may_be_emptied_at_once_is_no_parent() -> None:
     with pytest.raises(CompilerError, match=r"a TRUNCATE of shop\.user names none"):
-        made(truncates_when="true").changed_keys(grown(), "sale_id", parents())
+        query_of(grown(), truncates_when="true")
