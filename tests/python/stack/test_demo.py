@@ -102,6 +102,7 @@ def test_the_catalogue_has_every_built_model_and_column_with_type_and_descriptio
             )
 
 
+@pytest.mark.nightly
 def test_the_tests_of_code_that_the_demo_leaves_out_hold(
     stack: Stack, spark: SparkSession, demo: DemoRun
 ) -> None:
