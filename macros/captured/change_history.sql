@@ -109,14 +109,25 @@ select * from row_versions
         {%- set captured = captured_stream(stream).config.meta.ingest.captured -%}
         {%- for attribute in attributes
             if captured.form != "rows" and captured.get("position") != "binlog" -%}
-            {%- set type = (model.columns.get(attribute) or {}).get("data_type") or "" -%}
-            {%- set length = modules.re.findall("char\\((\\d+)\\)", type) -%}
-            {%- if length and length[0] | int >= left_out_value() | length -%}
+            {%- if kind_of_text(model, attribute) == "long text" -%}
                 {%- do texts.append(attribute) -%}
             {%- endif -%}
         {%- endfor -%}
     {%- endif -%}
     {{ return(texts) }}
+{%- endmacro %}
+
+{#- What the YAML of a history says of the type of a column, as far as it decides rows; nothing of
+    one that is no text. -#}
+{% macro kind_of_text(node, column) -%}
+    {%- set type = (node.columns.get(column) or {}).get("data_type") or "varchar" -%}
+    {%- if "char" not in type -%}
+        {{ return("") }}
+    {%- endif -%}
+    {%- set length = modules.re.findall("char\\((\\d+)\\)", type) -%}
+    {{ return(
+        "long text" if length and length[0] | int >= left_out_value() | length else "text"
+    ) }}
 {%- endmacro %}
 
 {#- Of an attribute that a change may leave as it was, the condition that the change says it, and
@@ -162,8 +173,7 @@ select * from row_versions
 {% macro key_text(key) -%}
     {%- set parts, texts = [], [] -%}
     {%- for column in key -%}
-        {%- set type = (model.columns.get(column) or {}).get("data_type") or "varchar" -%}
-        {%- if "char" in type -%}
+        {%- if kind_of_text(model, column) -%}
             {%- set text = "replace(cast(" ~ column ~ " as varchar(4096)), '~', '~0')" -%}
             {%- do texts.append(column) -%}
             {%- do parts.append(

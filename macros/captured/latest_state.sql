@@ -18,22 +18,59 @@
     one says it. -#}
 {% macro dated_versions(parent, keys=none) -%}
     select
-        {{ parent.key }},
-        {%- for column, expression in parent.attributes.items() %}
-        {{ expression }} as {{ column }},
-        {%- endfor %}
+        {{ key_and_attributes(parent) }},
         case
             when
                 valid_from_position
                 = min(valid_from_position) over (partition by {{ parent.key }})
-                then cast('0001-01-01 00:00:00' as timestamp)
+                then {{ beginning_of_time() }}
             else valid_from_at
         end as held_from_at,
         coalesce(valid_to_at, cast('9999-12-31 00:00:00' as timestamp)) as held_until_at
-    from {{ parent.history }} as versions
+    from {{ parent.relation }} as versions
     {%- if keys %}
     where {{ parent.key }} in ({{ keys }})
     {%- endif %}
+{%- endmacro %}
+
+{#- Rows as they are now; one that was deleted is as it was last. -#}
+{% macro newest_versions(parent, keys=none) -%}
+    select
+        {{ key_and_attributes(parent) }}
+    from {{ parent.relation }} as versions
+    {%- if parent.get("stream") %}
+    where
+        is_current
+        {%- if keys %}
+        and {{ parent.key }} in ({{ keys }})
+        {%- endif %}
+    {%- endif %}
+{%- endmacro %}
+
+{% macro key_and_attributes(parent) -%}
+    {{ parent.key }}
+        {%- for column, expression in parent.attributes.items() %},
+        {{ expression }} as {{ column }}
+        {%- endfor %}
+{%- endmacro %}
+
+{#- When a row came to be: the commit of its first change. What a snapshot brought was there before,
+    and the time of the snapshot says when it was read: it has the time that the row itself gives.
+    A position with a c is a change's own, not that of a snapshot. -#}
+{% macro recorded_at(key, happened_at) -%}
+    {%- set of_row = "over (partition by " ~ key ~ ")" -%}
+    case
+            when min(valid_from_position) {{ of_row }} like '%c%'
+                then min(valid_from_at) {{ of_row }}
+            else least(
+                coalesce({{ happened_at }}, {{ beginning_of_time() }}),
+                min(valid_from_at) {{ of_row }}
+            )
+        end
+{%- endmacro %}
+
+{% macro beginning_of_time() -%}
+    cast('0001-01-01 00:00:00' as timestamp)
 {%- endmacro %}
 
 {% macro held_when(version, instant) -%}
@@ -83,15 +120,11 @@
     {%- if not execute -%}
         {{ return("*") }}
     {%- endif -%}
-    {%- set name = history.identifier.removeprefix("__dbt__cte__") -%}
     {%- set kept = ["is_incomplete", "valid_from_at", "_commit_id"] -%}
-    {%- for node in graph.nodes.values()
-        if node.resource_type == "model" and node.alias == name -%}
-        {%- set columns = [] -%}
-        {%- for column in node.columns
-            if column in kept or column not in columns_of_history() -%}
-            {%- do columns.append(column) -%}
-        {%- endfor -%}
-        {{ return(columns | join(",\n        ")) }}
+    {%- set columns = [] -%}
+    {%- for column in node_of(history).columns
+        if column in kept or column not in columns_of_history() -%}
+        {%- do columns.append(column) -%}
     {%- endfor -%}
+    {{ return(columns | join(",\n        ")) }}
 {%- endmacro %}

@@ -1,5 +1,13 @@
 {% macro assert_session() -%}
     {%- if execute -%}
+        {#- Other projects' models would be built without what ours rely on: dbt looks for
+            materializations and macros of adapters in the root project alone. -#}
+        {%- if model.package_name != project_name -%}
+            {{ exceptions.raise_compiler_error(
+                model.package_name ~ " is no package for " ~ project_name
+                ~ ": clone it and add models of your own, instead of listing it in packages.yml"
+            ) }}
+        {%- endif -%}
         {{ adapter.dispatch("assert_session")() }}
     {%- endif -%}
 {%- endmacro %}
@@ -7,7 +15,14 @@
 {% macro default__assert_session() -%}
 {%- endmacro %}
 
+{#- Spark 3 refuses the statements for column comments, and gives the functions other types. -#}
 {% macro spark__assert_session() -%}
+    {%- set version = run_query("select version()").rows[0][0] -%}
+    {%- if version.split(".")[0] | int < 4 -%}
+        {{ exceptions.raise_compiler_error(
+            "this is Spark " ~ version.split(" ")[0] ~ ": Millrace needs Spark 4 or newer"
+        ) }}
+    {%- endif -%}
     {%- set zone = run_query("set spark.sql.session.timeZone").rows[0][1] -%}
     {%- if zone not in ["UTC", "Etc/UTC", "Z"] -%}
         {{ exceptions.raise_compiler_error(

@@ -5,6 +5,9 @@
     increment, table, records, stream, key, attributes, versions_of
 ) -%}
     {%- set theirs = recorded_read(table, stream) -%}
+    {%- if execute -%}
+        {%- do increment.follows.append(node_of(table).unique_id) -%}
+    {%- endif -%}
     {%- if not theirs.is_recorded and asks_the_lake() and writes_rows()
         and not is_partial_build() and "deferred" not in increment.code -%}
         {{ stop(

@@ -4,6 +4,12 @@
     too: what a run that died beside another wrote is known from nowhere else. -#}
 {% macro announce_increment(inside_transaction=true) -%}
     {%- set increment = current_increment() if execute else none -%}
+    {%- if execute and writes_rows() -%}
+        {%- do assert_strategy_is_of_increment(increment) -%}
+        {%- if increment -%}
+            {%- do assert_parents_are_followed(increment) -%}
+        {%- endif -%}
+    {%- endif -%}
     {%- if increment and hook_commits(inside_transaction) and not is_partial_build() and (
         increment.is_everything or increment.has_timeless or increment.days
     ) and model.config.materialized == "incremental" -%}

@@ -39,18 +39,19 @@
 
 {% macro assert_parents_are_of_this_code(increment) -%}
     {%- set parents = parents_of_other_code(model.unique_id) -%}
-    {%- set names = parents | map(attribute="name") | list -%}
-    {%- set missing = [] -%}
-    {%- for parent in parents if built_checksum(parent) is none -%}
-        {%- do missing.append(parent.name) -%}
+    {%- set names, missing = [], [] -%}
+    {%- for parent in parents -%}
+        {%- do (missing if built_checksum(parent) is none else names).append(
+            node_name(parent)
+        ) -%}
     {%- endfor -%}
     {%- if missing -%}
         {{ stop(
             increment.model_name ~ " reads " ~ first_names(missing)
             ~ ", not built yet",
-            "dbt build --select +" ~ model.name,
+            "dbt build --select +" ~ node_name(graph.nodes[model.unique_id]),
         ) }}
-    {%- elif parents -%}
+    {%- elif names -%}
         {{ stop(
             increment.model_name ~ " reads " ~ first_names(names)
             ~ ", built from other code than the project has",

@@ -14,6 +14,7 @@
         "unfinished": {},
         "is_announced": false,
         "reads": {},
+        "follows": [],
         "recorded": {"reads": [], "days": []},
     } -%}
     {%- if model.resource_type == "unit_test"

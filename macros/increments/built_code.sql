@@ -59,7 +59,7 @@
     {%- endif -%}
     {%- set texts = [code_checksum(node)] -%}
     {%- for parent in rewritten_parents(node.unique_id) -%}
-        {%- do texts.append(parent.name ~ " " ~ (
+        {%- do texts.append(node_name(parent) ~ " " ~ (
             "other" if is_now_built and (
                 is_deferred(parent) or not is_built_by_this_code(parent)
             ) else code_checksum(parent)

@@ -1,34 +1,38 @@
 {#- Of a mart whose rows are those of a captured table: which of them this increment makes anew.
     The first parent is the table's own; a row of the mart is of one of its rows. Of each other one
-    the mart has attributes as of `instant`: that it has new changes says only where to look, since
-    what changes later leaves the mart as it is, and a late change may touch any version. -#}
-{% macro changed_keys(increment, key, instant, parents) -%}
+    the mart has attributes, as of `instant` or, where it is none, of now: that it has new changes
+    says only where to look, since what changes later leaves the mart as it is, and a late change may
+    touch any version. A parent without a stream is compared whole. -#}
+{% macro changed_keys(increment, key, parents, instant=none) -%}
     {%- if not asks_the_lake() -%}
         {{ return("") }}
     {%- endif -%}
     {%- for parent in parents -%}
-        {%- do touch_days_of(increment, parent.history) -%}
-        {%- do read_with(increment, parent.history, parent.stream) -%}
-        {%- if truncates_of(*parent.stream.split(".")) -%}
-            {{ exceptions.raise_compiler_error(
-                this.identifier ~ " is rewritten by keys, and a TRUNCATE of " ~ parent.stream
-                ~ " names none: materialize it as a table"
-            ) }}
+        {%- if parent.get("stream") in increment.reads -%}
+            {#- One history for two columns: who bought and who sold. -#}
+        {%- elif parent.get("stream") -%}
+            {%- do follow_history(increment, parent) -%}
+        {%- else -%}
+            {%- do increment.follows.append(node_of(parent.relation).unique_id) -%}
         {%- endif -%}
     {%- endfor -%}
     {%- set own = changed_in(increment, parents[0]) -%}
     {%- do increment.update({"key": key, "own_changes": own}) -%}
     {{ own }}
     {%- for parent in parents[1:] %}
+    {%- set is_dated = parent.get("stream") and instant %}
     union
     select kept.{{ key }}
     from {{ this }} as kept
-    inner join (
-        {{ dated_versions(parent, changed_in(increment, parent)) }}
+    {{ "inner" if parent.get("stream") else "left outer" }} join (
+        {%- set keys = changed_in(increment, parent) %}
+        {{ dated_versions(parent, keys) if is_dated else newest_versions(parent, keys) }}
     ) as parent
         on
             kept.{{ parent.column }} = parent.{{ parent.key }}
+            {%- if is_dated %}
             and {{ held_when("parent", "kept." ~ instant) }}
+            {%- endif %}
     where
         {%- for column in parent.attributes %}
         {{ "or " if not loop.first }}not coalesce(
@@ -39,22 +43,47 @@
     {%- endfor -%}
 {%- endmacro %}
 
+{#- A history is read as far as it has read its stream. A TRUNCATE names no row: all are made anew. -#}
+{% macro follow_history(increment, parent) -%}
+    {%- do touch_days_of(increment, parent.relation) -%}
+    {%- do read_with(increment, parent.relation, parent.stream) -%}
+    {%- set truncates = truncates_of(*parent.stream.split(".")) -%}
+    {%- if truncates and not increment.is_everything -%}
+        {%- set found = lake_rows(
+            "select count(*) as truncate_count from (" ~ truncates ~ ") as truncates where "
+            ~ new_rows(increment, parent.stream),
+            [[0]],
+        )[0][0] -%}
+        {%- do increment.update({"is_everything": found | int > 0}) -%}
+    {%- endif -%}
+{%- endmacro %}
+
 {#- The keys of a captured table that have new changes. -#}
 {% macro changed_in(increment, parent) -%}
+    {%- if parent.get("stream") -%}
     select {{ parent.key }}
-    from {{ changes_of(parent.history) }} as changes
+    from {{ changes_of(parent) }} as changes
     where
         {{ new_rows(increment, parent.stream) }}
         and {{ parent.key }} is not null
+    {%- endif -%}
 {%- endmacro %}
 
-{#- What a history reads: marts do not, but that they ask what is new in it. -#}
-{% macro changes_of(history) -%}
-    {%- set name = history.identifier.removeprefix("__dbt__cte__") -%}
-    {%- for node in graph.nodes.values()
-        if node.resource_type == "model" and node.alias == name -%}
-        {{ return(queryable_model(graph.nodes[node.depends_on.nodes[0]].name)) }}
+{#- The changes that a history is made of: of what it reads, that which has its stream behind it. Marts
+    do not read it, but that they ask what is new in it. -#}
+{% macro changes_of(parent) -%}
+    {%- for node_id in node_of(parent.relation).depends_on.nodes if node_id in graph.nodes -%}
+        {%- set streams = [] -%}
+        {%- do streams_behind([node_id], streams, []) -%}
+        {%- if parent.stream in streams -%}
+            {%- set node = graph.nodes[node_id] -%}
+            {{ return(queryable_model(node.package_name, node.name)) }}
+        {%- endif -%}
     {%- endfor -%}
+    {{ exceptions.raise_compiler_error(
+        this.identifier ~ " follows " ~ parent.relation ~ " by the stream " ~ parent.stream
+        ~ ", which it is not made of"
+    ) }}
 {%- endmacro %}
 
 {#- A stream up to where its history has read it, and no further. -#}
@@ -68,7 +97,7 @@
         and "deferred" not in increment.code and rendered_branch() is none -%}
         {{ stop(
             name ~ " has no read point in " ~ increment_tables().read_points,
-            refresh_command(node_of(history)),
+            refresh_command(node_of(history).unique_id),
         ) }}
     {%- endif -%}
     {{ return(read_of_stream(increment, stream)) }}

@@ -17,7 +17,8 @@
     {%- endif -%}
 {%- endmacro %}
 
-{#- What the model that runs said of its increment when it was compiled. -#}
+{#- What the model that runs said of its increment when it was compiled; none where it began
+    none. -#}
 {% macro current_increment() -%}
     {{ return(invocation_memory().get(
         "increment of " ~ this.schema ~ "." ~ this.identifier

@@ -3,27 +3,27 @@
 {% macro model_code() -%}
     {#- The number is another one after each change of how checksums are made. -#}
     {%- set code = {
-        "checksums": 2, model.name: code_checksum(graph.nodes[model.unique_id])
+        "checksums": 3, node_name(graph.nodes[model.unique_id]): code_checksum(graph.nodes[model.unique_id])
     } -%}
     {%- for node in rewritten_parents(model.unique_id) -%}
-        {%- do code.update({node.name: (
+        {%- do code.update({node_name(node): (
             "deferred" if is_deferred(node) else code_checksum(node)
         )}) -%}
     {%- endfor -%}
     {%- for parent in graph.nodes[model.unique_id].depends_on.nodes
         if parent in graph.nodes and is_deferred(graph.nodes[parent]) -%}
-        {%- do code.update({graph.nodes[parent].name: "deferred"}) -%}
+        {%- do code.update({node_name(graph.nodes[parent]): "deferred"}) -%}
     {%- endfor -%}
     {{ return(code) }}
 {%- endmacro %}
 
 {#- The views, tables and seeds that a model's rows come from, the first ones first: all
-    that stands between it and the sources or incremental models. -#}
+    that stands between it and what has data of its own. -#}
 {% macro rewritten_parents(node_id, found=none) -%}
     {%- set found = [] if found is none else found -%}
     {%- for parent in graph.nodes[node_id].depends_on.nodes | sort if parent in graph.nodes -%}
         {%- set node = graph.nodes[parent] -%}
-        {%- if node.config.materialized != "incremental" and node not in found -%}
+        {%- if not has_own_data(node) and node not in found -%}
             {%- do rewritten_parents(parent, found) -%}
             {%- do found.append(node) -%}
         {%- endif -%}
@@ -48,19 +48,28 @@
         {%- for name in macros | sort -%}
             {%- do texts.append(macros[name]) -%}
         {%- endfor -%}
-        {%- do texts.extend(named_variables(node)) -%}
+        {%- do texts.extend(named_variables(texts)) -%}
+        {%- if "macro." ~ project_name ~ ".change_history" in macros -%}
+            {%- for column in node.columns -%}
+                {%- do texts.append(column ~ " " ~ kind_of_text(node, column)) -%}
+            {%- endfor -%}
+        {%- endif -%}
         {%- do texts.extend(captured_sources(node)) -%}
         {%- do memory.update({key: local_md5(texts | join("\n"))[:12]}) -%}
     {%- endif -%}
     {{ return(memory[key]) }}
 {%- endmacro %}
 
-{#- Values of the variables that a model's own text names. Those that macros name are an
-    increment's settings. -#}
-{% macro named_variables(node) -%}
+{#- Values of the variables and environment variables that the texts of a node name. `log_restarts`
+    has instants of all databases: those of its own are in a node's `captured_settings`. A secret of
+    the environment is none of a model. -#}
+{% macro named_variables(texts) -%}
     {%- set values = [] -%}
-    {%- for name in modules.re.findall("\\bvar\\(\\s*[\"'](\\w+)", node.raw_code) | sort -%}
-        {%- do values.append(name ~ "=" ~ tojson(var(name, none), sort_keys=true)) -%}
+    {%- for kind, name in modules.re.findall(
+        "\\b(var|env_var)\\(\\s*[\"'](\\w+)", texts | join("\n")
+    ) | unique | sort if name != "log_restarts" and not name.startswith("DBT_ENV_SECRET") -%}
+        {%- set value = var(name, none) if kind == "var" else env_var(name, "") -%}
+        {%- do values.append(kind ~ " " ~ name ~ "=" ~ tojson(value, sort_keys=true)) -%}
     {%- endfor -%}
     {{ return(values) }}
 {%- endmacro %}
@@ -107,23 +116,23 @@
     {{ return(parts | join | trim) }}
 {%- endmacro %}
 
-{#- The project's macros that a macro stands for, itself among them. What reads and writes
-    increments decides when rows are made, not which. -#}
+{#- The macros that a macro stands for, itself among them: the project's and those of packages, not
+    dbt's own. What reads and writes increments decides when rows are made, not which. -#}
 {% macro row_macros(macro_id, found) -%}
-    {%- set name = macro_id.rpartition(".")[2] -%}
-    {%- if macro_id.startswith("macro." ~ project_name ~ ".")
-        and name not in found and name in context -%}
-        {%- set text = context[name].macro -%}
-        {%- if not text.original_file_path.startswith(
+    {%- set package, name = macro_id.split(".")[1:] -%}
+    {%- set macros = context.get(package, {}) if package != "dbt" else {} -%}
+    {%- if macro_id not in found and name in macros -%}
+        {%- set macro = macros[name].macro -%}
+        {%- if package != project_name or not macro.original_file_path.startswith(
             ("macros/increments/", "macros/overrides/")
         ) -%}
             {%- set memory = invocation_memory() -%}
-            {%- set key = "code of macro " ~ name -%}
+            {%- set key = "code of " ~ macro_id -%}
             {%- if key not in memory -%}
-                {%- do memory.update({key: bare_code(text.macro_sql)}) -%}
+                {%- do memory.update({key: bare_code(macro.macro_sql)}) -%}
             {%- endif -%}
-            {%- do found.update({name: memory[key]}) -%}
-            {%- for other in text.depends_on.macros -%}
+            {%- do found.update({macro_id: memory[key]}) -%}
+            {%- for other in macro.depends_on.macros -%}
                 {%- do row_macros(other, found) -%}
             {%- endfor -%}
         {%- endif -%}

@@ -30,14 +30,18 @@
             {%- do parents.append(parent) -%}
         {%- endfor -%}
     {%- endfor -%}
-    {%- set names = parents | map(attribute="name") | join(" ") -%}
+    {%- set names = [] -%}
+    {%- for parent in parents -%}
+        {%- do names.append(node_name(parent)) -%}
+    {%- endfor -%}
+    {%- set names = names | join(" ") -%}
     {%- set is_long = names | length > 100 -%}
     {%- set has_seed = parents | selectattr("resource_type", "equalto", "seed") | list -%}
     {{ return(
         "dbt " ~ ("build" if has_seed or is_long else "run")
         ~ (" --full-refresh" if is_full_refresh else "") ~ " --select "
         ~ ("+" if is_long else names ~ (" " if names else ""))
-        ~ graph.nodes[node_id].name ~ ("+" if has_all else "")
+        ~ node_name(graph.nodes[node_id]) ~ ("+" if has_all else "")
     ) }}
 {%- endmacro %}
 
@@ -67,14 +71,6 @@
         {%- endfor -%}
     {%- endif -%}
     {{ return(found) }}
-{%- endmacro %}
-
-{#- The model that a relation of this target is of. -#}
-{% macro node_of(relation) -%}
-    {%- for parent in graph.nodes[model.unique_id].depends_on.nodes
-        if parent in graph.nodes and graph.nodes[parent].alias == relation.identifier -%}
-        {{ return(parent) }}
-    {%- endfor -%}
 {%- endmacro %}
 
 {#- `flags` does not have these. -#}

@@ -6,9 +6,13 @@
         {%- set after = read_to(increment, name) -%}
         {%- set to = increment_ids(increment, name).committed -%}
         {%- if to == 0 and not increment.is_everything and writes_rows() -%}
+            {%- set node = node_of(relation) -%}
+            {%- if node.config.incremental_strategy not in strategies_of_increments() -%}
+                {%- do refuse_unfollowed(increment, [name]) -%}
+            {%- endif -%}
             {{ stop(
                 name ~ " has no read point in " ~ increment_tables().read_points,
-                refresh_command(node_of(relation)),
+                refresh_command(node.unique_id),
             ) }}
         {%- endif -%}
         {%- do increment.reads.update({name: {

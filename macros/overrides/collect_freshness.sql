@@ -1,13 +1,10 @@
 {#- Mends `dbt source freshness` where the machine's zone is not UTC: in session mode
     Python turns timestamps into the machine's zone, and dbt takes them for UTC. A
-    timestamp without a zone comes as it is. And where a source has had no row yet, which is not
-    stale: `spark-ingest` makes all tables at its first start. -#}
+    timestamp without a zone comes as it is. -#}
 {% macro spark__collect_freshness(source, loaded_at_field, filter) %}
     {%- call statement("collect_freshness", fetch_result=True, auto_begin=False) -%}
         select
-            cast(
-                coalesce(max({{ loaded_at_field }}), current_timestamp()) as timestamp_ntz
-            ) as max_loaded_at,
+            cast({{ newest_load(source, loaded_at_field) }} as timestamp_ntz) as max_loaded_at,
             cast(current_timestamp() as timestamp_ntz) as snapshotted_at
         from {{ source }}
         {% if filter -%}
@@ -20,9 +17,7 @@
 {% macro redshift__collect_freshness(source, loaded_at_field, filter) %}
     {%- call statement("collect_freshness", fetch_result=True, auto_begin=False) -%}
         select
-            coalesce(
-                max({{ loaded_at_field }}), {{ current_timestamp() }}
-            ) as max_loaded_at,
+            {{ newest_load(source, loaded_at_field) }} as max_loaded_at,
             {{ current_timestamp() }} as snapshotted_at
         from {{ source }}
         {% if filter -%}
@@ -31,3 +26,22 @@
     {%- endcall -%}
     {{ return(load_result("collect_freshness")) }}
 {% endmacro %}
+
+{#- Mends the freshness of a stream that never had a record, which to dbt is as old as can be:
+    `spark-ingest` makes all tables at its first start, and from then on it is silent. -#}
+{% macro newest_load(relation, loaded_at_field) -%}
+    {%- set newest = "max(" ~ loaded_at_field ~ ")" -%}
+    {%- for source in graph.sources.values()
+        if source.schema == relation.schema and source.identifier == relation.identifier
+        and is_of_ingest(source) -%}
+        {%- set log = bronze_table("ingest.ingest_commits") -%}
+        {%- if has_column(log, "kind") -%}
+            {{ return(
+                "coalesce(" ~ newest ~ ", (select max(committed_at) from " ~ log
+                ~ " where kind = 'table' and table_name = '"
+                ~ source.schema ~ "." ~ source.identifier ~ "'))"
+            ) }}
+        {%- endif -%}
+    {%- endfor -%}
+    {{ return(newest) }}
+{%- endmacro %}

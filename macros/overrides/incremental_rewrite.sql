@@ -1,8 +1,12 @@
 {#- Mends the incremental materialization, which knows only the adapter's own strategies and
-    asks no `get_incremental_<strategy>_sql` as dbt's other adapters do. -#}
+    asks no `get_incremental_<strategy>_sql` as dbt's other adapters do. And which appends where no
+    strategy is named, though a `unique_key` is: rows with the key of others would double, where
+    Redshift's adapter replaces them. -#}
 {% macro dbt_spark_validate_get_incremental_strategy(raw_strategy, file_format) -%}
-    {%- if raw_strategy in ["rewrite", "rewrite_keys"] -%}
+    {%- if raw_strategy in strategies_of_increments() -%}
         {{ return(raw_strategy) }}
+    {%- elif config.get("unique_key") and not config.get("incremental_strategy") -%}
+        {{ return("merge") }}
     {%- endif -%}
     {{ return(dbt.dbt_spark_validate_get_incremental_strategy(
         raw_strategy, file_format

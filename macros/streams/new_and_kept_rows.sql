@@ -38,12 +38,7 @@
     {%- if not execute or model.resource_type == "unit_test" -%}
         {{ return("*") }}
     {%- endif -%}
-    {%- set name = rows.identifier.removeprefix("__dbt__cte__") -%}
-    {%- for node_id in model.depends_on.nodes
-        if node_id in graph.nodes and graph.nodes[node_id].alias == name -%}
-        {{ return(
-            graph.nodes[node_id].columns | select("in", model.columns)
-            | join(",\n        ")
-        ) }}
-    {%- endfor -%}
+    {{ return(
+        node_of(rows).columns | select("in", model.columns) | join(",\n        ")
+    ) }}
 {%- endmacro %}

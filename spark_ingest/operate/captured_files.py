@@ -204,7 +204,11 @@ def history_sql(names: Names, table: CapturedTable) -> str:
         lines = "".join(f'        "{name}",\n' for name in others)
         attributes = f"    attributes=[\n{lines}    ],"
     return (
-        '{{ config(materialized="incremental", partition_by="is_current") }}\n\n'
+        "{{ config(\n"
+        '    materialized="incremental",\n'
+        '    incremental_strategy="rewrite_keys",\n'
+        '    partition_by="is_current",\n'
+        ") }}\n\n"
         "{{ change_history(\n"
         f'    ref("{names.staging}"),\n'
         f'    stream="{names.stream}",\n'

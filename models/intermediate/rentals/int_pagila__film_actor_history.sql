@@ -1,4 +1,8 @@
-{{ config(materialized="incremental", partition_by="is_current") }}
+{{ config(
+    materialized="incremental",
+    incremental_strategy="rewrite_keys",
+    partition_by="is_current",
+) }}
 
 {{ change_history(
     ref("stg_pagila__film_actor"),

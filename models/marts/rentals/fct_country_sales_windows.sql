@@ -1,6 +1,7 @@
 {#- On Redshift: few countries would fill few slices; rewritten by day. -#}
 {{ config(
     materialized="incremental",
+    incremental_strategy="rewrite",
     partition_by="days(window_start_at)",
     dist="even",
     sort="window_start_at",

@@ -1,6 +1,7 @@
 {#- On Redshift: sales are found by id, so spread by it; rewritten by day. -#}
 {{ config(
     materialized="incremental",
+    incremental_strategy="rewrite",
     partition_by="days(paid_at)",
     dist="payment_id",
     sort="paid_at",

@@ -1,6 +1,7 @@
 {#- On Redshift: nothing joins it row by row; rewritten by day. -#}
 {{ config(
     materialized="incremental",
+    incremental_strategy="rewrite",
     partition_by="days(moved_at)",
     dist="even",
     sort="moved_at",

@@ -1,6 +1,7 @@
 {#- On Redshift: few products would fill few slices; rewritten by day. -#}
 {{ config(
     materialized="incremental",
+    incremental_strategy="rewrite",
     partition_by="days(sales_date)",
     dist="even",
     sort="sales_date",

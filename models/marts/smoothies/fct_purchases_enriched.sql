@@ -1,6 +1,7 @@
 {#- On Redshift: running totals join by line; rewritten by day. -#}
 {{ config(
     materialized="incremental",
+    incremental_strategy="rewrite",
     partition_by="days(purchased_at)",
     dist="record_key",
     sort="purchased_at",

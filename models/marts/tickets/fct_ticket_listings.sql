@@ -1,5 +1,5 @@
 {#- On Redshift: listings are found by id, so spread by it. A listing is rewritten where
-    it has changed, or what it is completed with is known better by a late change. -#}
+    it has changed, or its seller, event, category or venue. -#}
 {{ config(
     materialized="incremental",
     incremental_strategy="rewrite_keys",
@@ -10,7 +10,7 @@
 {% set increment = begin_increment() %}
 {% set seller = {
     "stream": "tickit.user",
-    "history": ref("int_tickit__user_history"),
+    "relation": ref("int_tickit__user_history"),
     "key": "user_id",
     "column": "seller_id",
     "attributes": {
@@ -20,7 +20,7 @@
 } %}
 {% set event = {
     "stream": "tickit.event",
-    "history": ref("int_tickit__event_history"),
+    "relation": ref("int_tickit__event_history"),
     "key": "event_id",
     "column": "event_id",
     "attributes": {
@@ -32,7 +32,7 @@
 } %}
 {% set category = {
     "stream": "tickit.category",
-    "history": ref("int_tickit__category_history"),
+    "relation": ref("int_tickit__category_history"),
     "key": "category_id",
     "column": "category_id",
     "attributes": {
@@ -42,7 +42,7 @@
 } %}
 {% set venue = {
     "stream": "tickit.venue",
-    "history": ref("int_tickit__venue_history"),
+    "relation": ref("int_tickit__venue_history"),
     "key": "venue_id",
     "column": "venue_id",
     "attributes": {
@@ -53,36 +53,36 @@
 } %}
 {% set listing = {
     "stream": "tickit.listing",
-    "history": ref("int_tickit__listing_history"),
+    "relation": ref("int_tickit__listing_history"),
     "key": "listing_id",
 } %}
 {% set changed = changed_keys(
-    increment, "listing_id", "recorded_at", [listing, seller, event, category, venue]
+    increment, "listing_id", [listing, seller, event, category, venue]
 ) %}
 
 with
 
 sellers as (
 
-    {{ dated_versions(seller) }}
+    {{ newest_versions(seller) }}
 
 ),
 
 events as (
 
-    {{ dated_versions(event) }}
+    {{ newest_versions(event) }}
 
 ),
 
 categories as (
 
-    {{ dated_versions(category) }}
+    {{ newest_versions(category) }}
 
 ),
 
 venues as (
 
-    {{ dated_versions(venue) }}
+    {{ newest_versions(venue) }}
 
 ),
 
@@ -90,7 +90,7 @@ listing_versions as (
 
     select
         *,
-        min(valid_from_at) over (partition by listing_id) as recorded_at
+        {{ recorded_at("listing_id", "offered_at") }} as recorded_at
     from {{ ref("int_tickit__listing_history") }}
     {%- if not increment.is_everything %}
     where listing_id in (
@@ -107,8 +107,8 @@ listings as (
 
 ),
 
--- Who and what it was when the shop recorded the listing: what changes later changes no
--- listing. One whose seller or event the lake does not have yet is a listing, too.
+-- A listing is an offer of now: an event that is postponed is offered for its new day. One
+-- whose seller or event the lake does not have yet is a listing, too.
 completed as (
 
     select
@@ -121,13 +121,9 @@ completed as (
         events.starts_at
     from listings
     left join sellers
-        on
-            listings.seller_id = sellers.user_id
-            and {{ held_when("sellers", "listings.recorded_at") }}
+        on listings.seller_id = sellers.user_id
     left join events
-        on
-            listings.event_id = events.event_id
-            and {{ held_when("events", "listings.recorded_at") }}
+        on listings.event_id = events.event_id
 
 ),
 
@@ -166,13 +162,9 @@ final as (
         completed._commit_id
     from completed
     left join categories
-        on
-            completed.category_id = categories.category_id
-            and {{ held_when("categories", "completed.recorded_at") }}
+        on completed.category_id = categories.category_id
     left join venues
-        on
-            completed.venue_id = venues.venue_id
-            and {{ held_when("venues", "completed.recorded_at") }}
+        on completed.venue_id = venues.venue_id
 
 )
 

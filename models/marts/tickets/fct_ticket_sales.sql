@@ -10,7 +10,7 @@
 {% set increment = begin_increment() %}
 {% set buyer = {
     "stream": "tickit.user",
-    "history": ref("int_tickit__user_history"),
+    "relation": ref("int_tickit__user_history"),
     "key": "user_id",
     "column": "buyer_id",
     "attributes": {
@@ -27,14 +27,14 @@
 }) %}
 {% set event = {
     "stream": "tickit.event",
-    "history": ref("int_tickit__event_history"),
+    "relation": ref("int_tickit__event_history"),
     "key": "event_id",
     "column": "event_id",
     "attributes": {"event_name": "event_name", "category_id": "category_id"},
 } %}
 {% set category = {
     "stream": "tickit.category",
-    "history": ref("int_tickit__category_history"),
+    "relation": ref("int_tickit__category_history"),
     "key": "category_id",
     "column": "category_id",
     "attributes": {
@@ -44,7 +44,7 @@
 } %}
 {% set day = {
     "stream": "tickit.date",
-    "history": ref("int_tickit__date_history"),
+    "relation": ref("int_tickit__date_history"),
     "key": "date_id",
     "column": "date_id",
     "attributes": {
@@ -53,25 +53,39 @@
 } %}
 {% set sale = {
     "stream": "tickit.sale",
-    "history": ref("int_tickit__sale_history"),
+    "relation": ref("int_tickit__sale_history"),
     "key": "ticket_sale_id",
 } %}
+{% set first_purchase = {
+    "relation": ref("int_tickets__buyers_extracted"),
+    "key": "user_id",
+    "column": "buyer_id",
+    "attributes": {"buyer_first_purchase_date": "first_purchase_date"},
+} %}
+{% set first_sale = {
+    "relation": ref("int_tickets__sellers_extracted"),
+    "key": "user_id",
+    "column": "seller_id",
+    "attributes": {"seller_first_sale_date": "first_sale_date"},
+} %}
 {% set changed = changed_keys(
-    increment, "ticket_sale_id", "recorded_at",
-    [sale, buyer, seller, event, category, day]
+    increment,
+    "ticket_sale_id",
+    [sale, buyer, seller, event, category, day, first_purchase, first_sale],
+    instant="recorded_at"
 ) %}
 
 with
 
 buyers as (
 
-    select * from {{ ref("int_tickets__buyers_extracted") }}
+    {{ newest_versions(first_purchase) }}
 
 ),
 
 sellers as (
 
-    select * from {{ ref("int_tickets__sellers_extracted") }}
+    {{ newest_versions(first_sale) }}
 
 ),
 
@@ -109,22 +123,11 @@ sale_versions as (
 
     select
         *,
-        min(valid_from_at) over (partition by ticket_sale_id) as recorded_at
+        {{ recorded_at("ticket_sale_id", "sold_at") }} as recorded_at
     from {{ ref("int_tickit__sale_history") }}
     {%- if not increment.is_everything %}
     where ticket_sale_id in (
         {{ changed }}
-        union
-        -- Those of a user whose first purchase, or first sale, is on another day now.
-        select kept.ticket_sale_id
-        from {{ this }} as kept
-        left join buyers
-            on kept.buyer_id = buyers.user_id
-        left join sellers
-            on kept.seller_id = sellers.user_id
-        where
-            kept.buyer_first_purchase_date <> buyers.first_purchase_date
-            or kept.seller_first_sale_date <> sellers.first_sale_date
     )
     {%- endif %}
 
@@ -158,11 +161,11 @@ completed as (
         buyer_users.buyer_name,
         buyer_users.buyer_city,
         buyer_users.buyer_state,
-        buyers.first_purchase_date as buyer_first_purchase_date,
+        buyers.buyer_first_purchase_date,
         seller_users.seller_username,
         seller_users.seller_name,
         seller_users.seller_state,
-        sellers.first_sale_date as seller_first_sale_date,
+        sellers.seller_first_sale_date,
         events.event_name,
         events.category_id,
         dates.quarter_number

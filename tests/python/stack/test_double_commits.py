@@ -53,6 +53,7 @@ STAGED = "select {columns} from {{{{ source('test', '{name}') }}}}"
 FACT = """
 {{{{ config(
     materialized="incremental",
+    incremental_strategy="rewrite",
     partition_by="days(_kafka_timestamp)",
     contract={{"enforced": false}},
 ) }}}}

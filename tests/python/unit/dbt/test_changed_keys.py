@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -27,6 +28,13 @@ PARENTS = (
     USERS | {"column": "buyer_id", "attributes": {"buyer_name": "upper(name)"}},
     USERS | {"column": "seller_id", "attributes": {"seller_name": "upper(name)"}},
 )
+# What somebody computes of the sales themselves; a mart has of it what it says now.
+FIRST_SALES = {
+    "table": "first_sales",
+    "key": "user_id",
+    "column": "buyer_id",
+    "attributes": {"first_sale_id": "first_sale_id"},
+}
 
 
 class Relation(Table):
@@ -41,11 +49,11 @@ def source(table: str, **options: Any) -> Node:
         schema="bronze",
         identifier=f"shop__{table}",
         original_file_path="a.yml",
-        columns={},
+        columns={f"{table}_id": Node(name=f"{table}_id", data_type="int")},
         config=SimpleNamespace(
             meta=SimpleNamespace(
                 ingest=Captured(captured=captured),
-                get=lambda _name, _default: {"captured": captured},
+                get=lambda _name, _default=None: {"captured": captured},
             )
         ),
     )
@@ -56,7 +64,11 @@ def model(name: str, materialized: str, *parents: str) -> Node:
     return Node(node(name, materialized, *parents) | versions)
 
 
-def made(which: str = "run", **options: Any) -> Macros:
+def made(
+    which: str = "run",
+    run_query: Callable[[str], SimpleNamespace] | None = None,
+    **options: Any,
+) -> Macros:
     """The macros, in a project of two captured tables; ``options`` are of users."""
     relation = SimpleNamespace(
         create=lambda schema, identifier, **_: Relation(f"{schema}.{identifier}")
@@ -73,21 +85,28 @@ def made(which: str = "run", **options: Any) -> Macros:
                 "user": source("user", **options),
             },
             "nodes": {
-                "stg_sale": model("stg_sale", "view"),
-                "stg_user": model("stg_user", "view"),
-                "sale_history": model("sale_history", "incremental", "stg_sale"),
+                "stg_sale": model("stg_sale", "view", "sale"),
+                "stg_user": model("stg_user", "view", "user"),
+                "regions": model("regions", "seed"),
+                # Its changes are not what it names first.
+                "sale_history": model(
+                    "sale_history", "incremental", "regions", "stg_sale"
+                ),
                 "user_history": model("user_history", "incremental", "stg_user"),
+                "first_sales": model("first_sales", "view", "sale_history"),
                 "fct_sales": model("fct_sales", "incremental", "user_history"),
             },
         },
         this=Relation("fct_sales"),
+        load_relation=lambda relation: relation,
+        run_query=run_query or (lambda _: SimpleNamespace(rows=[[0]])),
     )
 
 
 def parents() -> list[dict[str, Any]]:
     return [
-        {**parent, "history": Relation(f"{parent['table']}_history")}
-        for parent in PARENTS
+        *({**of, "relation": Relation(f"{of['table']}_history")} for of in PARENTS),
+        {**FIRST_SALES, "relation": Relation("first_sales")},
     ]
 
 
@@ -126,7 +145,7 @@ def keys(query: str) -> list[int]:
         engine.executemany(f"insert into marts.stg_{table} values (?, ?)", changes)
     engine.execute(
         """
-        create table user_history as select * from (values
+        create table user_history as select *, valid_to_at is null as is_current from (values
             (10, 'al', '1', timestamp '2026-01-01', null),
             (20, 'bea', '1', timestamp '2026-02-01', timestamp '2026-03-01'),
             (20, 'bo', '2', timestamp '2026-03-01', timestamp '2026-05-01'),
@@ -139,15 +158,28 @@ def keys(query: str) -> list[int]:
     engine.execute(
         """
         create table fct_sales as select * from (values
-            (1, 10, 'AN', 30, null, timestamp '2026-01-01'),
-            (2, 20, 'BEA', 10, 'AL', timestamp '2026-01-01'),
-            (3, 10, 'AL', 20, 'BEA', timestamp '2026-03-01'),
-            (7, 20, 'BILL', 10, 'AL', timestamp '2026-05-01'),
-            (8, 40, null, 50, null, timestamp '2026-04-01'),
-            (9, 40, null, 10, 'AL', timestamp '2026-04-01'),
-            (10, 40, 'DEE', 10, 'AL', timestamp '2026-04-01'),
-            (11, 20, 'BEA', 50, 'EVE', timestamp '2026-04-01')
-        ) as _(sale_id, buyer_id, buyer_name, seller_id, seller_name, recorded_at)
+            (1, 10, 'AN', 30, null, timestamp '2026-01-01', 1),
+            (2, 20, 'BEA', 10, 'AL', timestamp '2026-01-01', 2),
+            (3, 10, 'AL', 20, 'BEA', timestamp '2026-03-01', 1),
+            (7, 20, 'BILL', 10, 'AL', timestamp '2026-05-01', 2),
+            (8, 40, null, 50, null, timestamp '2026-04-01', 8),
+            (9, 40, null, 10, 'AL', timestamp '2026-04-01', 8),
+            (10, 40, 'DEE', 10, 'AL', timestamp '2026-04-01', 8),
+            (11, 20, 'BEA', 50, 'EVE', timestamp '2026-04-01', 2),
+            (12, 60, null, 10, 'AL', timestamp '2026-04-01', 12),
+            (13, 70, null, 10, 'AL', timestamp '2026-04-01', null),
+            (14, 80, null, 10, 'AL', timestamp '2026-04-01', 14)
+        ) as _(
+            sale_id, buyer_id, buyer_name, seller_id, seller_name, recorded_at,
+            first_sale_id
+        )
+        """
+    )
+    engine.execute(
+        """
+        create table first_sales as select * from (values
+            (10, 1), (20, 2), (40, 8), (70, 13), (80, null)
+        ) as _(user_id, first_sale_id)
         """
     )
     return sorted(row[0] for row in engine.execute(query).fetchall())
@@ -155,7 +187,7 @@ def keys(query: str) -> list[int]:
 
 def query_of(found: dict[str, Any], **options: Any) -> str:
     query: str = made(**options).changed_keys(
-        found, "sale_id", "recorded_at", parents()
+        found, "sale_id", parents(), instant="recorded_at"
     )
     return query
 
@@ -168,15 +200,24 @@ def test_rows_with_new_changes_and_rows_that_differ_as_of_then_are_made_anew() -
     # Sales 4 and 5 have new changes. Of the users with new changes 20 was Bo when sale 3 and sale
     # 11 were recorded, 50 was there before sale 8, and 40 had no name at sale 10; what became of
     # 20 later leaves sale 2 as it is. User 10 has no new change. Commit 7 is for the next
-    # increment: the histories have not read it.
-    assert keys(query) == [3, 4, 5, 8, 10, 11]
+    # increment: the histories have not read it. First sales are compared whole: that of buyer 60 is
+    # gone, those of 70 and 80 come from and go to null.
+    assert keys(query) == [3, 4, 5, 8, 10, 11, 12, 13, 14]
     assert keys(found["own_changes"]) == [4, 5]
+    assert found["follows"] == ["first_sales"]
     assert found["reads"]["shop.user"] | {"table_uuid": None} == {
         "after": 4,
         "to": 6,
         "table_uuid": None,
         "table_since": 0,
     }
+
+
+def test_of_now_a_mart_has_the_newest_version_of_each_parent() -> None:
+    query: str = made().changed_keys(grown(), "sale_id", parents()[:2])
+
+    # User 20 is Bill: sales 2 and 11 are not. User 40 has no name, and sale 10 has one.
+    assert keys(query) == [2, 4, 5, 10, 11]
 
 
 def test_a_history_that_was_rebuilt_has_the_mart_rebuilt() -> None:
@@ -198,6 +239,20 @@ def test_a_history_that_nobody_recorded_stops_the_increment() -> None:
         query_of(found)
 
 
-def test_a_table_that_may_be_emptied_at_once_is_no_parent() -> None:
-    with pytest.raises(CompilerError, match=r"a TRUNCATE of shop\.user names none"):
-        query_of(grown(), truncates_when="true")
+@pytest.mark.parametrize("count", [0, 2])
+def test_a_truncate_of_a_parent_has_the_mart_rebuilt(count: int) -> None:
+    """Envelopes may always bring one; it names no row."""
+    asked: list[str] = []
+
+    def run_query(query: str) -> SimpleNamespace:
+        asked.append(query)
+        return SimpleNamespace(rows=[[count]])
+
+    found = grown()
+
+    query_of(found, run_query=run_query, truncates_when="records.__op = 't'")
+
+    (question,) = asked
+    assert "records.__op = 't'" in question
+    assert "_commit_id > 4 and _commit_id <= 6" in question
+    assert found["is_everything"] == (count > 0)

@@ -16,6 +16,7 @@ from tests.python.unit.dbt.test_increment_macros import (
     FACT,
     PARENT,
     Node,
+    SimpleGraph,
     increment,
     macros,
     node,
@@ -24,7 +25,7 @@ from tests.python.unit.dbt.test_increment_macros import (
 )
 
 YOUNG = {"since": "2026-01-04T12:00:01", "after": {"pagila.sales": 3}}
-CODE = json.dumps({"checksums": 2, "fct_sales": "a", "stg_sales": "b", "regions": "c"})
+CODE = json.dumps({"checksums": 3, "fct_sales": "a", "stg_sales": "b", "regions": "c"})
 
 
 @pytest.mark.parametrize(
@@ -181,12 +182,213 @@ def test_a_checksum_changes_with_whatever_may_make_other_rows(
     assert macros().bare_code(one) != macros().bare_code(other)
 
 
-def test_a_checksum_changes_with_a_variable_that_the_code_names() -> None:
-    view = node("a", "view", code="select {{ var('days') }}")
-
-    assert macros(settings={"days": 1}).code_checksum(view) != (
-        macros(settings={"days": 2}).code_checksum(view)
+def macro(code: str, file: str = "macros/streams/a.sql", *calls: str) -> Any:
+    """A macro as dbt's context has it."""
+    return SimpleNamespace(
+        macro=SimpleNamespace(
+            macro_sql=code,
+            original_file_path=file,
+            depends_on=SimpleNamespace(macros=calls),
+        )
     )
+
+
+def checksum(
+    code: str = "select 1",
+    named: dict[str, Any] | None = None,
+    **other: Any,
+) -> Any:
+    """Of a view that calls a macro of the project and one of a package.
+
+    Args:
+        code: The view's own.
+        named: By macro, its code, where it is another one.
+        other: What else is in dbt's context, and ``settings``.
+    """
+    codes = {"rate": "1", "key": "md5(a)", "hash": "2", "plan": "3", **(named or {})}
+    context = {
+        "millrace": {
+            "rate": macro(codes["rate"], "macros/streams/rate.sql"),
+            "plan": macro(codes["plan"], "macros/increments/plan.sql"),
+        },
+        "dbt_utils": {
+            "key": macro(codes["key"], "macros/key.sql", "macro.dbt_utils.hash"),
+            "hash": macro(codes["hash"], "macros/hash.sql", "macro.dbt.hash"),
+        },
+        "dbt": {"hash": macro("dbt's")},
+    }
+    calls = ["macro.millrace.rate", "macro.millrace.plan", "macro.dbt_utils.key"]
+    view = Node(
+        node("a", "view", code=code),
+        depends_on=SimpleNamespace(nodes=[], macros=calls),
+    )
+    return macros(context=context, **other).code_checksum(view)
+
+
+@pytest.mark.parametrize(
+    "named",
+    [{}, {"rate": "{{ var('days') }}"}, {"hash": "{{ var('days') }}"}],
+    ids=["of its own", "of a macro", "of a package's macro"],
+)
+def test_a_checksum_changes_with_a_variable_that_is_named_anywhere(
+    named: dict[str, str],
+) -> None:
+    code = "select 1" if named else "select {{ var('days') }}"
+
+    assert checksum(code, named, settings={"days": 1}) != (
+        checksum(code, named, settings={"days": 2})
+    )
+
+
+def test_a_checksum_changes_with_a_variable_of_the_environment() -> None:
+    named = {"rate": "{{ env_var('EUR_RATE') }} {{ env_var('DBT_ENV_SECRET_A') }}"}
+
+    def of(rate: str) -> Any:
+        return checksum(named=named, env_var=lambda name, _: {"EUR_RATE": rate}[name])
+
+    assert of("1") != of("2")
+
+
+@pytest.mark.parametrize(
+    ("name", "counts"), [("rate", True), ("key", True), ("hash", True), ("plan", False)]
+)
+def test_a_checksum_changes_with_macros_of_packages_too(
+    name: str, *, counts: bool
+) -> None:
+    assert (checksum() != checksum(named={name: "other"})) == counts
+
+
+@pytest.mark.parametrize(
+    ("types", "counts"),
+    [
+        ({"id": "varchar(8)"}, True),
+        ({"name": "varchar(64)"}, True),
+        ({"id": "bigint"}, False),
+        ({"name": "varchar(16)"}, False),
+    ],
+    ids=["a key that is a text", "a text that a log leaves out", "a number", "a text"],
+)
+def test_a_checksum_changes_with_types_of_a_history_that_decide_rows(
+    types: dict[str, str], *, counts: bool
+) -> None:
+    def of(**other: str) -> Any:
+        types = {"id": "integer", "name": "varchar(20)", **other}
+        history = Node(
+            node("sale_history", "incremental"),
+            columns={name: {"data_type": kind} for name, kind in types.items()},
+            depends_on=SimpleNamespace(
+                nodes=[], macros=["macro.millrace.change_history"]
+            ),
+        )
+        context = {"millrace": {"change_history": macro("a")}}
+        return macros(context=context).code_checksum(history)
+
+    assert (of() != of(**types)) == counts
+
+
+@pytest.mark.parametrize(
+    ("parent", "is_refused"),
+    [
+        (node("mine", "table", "view_of_mine"), True),
+        (node("mine", "table", "source.pagila.sales"), True),
+        (node("mine", "table", "regions"), False),
+        (node("mine", "seed"), False),
+        (node("mine", "snapshot"), True),
+        (node("mine", "incremental"), True),
+        (Node(node("mine", "table"), language="python"), True),
+        (node("mine", "view", "history"), True),
+        (node("mine", "view", "source.crm.accounts"), True),
+        (node("mine", "view", "source.pagila.sales"), False),
+        (node("mine", "view", "fct_parent"), False),
+    ],
+    ids=[
+        "a table of a history",
+        "a table of a stream that is followed",
+        "a table of a seed",
+        "a seed",
+        "a snapshot",
+        "an incremental model",
+        "a model in Python",
+        "a view of a history",
+        "a view of a source",
+        "a view of a stream that is followed",
+        "a view of a fact that is followed",
+    ],
+)
+def test_a_parent_with_data_of_its_own_that_nobody_follows_is_refused(
+    parent: Node, *, is_refused: bool
+) -> None:
+    graph = SimpleGraph()
+    nodes = graph["nodes"]
+    nodes |= {
+        "mine": parent,
+        "history": node("history", "incremental"),
+        "view_of_mine": node("view_of_mine", "view", "history"),
+    }
+    nodes["fct_sales"].depends_on.nodes = ("stg_sales", "fct_parent", "mine")
+    graph["sources"] = {
+        f"source.{name}": Node(source_name=name.split(".")[0], name=name.split(".")[1])
+        for name in ("pagila.sales", "crm.accounts")
+    }
+    context = macros(graph=graph)
+    begun = increment(reads={PARENT: {}, "pagila.sales": {}})
+
+    if is_refused:
+        with pytest.raises(CompilerError, match=r"^marts\.fct_sales reads ") as raised:
+            context.assert_parents_are_followed(begun)
+        assert "docs/architecture.md" in str(raised.value)
+        assert "materialized='table'" in str(raised.value)
+    else:
+        context.assert_parents_are_followed(begun)
+    begun["follows"] = ["mine"]
+    context.assert_parents_are_followed(begun)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "is_begun", "message"),
+    [
+        ("rewrite", False, "rewrite and begins no increment: begin it with"),
+        ("rewrite_keys", False, "rewrite_keys and begins no increment"),
+        (None, True, "incremental_strategy is the adapter's own: set it to rewrite or"),
+        ("merge", True, "incremental_strategy is merge: set it to rewrite or"),
+        ("merge", False, None),
+        (None, False, None),
+        ("rewrite", True, None),
+    ],
+)
+def test_a_strategy_of_ours_and_an_increment_come_together(
+    strategy: str | None, message: str | None, *, is_begun: bool
+) -> None:
+    model = SimpleNamespace(
+        config=SimpleNamespace(
+            materialized="incremental", incremental_strategy=strategy
+        )
+    )
+    begun = increment() if is_begun else None
+
+    if message is None:
+        macros(model=model).assert_strategy_is_of_increment(begun)
+    else:
+        with pytest.raises(CompilerError, match=message):
+            macros(model=model).assert_strategy_is_of_increment(begun)
+
+
+def test_a_parent_with_increments_of_dbts_own_cannot_be_followed_by_days() -> None:
+    graph = SimpleGraph()
+    graph["nodes"]["fct_parent"].config.incremental_strategy = "merge"
+    parent = SimpleNamespace(schema="marts", identifier="fct_parent")
+
+    with pytest.raises(CompilerError, match=r"fct_parent, whose changes .* not follow"):
+        macros(graph=graph).touch_days_of(increment(), parent)
+
+
+def test_two_versions_of_a_model_are_two() -> None:
+    second = Node(node("stg_sales", "view"), unique_id="stg_sales.v2", version=2)
+    graph = SimpleGraph()
+    graph["nodes"]["stg_sales.v2"] = second
+    graph["nodes"]["fct_sales"].depends_on.nodes = ("stg_sales", "stg_sales.v2")
+
+    assert {"stg_sales", "stg_sales.v2"} <= set(macros(graph=graph).model_code())
 
 
 def test_a_table_made_anew_or_set_back_stops_the_increment() -> None:

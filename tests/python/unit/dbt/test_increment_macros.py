@@ -55,12 +55,16 @@ def node(name: str, materialized: str, *parents: str, code: str = "select 1") ->
         unique_id=name,
         name=name,
         alias=name,
+        package_name="millrace",
         database="dev",
         schema="marts",
         resource_type="seed" if materialized == "seed" else "model",
         raw_code=code,
         checksum=SimpleNamespace(checksum="c" * 64),
-        config=SimpleNamespace(materialized=materialized),
+        config=SimpleNamespace(
+            materialized=materialized,
+            incremental_strategy="rewrite" if materialized == "incremental" else None,
+        ),
         depends_on=SimpleNamespace(nodes=parents, macros=[]),
     )
 
@@ -108,7 +112,9 @@ def macros(
                 resource_type="model",
                 unique_id="fct_sales",
                 name="fct_sales",
-                config=SimpleNamespace(materialized="incremental"),
+                config=SimpleNamespace(
+                    materialized="incremental", incremental_strategy="rewrite"
+                ),
             ),
             "fromjson": json.loads,
             "tojson": json.dumps,
@@ -137,6 +143,7 @@ def increment(**other: Any) -> dict[str, Any]:
         "unfinished": {},
         "is_announced": False,
         "reads": {},
+        "follows": [],
         "recorded": {"reads": [], "days": []},
         **other,
     }
@@ -324,6 +331,7 @@ class Table(str):
     """A relation: SQL writes its name, macros ask for it."""
 
     __slots__ = ()
+    schema = "marts"
 
     @property
     def identifier(self) -> str:

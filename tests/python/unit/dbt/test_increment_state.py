@@ -12,6 +12,7 @@ import pytest
 from tests.python.unit.dbt.test_dbt_macros import SETTINGS, CompilerError, Macros
 from tests.python.unit.dbt.test_increment_macros import (
     FACT,
+    PARENT,
     Node,
     SimpleGraph,
     increment,
@@ -48,17 +49,46 @@ def on_lake(lake: Lake, begun: dict[str, Any] | None = None) -> Macros:
 
 
 def test_all_models_of_a_build_read_up_to_what_the_first_found() -> None:
-    lake = Lake([[5]], [[7]])
+    lake = Lake([["pagila.sales", 5]], [["pagila.sales", 7]])
     context = on_lake(lake)
 
     assert [context.read_point("pagila.sales") for _ in range(2)] == [5, 5]
-    assert lake.asked == ["select max(_commit_id) as newest from bronze.s"]
+    assert lake.asked == [
+        "select 'pagila.sales' as stream, max(_commit_id) as newest from bronze.s"
+    ]
+
+
+def test_one_question_is_for_all_streams_behind_what_is_built() -> None:
+    """Between two, ingest may commit a sale together with its buyer."""
+    lake = Lake([["pagila.films", None], ["pagila.sales", 5]])
+    graph = SimpleGraph()
+    for name in ("sales", "films", "alone"):
+        graph["sources"][name] = Node(
+            source_name="pagila",
+            name=name,
+            schema="bronze",
+            identifier=name,
+            config=SimpleNamespace(meta={"ingest": {"topic": name}}),
+        )
+    graph["nodes"]["regions"].depends_on.nodes = ("sales", "films")
+    context = macros(
+        graph=graph,
+        run_query=lake.run,
+        var=SETTINGS.get,
+        target=SimpleNamespace(name="sandbox", schema="dev"),
+        load_relation=lambda relation: relation,
+    )
+
+    assert context.read_point("pagila.sales") == 5
+    assert context.read_point("pagila.films") == 0
+    (asked,) = lake.asked
+    assert "bronze.alone" not in asked
 
 
 def test_days_are_told_before_their_rows_are_written() -> None:
     # Nobody has recorded one since this one began, behind 7.
     lake = Lake([["read", 7]])
-    begun = increment(days=[date(2026, 1, 5), date(2026, 1, 2)])
+    begun = increment(days=[date(2026, 1, 5), date(2026, 1, 2)], reads={PARENT: {}})
 
     on_lake(lake, begun).announce_increment()
 
@@ -73,7 +103,11 @@ def test_of_two_builds_at_one_time_one_stops() -> None:
     # Another run has recorded increment 8 since this one began behind 7.
     lake = Lake([["read", 8]])
     days = [recorded_day(date(2026, 1, 2), 8, FACT, run_id="other")]
-    begun = increment(days=[date(2026, 1, 2)], recorded={"reads": [], "days": days})
+    begun = increment(
+        days=[date(2026, 1, 2)],
+        reads={PARENT: {}},
+        recorded={"reads": [], "days": days},
+    )
 
     with pytest.raises(CompilerError, match="another run of dbt built marts"):
         on_lake(lake, begun).announce_increment()

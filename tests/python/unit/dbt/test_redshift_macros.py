@@ -32,6 +32,8 @@ def redshift(answers: dict[str, list[list[Any]]] | None = None, **other: Any) ->
     """The macros as dbt finds them with a target of Redshift."""
     context = {
         "modules": SimpleNamespace(re=re),
+        "model": SimpleNamespace(package_name="millrace"),
+        "project_name": "millrace",
         "print": lambda text: text,
         "run_query": Answers(answers or {}),
         **other,
@@ -108,6 +110,43 @@ def test_only_redshift_has_external_schemas() -> None:
 
     with pytest.raises(CompilerError, match="add `--target redshift`"):
         Macros("spark", target).create_external_schema()
+
+
+def test_the_project_is_no_package_of_another_one() -> None:
+    macros = redshift(project_name="acme")
+
+    with pytest.raises(CompilerError, match="millrace is no package for acme: clone"):
+        macros.assert_session()
+
+
+@pytest.mark.parametrize(
+    ("version", "is_refused"), [("3.5.4 abc", True), ("4.1.1 c0690c7", False)]
+)
+def test_a_spark_that_is_too_old_is_refused(version: str, *, is_refused: bool) -> None:
+    macros = Macros(
+        "spark",
+        {"name": "thrift"},
+        context={
+            "model": SimpleNamespace(package_name="millrace"),
+            "project_name": "millrace",
+            "env_var": lambda _name, default: default,
+            "run_query": Answers(
+                {
+                    "version": [[version]],
+                    "timeZone": [["zone", "UTC"]],
+                    "home": [["home", "<undefined>"]],
+                }
+            ),
+        },
+    )
+
+    if is_refused:
+        with pytest.raises(
+            CompilerError, match=r"this is Spark 3\.5\.4: Millrace needs"
+        ):
+            macros.assert_session()
+    else:
+        macros.assert_session()
 
 
 def test_a_user_of_another_zone_is_told_how_to_change_it() -> None:

@@ -1,0 +1,52 @@
+{#- What changes in a parent must come into the increments of what reads it. By what a model depends
+    on, and what it has recorded or compared: a join that nobody told the increment of is found. -#}
+{% macro assert_parents_are_followed(increment) -%}
+    {%- set names = unfollowed_parents(model.unique_id, increment) -%}
+    {%- if names and model.config.materialized == "incremental" -%}
+        {%- do refuse_unfollowed(increment, names) -%}
+    {%- endif -%}
+{%- endmacro %}
+
+{% macro refuse_unfollowed(increment, names) -%}
+    {{ exceptions.raise_compiler_error(
+        increment.model_name ~ " reads " ~ first_names(names)
+        ~ ", whose changes its increments do not follow: let them follow it "
+        ~ "(docs/architecture.md, Increments), or set materialized='table'"
+    ) }}
+{%- endmacro %}
+
+{#- The names of what has data of its own and is not followed, up to which a model is made of views.
+    A table has what its parents held when it was built; a seed is code. -#}
+{% macro unfollowed_parents(node_id, increment) -%}
+    {%- set found = [] -%}
+    {%- for parent in graph.nodes[node_id].depends_on.nodes -%}
+        {%- if parent in graph.sources -%}
+            {%- set source = graph.sources[parent] -%}
+            {%- set name = source.source_name ~ "." ~ source.name -%}
+            {%- if name not in increment.reads -%}
+                {%- do found.append(name) -%}
+            {%- endif -%}
+        {%- elif parent in graph.nodes -%}
+            {%- set node = graph.nodes[parent] -%}
+            {%- set name = node.schema ~ "." ~ node.alias -%}
+            {%- if name in increment.reads or parent in increment.follows -%}
+            {%- elif has_own_data(node) -%}
+                {%- do found.append(name) -%}
+            {%- elif node.config.materialized != "table" -%}
+                {%- do found.extend(unfollowed_parents(parent, increment)) -%}
+            {%- elif unfollowed_parents(parent, {"reads": {}, "follows": []}) -%}
+                {%- do found.append(name) -%}
+            {%- endif -%}
+        {%- endif -%}
+    {%- endfor -%}
+    {{ return(found | unique | list) }}
+{%- endmacro %}
+
+{#- Whether rows are in it that its code and its parents do not give: those of earlier runs, or of
+    what dbt runs and does not read, a model in Python. -#}
+{% macro has_own_data(node) -%}
+    {{ return(
+        node.config.materialized in ["incremental", "snapshot"]
+        or node.get("language") == "python"
+    ) }}
+{%- endmacro %}

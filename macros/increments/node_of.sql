@@ -1,0 +1,23 @@
+{#- The model, seed or snapshot that a relation is of. Of one of another target, or that stands in the
+    SQL itself, the name alone is known. -#}
+{% macro node_of(relation) -%}
+    {%- set name = relation.identifier.removeprefix("__dbt__cte__") -%}
+    {%- set named = [] -%}
+    {%- for node in graph.nodes.values()
+        if node.resource_type in ["model", "seed", "snapshot"] and node.alias == name -%}
+        {%- if node.schema == relation.schema -%}
+            {{ return(node) }}
+        {%- endif -%}
+        {%- do named.append(node) -%}
+    {%- endfor -%}
+    {{ return(named | first) }}
+{%- endmacro %}
+
+{#- As `--select` takes it: two versions of a model, or models of two packages, are two. -#}
+{% macro node_name(node) -%}
+    {%- set version = node.get("version") -%}
+    {{ return(
+        (node.package_name ~ "." if node.package_name != project_name else "")
+        ~ node.name ~ (".v" ~ version if version is not none else "")
+    ) }}
+{%- endmacro %}
