@@ -7,13 +7,17 @@
 {% macro default__grant_schema_usage() -%}
 {%- endmacro %}
 
-{#- Who may read a table there and may not use its schema finds no table. -#}
+{#- Who may read a table there and may not use its schema finds no table. Of what this
+    command selects: a schema in which it builds nothing may not be there. -#}
 {% macro redshift__grant_schema_usage() -%}
     {%- set readers = {} -%}
-    {%- for node in graph.nodes.values() if node.config.get("grants", {}).get("select") -%}
+    {%- for node in graph.nodes.values()
+        if node.unique_id in selected_resources
+        and node.config.materialized != "ephemeral"
+        and node.config.get("grants", {}).get("select") -%}
         {%- do readers.update({node.schema: node.config.grants.select}) -%}
     {%- endfor -%}
-    {%- for schema, grantees in readers.items() -%}
+    {%- for schema, grantees in readers.items() %}
         grant usage on schema {{ schema }}
         to {{ redshift__format_grantees(grantees) | join(", ") }};
     {%- endfor -%}

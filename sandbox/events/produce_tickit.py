@@ -106,10 +106,10 @@ def tickit(
     are rows it says how many, and writes none. With --changes random
     transactions follow, four fifths of the changes in `ecomm`: tickets are
     listed and sold, prices change, tickets are given back; users and events
-    come, change and go, but nothing that a listing or a sale refers to goes. The
-    same seed makes the same changes of the same rows. Returns when all
-    connectors have passed the last transaction. Where MariaDB cannot run, it is
-    left out.
+    come, change and go. Now and then one goes that has sales: a listing that is
+    sold, an event that is over, a user who asks to be forgotten. The same seed
+    makes the same changes of the same rows. Returns when all connectors have
+    passed the last transaction. Where MariaDB cannot run, it is left out.
 
         sandbox up cdc
         sandbox produce tickit --scale 0.1

@@ -111,7 +111,7 @@ variable "views_as" {
 }
 
 variable "readers" {
-  description = "DBT_READERS: who may read the marts, blanks between."
+  description = "DBT_READERS: who may read marts and intermediate models, blanks between."
   type        = string
   default     = null
 }

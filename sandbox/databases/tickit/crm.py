@@ -1,6 +1,7 @@
 """What happens in the users' data: people register, move, and like other things.
 
-Listings and sales of another database are by the users that it begins with: these never go.
+Listings and sales of another database are by the users that it begins with: these keep their
+numbers, and go only where somebody asks to be forgotten. No foreign key reaches from there to here.
 """
 
 from __future__ import annotations
@@ -47,8 +48,16 @@ def _free_user(draft: Draft) -> Row | None:
     return later_row(draft, "user", "userid", LAST_OLD)
 
 
-MOVES: Weighted[Move] = moves_of(
-    Habits("user", _new_user, _edited_user, _moved_user, _free_user), 100
+def _forget(draft: Draft) -> None:
+    """Whoever asks for it goes, whatever they sold or bought."""
+    row = draft.draw("user")
+    if row is not None:
+        draft.delete("user", row)
+
+
+MOVES: Weighted[Move] = (
+    *moves_of(Habits("user", _new_user, _edited_user, _moved_user, _free_user), 98),
+    (2, _forget),
 )
 
 CRM = Database(

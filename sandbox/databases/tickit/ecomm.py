@@ -1,7 +1,8 @@
 """What happens in the shop: tickets are listed and sold, prices change, tickets come back.
 
-Users and events are in other databases: their numbers are those that the rows here have, which
-never go there. A listing with sales changes its price alone.
+Users and events are in other databases: their numbers are those that the rows here have had,
+whether or not they are still there. A listing with sales changes its price alone, and now and then
+goes without them: sold tickets are sold, and no foreign key holds their listing.
 """
 
 from __future__ import annotations
@@ -151,6 +152,17 @@ def _sell_out(draft: Draft) -> None:
         draft.insert("sale", _sale_of(draft, listing))
 
 
+def _tidy_up(draft: Draft) -> None:
+    """A listing goes that has sold tickets, best all of them; its sales stay."""
+    sold = [
+        row
+        for row in (draft.draw("listing") for _ in range(_TRIES))
+        if row is not None and _sales_of(draft, row)
+    ]
+    if sold:
+        draft.delete("listing", min(sold, key=lambda row: _left(draft, row)))
+
+
 def _sales_of(draft: Draft, listing: Row) -> list[Row]:
     return draft.contents.holding("sale", "listid", listing["listid"])
 
@@ -200,6 +212,7 @@ MOVES: Weighted[Move] = (
     ),
     *moves_of(Habits("date", _new_day, _edited_day, _moved_day, _free_day), 4),
     (4, _sell_out),
+    (1, _tidy_up),
 )
 
 ECOMM = Database(

@@ -1,7 +1,8 @@
 """What happens in the events' data: events come, are put off and renamed, venues change.
 
-Listings and sales of another database are of the events that it begins with: these never go,
-and never start earlier.
+Listings and sales of another database are of the events that it begins with: these keep their
+numbers, never start earlier, and go only when they are over. No foreign key reaches from there to
+here.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from sandbox.databases.tickit.shop import (
 
 _GROUPS = (SPORTS, SHOWS, CONCERTS)
 _ELSEWHERE = 0.3
+# Of how many events the first is taken for one that is over.
+_DRAWN = 5
 
 
 def _next(draft: Draft, table: str, column: str) -> int:
@@ -71,6 +74,14 @@ def _moved_event(draft: Draft, _row: Row) -> Row:
 
 def _free_event(draft: Draft) -> Row | None:
     return later_row(draft, "event", "eventid", LAST_OLD)
+
+
+def _clear_away(draft: Draft) -> None:
+    """An event that is over goes, whatever was sold for it."""
+    drawn = [draft.draw("event") for _ in range(_DRAWN)]
+    events_there = [row for row in drawn if row is not None]
+    if events_there:
+        draft.delete("event", min(events_there, key=lambda row: row["starttime"]))
 
 
 def _event_fits(draft: Draft, row: Row) -> bool:
@@ -139,8 +150,9 @@ MOVES: Weighted[Move] = (
         Habits(
             "event", _new_event, _edited_event, _moved_event, _free_event, _event_fits
         ),
-        80,
+        78,
     ),
+    (2, _clear_away),
     *moves_of(
         Habits("venue", _new_venue, _edited_venue, _moved_venue, _free_venue), 16
     ),

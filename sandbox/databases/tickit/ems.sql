@@ -1,6 +1,7 @@
 -- TICKIT's categories, venues and events, in PostgreSQL.
 --
--- No foreign keys, as in the shop's other databases; random changes keep what is referred to.
+-- No foreign keys, as in the shop's other databases; random changes keep the venue and category
+-- of each event.
 
 create table category (
     catid integer primary key,

@@ -1,7 +1,9 @@
 """What the three databases agree on: how many rows there are, and when events start.
 
 None of it needs a row of another database. Rows that a database begins with have numbers of at
-most ``LAST_OLD``, and stay; those that come later have larger ones, and only they may go.
+most ``LAST_OLD``, and keep them; those that come later have larger ones, and only they may get
+others. An old row goes now and then, with what other rows refer to: the three databases see nothing
+of one another, so that none of them can hold such a row.
 """
 
 from __future__ import annotations

@@ -229,3 +229,45 @@ def test_every_text_of_staging_is_asked_whether_it_fits() -> None:
         for key, columns in staged.items()
     }
     assert asked == {key: columns for key, columns in told.items() if columns}
+
+
+def test_readers_may_use_the_schemas_in_which_something_is_built_for_them() -> None:
+    def node(name: str, schema: str, readers: list[str], kind: str = "view") -> Any:
+        return {
+            "unique_id": name,
+            "schema": schema,
+            "config": {"materialized": kind, "grants": {"select": readers}},
+        }
+
+    readers = ["reader", "role:analysts"]
+    nodes = [
+        node("a", "intermediate", readers),
+        node("b", "marts", readers, "table"),
+        node("c", "of_views_that_are_none", readers, "ephemeral"),
+        node("d", "not_built_now", readers),
+        node("e", "for_nobody", []),
+    ]
+    macros = redshift(
+        graph=SimpleNamespace(nodes={of["unique_id"]: of for of in nodes}),
+        selected_resources=["a", "b", "c", "e"],
+        redshift__format_grantees=lambda names: [
+            name.replace("role:", "ROLE ") for name in names
+        ],
+    )
+
+    statements = macros.redshift__grant_schema_usage().split(";")
+
+    assert [" ".join(one.split()) for one in statements] == [
+        "grant usage on schema intermediate to reader, ROLE analysts",
+        "grant usage on schema marts to reader, ROLE analysts",
+        "",
+    ]
+
+
+def test_who_may_read_the_marts_may_read_what_pages_send_them_to() -> None:
+    project = yaml.safe_load((PROJECT / "dbt_project.yml").read_text())
+    layers = project["models"]["millrace"]
+
+    assert "DBT_READERS" in layers["marts"]["+grants"]["select"]
+    assert layers["intermediate"]["+grants"] == layers["marts"]["+grants"]
+    assert "+grants" not in layers["staging"]
