@@ -10,13 +10,21 @@ import pytest
 
 from tests.python.parity.standin_stops import StandinStops, do_history
 from tests.python.parity.trial import external_schema
-from tests.python.spark.test_each_command import COMMANDS, STEP, TOO_EARLY
+from tests.python.spark.test_each_command import (
+    COMMANDS,
+    CREATED,
+    FRESHNESS,
+    SILENT,
+    STEP,
+    TOO_EARLY,
+)
 
 pytestmark = pytest.mark.nightly
 
 
 def history(stops: StandinStops) -> None:
     stops.load()
+    stops.sql(CREATED)
     stops.steps.append(external_schema(stops.home, stops.project))
     for words in TOO_EARLY:
         stops.type(f"early {' '.join(words)}", words)
@@ -29,11 +37,14 @@ def history(stops: StandinStops) -> None:
         ]:  # With nothing to retry dbt warns, which is as it should be.
             command.remove("--warn-error")
         stops.add(f"{number} dbt {' '.join(words)}", run=command)
+    stops.sql(SILENT)
+    stops.type("silent", FRESHNESS)
 
 
 def test_each_command_works_by_itself(tmp_path_factory: pytest.TempPathFactory) -> None:
     found, _ = do_history(tmp_path_factory.mktemp("each command"), history, ())
 
+    assert not found.pop("silent")["success"]
     early = {name: of for name, of in found.items() if name.startswith("early")}
     assert len(found) == len(TOO_EARLY) + len(COMMANDS)
     assert {

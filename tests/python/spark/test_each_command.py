@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from sandbox.settings import Home
+from sandbox.settings import PROJECT, Home
+from tests.python.spark.bronze_tables import declared_tables
 from tests.python.spark.increments_records import DAYS, Records
 from tests.python.spark.lake_steps import do_steps
 
@@ -42,6 +43,23 @@ STEP = "run `dbt build --select +"
 pytestmark = pytest.mark.nightly
 
 
+# What ingest notes of each table that it makes; nothing came to most of them yet.
+CREATED = (
+    "insert into bronze.ingest_commits (table_name, commit_id, kafka_topic,"
+    " kafka_topic_id, offsets, row_count, quarantined_count, committed_at, kind) values "
+    + ", ".join(
+        f"('{table}', 0, 'topic', null, array(), 0, 0, current_timestamp(), 'table')"
+        for table, _ in declared_tables(PROJECT)
+    )
+)
+# One of them is made earlier than its records may be old.
+SILENT = (
+    "update bronze.ingest_commits set committed_at = current_timestamp() - interval 400"
+    " days where table_name = 'bronze.smoothies__purchases'"
+)
+FRESHNESS = ["source", "freshness", "--select", "source:smoothies.purchases"]
+
+
 def records() -> list[dict[str, Any]]:
     return Records(seed=3).some(5, DAYS, newest=9)["bronze.pagila__sales"]
 
@@ -51,10 +69,14 @@ def test_each_command_works_by_itself(home: Home, tmp_path: Path) -> None:
         tmp_path,
         [
             {"commit": "bronze.pagila__sales", "rows": records()},
+            {"sql": CREATED},
             *({"dbt": words} for words in [*TOO_EARLY, *COMMANDS]),
+            {"sql": SILENT},
+            {"dbt": FRESHNESS},
         ],
     )
-    early, done = results[1 : 1 + len(TOO_EARLY)], results[1 + len(TOO_EARLY) :]
+    *results, _, silent = results[2:]
+    early, done = results[: len(TOO_EARLY)], results[len(TOO_EARLY) :]
 
     assert [(of["success"], STEP in of["said"]) for of in early] == [
         (False, True) for _ in TOO_EARLY
@@ -66,3 +88,4 @@ def test_each_command_works_by_itself(home: Home, tmp_path: Path) -> None:
         if not of["success"]
     }
     assert failed == {}
+    assert not silent["success"]

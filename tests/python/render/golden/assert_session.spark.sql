@@ -1,4 +1,7 @@
 -- asks the engine:
+select version()
+
+-- asks the engine:
 set spark.sql.session.timeZone
 
 -- asks the engine:
