@@ -122,6 +122,12 @@ def way(manifest: Manifest, domain: str) -> set[tuple[str, str]]:
     }
 
 
+def involved(manifest: Manifest, domain: str) -> set[str]:
+    """What lies on the way, and the domain's models that read nothing."""
+    ours = {n for n, node in everything(manifest).items() if domain_of(node) == domain}
+    return ours.union(*way(manifest, domain))
+
+
 def grain(node: Node) -> str:
     """What one row is, as the first sentence of a model's description says it."""
     text = " ".join(node["description"].split())
@@ -132,11 +138,11 @@ def grain(node: Node) -> str:
 def models_part(manifest: Manifest, domain: str) -> str:
     """A table of the domain's models and their staging, marts first."""
     known = everything(manifest)
-    involved = {name for edge in way(manifest, domain) for name in edge}
+    on_the_way = involved(manifest, domain)
     shown = [
         node
         for name, node in known.items()
-        if name in involved
+        if name in on_the_way
         and node["resource_type"] == "model"
         and domain_of(node) in {domain, None}
     ]
@@ -153,7 +159,7 @@ def lineage_part(manifest: Manifest, domain: str) -> str:
     known = everything(manifest)
     edges = way(manifest, domain)
     lines = ["```mermaid", "flowchart LR"]
-    for name in sorted({name for edge in edges for name in edge}, key=_depth(edges)):
+    for name in sorted(involved(manifest, domain), key=_depth(edges)):
         node = known[name]
         label = str(node.get("label") or node["name"])
         if node["resource_type"] == "source":
@@ -175,14 +181,14 @@ def domains_part(manifest: Manifest) -> str:
     known = everything(manifest)
     lines = ["| domain | owner | reads | marts |", "|---|---|---|---|"]
     for domain in domains(manifest):
-        involved = {name for edge in way(manifest, domain) for name in edge}
+        on_the_way = involved(manifest, domain)
         read = sorted(
             f"`{node['source_name']}.{node['name']}`"
             for name, node in manifest["sources"].items()
-            if name in involved
+            if name in on_the_way
         ) or sorted(
             f"`{known[name]['name']}`"
-            for name in involved
+            for name in on_the_way
             if domain_of(known[name]) not in {domain, None}
         )
         ours = marts(manifest, domain)
@@ -198,7 +204,7 @@ def domains_part(manifest: Manifest) -> str:
         names = ", ".join(f"`{name}`" for name in sorted(ours)) or "none"
         lines.append(
             f"| [{domain}]({domain}.md) | {', '.join(owners)}"
-            f" | {', '.join(read)} | {names} |"
+            f" | {', '.join(read) or 'nothing'} | {names} |"
         )
     return "\n".join(lines) + "\n"
 

@@ -9,91 +9,40 @@
     "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday",
 ] %}
 
+{% set first_year, last_year = var("calendar_first_year"), var("calendar_last_year") %}
+{% if not 1 <= first_year <= last_year <= 9998 %}
+    {{ exceptions.raise_compiler_error(
+        "calendar_first_year is " ~ first_year ~ " and calendar_last_year " ~ last_year
+        ~ ": set the first to no later a year than the last, both from 1 to 9998"
+    ) }}
+{% endif %}
+{% set first_day = modules.datetime.date(first_year, 1, 1) %}
+{% set end_day = modules.datetime.date(last_year + 1, 1, 1) %}
+
 with
 
-rental_sales as (
-
-    select
-        min(paid_at) as first_at,
-        max(paid_at) as last_at
-    from {{ ref("fct_rental_sales") }}
-
-),
-
-purchases as (
-
-    select
-        min(purchased_at) as first_at,
-        max(purchased_at) as last_at
-    from {{ ref("fct_purchases_enriched") }}
-
-),
-
-movements as (
-
-    select
-        min(moved_at) as first_at,
-        max(moved_at) as last_at
-    from {{ ref("fct_inventory_movements") }}
-
-),
-
-seen as (
-
-    select * from rental_sales
-    union all
-    select * from purchases
-    union all
-    select * from movements
-
-),
-
--- A clock that says anything before 1900 or after 2199 is wrong.
-years as (
-
-    select
-        cast(
-            date_trunc(
-                'year',
-                greatest(min(first_at), cast('1900-01-01 00:00:00' as timestamp))
-            ) as timestamp
-        ) as first_at,
-        least(cast(extract(year from max(last_at)) as integer), 2199) as last_year
-    from seen
-
-),
-
--- Enough for all of these years; days after the last go again.
 steps as (
 
-    {{ whole_numbers(109600) }}
+    {{ whole_numbers((end_day - first_day).days) }}
 
 ),
 
--- Days are counted from 1970-01-01.
-counted as (
-
-    select
-        years.last_year,
-        cast(
-            {{ epoch_seconds("years.first_at") }} / cast(86400 as decimal(18, 0))
-            as bigint
-        ) + steps.whole_number as day_number
-    from years
-    cross join steps
-
-),
-
--- That day was a Thursday. The remainder is taken twice because that of a negative
--- number is negative.
+-- Days are counted from 1970-01-01, a Thursday. The remainder is taken twice because that
+-- of a negative number is negative.
 days as (
 
     select
         day_number,
-        last_year,
         cast({{ timestamp_from_epoch("day_number * 86400") }} as date) as calendar_date,
         cast(mod(mod(day_number + 3, 7) + 7, 7) + 1 as integer) as day_of_week
-    from counted
+    from (
+        select
+            cast(
+                whole_number
+                + ({{ (first_day - modules.datetime.date(1970, 1, 1)).days }}) as bigint
+            ) as day_number
+        from steps
+    ) as counted
 
 ),
 
@@ -106,7 +55,6 @@ with_thursdays as (
             {{ timestamp_from_epoch("(day_number - day_of_week + 4) * 86400") }} as date
         ) as thursday
     from days
-    where extract(year from calendar_date) <= last_year
 
 ),
 

@@ -50,3 +50,22 @@ def test_a_row_ahead_of_its_parent_is_a_warning(manifest: Manifest) -> None:
             assert (config["warn_if"], config["error_if"]) == ("!=0", ">100")
             assert config["severity"].lower() == "error"
             assert "warning" in test["description"]
+
+
+def test_each_day_of_a_mart_is_looked_up_in_the_calendar(manifest: Manifest) -> None:
+    """One wrong clock turns no job red, and a year that the calendar lacks is seen."""
+    days = {
+        (node["unique_id"], column["name"])
+        for node in manifest["nodes"].values()
+        if node["resource_type"] == "model" and node["fqn"][1] == "marts"
+        for column in node["columns"].values()
+        if column["data_type"] == "date" and node["name"] != "dim_dates"
+    }
+    calendar = [
+        test for test, model in looked_up(manifest) if model["name"] == "dim_dates"
+    ]
+
+    assert {(test["attached_node"], test["column_name"]) for test in calendar} == days
+    for test in calendar:
+        config = test["config"]
+        assert (config["warn_if"], config["error_if"]) == ("!=0", ">100")
