@@ -1,9 +1,9 @@
 -- What each category brought, those with the largest sales first.
 with
 
-sales as (
+categories as (
 
-    select * from {{ ref("fct_ticket_sales") }}
+    select * from {{ ref("rpt_ticket_sales_by_category") }}
 
 ),
 
@@ -13,16 +13,14 @@ final as (
         category_group,
         category_name,
         cast(
-            round(sum(tickets_amount) / nullif(sum(sold_ticket_count), 0), 2)
-            as decimal(18, 2)
+            round(sales_amount / nullif(sold_ticket_count, 0), 2) as decimal(18, 2)
         ) as average_ticket_amount,
-        count(*) as sale_count,
-        sum(sold_ticket_count) as ticket_count,
-        sum(tickets_amount) as sales_amount,
-        sum(commission_amount) as commission_amount,
-        sum(earnings_amount) as earnings_amount
-    from sales
-    group by category_group, category_name
+        sale_count,
+        sold_ticket_count as ticket_count,
+        sales_amount,
+        commission_amount,
+        earnings_amount
+    from categories
 
 )
 

@@ -22,12 +22,7 @@ venues as (
 
 dates as (
 
-    select
-        date_id,
-        week_number,
-        is_holiday,
-        cast(extract(quarter from calendar_date) as integer) as quarter_number
-    from {{ ref("int_tickit__date_current") }}
+    select * from {{ ref("int_tickit__date_current") }}
 
 ),
 
