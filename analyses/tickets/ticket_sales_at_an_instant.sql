@@ -1,4 +1,4 @@
--- What had been sold by day at an instant, by the shop's databases of then, and is sold now.
+-- What had been sold by day at an instant, by the databases of then, and is sold now.
 {% set instant = "cast('2026-12-31 12:00:00' as timestamp)" %}
 
 with

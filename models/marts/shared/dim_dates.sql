@@ -27,22 +27,27 @@ steps as (
 
 ),
 
--- Days are counted from 1970-01-01, a Thursday. The remainder is taken twice because that
--- of a negative number is negative.
+-- Days are counted from 1970-01-01.
+counted as (
+
+    select
+        cast(
+            whole_number
+            + ({{ (first_day - modules.datetime.date(1970, 1, 1)).days }}) as bigint
+        ) as day_number
+    from steps
+
+),
+
+-- That day was a Thursday. The remainder is taken twice because that of a negative
+-- number is negative.
 days as (
 
     select
         day_number,
         cast({{ timestamp_from_epoch("day_number * 86400") }} as date) as calendar_date,
         cast(mod(mod(day_number + 3, 7) + 7, 7) + 1 as integer) as day_of_week
-    from (
-        select
-            cast(
-                whole_number
-                + ({{ (first_day - modules.datetime.date(1970, 1, 1)).days }}) as bigint
-            ) as day_number
-        from steps
-    ) as counted
+    from counted
 
 ),
 

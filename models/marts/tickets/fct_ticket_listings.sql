@@ -107,8 +107,8 @@ listings as (
 
 ),
 
--- A listing is an offer of now: an event that is postponed is offered for its new day. One
--- whose seller or event the lake does not have yet is a listing, too.
+-- A listing is an offer of now: an event that is postponed is offered for its new day.
+-- One whose seller or event the lake does not have yet is a listing, too.
 completed as (
 
     select

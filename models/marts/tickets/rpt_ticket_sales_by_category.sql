@@ -13,8 +13,8 @@ sales as (
 
 ),
 
--- Sales have the names of their time. A category that was renamed is one, under its name
--- of now; one that was deleted has its last.
+-- Sales have the names of their time. A category that was renamed is one, under its
+-- name of now; one that was deleted has its last.
 categories as (
 
     select * from {{ ref("int_tickit__category_history") }}
