@@ -8,7 +8,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from tests.python.histories.options import ATTRIBUTES, Options
-from tests.python.unit.dbt.test_change_histories import STREAM, Table, context
+from tests.python.unit.dbt.test_change_histories import STREAM, context
+from tests.python.unit.dbt.test_dbt_macros import Table
 from tests.python.unit.dbt.test_increment_macros import increment
 
 

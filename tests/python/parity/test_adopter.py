@@ -1,7 +1,6 @@
 """Models of one's own beside the project's, on both engines, as dbt teaches them.
 
-Fails when a source, a snapshot, an incremental model or a package that somebody adds does not do
-what it does in any dbt project, or when a fact of theirs would go stale in silence.
+Fails when somebody's own source, snapshot, incremental model or package does not do what dbt does.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from spark_ingest.captured import Captured
-from tests.python.unit.dbt.test_change_histories import STREAM, Table, context, engine
-from tests.python.unit.dbt.test_dbt_macros import CompilerError, Macros
+from tests.python.unit.dbt.test_change_histories import STREAM, context, engine
+from tests.python.unit.dbt.test_dbt_macros import CompilerError, Macros, Table
 
 ROW = {"row_name": "int", "name": "string", "last_update": "timestamp"}
 FLAT = {**ROW, "__deleted": "string", "__lsn": "bigint", "__source_ts_ms": "bigint"}

@@ -12,7 +12,7 @@ import jinja2
 import pytest
 
 from sandbox.settings import PROJECT
-from tests.python.unit.dbt.test_dbt_macros import SETTINGS, CompilerError, Macros
+from tests.python.unit.dbt.test_dbt_macros import SETTINGS, CompilerError, Macros, Table
 from tests.python.unit.dbt.test_increment_macros import Node, increment, macros
 
 RULES = PROJECT / "tests/dbt/macros/assert_histories_follow_the_log.sql"
@@ -78,16 +78,6 @@ class Captured(dict[str, Any]):
         return self.get(name)
 
 
-class Table(str):
-    """A relation: SQL writes its name, macros ask for it."""
-
-    __slots__ = ()
-
-    @property
-    def identifier(self) -> str:
-        return str(self)
-
-
 def engine() -> duckdb.DuckDBPyConnection:
     """DuckDB with the functions that Spark and Redshift have under other names."""
     made = duckdb.connect()
@@ -140,7 +130,11 @@ def found(is_everything: bool = False) -> Mapping[str, str]:
 def test_every_rule_of_histories_gives_its_versions() -> None:
     """What `dbt build` asks both engines, asked of a third."""
     # Its text of given rows is every engine's.
-    made = Macros(engine="redshift", context={"model": SimpleNamespace(columns={})})
+    context = {
+        "model": SimpleNamespace(columns={}),
+        "modules": SimpleNamespace(re=re),
+    }
+    made = Macros(engine="redshift", context=context)
     environment = jinja2.Environment(
         extensions=["jinja2.ext.do"], undefined=jinja2.StrictUndefined
     )

@@ -9,8 +9,8 @@ from typing import Any
 import duckdb
 import pytest
 
-from tests.python.unit.dbt.test_change_histories import Captured, Table
-from tests.python.unit.dbt.test_dbt_macros import CompilerError, Macros
+from tests.python.unit.dbt.test_change_histories import Captured
+from tests.python.unit.dbt.test_dbt_macros import CompilerError, Macros, Table
 from tests.python.unit.dbt.test_increment_macros import (
     FACT,
     Node,
@@ -35,10 +35,6 @@ FIRST_SALES = {
     "column": "buyer_id",
     "attributes": {"first_sale_id": "first_sale_id"},
 }
-
-
-class Relation(Table):
-    schema = "marts"
 
 
 def source(table: str, **options: Any) -> Node:
@@ -71,7 +67,7 @@ def made(
 ) -> Macros:
     """The macros, in a project of two captured tables; ``options`` are of users."""
     relation = SimpleNamespace(
-        create=lambda schema, identifier, **_: Relation(f"{schema}.{identifier}")
+        create=lambda schema, identifier, **_: Table(f"{schema}.{identifier}")
     )
     return macros(
         settings={"log_restarts": {}},
@@ -97,7 +93,7 @@ def made(
                 "fct_sales": model("fct_sales", "incremental", "user_history"),
             },
         },
-        this=Relation("fct_sales"),
+        this=Table("fct_sales"),
         load_relation=lambda relation: relation,
         run_query=run_query or (lambda _: SimpleNamespace(rows=[[0]])),
     )
@@ -105,8 +101,8 @@ def made(
 
 def parents() -> list[dict[str, Any]]:
     return [
-        *({**of, "relation": Relation(f"{of['table']}_history")} for of in PARENTS),
-        {**FIRST_SALES, "relation": Relation("first_sales")},
+        *({**of, "relation": Table(f"{of['table']}_history")} for of in PARENTS),
+        {**FIRST_SALES, "relation": Table("first_sales")},
     ]
 
 

@@ -34,6 +34,17 @@ class Returned(Exception):
     """What ``return`` of a macro raises; carries the value, as dbt does it."""
 
 
+class Table(str):
+    """A relation: SQL writes its name, macros ask for it."""
+
+    __slots__ = ()
+    schema = "marts"
+
+    @property
+    def identifier(self) -> str:
+        return str(self)
+
+
 def _raise(message: str) -> None:
     raise CompilerError(message)
 

@@ -147,7 +147,10 @@ def test_a_group_of_captured_tables_is_all_of_its_domain(
     of_domain = {
         name
         for name, node in manifest["nodes"].items()
-        if node["resource_type"] in ("model", "test") and node["fqn"][1:3] in folders
+        if node["resource_type"] in ("model", "test")
+        and node["fqn"][1:3] in folders
+        # The calendar is of no domain: its tests come where it is selected, too.
+        and "model.millrace.dim_dates" not in node["depends_on"]["nodes"]
     }
 
     assert of_domain

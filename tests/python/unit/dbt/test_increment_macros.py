@@ -14,7 +14,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from tests.python.unit.dbt.test_dbt_macros import CompilerError, Macros
+from tests.python.unit.dbt.test_dbt_macros import CompilerError, Macros, Table
 
 FACT = "marts.fct_sales"
 PARENT = "marts.fct_parent"
@@ -325,17 +325,6 @@ def test_new_rows_lie_between_literals() -> None:
 
     assert some == "_commit_id > 3 and _commit_id <= 9"
     assert every == "coalesce(_commit_id, 0) <= 9"
-
-
-class Table(str):
-    """A relation: SQL writes its name, macros ask for it."""
-
-    __slots__ = ()
-    schema = "marts"
-
-    @property
-    def identifier(self) -> str:
-        return str(self)
 
 
 # Of a view: id, day in January, commit. 1 and 2 were read, 9 came after the read point.
