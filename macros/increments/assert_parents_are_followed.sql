@@ -1,7 +1,9 @@
 {#- What changes in a parent must come into the increments of what reads it. By what a model depends
-    on, and what it has recorded or compared: a join that nobody told the increment of is found. -#}
+    on, and what it has recorded or compared: a join that the increment does not know of is found. A
+    fact by keys follows what `changed_keys` names, and of that no other view: it compares columns. -#}
 {% macro assert_parents_are_followed(increment) -%}
-    {%- set names = unfollowed_parents(model.unique_id, increment) -%}
+    {%- set reads = {} if increment.get("own_changes") else increment.reads -%}
+    {%- set names = unfollowed_parents(model.unique_id, reads, increment.follows) -%}
     {%- if names and model.config.materialized == "incremental" -%}
         {%- do refuse_unfollowed(increment, names) -%}
     {%- endif -%}
@@ -15,26 +17,26 @@
     ) }}
 {%- endmacro %}
 
-{#- The names of what has data of its own and is not followed, up to which a model is made of views.
-    A table has what its parents held when it was built; a seed is code. -#}
-{% macro unfollowed_parents(node_id, increment) -%}
+{#- The names of what a model reads, directly or through views, that has data of its own and is not
+    followed. A table has what its parents held when it was built; a seed is code. -#}
+{% macro unfollowed_parents(node_id, reads, follows=()) -%}
     {%- set found = [] -%}
     {%- for parent in graph.nodes[node_id].depends_on.nodes -%}
         {%- if parent in graph.sources -%}
             {%- set source = graph.sources[parent] -%}
             {%- set name = source.source_name ~ "." ~ source.name -%}
-            {%- if name not in increment.reads -%}
+            {%- if name not in reads -%}
                 {%- do found.append(name) -%}
             {%- endif -%}
         {%- elif parent in graph.nodes -%}
             {%- set node = graph.nodes[parent] -%}
             {%- set name = node.schema ~ "." ~ node.alias -%}
-            {%- if name in increment.reads or parent in increment.follows -%}
+            {%- if name in reads or parent in follows -%}
             {%- elif has_own_data(node) -%}
                 {%- do found.append(name) -%}
             {%- elif node.config.materialized != "table" -%}
-                {%- do found.extend(unfollowed_parents(parent, increment)) -%}
-            {%- elif unfollowed_parents(parent, {"reads": {}, "follows": []}) -%}
+                {%- do found.extend(unfollowed_parents(parent, reads)) -%}
+            {%- elif unfollowed_parents(parent, {}) -%}
                 {%- do found.append(name) -%}
             {%- endif -%}
         {%- endif -%}

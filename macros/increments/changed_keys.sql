@@ -8,12 +8,10 @@
         {{ return("") }}
     {%- endif -%}
     {%- for parent in parents -%}
-        {%- if parent.get("stream") in increment.reads -%}
-            {#- One history for two columns: who bought and who sold. -#}
-        {%- elif parent.get("stream") -%}
+        {%- do increment.follows.append(node_of(parent.relation).unique_id) -%}
+        {#- One history may be for two columns: who bought and who sold. -#}
+        {%- if parent.get("stream") and parent.stream not in increment.reads -%}
             {%- do follow_history(increment, parent) -%}
-        {%- else -%}
-            {%- do increment.follows.append(node_of(parent.relation).unique_id) -%}
         {%- endif -%}
     {%- endfor -%}
     {%- set own = changed_in(increment, parents[0]) -%}

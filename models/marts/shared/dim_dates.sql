@@ -9,7 +9,8 @@
     "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday",
 ] %}
 
-{% set first_year, last_year = var("calendar_first_year"), var("calendar_last_year") %}
+{% set first_year = var("calendar_first_year") | int %}
+{% set last_year = var("calendar_last_year") | int %}
 {% if not 1 <= first_year <= last_year <= 9998 %}
     {{ exceptions.raise_compiler_error(
         "calendar_first_year is " ~ first_year ~ " and calendar_last_year " ~ last_year

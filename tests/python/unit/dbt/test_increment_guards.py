@@ -206,6 +206,26 @@ def test_a_parent_with_data_of_its_own_that_nobody_follows_is_refused(
 
 
 @pytest.mark.parametrize(
+    ("parents", "is_refused"),
+    [(("fct_parent",), False), (("fct_parent", "mine"), True), (("regions",), False)],
+)
+def test_a_fact_by_keys_follows_a_history_and_not_what_a_view_makes_of_it(
+    parents: tuple[str, ...], *, is_refused: bool
+) -> None:
+    """It compares the columns that it names, and of a view of the same history none."""
+    graph = SimpleGraph()
+    graph["nodes"]["mine"] = node("mine", "view", "fct_parent")
+    graph["nodes"]["fct_sales"].depends_on.nodes = parents
+    begun = increment(reads={PARENT: {}}, follows=["fct_parent"], own_changes="select")
+
+    if is_refused:
+        with pytest.raises(CompilerError, match="fct_parent, whose changes"):
+            macros(graph=graph).assert_parents_are_followed(begun)
+    else:
+        macros(graph=graph).assert_parents_are_followed(begun)
+
+
+@pytest.mark.parametrize(
     ("strategy", "is_begun", "message"),
     [
         ("rewrite", False, "rewrite and begins no increment: begin it with"),
