@@ -113,6 +113,22 @@ def test_a_parent_that_is_not_there_is_to_be_built_first() -> None:
         )
 
 
+@pytest.mark.parametrize(
+    "parent",
+    [node("mine", "snapshot"), Node(node("mine", "table"), language="python")],
+    ids=["a snapshot", "a model in Python"],
+)
+def test_what_records_no_checksum_is_asked_for_none(parent: Node) -> None:
+    graph = SimpleGraph()
+    graph["nodes"]["mine"] = parent
+    graph["nodes"]["fct_sales"].depends_on.nodes = ("stg_sales", "mine")
+
+    context = macros({**BY_THIS_CODE, "mine": "none"}, graph=graph)
+
+    assert context.parents_of_other_code("fct_sales") == []
+    assert "mine" not in context.model_code()
+
+
 def test_a_full_refresh_takes_along_the_parents_that_the_lake_has_from_other_code() -> (
     None
 ):
