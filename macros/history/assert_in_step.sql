@@ -1,4 +1,8 @@
+{#- Of what has read all of a parent that the increment follows, nothing changes beside it. -#}
 {% macro assert_in_step(increment, relation, other) -%}
+    {%- if execute -%}
+        {%- do increment.follows.append(node_of(relation).unique_id) -%}
+    {%- endif -%}
     {%- if asks_the_lake() and writes_rows() -%}
         {%- set name = other.schema ~ "." ~ other.identifier -%}
         {%- if recorded_read_point(relation, name) != increment.reads[name].to -%}
