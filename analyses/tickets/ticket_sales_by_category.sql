@@ -10,6 +10,7 @@ categories as (
 final as (
 
     select
+        category_id,
         category_group,
         category_name,
         cast(
@@ -27,5 +28,4 @@ final as (
 select * from final
 order by
     sales_amount desc,
-    category_group asc,
-    category_name asc
+    category_id asc
