@@ -5,7 +5,7 @@
     increment, table, records, stream, key, attributes, versions_of
 ) -%}
     {%- set theirs = recorded_read(table, stream) -%}
-    {%- if execute -%}
+    {%- if asks_the_lake() -%}
         {%- do increment.follows.append(node_of(table).unique_id) -%}
     {%- endif -%}
     {%- if not theirs.is_recorded and asks_the_lake() and writes_rows()
