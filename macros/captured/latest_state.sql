@@ -23,7 +23,7 @@
             when
                 valid_from_position
                 = min(valid_from_position) over (partition by {{ parent.key }})
-                then {{ beginning_of_time() }}
+                then cast('0001-01-01 00:00:00' as timestamp)
             else valid_from_at
         end as held_from_at,
         coalesce(valid_to_at, cast('9999-12-31 00:00:00' as timestamp)) as held_until_at
@@ -59,18 +59,14 @@
     A position with a c is a change's own, not that of a snapshot. -#}
 {% macro recorded_at(key, happened_at) -%}
     {%- set of_row = "over (partition by " ~ key ~ ")" -%}
+    {%- set first_at = "min(valid_from_at) " ~ of_row -%}
     case
-            when min(valid_from_position) {{ of_row }} like '%c%'
-                then min(valid_from_at) {{ of_row }}
-            else least(
-                coalesce({{ happened_at }}, {{ beginning_of_time() }}),
-                min(valid_from_at) {{ of_row }}
-            )
+            when
+                min(valid_from_position) {{ of_row }} not like '%c%'
+                and {{ happened_at }} < {{ first_at }}
+                then {{ happened_at }}
+            else {{ first_at }}
         end
-{%- endmacro %}
-
-{% macro beginning_of_time() -%}
-    cast('0001-01-01 00:00:00' as timestamp)
 {%- endmacro %}
 
 {% macro held_when(version, instant) -%}
