@@ -29,13 +29,16 @@
             chosen_attributes("ignore_null_updates", ignore_null_updates, attributes),
         ),
         truncates,
+        increment.is_in_order,
     ) }}
 {%- endmacro %}
 
 {#- A change goes through three steps, each a macro with the common table expression of its name:
     `ordered_changes`, `distinct_changes`, `row_versions`. What they add to the columns of a change
     begins with an underscore. -#}
-{% macro versions_of_changes(changes, key, attributes, tracked, kept, truncates=none) -%}
+{% macro versions_of_changes(
+    changes, key, attributes, tracked, kept, truncates=none, is_in_order=false
+) -%}
 with
 
 changes as (
@@ -44,9 +47,9 @@ changes as (
 
 ),
 
-{{ ordered_changes(key, attributes, truncates) }},
+{{ ordered_changes(key, attributes, truncates, is_in_order) }},
 
-{{ distinct_changes(key, kept) }},
+{{ distinct_changes(key, kept, is_in_order) }},
 
 {{ row_versions(key, attributes, tracked, kept) }}
 

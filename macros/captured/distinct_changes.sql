@@ -1,8 +1,9 @@
 {#- Step 2: of the records at one position the one that was read last, with `_since`, when what it
     says begins, and what of its row was seen so far. A value that it leaves as it was is that of
     the last change that has it, in `_filled_<attribute>`; where no change ever had it, nobody
-    knows it, and the change `_is_incomplete`. -#}
-{% macro distinct_changes(key, kept) -%}
+    knows it, and the change `_is_incomplete`. `is_in_order`: no
+    transaction gave a row a key that another row freed later in it. -#}
+{% macro distinct_changes(key, kept, is_in_order=false) -%}
 {%- set of_row = "partition by " ~ key | join(", ") -%}
 {%- set unknown = ["is_incomplete"] -%}
 {%- for attribute in kept if kept[attribute].may_be_left_out -%}
@@ -54,6 +55,10 @@ single_changes as (
     where _next_position is null or _next_position <> _position
 
 ),
+{%- if not is_in_order %}
+
+{{ changes_of_the_row(key) }},
+{%- endif %}
 
 numbered_values as (
 
@@ -66,7 +71,7 @@ numbered_values as (
             rows between unbounded preceding and current row
         ) as _value_of_{{ attribute }}
         {%- endfor %}
-    from single_changes
+    from {{ "single_changes" if is_in_order else "changes_of_the_row" }}
 
 ),
 
@@ -92,6 +97,113 @@ distinct_changes as (
         *,
         {{ unknown | join("\n            or ") }} as _is_incomplete
     from filled_values
+
+)
+{%- endmacro %}
+
+{#- `set id = id + 1` gives a row the key of another one before that one has left it: the delete of
+    the other is no delete of the row that took its place. How many rows a key had before a
+    transaction is known from the transaction, which leaves one or none, or from the change before
+    it. -#}
+{% macro changes_of_the_row(key) -%}
+{%- set of_row = "partition by " ~ key | join(", ") -%}
+{%- set of_transaction -%}
+{{ of_row }}, _kafka_topic_id, _kafka_partition, _is_in_transaction, _changed_at
+{%- endset -%}
+{%- set until_now = "rows between unbounded preceding and current row" -%}
+transactions as (
+
+    select
+        *,
+        sum(_more_rows) over (
+            {{ of_transaction }}
+        ) as _more_rows_of_all,
+        first_value(change_kind) over (
+            {{ of_transaction }}
+            order by _position
+            {{ until_now }}
+        ) as _first_kind,
+        sum(_more_rows) over (
+            {{ of_transaction }}
+            order by _position
+            {{ until_now }}
+        ) as _more_rows_so_far
+    from (
+        select
+            *,
+            change_kind in ('create', 'update', 'delete') as _is_in_transaction,
+            case change_kind
+                when 'create' then 1
+                when 'delete' then -1
+                else 0
+            end as _more_rows,
+            lag(is_deleted) over ({{ of_row }} order by _position) as _is_behind_delete
+        from single_changes
+    ) as counted_changes
+
+),
+
+known_rows as (
+
+    select
+        *,
+        -- Where a transaction creates the row first, and leaves as many as there were.
+        case
+            when
+                _is_in_transaction and _more_rows_of_all = 0 and _first_kind = 'create'
+                then max(_was_there) over (
+                    {{ of_row }}
+                    order by _position
+                    rows between unbounded preceding and 1 preceding
+                )
+            when _more_rows_of_all <= 0 then '1'
+            else '0'
+        end as _was_there_before
+    from (
+        select
+            *,
+            -- Whether a row is there behind the change, if that is known without those before.
+            case
+                when not _is_in_transaction and not is_deleted then _position || '1'
+                when change_kind = 'tombstone' and _is_behind_delete then null
+                when not _is_in_transaction then _position || '0'
+                when _more_rows_of_all > 0 then _position || '1'
+                when _more_rows_of_all < 0 then _position || '0'
+                when _first_kind <> 'create' then _position || '1'
+            end as _was_there
+        from transactions
+    ) as rows_behind
+
+),
+
+deletes_of_another as (
+
+    select
+        *,
+        coalesce(
+            change_kind = 'delete'
+            and _more_rows_so_far
+            + case when _was_there_before like '%1' then 1 else 0 end > 0,
+            false
+        ) as _is_of_another
+    from known_rows
+
+),
+
+changes_of_the_row as (
+
+    select *
+    from (
+        select
+            *,
+            coalesce(
+                change_kind = 'tombstone'
+                and lag(_is_of_another) over ({{ of_row }} order by _position),
+                false
+            ) as _is_behind_another
+        from deletes_of_another
+    ) as followed_deletes
+    where not _is_of_another and not _is_behind_another
 
 )
 {%- endmacro %}

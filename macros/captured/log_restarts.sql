@@ -2,20 +2,23 @@
     lies behind all of the log before it: the instants in the variable `log_restarts`, by Kafka's
     time, say when; in UTC, as timestamps are in every session. -#}
 {% macro position_across_restarts(database, position, moment) -%}
-    {%- set restarts = var("log_restarts").get(database) or [] -%}
-    {%- for instant in restarts if not modules.re.fullmatch(
-        "\\d{4}-\\d\\d-\\d\\d[T ]\\d\\d:\\d\\d:\\d\\d([.]\\d+)?Z", instant | string
-    ) -%}
-        {{ exceptions.raise_compiler_error(
-            "the variable log_restarts has " ~ instant
-            ~ ": write instants in UTC, like '2026-03-01T12:00:00Z', with quotes"
-        ) }}
+    {%- set restarts = [] -%}
+    {%- for instant in var("log_restarts").get(database) or [] -%}
+        {%- if not modules.re.fullmatch(
+            "\\d{4}-\\d\\d-\\d\\d[T ]\\d\\d:\\d\\d:\\d\\d([.]\\d+)?Z", instant | string
+        ) -%}
+            {{ exceptions.raise_compiler_error(
+                "the variable log_restarts has " ~ instant
+                ~ ": write instants in UTC, like '2026-03-01T12:00:00Z', with quotes"
+            ) }}
+        {%- endif -%}
+        {%- do restarts.append(instant[:-1] | replace("T", " ")) -%}
     {%- endfor -%}
     {%- if restarts -%}
         cast(
             case
                 {%- for instant in restarts | sort | reverse %}
-                when {{ moment }} >= cast('{{ instant[:-1] | replace("T", " ") }}' as timestamp)
+                when {{ moment }} >= cast('{{ instant }}' as timestamp)
                     then '{{ "%03d" | format(loop.revindex) }}/'
                 {%- endfor %}
                 else '000/'
@@ -40,7 +43,8 @@
 
 {#- Whether a change lies before one of the same row that came before it, though it was
     committed after it: no log goes so, but for a transaction of PostgreSQL that was open while a
-    snapshot was taken. What is sent again has its old time. -#}
+    snapshot was taken. What is sent again has its old time, and what was sent before the current
+    version, through another partition, is of the same log. -#}
 {% macro is_restart(stream, is_everything) -%}
     {%- set source = captured_stream(stream) -%}
     {%- set position = source.config.meta.ingest.captured.get("position", "lsn") -%}
@@ -49,8 +53,10 @@
     {%- if position not in ["lsn", "binlog"] or is_one_log -%}
         1 = 0
     {%- else -%}
+        {%- set committed_before = "fresh.committed_before" if is_everything
+            else "greatest(fresh.committed_before, known.seen_to_at)" -%}
         (
-            fresh.source_committed_at > fresh.committed_before
+            fresh.source_committed_at > {{ committed_before }}
             {%- if position == "lsn" %}
             and fresh.place < case
                 when fresh.is_snapshot then fresh.place_before else fresh.change_before
@@ -62,6 +68,7 @@
         {%- if not is_everything %}
         or (
             fresh.source_committed_at > known.seen_to_at
+            and fresh._kafka_timestamp >= known._kafka_timestamp
             {%- if position == "lsn" %}
             -- A position with a c is a change's own, not that of a snapshot.
             and (

@@ -1,13 +1,17 @@
 {#- Asks once what the new changes are, and records in the increment what the current versions do
-    not suffice for. `late`: a condition of rows of which all changes are read again. `is_emptied`:
-    a truncate deletes every row; a late one may change any version, and all are rebuilt. A log
-    that restarted stops the build. -#}
+    not suffice for. `late`: a condition of rows of which all changes are read again. `is_in_order`:
+    no snapshot overtook a change, and no row took a key before another one had left it; what
+    places such changes is left out of the statement. `is_emptied`: a truncate deletes every row; a
+    late one may change any version, and all are rebuilt. A log that restarted stops the build. -#}
 {% macro look_at_new_changes(increment, changes, stream, key) -%}
     {%- set read = read_of_stream(increment, stream) -%}
-    {%- do increment.update({"late": none, "is_emptied": false, "key": key_text(key)}) -%}
+    {%- do increment.update({
+        "late": none, "is_emptied": false, "is_in_order": false, "key": key_text(key),
+    }) -%}
     {%- set is_new = read.after < read.to or (increment.is_everything and read.to > 0) -%}
     {%- if asks_the_lake() and is_new -%}
         {%- set late, restarted = [], [] -%}
+        {%- set was_everything = increment.is_everything -%}
         {#- Of more the whole history is rebuilt: a statement that names them is no cheaper. What
             else is found are two kinds of truncates, those and changes without a place, and
             restarts, which stop. -#}
@@ -43,18 +47,32 @@
         {%- endif -%}
         {%- if late | length > most_late -%}
             {%- do increment.update({"is_everything": true}) -%}
-        {%- elif late -%}
+        {%- elif late and not was_everything -%}
             {%- do increment.update({"late": "in (" ~ late | sort | join(", ") ~ ")"}) -%}
         {%- endif -%}
+        {%- do increment.update({
+            "is_in_order": not late and increment.is_everything == was_everything,
+        }) -%}
     {%- endif -%}
 {%- endmacro %}
 
 {#- A row for each row of the database that needs more, with what and since when. Late is a
-    change that lies before one that was seen, a tombstone that nothing new comes before, and any
-    change of a row with a value that nobody knows. A full build asks for restarts alone. -#}
+    change that lies before one that was seen, a tombstone that nothing new comes before, any
+    change of a row with a value that nobody knows, a change that a snapshot overtook and a delete
+    behind a create of its transaction. A full build asks for restarts and the last two. -#}
 {% macro findings_of_changes(increment, changes, stream, key) -%}
     {%- set keys = key | join(", ") -%}
     {%- set truncates = truncates_of(*stream.split(".")) -%}
+    {%- set captured = captured_stream(stream).config.meta.ingest.captured -%}
+    {#- A database that checks each row as it is written has no key taken before it is free. -#}
+    {%- set may_take_keys = captured.get("position", "lsn") == "lsn" -%}
+    {%- set over_those_before -%}
+        over (
+                    partition by {{ keys }}, _kafka_topic_id, _kafka_partition
+                    order by _kafka_offset, _commit_id
+                    rows between unbounded preceding and 1 preceding
+                )
+    {%- endset -%}
     {%- set first_record -%}
         min(
             _kafka_topic_id || '-' || cast(_kafka_partition as varchar(11))
@@ -72,35 +90,38 @@
             fresh._kafka_timestamp,
             case when {{ is_restart(stream, increment.is_everything) }} then 1 else 0 end
                 as is_restart,
-            {% if increment.is_everything -%}
-            0 as is_late
-            {%- else -%}
             case
+                when not fresh.is_snapshot and fresh.place < fresh.snapshot_before then 1
+                {%- if may_take_keys %}
+                when
+                    fresh.change_kind = 'delete'
+                    and fresh.source_committed_at <= fresh.created_before
+                    then 1
+                {%- endif %}
+                {%- if not increment.is_everything %}
                 when known.seen_to_position is null then 0
                 when known.is_incomplete or fresh.place <= known.seen_to_position then 1
                 when fresh.is_tombstone and fresh.first_offset is null then 1
                 when fresh.is_tombstone and fresh.first_offset > fresh._kafka_offset then 1
+                {%- if may_take_keys %}
+                when
+                    fresh.change_kind = 'delete'
+                    and fresh.source_committed_at <= known.seen_to_at
+                    then 1
+                {%- endif %}
+                {%- endif %}
                 else 0
             end as is_late
-            {%- endif %}
         from (
             select
                 *,
-                max(place) over (
-                    partition by {{ keys }}, _kafka_topic_id, _kafka_partition
-                    order by _kafka_offset, _commit_id
-                    rows between unbounded preceding and 1 preceding
-                ) as place_before,
-                max(case when not is_snapshot then place end) over (
-                    partition by {{ keys }}, _kafka_topic_id, _kafka_partition
-                    order by _kafka_offset, _commit_id
-                    rows between unbounded preceding and 1 preceding
-                ) as change_before,
-                max(case when not is_tombstone then source_committed_at end) over (
-                    partition by {{ keys }}, _kafka_topic_id, _kafka_partition
-                    order by _kafka_offset, _commit_id
-                    rows between unbounded preceding and 1 preceding
-                ) as committed_before
+                max(place) {{ over_those_before }} as place_before,
+                max(case when not is_snapshot then place end) {{ over_those_before }} as change_before,
+                max(case when is_snapshot then place end) {{ over_those_before }} as snapshot_before,
+                {%- if may_take_keys %}
+                max(case when change_kind = 'create' then source_committed_at end) {{ over_those_before }} as created_before,
+                {%- endif %}
+                max(case when not is_tombstone then source_committed_at end) {{ over_those_before }} as committed_before
             from (
                 select
                     {{ keys }},
@@ -113,6 +134,7 @@
                     min(case when not is_tombstone then _kafka_offset end) over (
                         partition by {{ keys }}, _kafka_topic_id, _kafka_partition
                     ) as first_offset,
+                    change_kind,
                     is_tombstone,
                     is_snapshot,
                     source_committed_at,
@@ -134,7 +156,8 @@
                 valid_from_position,
                 seen_to_position,
                 seen_to_at,
-                is_incomplete
+                is_incomplete,
+                _kafka_timestamp
             from {{ this }}
             where
                 is_current

@@ -1,8 +1,8 @@
 {#- Step 1: each change with `_position`, its place in the order of its row's changes, and
     `_changed_at`, its time, null where it has none of its own; a truncate is a delete of each row
-    that has a change before it. What a row's records in one partition of Kafka tell each other is
-    read by offset. -#}
-{% macro ordered_changes(key, attributes, truncates) -%}
+    that has a change before it. What a row's records in one partition of Kafka say of each other
+    is read by offset. `is_in_order`: nothing lies before what a snapshot said. -#}
+{% macro ordered_changes(key, attributes, truncates, is_in_order=false) -%}
 {%- set keys = key | join(", ") -%}
 {%- set columns -%}
         change_kind,
@@ -25,6 +25,22 @@
             order by _kafka_offset, _commit_id
 {%- endset -%}
 {%- set until_now = "rows between unbounded preceding and current row" -%}
+{%- set own_position -%}
+case
+            when _is_current_version then seen_to_position
+            when is_tombstone then null
+            when is_snapshot then source_position
+            {%- if not is_in_order %}
+            when
+                source_position < substring(_snapshot, 1, length(source_position))
+                and cast(source_committed_at as varchar(32))
+                >= substring(_snapshot, length(source_position) + 1)
+                then substring(_snapshot, 1, length(source_position))
+                    || 's' || source_position
+            {%- endif %}
+            else source_position || 'c'
+        end
+{%- endset -%}
 -- Step 1 of 3: the place of each change in the order of its row.
 read_changes as (
 
@@ -32,7 +48,8 @@ read_changes as (
         *,
         lag(is_deleted) over (
             {{ by_offset }}
-        ) as _follows_delete,
+        ) as _follows_delete
+        {%- if not is_in_order %},
         -- The newest snapshot of the row that was read before: its position, and its time.
         max(
             case
@@ -43,6 +60,7 @@ read_changes as (
             {{ by_offset }}
             {{ until_now }}
         ) as _snapshot
+        {%- endif %}
     from changes
 
 ),
@@ -52,18 +70,20 @@ placed_changes as (
     select
         *,
         -- c: a change; s: behind the snapshot that was taken while its transaction was open.
-        case
-            when _is_current_version then seen_to_position
-            when is_tombstone then null
-            when is_snapshot then source_position
-            when
-                source_position < substring(_snapshot, 1, length(source_position))
-                and cast(source_committed_at as varchar(32))
-                > substring(_snapshot, length(source_position) + 1)
-                then substring(_snapshot, 1, length(source_position))
-                    || 's' || source_position
-            else source_position || 'c'
-        end as _own_position
+        {% if is_in_order -%}
+        {{ own_position }} as _own_position
+        {%- else -%}
+        -- What is sent again lies where it lay.
+        first_value(
+            {{ own_position | indent(4) }}
+        ) over (
+            partition by
+                {{ keys }}, _kafka_topic_id, _kafka_partition,
+                source_position, is_snapshot, is_tombstone
+            order by _kafka_offset, _commit_id
+            {{ until_now }}
+        ) as _own_position
+        {%- endif %}
     from read_changes
 
 ),
@@ -73,7 +93,7 @@ placed_changes as (
     select
         {{ (key + attributes) | join(",\n        ") }},
         {{ columns }},
-        -- t: a tombstone, behind the last change before it; before all, where there is none.
+        -- b: a tombstone, behind the last change before it; before all, where there is none.
         coalesce(
             _own_position,
             substring(
@@ -84,7 +104,7 @@ placed_changes as (
                     {{ until_now }}
                 ),
                 21
-            ) || 't',
+            ) || 'b',
             ''
         ) as _position,
         -- A tombstone has Kafka's time; what it follows says when the row went.

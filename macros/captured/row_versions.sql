@@ -3,21 +3,31 @@
 {% macro row_versions(key, attributes, tracked, kept) -%}
 {%- set keys = key | join(", ") -%}
 {%- set in_order = "partition by " ~ keys ~ " order by _position" -%}
-{%- set until_now = "rows between unbounded preceding and current row" -%}
-{%- set has_untracked = tracked | length < attributes | length -%}
 {#- By attribute the SQL of its value. -#}
 {%- set value = {} -%}
 {%- for attribute in attributes -%}
     {%- do value.update({attribute: kept.get(attribute, {"value": attribute}).value}) -%}
+{%- endfor -%}
+{#- What a version has as of its newest change, and the SQL of it. -#}
+{%- set newest = {"is_incomplete": "_is_incomplete"} -%}
+{%- for attribute in attributes if attribute not in tracked -%}
+    {%- do newest.update({attribute: value[attribute]}) -%}
 {%- endfor -%}
 -- Step 3 of 3: the versions of each row.
 compared_changes as (
 
     select
         *,
-        lag(is_deleted) over ({{ in_order }}) as _follows_deleted
-        {%- for attribute in tracked %},
+        lag(is_deleted) over ({{ in_order }}) as _follows_deleted,
+        lag(_is_incomplete) over ({{ in_order }}) as _previous_is_incomplete
+        {%- for attribute in attributes %},
         lag({{ value[attribute] }}) over ({{ in_order }}) as _previous_{{ attribute }}
+        {%- endfor %}
+        {%- for column, sql in newest.items() %},
+        last_value({{ sql }}) over (
+            {{ in_order }}
+            rows between unbounded preceding and unbounded following
+        ) as _last_{{ column }}
         {%- endfor %}
     from distinct_changes
 
@@ -42,49 +52,20 @@ marked_changes as (
     from compared_changes
 
 ),
-{%- if has_untracked %}
-
--- A change of an attribute that is not tracked makes no version: the one that holds takes it.
-numbered_changes as (
-
-    select
-        *,
-        sum(_begins_version) over ({{ in_order }} {{ until_now }}) as _version_number
-    from marked_changes
-
-),
-
-newest_changes as (
-
-    select
-        *
-        {%- for attribute in attributes if attribute not in tracked %},
-        case
-            when is_deleted then {{ value[attribute] }}
-            else first_value({{ value[attribute] }}) over (
-                partition by {{ keys }}, _version_number
-                order by _position desc
-                rows between unbounded preceding and unbounded following
-            )
-        end as _newest_{{ attribute }}
-        {%- do value.update({attribute: "_newest_" ~ attribute}) %}
-        {%- endfor %}
-    from numbered_changes
-
-),
-{%- endif %}
 
 version_rows as (
 
     select
         *,
         lead(_since) over ({{ in_order }}) as _until,
-        lead(_position) over ({{ in_order }}) as _until_position,
-        lag(_is_incomplete) over ({{ in_order }}) as _follows_incomplete
-        {%- for attribute in attributes %},
-        lag({{ value[attribute] }}) over ({{ in_order }}) as _last_{{ attribute }}
+        lead(_position) over ({{ in_order }}) as _until_position
+        {%- for column in newest %},
+        case
+            when lead(_position) over ({{ in_order }}) is null then _last_{{ column }}
+            else lead(_previous_{{ column }}) over ({{ in_order }})
+        end as _newest_{{ column }}
         {%- endfor %}
-    from {{ "newest_changes" if has_untracked else "marked_changes" }}
+    from marked_changes
     where _begins_version = 1
 
 ),
@@ -103,7 +84,10 @@ row_versions as (
         -- A delete has no values of its row: the last ones stay.
         {%- for attribute in attributes %}
         case
-            when is_deleted and not _is_current_version then _last_{{ attribute }}
+            when is_deleted and not _is_current_version then _previous_{{ attribute }}
+            {%- if attribute in newest %}
+            when not is_deleted then _newest_{{ attribute }}
+            {%- endif %}
             else {{ value[attribute] }}
         end as {{ attribute }},
         {%- endfor %}
@@ -112,7 +96,8 @@ row_versions as (
         is_deleted,
         case
             when is_deleted and not _is_current_version
-                then coalesce(_follows_incomplete, true)
+                then coalesce(_previous_is_incomplete, true)
+            when not is_deleted then _newest_is_incomplete
             else _is_incomplete
         end as is_incomplete,
         _until is null as is_current,

@@ -12,6 +12,7 @@ from tests.python.histories.options import ATTRIBUTES, LEFT_OUT, Options
 PARTITIONS = 2
 KINDS = ["create"] * 3 + ["update"] * 8 + ["delete"] * 2 + ["again"] * 2
 KINDS += ["open", "close", "snapshot", "compacted", "truncate", "back", "unplaced"]
+KINDS += ["anew", "shift"]
 Values = tuple[object, ...]
 _BEGIN = datetime.fromisoformat("2026-01-01")
 _RESTART = _BEGIN + timedelta(minutes=2)
@@ -44,6 +45,7 @@ def options_of(random: Random) -> Options:
         left_out=texts if position == "lsn" and random.random() < 0.6 else (),
         truncates=form == "envelope" or random.random() < 0.4,
         restarts_at=_RESTART if form != "rows" and random.random() < 0.2 else None,
+        looks_for_restarts=random.random() < 0.5,
     )
 
 
@@ -69,7 +71,7 @@ class Log:
     _position: int = 100
     _now: datetime = _BEGIN
     _behind: timedelta = timedelta()
-    _open: dict[int, tuple[int, Values]] = field(default_factory=dict)
+    _open: dict[int, tuple[int, str, Values]] = field(default_factory=dict)
     _offsets: dict[int, int] = field(
         default_factory=lambda: dict.fromkeys(range(PARTITIONS), 0)
     )
@@ -98,20 +100,27 @@ class Log:
             self._delete(row)
         elif kind == "again":
             self._send_again(chance.randrange(PARTITIONS))
-        elif kind == "open" and row in self.rows and row not in self._open:
+        elif kind in ("open", "anew") and row in self.rows and row not in self._open:
             if self.options.position == "binlog":
                 # Its positions are those of commits.
                 return
-            self._open[row] = self._position, self._values(self.rows[row])
+            known = self.rows[row] if kind == "open" else None
+            self._open[row] = self._position, kind, self._values(known)
         elif kind == "close":
             self._close()
+        elif kind == "shift" and self.options.position == "lsn":
+            self._shift(row)
         elif kind == "snapshot":
             self._snapshot()
         elif kind == "compacted" and row not in self.rows:
             self._send(row, "tombstone", _NOTHING, None)
-        elif kind == "back" and not self.options.restarts_at:
+        else:
+            self._do_rarely(kind, row)
+
+    def _do_rarely(self, kind: str, row: int) -> None:
+        if kind == "back" and not self.options.restarts_at:
             # The database's clock is set back.
-            self._behind += timedelta(minutes=chance.choice([1, 60]))
+            self._behind += timedelta(minutes=self.random.choice([1, 60]))
         elif kind == "unplaced":
             self._send_unplaced(row)
         elif kind == "truncate" and self.options.truncates:
@@ -155,17 +164,40 @@ class Log:
         )
         self._send(row, kind, values, position or self._position)
 
-    def _delete(self, row: int) -> None:
-        del self.rows[row]
+    def _delete(self, row: int, position: int = 0, is_compacted: bool = False) -> None:
+        self.rows.pop(row, None)
         made_up = self.random.choice([("", "", 0), ("z", "z", 9), _NOTHING])
-        self._send(row, "delete", made_up, self._position)
-        if self.random.random() < 0.7:
+        if not is_compacted:
+            self._send(row, "delete", made_up, position or self._position)
+        if is_compacted or self.random.random() < 0.7:
             self._send(row, "tombstone", _NOTHING, None)
 
+    def _shift(self, row: int) -> None:
+        """``set id = id + 1`` of neighbours, with a deferrable key: once, or twice."""
+        for _ in range(self.random.choice([1, 1, 2])):
+            end = row
+            while end in self.rows and end not in self._open:
+                end += 1
+            if end in self._open or end >= self.keys:
+                return
+            before = dict(self.rows)
+            for at in range(row, end):
+                self._position += 10
+                self._delete(at)
+                self._write(at + 1, "create", before[at])
+            for at in range(row, end):
+                self.rows[at + 1] = before[at]
+            self.rows.pop(row, None)
+            row += 1
+
     def _close(self) -> None:
-        for row, (position, values) in self._open.items():
-            self._now += timedelta(milliseconds=1)
-            self._write(row, "update", values, position)
+        for row, (position, kind, values) in self._open.items():
+            self._now += timedelta(milliseconds=self.random.choice([0, 1]))
+            if kind == "open":
+                self._write(row, "update", values, position)
+            else:
+                self._delete(row, position, is_compacted=self.random.random() < 0.3)
+                self._write(row, "create", values, position + 2)
         self._open.clear()
 
     def _values(self, known: Values | None = None) -> Values:

@@ -31,6 +31,7 @@ class Options:
         left_out: Those that an update may leave out of the log.
         truncates: Whether a record may empty the table.
         restarts_at: When the database's log restarted; none: never.
+        looks_for_restarts: Whether a build stops where the log seems to have restarted.
     """
 
     form: str = "flattened"
@@ -41,6 +42,14 @@ class Options:
     left_out: tuple[str, ...] = ()
     truncates: bool = False
     restarts_at: datetime | None = None
+    looks_for_restarts: bool = False
+
+    @property
+    def log_restarts(self) -> list[str] | None:
+        """The entry of the database in the variable of that name; none: it has none."""
+        if self.restarts_at is not None:
+            return [f"{self.restarts_at}Z"]
+        return None if self.looks_for_restarts else []
 
     @property
     def key_types(self) -> Mapping[str, str]:

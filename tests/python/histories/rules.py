@@ -115,7 +115,11 @@ def _in_order(
         if each.at is not None:
             times[each.place] = max(each.at, times.get(each.place, each.at))
     last = {each.place: each for each in placed}
-    return [replace(each, at=times.get(place)) for place, each in last.items()]
+    return list(
+        _of_the_row(
+            [replace(each, at=times.get(place)) for place, each in last.items()]
+        )
+    )
 
 
 def _place(change: Change, what: str, options: Options) -> Place:
@@ -127,33 +131,78 @@ def _place(change: Change, what: str, options: Options) -> Place:
 def _placed(changes: Sequence[Change], options: Options) -> list[_Placed]:
     """The changes of one row in one partition, as they came, with their places."""
     placed: list[_Placed] = []
+    places: dict[tuple[Place, bool], Place] = {}
     last = NOWHERE
     snapshot: tuple[Place, datetime] | None = None
     before: Change | None = None
     for change in changes:
         at: datetime | None = change.committed_at
         if change.kind == "tombstone":
-            place = (*last[:2], f"{last[2]}t") if last != NOWHERE else NOWHERE
+            place = (*last[:2], f"{last[2]}b") if last != NOWHERE else NOWHERE
             if before is not None and before.is_deleted:
                 at = None
         else:
-            place = _place(change, "c", options)
+            own = _place(change, "", options)
+            place = (*own[:2], "" if change.kind == "snapshot" else "c")
             if change.kind == "snapshot":
-                place = _place(change, "", options)
                 here = (place, change.committed_at)
                 snapshot = max(here, snapshot) if snapshot else here
-            elif (
-                snapshot
-                and place[:2] < snapshot[0][:2]
-                and change.committed_at > snapshot[1]
-            ):
+            elif snapshot and own < snapshot[0] and change.committed_at >= snapshot[1]:
                 # Its transaction was open while the snapshot was taken.
-                own = options.position_text(*place[:2])
-                place = (*snapshot[0][:2], f"s{own}")
-            last = place
+                place = (*snapshot[0][:2], f"s{options.position_text(*own[:2])}")
+            # What is sent again lies where it lay.
+            known = own, change.kind == "snapshot"
+            place = last = places.setdefault(known, place)
         placed.append(_Placed(change, place, at))
         before = change
     return placed
+
+
+def _of_the_row(placed: Sequence[_Placed]) -> Iterator[_Placed]:
+    """The changes in order, but for deletes of another row that had the key.
+
+    A transaction may give a row a key that another row frees later in it (``set id = id + 1``
+    with a deferrable key). A committed one leaves one row or none, so what it has of creates and
+    deletes says mostly whether there was one before.
+    """
+    more = {"create": 1, "delete": -1}
+    in_all: dict[Any, int] = defaultdict(int)
+    begins_with: dict[Any, str] = {}
+    so_far: dict[Any, int] = defaultdict(int)
+    for each in placed:
+        if not _is_of_no_transaction(each.change):
+            in_all[_transaction(each)] += more.get(each.change.kind, 0)
+            begins_with.setdefault(_transaction(each), each.change.kind)
+    was_there, is_behind_delete, is_behind_another = 0, False, False
+    for each in placed:
+        change, of = each.change, _transaction(each)
+        is_another = False
+        if change.kind == "tombstone":
+            is_another = is_behind_another
+            if not is_behind_delete:
+                was_there = 0
+        elif _is_of_no_transaction(change):
+            was_there = int(change.kind == "snapshot")
+        else:
+            so_far[of] += more.get(change.kind, 0)
+            is_said = in_all[of] != 0 or begins_with[of] != "create"
+            there_before = int(in_all[of] <= 0) if is_said else was_there
+            is_another = change.kind == "delete" and there_before + so_far[of] > 0
+            if is_said:
+                was_there = int(in_all[of] >= 0)
+        is_behind_delete = change.is_deleted
+        is_behind_another = is_another and change.kind == "delete"
+        if not is_another:
+            yield each
+
+
+def _is_of_no_transaction(change: Change) -> bool:
+    is_truncate = change.row is None
+    return is_truncate or change.kind in ("tombstone", "snapshot")
+
+
+def _transaction(each: _Placed) -> tuple[int, datetime]:
+    return each.change.partition, each.change.committed_at
 
 
 def _versions_of(
@@ -192,7 +241,7 @@ def _versions_of(
             for at, name in enumerate(ATTRIBUTES)
             if name in tracked
         ):
-            found[-1] = replace(held, values=values)
+            found[-1] = replace(held, values=values, is_incomplete=is_incomplete)
             continue
         found.append(
             Version(row_number, values, False, is_incomplete, clock, None, each.place)

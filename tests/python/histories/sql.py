@@ -50,7 +50,7 @@ class HistorySql:
 
     def __post_init__(self) -> None:
         options = self.options
-        restarts = [f"{options.restarts_at}Z"] if options.restarts_at else []
+        restarts = options.log_restarts
         long = {
             name: f"varchar({64 if name in options.left_out else 8})"
             for name in ATTRIBUTES
@@ -65,7 +65,7 @@ class HistorySql:
         self._increment: dict[str, Any] = {}
         self._macros = context(
             engine=self.engine,
-            restarts={STREAM.split(".")[0]: restarts},
+            restarts={} if restarts is None else {STREAM.split(".")[0]: restarts},
             options=options.captured,
             columns={
                 name: SimpleNamespace(name=name, data_type=kind)

@@ -104,9 +104,10 @@ def lake() -> duckdb.DuckDBPyConnection:
         times = (
             f"{at} as source_committed_at, {at} as _kafka_timestamp, 'T' as"
             " _kafka_topic_id, 0 as _kafka_partition, false as is_tombstone,"
-            " false as is_snapshot"
+            " false as is_snapshot, 'update' as change_kind"
             if table == "changes"
-            else f"{at} as seen_to_at, false as is_incomplete, true as is_current"
+            else f"{at} as seen_to_at, {at} as _kafka_timestamp,"
+            " false as is_incomplete, true as is_current"
         )
         made.execute(
             f"create table {table} as select *, {times}"
@@ -231,3 +232,25 @@ def test_restarts_of_a_database_are_those_of_its_streams() -> None:
             " timestamp '2026-01-15 00:00:00' as moment)"
         )
         assert found.fetchall() == [("000/7",)]
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        ["2026-01-01T11:00:00Z", "2026-01-01 12:00:00Z"],
+        ["2026-01-01 12:00:00.5Z", "2026-01-01T11:00:00Z"],
+        ["2026-01-01 12:00:00Z", "2026-01-01T11:00:00.5Z"],
+    ],
+)
+def test_restarts_are_in_the_order_of_their_instants(written: list[str]) -> None:
+    sql = context(restarts={"moma": written}).position_across_restarts(
+        "moma", "'7'", "moment"
+    )
+
+    with duckdb.connect() as db:
+        found = db.execute(
+            f"select {sql} from (values (timestamp '2026-01-01 10:30:00'),"
+            " (timestamp '2026-01-01 11:30:00'), (timestamp '2026-01-01 12:30:00'))"
+            " as moments (moment)"
+        )
+        assert [row[0] for row in found.fetchall()] == ["000/7", "001/7", "002/7"]

@@ -108,7 +108,7 @@ def test_a_change_lies_where_the_log_says_and_a_tombstone_behind_it() -> None:
         ("a", "10", 1),
         ("a", "20c", 2),
         ("a", "30c", 3),
-        ("a", "30ct", None),
+        ("a", "30cb", None),
         ("lone", "", 9),
     ]
 
