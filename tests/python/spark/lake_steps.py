@@ -28,6 +28,20 @@ class StepsFailed(MillraceError):
     """The program died; the text ends with what it said last."""
 
 
+def random_lakes(rounds: int) -> list[tuple[int, int]]:
+    """The seed of each random trial, a lake of its own, and its rounds.
+
+    Args:
+        rounds: Of a trial; ``ROUNDS=60`` makes more of them, the first with the seed ``SEED``.
+    """
+    seed = int(os.environ.get("SEED", "1"))
+    in_all = int(os.environ.get("ROUNDS", rounds))
+    return [
+        (seed + number, min(rounds, in_all - before))
+        for number, before in enumerate(range(0, in_all, rounds))
+    ]
+
+
 def do_steps(
     folder: Path, steps: list[dict[str, Any]], project: Path = PROJECT
 ) -> list[Any]:

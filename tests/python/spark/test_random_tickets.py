@@ -6,39 +6,31 @@ where it stays.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
 from sandbox.settings import Home
-from tests.python.spark.lake_steps import do_steps
+from tests.python.spark.lake_steps import do_steps, random_lakes
 from tests.python.spark.random_tickets import Trial
 
-QUICK_ROUNDS = 4
-ROUNDS_OF_A_LAKE = 6
+ROUNDS = 4
 
 
 @pytest.mark.nightly
+@pytest.mark.parametrize(("seed", "count"), random_lakes(ROUNDS))
 def test_facts_of_captured_tables_grow_to_what_a_full_refresh_makes(
-    home: Home, tmp_path: Path
+    home: Home, tmp_path: Path, seed: int, count: int
 ) -> None:
-    """``ROUNDS=60`` does more; ``SEED`` is that of the first lake."""
-    left = int(os.environ.get("ROUNDS", QUICK_ROUNDS))
-    seed = int(os.environ.get("SEED", "1"))
-    while left > 0:
-        count = min(left, ROUNDS_OF_A_LAKE)
-        print(f"seed {seed}: {count} rounds")
-        trial = Trial(seed)
-        trial.rounds(count)
+    trial = Trial(seed)
+    trial.rounds(count)
 
-        results = do_steps(tmp_path / str(seed), trial.steps)
+    results = do_steps(tmp_path, trial.steps)
 
-        for at in trial.must_succeed:
-            done = results[at]
-            assert done["success"], f"seed {seed}, step {at}: {done['said']}"
-        for at, number in trial.differences.items():
-            assert results[at] == [], f"seed {seed}, round {number}, step {at}"
-        assert all(int(results[at][0][0]) > 0 for at in trial.counts)
-        assert results[trial.written] == [["0"]]
-        left, seed = left - count, seed + 1
+    for at in trial.must_succeed:
+        done = results[at]
+        assert done["success"], f"seed {seed}, step {at}: {done['said']}"
+    for at, number in trial.differences.items():
+        assert results[at] == [], f"seed {seed}, round {number}, step {at}"
+    assert all(int(results[at][0][0]) > 0 for at in trial.counts)
+    assert results[trial.written] == [["0"]]
