@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from pyspark.sql.types import (
     ArrayType,
@@ -80,22 +80,46 @@ def members(union: AvroType) -> Iterator[tuple[str, AvroType]]:
     """Member name and type of a union's branches.
 
     A member has its type's name without the namespace, in lower case; with it where an
-    earlier branch took the name, so that a branch added later changes no other's name.
+    earlier branch took the name, so that a branch added later changes no other's name. What the
+    table has with a namespace keeps it, whichever of the two comes first now.
     """
     taken: set[str] = set()
     for branch in union.branches:
         name = (branch.short_name or branch.kind).lower()
-        if name in taken:
-            name = branch.name.replace(".", "_").lower()
+        whole = branch.name.replace(".", "_").lower()
+        if name in taken or whole in union.held:
+            name = whole
         while name in taken:
             name += "_"
         taken.add(name)
         yield name, branch
 
 
-def same_branch(one: AvroType, other: AvroType) -> bool:
-    """Whether two branches of unions share a member."""
-    return (one.kind, one.name) == (other.kind, other.name)
+def places(branches: Sequence[AvroType], union: AvroType) -> list[int | None]:
+    """Which branch of a union of several writers each branch of one of them is; None for a new one.
+
+    The one of its name; else the only one that has its name in another namespace, and is none
+    of the writer's others: a namespace that changes makes no other columns.
+    """
+    wide = [widest(branch) for branch in branches]
+    names = [(known.kind, known.name) for known in union.branches]
+    found = [
+        names.index((branch.kind, branch.name))
+        if (branch.kind, branch.name) in names
+        else None
+        for branch in wide
+    ]
+    for at, branch in enumerate(wide):
+        alike = [
+            place
+            for place, known in enumerate(union.branches)
+            if branch.name
+            and (known.kind, known.short_name) == (branch.kind, branch.short_name)
+            and place not in found
+        ]
+        if found[at] is None and len(alike) == 1:
+            found[at] = alike[0]
+    return found
 
 
 def widest(kind: AvroType) -> AvroType:

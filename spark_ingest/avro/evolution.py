@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from pyspark.sql.types import DataType, StructField, StructType
+from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
 from spark_ingest.avro import column_types
 from spark_ingest.avro.framing import CONFLUENT, Framing
@@ -97,6 +97,7 @@ def combine(
                 raise SchemaMisfit(writer.problem or "not an Avro schema")
             mine = parse(writer.schema, writer.references)
             candidate = _merge(merged, _settled(mine, ""), "")
+            candidate = _beside(candidate, held)
             _refuse_reserved(candidate, taken)
             _refuse_unlike(held, candidate)
             if problem is not None:
@@ -192,7 +193,11 @@ def _settled(kind: AvroType, path: str) -> AvroType:
         return _settled(several[0], path) if several else _NULL
     united = AvroType("union")
     for branch in several:
-        united = _with_branch(united, column_types.widest(_settled(branch, path)), path)
+        wide = column_types.widest(_settled(branch, path))
+        names = [(known.kind, known.name) for known in united.branches]
+        same = (wide.kind, wide.name)
+        at = names.index(same) if same in names else None
+        united = _with_branch(united, at, wide, path)
     return united.branches[0] if len(united.branches) == 1 else united
 
 
@@ -204,8 +209,11 @@ def _merge(old: AvroType, new: AvroType, path: str) -> AvroType:
         return new
     if old.kind == "union":
         branches = new.branches if new.kind == "union" else (column_types.widest(new),)
-        for branch in branches:
-            old = _with_branch(old, branch, path)
+        places = column_types.places(branches, old)
+        for at, branch in sorted(
+            zip(places, branches, strict=True), key=lambda each: each[0] is None
+        ):
+            old = _with_branch(old, at, branch, path)
         return old
     if old.kind == new.kind == "record":
         fields = dict(old.fields)
@@ -225,14 +233,13 @@ def _merge(old: AvroType, new: AvroType, path: str) -> AvroType:
     return wider
 
 
-def _with_branch(union: AvroType, new: AvroType, path: str) -> AvroType:
+def _with_branch(union: AvroType, at: int | None, new: AvroType, path: str) -> AvroType:
+    """A union with one more branch, or with one of another writer in the place of its own."""
     branches = list(union.branches)
-    for at, old in enumerate(branches):
-        if column_types.same_branch(old, new):
-            branches[at] = _merge(old, new, path)
-            break
-    else:
+    if at is None:
         branches.append(new)
+    else:
+        branches[at] = _merge(branches[at], new, path)
     kinds = [branch.kind for branch in branches]
     if "int" in kinds and "long" in kinds:
         raise SchemaMisfit(
@@ -243,6 +250,28 @@ def _with_branch(union: AvroType, new: AvroType, path: str) -> AvroType:
         at, double = kinds.index("long"), kinds.index("double")
         branches.insert(min(at, double), branches.pop(at))
     return replace(union, branches=tuple(branches))
+
+
+def _beside(kind: AvroType, held: DataType | None) -> AvroType:
+    """A type whose unions know the members that the table has."""
+    if isinstance(held, ArrayType) and kind.kind == "array" and kind.item is not None:
+        return replace(kind, item=_beside(kind.item, held.elementType))
+    if isinstance(held, MapType) and kind.kind == "map" and kind.item is not None:
+        return replace(kind, item=_beside(kind.item, held.valueType))
+    if not isinstance(held, StructType):
+        return kind
+    have = {field.name: field.dataType for field in held.fields}
+    if kind.kind == "record":
+        fields = {name: _beside(of, have.get(name)) for name, of in kind.fields.items()}
+        return replace(kind, fields=fields)
+    if kind.kind == "union":
+        known = replace(kind, held=frozenset(have))
+        branches = tuple(
+            _beside(branch, have.get(name))
+            for name, branch in column_types.members(known)
+        )
+        return replace(known, branches=branches)
+    return kind
 
 
 def _refuse_like_names(fields: Iterable[str], path: str) -> None:

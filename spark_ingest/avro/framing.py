@@ -109,7 +109,8 @@ class Framing:
     def _header(self, part: Part) -> Column:
         name = f"apicurio.{part}.{self.ids}Id"
         named = F.filter("_kafka_headers", lambda each: each["key"] == F.lit(name))
-        return F.get(named, F.lit(0))["value"]
+        # Kafka: of several headers with one key the last counts.
+        return F.try_element_at(named, F.lit(-1))["value"]
 
 
 CONFLUENT = Framing("confluent", "avro", 4, title="Confluent framing")

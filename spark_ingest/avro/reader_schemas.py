@@ -7,6 +7,8 @@ way: an enum or a fixed may be renamed, a record may stand in two places and dif
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -89,7 +91,9 @@ class _Speller:
         if merged.kind == "text":
             return self._original(mine.original)
         if mine.kind == "union":
-            return [self._writer_branch(b, merged, path) for b in mine.branches]
+            return self._writer_branches(mine.branches, merged, path)
+        if merged.kind == "union":
+            return self._writer_branches((mine,), merged, path)[0]
         if mine.kind == "record":
             fields = [
                 {
@@ -104,15 +108,23 @@ class _Speller:
             return _collection(mine.kind, inner)
         return _leaf(mine, path, name)
 
-    def _writer_branch(self, branch: AvroType, merged: AvroType, path: str) -> Any:
-        if branch.kind == "null":
-            return "null"
-        if merged.kind != "union":
-            return self.writer(branch, merged, path)
-        for member, wanted in column_types.members(merged):
-            if column_types.same_branch(column_types.widest(branch), wanted):
-                return self.writer(branch, wanted, _at(path, f"{member}__"), member)
-        raise AssertionError(f"{path}: {branch} was merged")
+    def _writer_branches(
+        self, branches: Sequence[AvroType], merged: AvroType, path: str
+    ) -> list[AvroSchema]:
+        members = list(column_types.members(merged))
+        spelled: list[AvroSchema] = []
+        for branch, place in zip(
+            branches, column_types.places(branches, merged), strict=True
+        ):
+            if branch.kind == "null":
+                spelled.append("null")
+            elif place is None:
+                spelled.append(self.writer(branch, merged, path))
+            else:
+                member, wanted = members[place]
+                inner = _at(path, f"{member}__")
+                spelled.append(self.writer(branch, wanted, inner, member))
+        return spelled
 
     def reader(
         self, mine: AvroType | None, merged: AvroType, path: str, name: str = "it"
@@ -120,26 +132,17 @@ class _Speller:
         """The type to read it with, null left out; None for what has no column or is text."""
         if merged.kind in ("null", "text"):
             return None
-        own = [] if mine is None else [mine]
-        if mine is not None and mine.kind == "union":
-            own = list(mine.branches)
-        own = [branch for branch in own if branch.kind != "null"]
+        own = _some(mine)
         if merged.kind == "union":
+            places = column_types.places(own, merged)
             return [
                 self.reader(
-                    next(
-                        (
-                            b
-                            for b in own
-                            if column_types.same_branch(column_types.widest(b), wanted)
-                        ),
-                        None,
-                    ),
+                    own[places.index(at)] if at in places else None,
                     wanted,
                     _at(path, f"{member}__"),
                     member,
                 )
-                for member, wanted in column_types.members(merged)
+                for at, (member, wanted) in enumerate(column_types.members(merged))
             ]
         one = own[0] if len(own) == 1 else None
         if merged.kind == "record":
@@ -191,10 +194,10 @@ class _Speller:
         if isinstance(part, list):
             return [self._original(branch) for branch in part]
         if not isinstance(part, dict):
-            return part if part in PRIMITIVES else f"{OWN}{part}"
+            return part if part in PRIMITIVES else f"{OWN}{_valid(part)}"
         inner: dict[str, Any] = {}
         if "name" in part:
-            inner["name"] = f"{OWN}{part['name']}"
+            inner["name"] = f"{OWN}{_valid(part['name'])}"
             if part["name"] in self._written:
                 return inner["name"]
             self._written.add(part["name"])
@@ -207,6 +210,20 @@ class _Speller:
                 for f in part["fields"]
             ]
         return {**part, **inner}
+
+
+def _some(kind: AvroType | None) -> list[AvroType]:
+    """The types of values, of a union or not, that are not null."""
+    every = () if kind is None else kind.branches if kind.kind == "union" else (kind,)
+    return [branch for branch in every if branch.kind != "null"]
+
+
+def _valid(full: str) -> str:
+    """A name with a namespace that each of Avro's readers takes; most are, as they are."""
+    parts = (re.sub(r"\W", "_", part) for part in full.split("."))
+    return ".".join(
+        part if re.match(r"[^\W\d]", part) else f"_{part}" for part in parts
+    )
 
 
 def _at(path: str, name: str) -> str:

@@ -46,6 +46,7 @@ class AvroType:
         symbols: Of an enum.
         size: Of a fixed, in bytes.
         branches: Of a union, null among them, in the writer's order.
+        held: Of a union: the members that the table has of it.
         original: Of a column's type: its schema, complete in itself.
         docs: What the schema says of a record's fields, where it says something.
     """
@@ -58,6 +59,7 @@ class AvroType:
     symbols: tuple[str, ...] = ()
     size: int = 0
     branches: tuple[AvroType, ...] = ()
+    held: frozenset[str] = field(default=frozenset(), compare=False)
     original: AvroSchema = field(default=None, compare=False)
     docs: Mapping[str, str] = field(default_factory=dict, compare=False)
 
@@ -97,9 +99,9 @@ def parse(
             more digits than any column.
     """
     definitions: dict[str, Any] = {}
-    for each in references:
-        _plain(each, "", definitions)
     try:
+        for each in references:
+            _plain(each, "", definitions)
         root = _plain(schema, "", definitions)
         return _Reader(definitions).root(root, path)
     except (KeyError, TypeError, AttributeError, IndexError) as error:
@@ -146,8 +148,9 @@ def _definition(
     }
     definition["type"] = "record" if schema["type"] == "error" else schema["type"]
     definition["name"] = full
-    for part in full.split("."):
-        _valid(part)
+    # Java's Avro, which most producers write with, checks no namespace.
+    _valid(full.rpartition(".")[2])
+    known = definitions.get(full)
     # Its own fields may already refer to it.
     definitions[full] = definition
     if definition["type"] == "record":
@@ -163,7 +166,18 @@ def _definition(
     for symbol in definition.get("symbols", ()):
         _valid(symbol)
     _refuse_twice(definition.get("symbols", ()), full)
+    if known is not None and _said(known) != _said(definition):
+        raise SchemaMisfit(
+            f"{full} is defined twice, and not alike: which of the two a type means is not "
+            "known; register one schema that has both under names of their own"
+        )
     return full
+
+
+def _said(definition: Mapping[str, Any]) -> Any:
+    """A definition without its docs."""
+    fields = [(f["name"], f["type"]) for f in definition.get("fields", ())]
+    return {**definition, "fields": fields}
 
 
 def _valid(name: str) -> str:

@@ -36,6 +36,7 @@ def options_of(random: Random) -> Options:
         ]
     )
     texts = tuple(name for name in some() if name != "rank")
+    truncates = form == "envelope" or random.random() < 0.4
     return Options(
         form=form,
         position=position,
@@ -43,9 +44,11 @@ def options_of(random: Random) -> Options:
         track=random.choice([None, some()]),
         ignore_null_updates=some() if random.random() < 0.5 else (),
         left_out=texts if position == "lsn" and random.random() < 0.6 else (),
-        truncates=form == "envelope" or random.random() < 0.4,
+        truncates=truncates,
         restarts_at=_RESTART if form != "rows" and random.random() < 0.2 else None,
-        looks_for_restarts=random.random() < 0.5,
+        # A TRUNCATE has no partition of its own: what is read behind it, after the clock was set
+        # back, looks like a restart.
+        looks_for_restarts=not truncates and random.random() < 0.7,
     )
 
 

@@ -1,7 +1,7 @@
 """Histories of small logs that random ones seldom make, each as the database has it.
 
-Fails when a change sent again, one that a snapshot overtook, a clock that was set back or a key
-that another row takes makes another version, or a stop.
+Fails when re-delivery, a snapshot, a clock or a key that another row takes makes another version,
+or a stop.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ good.
 from __future__ import annotations
 
 import io
+import json
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -18,7 +19,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from spark_ingest.avro.evolution import TopicSchema, combine
-from spark_ingest.avro.framing import header
+from spark_ingest.avro.framing import apicurio_headers, header
 from spark_ingest.avro.schema import WriterSchema
 from spark_ingest.lake import bronze, quarantine_table
 from spark_ingest.records.bronze_rows import batch_columns, row_columns
@@ -380,3 +381,43 @@ def test_keys_and_headers_count_in_how_large_records_are(spark: SparkSession) ->
     )
     counted = noted.agg(*batch_counters(["value"], 1)).collect()[0]
     assert counted[2] + counted[3] == pytest.approx(3 * size)
+
+
+def test_of_several_headers_the_last_says_the_schema(spark: SparkSession) -> None:
+    there = record(("x", "long"), ("y", "long"))
+    back = record(("y", "long"), ("x", "long"))
+    writers = [WriterSchema(1, there), WriterSchema(2, back)]
+    schema = combine(writers, framing=apicurio_headers("global"))
+    name = "apicurio.value.globalId"
+    one, two = (number.to_bytes(8, "big") for number in (1, 2))
+    headers = [
+        [(name, one), (name, two)],
+        [(name, two), ("other", one), (name, one)],
+        [(name, one), (name, None)],
+        [(name, one), (name, two[4:])],
+        [],
+    ]
+    rows = [(None, b"\2\4", "t", 0, at, None, each) for at, each in enumerate(headers)]
+
+    judged = judge(spark.createDataFrame(rows, ROW), "id", schema, None)
+
+    assert verdicts(judged.records) == [None, None, *["not_framed"] * 3]
+    columns = [column.alias(name) for name, column in judged.columns.items()]
+    found = judged.records.orderBy("_kafka_offset").select(*columns).take(2)
+    assert found == [Row(x=2, y=1), Row(x=1, y=2)]
+
+
+@pytest.mark.parametrize(
+    "space", ["abc-123.orders", "com.acme.2024.v1", ".topLevelRecord"]
+)
+def test_a_namespace_that_only_java_takes_is_read(
+    spark: SparkSession, space: str
+) -> None:
+    node = record(("next", ["null", f"{space}.Node"]), name="Node") | {
+        "namespace": space
+    }
+    schema = record(("a", "int"), ("node", node)) | {"namespace": space}
+
+    (row,) = decoded(spark, topic(schema), header(1) + b"\x0a\x02\x00")
+
+    assert (row["a"], json.loads(row["node"])["next"] is not None) == (5, True)

@@ -351,3 +351,44 @@ def test_a_schema_that_is_not_avro_is_a_misfit() -> None:
     assert combine([WriterSchema(1, None, problem="a JSON schema")]).misfits == {
         1: "a JSON schema"
     }
+
+
+@pytest.mark.parametrize(
+    "space", ["abc-123.orders", "com.acme.2024.v1", ".topLevelRecord"]
+)
+def test_a_namespace_may_be_any_text(space: str) -> None:
+    inner = {**record(("p", "int"), name="In"), "namespace": space}
+    schema = {
+        **record(("a", "int"), ("in", inner), ("again", f"{space}.In")),
+        "namespace": space,
+    }
+
+    assert kinds(combined(schema)) == {
+        "a": "int",
+        "in": "struct<p:int>",
+        "again": "struct<p:int>",
+    }
+
+
+def test_what_is_defined_twice_and_not_alike_is_a_misfit() -> None:
+    first, second = record(("p", "int"), name="Z"), record(("q", "string"), name="Z")
+    said = "n.Z is defined twice, and not alike"
+
+    (why,) = combined(record(("f", first), ("g", second))).misfits.values()
+    assert why.startswith(said)
+    assert not combined(record(("f", first), ("g", dict(first)))).misfits
+
+    money = [
+        record(("amount", "long"), name="Money"),
+        record(("amount", "int"), name="Money"),
+    ]
+    uses = [record(("m", "n.Money"), name="A"), record(("m", "n.Money"), name="B")]
+    both = ["n.A", "n.B"]
+    of_one = WriterSchema(1, both, (money[0], uses[0], money[0], uses[1]))
+    of_two = WriterSchema(2, both, (money[0], uses[0], money[1], uses[1]))
+    (why,) = combine([of_one, of_two]).misfits.values()
+    assert why.startswith("n.Money is defined twice")
+
+
+def test_a_reference_that_is_no_schema_is_a_misfit() -> None:
+    assert list(combine([WriterSchema(1, "n.A", ({"type": "record"},))]).misfits) == [1]
