@@ -212,7 +212,11 @@ class _Reader:
             f["name"]: self._whole(f["type"], _inside(path, f["name"]))
             for f in definition["fields"]
         }
-        docs = {f["name"]: f["doc"] for f in definition["fields"] if "doc" in f}
+        docs = {
+            f["name"]: " ".join(filter(None, (f.get("doc"), _note(f["type"]))))
+            for f in definition["fields"]
+            if f.get("doc") or _note(f["type"])
+        }
         return AvroType("record", definition["name"], fields=fields, docs=docs)
 
     def _whole(self, node: Any, path: str) -> AvroType:
@@ -261,14 +265,14 @@ class _Reader:
         if isinstance(node, dict) and node["type"] == "map":
             return AvroType("map", item=self._read(node["values"], f"{path}{{}}"))
         if isinstance(node, dict):
-            return AvroType(node["type"], logical=_logical(node, path))
+            return AvroType(node["type"], logical=_logical(node))
         definition = self._definitions.get(node)
         if definition is None:
             raise SchemaMisfit(f"{path or 'value'}: nobody defines the type {node}")
         if definition["type"] == "enum":
             return AvroType("enum", name=node, symbols=tuple(definition["symbols"]))
         if definition["type"] == "fixed":
-            logical = _logical(definition, path)
+            logical = _logical(definition)
             return AvroType("fixed", node, logical, size=definition["size"])
         fields = {
             f["name"]: self._read(f["type"], _inside(path, f["name"]))
@@ -308,7 +312,7 @@ def _inside(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
-def _logical(schema: dict[str, Any], path: str) -> tuple[tuple[str, Any], ...]:
+def _logical(schema: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
     logical = schema.get("logicalType")
     if schema["type"] not in _LOGICAL.get(str(logical), ()):
         return ()
@@ -318,16 +322,30 @@ def _logical(schema: dict[str, Any], path: str) -> tuple[tuple[str, Any], ...]:
     # Avro: a logical type with parameters that make no sense is ignored.
     if not isinstance(precision, int) or not isinstance(scale, int):
         return ()
-    if precision < 1 or not 0 <= scale <= precision:
+    if precision < 1 or not 0 <= scale <= MAX_PRECISION:
         return ()
+    # PostgreSQL has numeric(3,5): three digits behind two zeros, of which Avro knows nothing.
+    precision = max(precision, scale)
     if schema["type"] == "fixed" and precision > digits(schema["size"]):
         return ()
-    if precision > MAX_PRECISION:
-        raise SchemaMisfit(
-            f"{path or 'value'}: decimal({precision},{scale}), of more than "
-            f"{MAX_PRECISION} digits"
-        )
+    # Kafka Connect writes 64 digits where the database says no number: what values need counts.
+    precision = min(precision, MAX_PRECISION)
     return (("logicalType", logical), ("precision", precision), ("scale", scale))
+
+
+def _note(node: Any) -> str:
+    """What is not said by the column's type of a decimal that has no type of its own here."""
+    for branch in node if isinstance(node, list) else [node]:
+        if not isinstance(branch, dict) or branch.get("logicalType") != "decimal":
+            continue
+        precision, scale = branch.get("precision"), branch.get("scale", 0)
+        said = f"decimal({precision},{scale}) in the schema"
+        logical = dict(_logical(branch))
+        if not logical:
+            return f"{said}: the bytes of its unscaled number, big-endian."
+        if logical["precision"] < precision:
+            return f"{said}: a value of more than {MAX_PRECISION} digits is set aside."
+    return ""
 
 
 def digits(size: int) -> int:

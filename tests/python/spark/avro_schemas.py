@@ -18,7 +18,7 @@ _KEPT_PLAIN: tuple[dict[str, Any], ...] = (
     {"type": "long", "logicalType": "timestamp-nanos"},
     {"type": "string", "logicalType": "uuid"},
     {"type": "string", "logicalType": "decimal", "precision": 3},
-    {"type": "bytes", "logicalType": "decimal", "precision": 2, "scale": 3},
+    {"type": "bytes", "logicalType": "decimal", "precision": 3, "scale": -2},
     {"type": "bytes", "logicalType": "decimal"},
     {"type": "long", "logicalType": "nobody-knows"},
 )

@@ -421,3 +421,37 @@ def test_a_namespace_that_only_java_takes_is_read(
     (row,) = decoded(spark, topic(schema), header(1) + b"\x0a\x02\x00")
 
     assert (row["a"], json.loads(row["node"])["next"] is not None) == (5, True)
+
+
+def test_of_a_decimal_of_64_digits_a_value_that_is_too_long_is_bad_alone(
+    spark: SparkSession,
+) -> None:
+    money = {"type": "bytes", "logicalType": "decimal", "precision": 64, "scale": 2}
+    schema = record(("id", "int"), ("amount", ["null", money]))
+    values = [
+        Decimal("12.34"),
+        None,
+        Decimal(f"{'9' * 36}.99"),
+        Decimal(f"1{'0' * 36}.00"),
+    ]
+    records = [
+        framed(1, schema, {"id": at, "amount": value})
+        for at, value in enumerate(values)
+    ]
+
+    assert [
+        row["amount"] for row in decoded(spark, topic(schema), *records[:3])
+    ] == values[:3]
+    judged = judge(kafka(spark, *records), "id", topic(schema), None)
+    assert verdicts(judged.records) == [None, None, None, "undecodable"]
+
+
+def test_a_decimal_of_more_places_than_digits_has_its_value(
+    spark: SparkSession,
+) -> None:
+    tiny = {"type": "bytes", "logicalType": "decimal", "precision": 3, "scale": 5}
+    schema = record(("a", tiny))
+
+    (row,) = decoded(spark, topic(schema), header(1) + b"\x02\x7b")
+
+    assert row["a"] == Decimal("0.00123")

@@ -171,9 +171,28 @@ def test_a_decimal_that_says_no_precision_is_bytes_as_avro_demands() -> None:
     assert kinds(schema) == {"a": "binary"}
 
 
-def test_a_decimal_too_long_for_the_lake_is_a_misfit() -> None:
-    schema = combined(record(("a", decimal(39, 2))))
-    assert schema.misfits == {1: "a: decimal(39,2), of more than 38 digits"}
+def test_a_decimal_of_more_digits_than_a_column_has_all_that_a_column_has() -> None:
+    schema = combined(
+        record(("a", decimal(10, 2))), record(("a", ["null", decimal(64, 2)]))
+    )
+    assert not schema.misfits
+    assert kinds(schema) == {"a": "decimal(38,2)"}
+    assert schema.docs["a"] == (
+        "decimal(64,2) in the schema: a value of more than 38 digits is set aside."
+    )
+
+
+def test_a_decimal_of_more_places_than_digits_has_its_places() -> None:
+    schema = combined(record(("a", decimal(3, 5))), record(("a", decimal(5, 5))))
+    assert not schema.misfits
+    assert kinds(schema) == {"a": "decimal(5,5)"}
+
+
+@pytest.mark.parametrize("scale", [-2, 50])
+def test_a_decimal_that_no_column_has_is_its_bytes(scale: int) -> None:
+    schema = combined(record(("a", decimal(60, scale)), ("b", "int")))
+    assert kinds(schema) == {"a": "binary", "b": "int"}
+    assert schema.docs["a"].endswith("the bytes of its unscaled number, big-endian.")
 
 
 def test_fields_that_differ_in_case_alone_are_a_misfit() -> None:
