@@ -12,6 +12,7 @@
     {%- set operation = {"flattened": "records.__op", "envelope": "records.op"}
         .get(captured.form) -%}
     {%- set kinds = {"r": "snapshot", "c": "create", "u": "update", "d": "delete"} -%}
+    {%- set chunk = chunk_condition(stream) -%}
     {%- set deletes = delete_condition(stream) -%}
     {%- set truncates = truncate_condition(captured) -%}
     select
@@ -26,14 +27,17 @@
         coalesce(
             {{ value_of_row(captured, column, type) }},
             {{ nested_field("records", "_key", column, type) }}
-        ) as {{ column }},
+        ) as {{ name_beside_change(column) }},
         {% else -%}
-        {{ value_of_row(captured, column, type) }} as {{ column }},
+        {{ value_of_row(captured, column, type) }} as {{ name_beside_change(column) }},
         {% endif -%}
         {%- endfor -%}
         cast(
             case
                 when records._is_tombstone then 'tombstone'
+                {%- if chunk %}
+                when {{ operation }} = 'r' and {{ chunk }} then 'snapshot chunk'
+                {%- endif %}
                 {%- if operation %}
                 {%- for letter, kind in kinds.items() %}
                 when {{ operation }} = '{{ letter }}' then '{{ kind }}'
@@ -67,6 +71,15 @@
     {%- if truncates %}
     where not coalesce({{ truncates }}, false)
     {%- endif %}
+{%- endmacro %}
+
+{#- A column of the database's table that is called like one of those above: `row_<name>`. -#}
+{% macro name_beside_change(column) -%}
+    {%- set of_change = [
+        "record_key", "change_kind", "is_deleted", "is_tombstone", "is_snapshot",
+        "source_position", "source_committed_at",
+    ] -%}
+    {{ return("row_" ~ column if column | lower in of_change else column) }}
 {%- endmacro %}
 
 {#- The columns of the database's table that state and history may have, with their types in

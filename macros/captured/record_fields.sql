@@ -16,6 +16,22 @@
     {{ return(conditions | join(" or ") or none) }}
 {%- endmacro %}
 
+{#- What a record shows that is of an incremental snapshot: such a one is read in chunks, each at a
+    place of its own, and may leave rows out. None where the connector does not say. -#}
+{% macro chunk_condition(stream) -%}
+    {%- set captured = stream.config.meta.ingest.captured -%}
+    {%- set said = none -%}
+    {%- if captured.form == "envelope" -%}
+        {%- if "source" in stream.columns
+            and "snapshot" in struct_fields(stream.columns["source"].data_type) -%}
+            {%- set said = source_field(captured, "snapshot") -%}
+        {%- endif -%}
+    {%- elif "__source_snapshot" in stream.columns -%}
+        {%- set said = source_field(captured, "snapshot") -%}
+    {%- endif -%}
+    {{ return(said ~ " = 'incremental'" if said else none) }}
+{%- endmacro %}
+
 {#- The same for a record that deletes all rows. -#}
 {% macro truncate_condition(captured) -%}
     {%- set of_form = "records.op = 't'" if captured.form == "envelope" else none -%}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+import unicodedata
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -53,14 +54,24 @@ _UNITS = {
     "io.debezium.time.NanoDuration": "a span in nanoseconds",
 }
 _LENGTH = "__debezium.source.column.length"
-# Words of SQL, which no bare column can be called on one engine or the other.
+# Words of SQL, which no bare column can be called on one engine or the other; Redshift's are in
+# its "Reserved words", of which PostgreSQL, and so the stand-in, takes many.
 _RESERVED = """
-all any begin case cast check collate column constraint create cross current default delete desc
-distinct drop else end except false fetch first for from full grant group having in inner insert
-intersect interval into is join last left like limit natural not null offset on only or order
-outer over partition primary range references right row rows select session set some start
-system table tag then timestamp to true union unique update user using values when where
-window with
+aes128 aes256 all allowoverwrite analyse analyze and any append array as asc authorization az64
+backup begin between binary blanksasnull both bytedict bzip2 case cast check collate column
+comprows compupdate connect constraint create credentials cross current current_date
+current_time current_timestamp current_user current_user_id datetime default deferrable deflate
+defrag delete delimiters delta delta32k desc disable distinct do drop else emptyasnull enable
+encode encrypt encryption end except explicit explicit_ids false fetch fillrecord first for
+foreign freeze from full globaldict256 globaldict64k grant group gzip having identity ignore
+ignoreblanklines ignoreheader ilike in initially inner insert intersect interval into is isnull
+join last leading left like limit localtime localtimestamp lun luns lzo lzop minus mostly16
+mostly32 mostly8 natural new not notnull null nulls off offline offset oid old on only open or
+order outer over overlaps parallel partition percent permissions pivot placing primary qualify
+range raw readratio recover references rejectlog resort respect restore right row rows runlength
+select session session_user set similar snapshot some start sysdate system table tag tdes
+text255 text32k then timestamp to top trailing true truncatecolumns union unique unnest unpivot
+update user using values verbose wallet when where window with within without
 """
 # Words that say nothing alone: what the name, the state, the size of?
 _BARE = """
@@ -114,6 +125,8 @@ def captured_column(
     is_key: bool = False,
     doc: str = "",
     has_array_texts: bool = False,
+    taken: Collection[str] = (),
+    beside: Collection[str] = (),
 ) -> CapturedColumn | None:
     """The column; None where no type that both engines know holds its values.
 
@@ -125,6 +138,9 @@ def captured_column(
         is_key: Whether it is one of those that name a row.
         doc: What the schema says of it.
         has_array_texts: Whether `captured_changes` gives arrays of texts as one text.
+        taken: Names that it cannot have.
+        beside: Names of what `captured_changes` gives beside the row, where a column of the
+            row that has such a name is called ``row_<name>``.
     """
     if has_array_texts and held == ArrayType(StringType()):
         held = StringType()
@@ -132,10 +148,12 @@ def captured_column(
     shape = _shape(name, kind, held, is_key)
     if shape is None:
         return None
-    renamed = _renamed(name, shape.contract, entity)
+    renamed = _free(_renamed(name, shape.contract, entity), entity, taken)
     group = "keys" if is_key or renamed.endswith("_id") else shape.group
     said = doc or _told(renamed, shape)
-    placed = f"changes.{name}" if name.lower() in _RESERVED.split() else name
+    placed = f"row_{name}" if name.lower() in beside else name
+    if name.lower() in _RESERVED.split():
+        placed = f"changes.{name}"
     sql = shape.sql.format(column=placed, name=f'"{placed}"')
     plain = sql == renamed
     return CapturedColumn(
@@ -196,6 +214,9 @@ def _shape(
     if isinstance(held, StringType):
         longest = _KEY_TEXT if is_key else _longest(kind, meaning)
         sql = f"{{{{{{{{ trimmed_text({{name}}, {longest}) }}}}}}}}"
+        if is_key:
+            # Two rows of a database may differ by the blanks at the end of their keys.
+            sql = f"cast({{column}} as varchar({longest}))"
         return _Shape(f"varchar({longest})", "attributes", sql, "", longest)
     contract = _AS_THEY_ARE.get(type(held))
     if contract is None:
@@ -229,13 +250,26 @@ def _longest(kind: Mapping[str, Any], meaning: str) -> int:
     return _LENGTHS.get(meaning, _TEXT)
 
 
+def _free(name: str, entity: str, taken: Collection[str]) -> str:
+    """The name, or the first like it that is not taken: of a column that no other can be named."""
+    if name not in taken:
+        return name
+    base = re.sub(rf"^((?:is|has)_)?(?!{entity}_)", rf"\g<1>{entity}_", name)
+    number, found = 1, base
+    while found in taken:
+        number += 1
+        found = f"{base}_{number}"
+    return found
+
+
 def _renamed(name: str, contract: str, entity: str) -> str:
     """A name of the house: snake case, and telling of a day, a moment or a yes or no."""
-    snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+    snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).casefold()
+    snake = unicodedata.normalize("NFKD", snake).encode("ascii", "ignore").decode()
     snake = re.sub(r"[^a-z0-9]+", "_", snake).strip("_")
     bare = snake
     if snake in (_RESERVED + _BARE).split() or not snake[:1].isalpha():
-        snake = f"{entity}_{snake}"
+        snake = f"{entity}_{snake or 'value'}"
     ending = {"timestamp": "_at", "date": "_date"}.get(contract, "")
     if ending and bare in _ONLY_WHEN:
         return f"{entity}{ending}"

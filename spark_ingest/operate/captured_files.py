@@ -58,10 +58,14 @@ class Names:
         return f"{'an' if said[0] in 'aeiou' else 'a'} {said}"
 
 
+def names_of_changes() -> set[str]:
+    """The columns that changes have beside those of the database."""
+    return set(_ITEM.findall(_pattern("staging")))
+
+
 def added_names() -> set[str]:
     """The columns that models have beside those of the database."""
-    texts = (_pattern(name) for name in ("staging", "history"))
-    return {name for text in texts for name in _ITEM.findall(text)}
+    return names_of_changes() | set(_ITEM.findall(_pattern("history")))
 
 
 def source_block(names: Names, table: CapturedTable, docs: Docs) -> str:
@@ -237,7 +241,8 @@ def history_yaml(names: Names, table: CapturedTable, docs: Docs) -> str:
         "_is_in_newest_snapshot\n"
         "          arguments:\n"
         f"            changes: ref('{names.staging}')\n"
-        "    columns:\n"
+        + _texts_apart(table)
+        + "    columns:\n"
         + history_key
         + "".join(
             _described(column, docs, column.source in table.key, promised=True)
@@ -372,6 +377,17 @@ def _keyed(key: Iterable[str]) -> str:
         "      - key_and_required_columns:\n"
         "          arguments:\n"
         f"            key: [{', '.join(key)}]\n"
+    )
+
+
+def _texts_apart(table: CapturedTable) -> str:
+    texts = [column.name for column in _of_key(table) if column.max_bytes is not None]
+    if not texts:
+        return ""
+    return (
+        "      - text_keys_stay_apart:\n"
+        "          arguments:\n"
+        f"            key: [{', '.join(texts)}]\n"
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -85,6 +85,8 @@ def read_table(
     keys: Sequence[WriterSchema],
     key: Sequence[str],
     entity: str,
+    taken: Collection[str] = (),
+    beside: Collection[str] = (),
 ) -> CapturedTable:
     """What the schemas say of a table.
 
@@ -94,6 +96,8 @@ def read_table(
         keys: Those of its keys; none where it has no subject for them.
         key: The columns that name a row, as a person says; empty for what the keys say.
         entity: What one row of the table is.
+        taken: Names that no column of a model can have.
+        beside: Those of them that `captured_changes` gives beside the row.
 
     Raises:
         ConfigurationError: There is no schema, it is of no captured table, or nothing says
@@ -103,7 +107,8 @@ def read_table(
     form, row, written, docs = _row_of(topic, fields, newest)
     key_type = combine(keys).whole if keys else None
     named = _key_of(topic, key_type, key, row)
-    columns, left_out = [], {}
+    columns: list[CapturedColumn] = []
+    left_out = {}
     for name, kind in row.items():
         column = None
         # What begins so is metadata to all that reads bronze.
@@ -111,7 +116,15 @@ def read_table(
             said = docs.get(name, "")
             is_key = name in named
             column = captured_column(
-                name, written[name], kind, entity, is_key, said, form == "envelope"
+                name,
+                written[name],
+                kind,
+                entity,
+                is_key,
+                said,
+                has_array_texts=form == "envelope",
+                taken={*taken, *(each.name for each in columns)},
+                beside=beside,
             )
         if column is not None:
             columns.append(column)

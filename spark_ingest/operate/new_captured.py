@@ -89,6 +89,8 @@ def plan_captured(
         registry.subject_schemas(f"{topic}-key"),
         wanted.key,
         names.entity,
+        taken=files.added_names(),
+        beside=files.names_of_changes(),
     )
     return Planned(table, planned_files(project, names, table))
 
@@ -140,10 +142,8 @@ def planned_files(
     """All files that a captured table adds or changes, with their text.
 
     Raises:
-        ConfigurationError: A column has a name that is taken, or a file of the project has
-            no place for what belongs there.
+        ConfigurationError: A file of the project has no place for what belongs there.
     """
-    _refuse_taken(table, files.added_names())
     docs = files.Docs(_blocks(project), _described(project))
     docs.say(
         f"{names.source}__{names.table}",
@@ -176,22 +176,6 @@ def write_files(project: Path, planned: dict[Path, str]) -> None:
         file = project / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
-
-
-def _refuse_taken(table: CapturedTable, taken: set[str]) -> None:
-    seen: dict[str, str] = {}
-    for column in table.columns:
-        if column.source in taken or column.name in taken:
-            raise ConfigurationError(
-                f"{table.topic}: column {column.source} has the name of one that every "
-                "history adds: let the connector rename it (transform ReplaceField)"
-            )
-        if column.name in seen:
-            raise ConfigurationError(
-                f"{table.topic}: columns {seen[column.name]} and {column.source} would both "
-                f"be {column.name}: let the connector rename one (transform ReplaceField)"
-            )
-        seen[column.name] = column.source
 
 
 def _sources(

@@ -13,7 +13,8 @@ newest as (
 
     select max(source_position) as snapshot_position
     from {{ changes }}
-    where is_snapshot
+    -- A chunk of an incremental snapshot says nothing of rows that are not in it.
+    where change_kind = 'snapshot'
 
 ),
 

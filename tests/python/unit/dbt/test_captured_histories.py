@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
+from types import SimpleNamespace
+from typing import Any
 
 import duckdb
 import jinja2
 
 from docs.generate.domain_pages import Manifest
 from sandbox.settings import PROJECT
-
-SNAPSHOT_TEST = PROJECT / "tests/dbt/generic/in_newest_snapshot.sql"
 
 
 def histories(manifest: Manifest) -> set[str]:
@@ -75,20 +75,43 @@ def test_staging_of_events_has_unit_tests(manifest: Manifest) -> None:
     assert untested == set()
 
 
-def without_snapshot(held: str, changes: str) -> list[str]:
-    """The keys of the rows that the test names, of rows of a history and of changes."""
-    text = SNAPSHOT_TEST.read_text()
+def generic_test(name: str, *arguments: Any, **context: Any) -> str:
+    """The query of a generic test."""
+    text = (PROJECT / "tests/dbt/generic" / f"{name}.sql").read_text()
     (macro,) = re.findall(r"{% test (.*){% endtest %}", text, re.DOTALL)
     made = jinja2.Environment().from_string(
-        f"{{% macro {macro}{{% endmacro %}}", globals={"config": lambda **_: ""}
+        f"{{% macro {macro}{{% endmacro %}}",
+        globals={"config": lambda **_: "", **context},
     )
-    query = vars(made.module)["in_newest_snapshot"]("held", "changes")
+    return str(vars(made.module)[name](*arguments))
+
+
+def test_keys_that_redshift_takes_for_one_are_named() -> None:
+    query = generic_test(
+        "text_keys_stay_apart",
+        "history",
+        ["code", "part"],
+        target=SimpleNamespace(type="redshift"),
+    )
+    with duckdb.connect() as lake:
+        lake.execute(
+            "create macro octet_length(text) as strlen(text);"
+            "create table history as from (values ('A', 'x'), ('A ', 'x'), ('A', 'x'),"
+            " ('B ', 'x'), (' B', 'x'), ('C', 'x'), ('C', 'y'), ('D', 'x '), ('D', 'x'))"
+            " as rows (code, part)"
+        )
+        assert sorted(lake.sql(query).fetchall()) == [("A", "x"), ("D", "x")]
+
+
+def without_snapshot(held: str, changes: str) -> list[str]:
+    """The keys of the rows that the test names, of rows of a history and of changes."""
+    query = generic_test("in_newest_snapshot", "held", "changes")
     with duckdb.connect() as lake:
         lake.execute(
             "create table held (version_key text, valid_from_position text,"
             " seen_to_position text, is_current boolean, is_deleted boolean,"
             " valid_from_at timestamp);"
-            "create table changes (source_position text, is_snapshot boolean)"
+            "create table changes (source_position text, change_kind text)"
         )
         for table, rows in (("held", held), ("changes", changes)):
             if rows:
@@ -110,11 +133,12 @@ HELD = ", ".join(
 
 
 def test_a_held_row_that_was_seen_before_the_newest_snapshot_alone_is_named() -> None:
-    changes = "('02', true), ('05', true), ('06', false)"
+    changes = "('02', 'snapshot'), ('05', 'snapshot'), ('06', 'update')"
 
     assert without_snapshot(HELD, changes) == ["gone since", "gone-a"]
 
 
 def test_without_a_newer_snapshot_no_row_is_named() -> None:
-    assert without_snapshot(HELD, "('09', false)") == []
-    assert without_snapshot(HELD, "('01', true)") == []
+    assert without_snapshot(HELD, "('09', 'update')") == []
+    assert without_snapshot(HELD, "('09', 'snapshot chunk')") == []
+    assert without_snapshot(HELD, "('01', 'snapshot')") == []

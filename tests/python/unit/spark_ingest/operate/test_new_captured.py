@@ -11,10 +11,12 @@ from typing import Any
 
 import pytest
 import yaml
+from sqlfluff.dialects.dialect_redshift_keywords import redshift_reserved_keywords
 
 from sandbox.settings import PROJECT
 from spark_ingest.avro.schema import WriterSchema
 from spark_ingest.errors import ConfigurationError
+from spark_ingest.operate import captured_files as files
 from spark_ingest.operate.captured_columns import CapturedColumn, singular
 from spark_ingest.operate.captured_files import Names
 from spark_ingest.operate.captured_schema import CapturedTable, read_table, topic_of
@@ -46,7 +48,8 @@ def of_fields(
     for name, kind in kinds:
         fields = with_field(fields, name, kind)
     values = [WriterSchema(1, form(TOPIC, fields))]
-    return read_table(TOPIC, values, KEYS, key, "film")
+    taken, beside = files.added_names(), files.names_of_changes()
+    return read_table(TOPIC, values, KEYS, key, "film", taken, beside)
 
 
 def column(name: str, kind: Any) -> CapturedColumn:
@@ -371,11 +374,48 @@ def test_a_table_that_is_there_is_refused_by_its_file(project: Path) -> None:
     assert "nothing was changed" in str(refused.value)
 
 
-def test_a_column_named_like_one_of_the_history_is_refused(project: Path) -> None:
-    table = of_fields(("is_deleted", "boolean"))
+def test_a_name_that_is_taken_costs_no_table() -> None:
+    table = of_fields(
+        ("is_deleted", "boolean"),
+        ("valid_to_at", "int"),
+        ("firstName", "int"),
+        ("first_name", "int"),
+        ("first__name", "int"),
+        ("größe", "int"),
+        ("価格", "int"),
+    )
 
-    with pytest.raises(ConfigurationError, match="column is_deleted has the name"):
-        planned_files(project, NAMES, table)
+    made = {column.source: column for column in table.columns}
+    assert {name: made[name].name for name in list(made)[-7:]} == {
+        "is_deleted": "is_film_deleted",
+        "valid_to_at": "film_valid_to_at_value",
+        "firstName": "first_name",
+        "first_name": "film_first_name",
+        "first__name": "film_first_name_2",
+        "größe": "grosse",
+        "価格": "film_value",
+    }
+    assert made["is_deleted"].sql == "row_is_deleted as is_film_deleted"
+    assert made["valid_to_at"].sql == "valid_to_at as film_valid_to_at_value"
+
+
+def test_no_column_has_a_word_of_sql_for_its_name() -> None:
+    words = {word.strip().lower() for word in redshift_reserved_keywords.splitlines()}
+
+    for word in words - {""} | {"current_date", "order", "user"}:
+        made = column(word, "int")
+        assert made.name.startswith("film_"), word
+        assert made.sql.startswith(f"changes.{word} as "), word
+
+
+def test_keys_keep_the_blanks_at_their_ends() -> None:
+    keys = [WriterSchema(2, key_schema(TOPIC, "code"))]
+    values = [WriterSchema(1, flattened(TOPIC, with_field(FILM, "code", "string")))]
+
+    table = read_table(TOPIC, values, keys, (), "film")
+
+    made = {column.source: column.sql for column in table.columns}
+    assert made["code"] == "cast(code as varchar(128)) as film_code"
 
 
 def test_make_passes_its_variables_on() -> None:
