@@ -94,8 +94,7 @@
     {%- set position = captured.position or "lsn" -%}
     {%- set position_in_log -%}
     {%- if position == "lsn" -%}
-        cast(lpad(cast({{ source_field(captured, "lsn") }} as varchar(20)), 20, '0')
-            as varchar(64))
+        cast(lpad({{ log_sequence_number(stream) }}, 20, '0') as varchar(64))
     {%- elif position == "binlog" -%}
         {%- set file = source_field(captured, "file") %}
         cast(
@@ -128,6 +127,24 @@
         position_in_log,
         "cast(records._kafka_timestamp as timestamp)",
     )) }}
+{%- endmacro %}
+
+{#- A chunk of an incremental snapshot has no place of its own: it was read behind what the connector
+    had sent, the second of two numbers of its sequence. -#}
+{% macro log_sequence_number(stream) -%}
+    {%- set captured = stream.config.meta.ingest.captured -%}
+    {%- set number = "cast(" ~ source_field(captured, "lsn") ~ " as varchar(20))" -%}
+    {%- set has_sequence = (
+        "source" in stream.columns
+        and "sequence" in struct_fields(stream.columns["source"].data_type)
+    ) if captured.form == "envelope" else "__source_sequence" in stream.columns -%}
+    {%- if not has_sequence -%}
+        {{ return(number) }}
+    {%- endif -%}
+    {%- set sequence = source_field(captured, "sequence") -%}
+    {{ return(
+        "coalesce(" ~ number ~ ", nullif(split_part(" ~ sequence ~ ", '\"', 4), ''))"
+    ) }}
 {%- endmacro %}
 
 {#- A whole number as a text that compares as numbers do: a hyphen sorts before all digits, and

@@ -1,5 +1,10 @@
+{#- Null for a day before Julian day 0 or behind the last one of a timestamp, as PostgreSQL's infinity
+    comes. -#}
 {% macro date_from_days(days) -%}
-    {{ adapter.dispatch("date_from_days")(days) }}
+    case
+            when {{ days }} between -2440588 and 106751990
+                then {{ adapter.dispatch("date_from_days")(days) }}
+        end
 {%- endmacro %}
 
 {% macro spark__date_from_days(days) -%}

@@ -1,5 +1,9 @@
+{#- Null for a moment of a day that `date_from_days` does not have. -#}
 {% macro timestamp_from_micros(micros) -%}
-    {{ adapter.dispatch("timestamp_from_micros")(micros) }}
+    case
+            when {{ micros }} between -210866803200000000 and 9223372022399999999
+                then {{ adapter.dispatch("timestamp_from_micros")(micros) }}
+        end
 {%- endmacro %}
 
 {% macro spark__timestamp_from_micros(micros) -%}

@@ -1,5 +1,9 @@
+{#- Null for a moment of a day that `date_from_days` does not have. -#}
 {% macro timestamp_from_millis(millis) -%}
-    {{ adapter.dispatch("timestamp_from_millis")(millis) }}
+    case
+            when {{ millis }} between -210866803200000 and 9223372022399999
+                then {{ adapter.dispatch("timestamp_from_millis")(millis) }}
+        end
 {%- endmacro %}
 
 {% macro spark__timestamp_from_millis(millis) -%}

@@ -36,7 +36,13 @@ _AS_THEY_ARE: dict[type[DataType], str] = {IntegerType: "integer", LongType: "bi
 _MOMENTS = {
     "io.debezium.time.Timestamp": "{{{{ timestamp_from_millis({name}) }}}}",
     "io.debezium.time.MicroTimestamp": "{{{{ timestamp_from_micros({name}) }}}}",
-    "io.debezium.time.ZonedTimestamp": "cast({column} as timestamp)",
+    "io.debezium.time.ZonedTimestamp": "{{{{ timestamp_from_zoned({name}) }}}}",
+}
+_COUNTS = {
+    "io.debezium.time.Date": "days",
+    "io.debezium.time.Timestamp": "millis",
+    "io.debezium.time.MicroTimestamp": "micros",
+    "io.debezium.time.ZonedTimestamp": "zoned",
 }
 _LENGTHS = {
     "io.debezium.data.Uuid": 36,
@@ -97,6 +103,8 @@ class CapturedColumn:
         sql: What staging says of it.
         doc: What it is, for people.
         max_bytes: How long a text may be; None of what is none.
+        counts: What the values of a moment count, as the test `moments_fit` names it; None of
+            what is none.
     """
 
     source: str
@@ -106,6 +114,7 @@ class CapturedColumn:
     sql: str
     doc: str
     max_bytes: int | None = None
+    counts: str | None = None
 
 
 @dataclass(frozen=True)
@@ -164,6 +173,7 @@ def captured_column(
         sql=sql if plain else f"{sql} as {renamed}",
         doc=" ".join(said.split()),
         max_bytes=shape.max_bytes,
+        counts=_COUNTS.get(str(kind.get("connect.name", ""))),
     )
 
 

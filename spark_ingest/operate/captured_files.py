@@ -116,6 +116,17 @@ def source_block(names: Names, table: CapturedTable, docs: Docs) -> str:
             "          max_bytes:",
             *(f"            {name}: {count}" for name, count in longest.items()),
         ]
+    moments = {c.source: c.counts for c in table.columns if c.counts is not None}
+    if moments:
+        within = ["          within: after"] if table.form == "envelope" else []
+        lines += [
+            "    - moments_fit:",
+            f"        name: assert_every_moment_of_{stream}_is_one_of_both_engines",
+            "        arguments:",
+            *within,
+            "          columns:",
+            *(f"            {name}: {counts}" for name, counts in moments.items()),
+        ]
     lines.append("  columns:")
     for name, kind in table.fields.items():
         column = said.get(name) if table.form == "flattened" else None

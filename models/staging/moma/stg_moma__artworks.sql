@@ -39,7 +39,7 @@ final as (
 
         -- times
         {{ date_from_days("acquisition_date") }} as acquisition_date,
-        cast(updated_at as timestamp) as updated_at,
+        {{ timestamp_from_zoned("updated_at") }} as updated_at,
 
         {{ columns_of_change() }}
     from changes

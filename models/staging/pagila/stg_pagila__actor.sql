@@ -18,7 +18,7 @@ final as (
         {{ trimmed_text("last_name", 256) }} as last_name,
 
         -- times
-        cast(last_update as timestamp) as updated_at,
+        {{ timestamp_from_zoned("last_update") }} as updated_at,
 
         {{ columns_of_change() }}
     from changes

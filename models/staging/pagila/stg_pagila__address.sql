@@ -22,7 +22,7 @@ final as (
         {{ trimmed_text("phone", 128) }} as phone,
 
         -- times
-        cast(last_update as timestamp) as updated_at,
+        {{ timestamp_from_zoned("last_update") }} as updated_at,
 
         {{ columns_of_change() }}
     from changes

@@ -30,7 +30,7 @@ final as (
         cast(replacement_cost as decimal(18, 2)) as replacement_amount,
 
         -- times
-        cast(last_update as timestamp) as updated_at,
+        {{ timestamp_from_zoned("last_update") }} as updated_at,
 
         {{ columns_of_change() }}
     from changes

@@ -15,7 +15,7 @@ final as (
         film_id,
 
         -- times
-        cast(last_update as timestamp) as updated_at,
+        {{ timestamp_from_zoned("last_update") }} as updated_at,
 
         {{ columns_of_change() }}
     from changes

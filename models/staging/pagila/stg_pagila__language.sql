@@ -17,7 +17,7 @@ final as (
         {{ trimmed_text("name", 128) }} as language_name,
 
         -- times
-        cast(last_update as timestamp) as updated_at,
+        {{ timestamp_from_zoned("last_update") }} as updated_at,
 
         {{ columns_of_change() }}
     from changes

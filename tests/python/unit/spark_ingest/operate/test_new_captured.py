@@ -104,7 +104,7 @@ def column(name: str, kind: Any) -> CapturedColumn:
         (
             "seen_at",
             meaning("string", "io.debezium.time.ZonedTimestamp"),
-            "cast(seen_at as timestamp) as seen_at",
+            '{{ timestamp_from_zoned("seen_at") }} as seen_at',
             "timestamp",
         ),
         ("opens", meaning("long", "io.debezium.time.MicroTime"), "opens", "bigint"),
