@@ -12,10 +12,15 @@
 {%- for column, unit in columns.items() -%}
     {%- set value = nested_field("records", within, column, types[unit]) if within
         else "records." ~ column -%}
-    {%- set moment = {
-        "days": date_from_days, "millis": timestamp_from_millis,
-        "micros": timestamp_from_micros, "zoned": timestamp_from_zoned,
-    }[unit](value) -%}
+    {%- if unit == "days" -%}
+        {%- set moment = date_from_days(value) -%}
+    {%- elif unit == "millis" -%}
+        {%- set moment = timestamp_from_millis(value) -%}
+    {%- elif unit == "micros" -%}
+        {%- set moment = timestamp_from_micros(value) -%}
+    {%- else -%}
+        {%- set moment = timestamp_from_zoned(value) -%}
+    {%- endif -%}
     {%- do moments.append("(" ~ value ~ " is not null and " ~ moment ~ " is null)") -%}
 {%- endfor %}
 
