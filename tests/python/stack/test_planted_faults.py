@@ -269,7 +269,7 @@ def in_newest_snapshot(test: DataTest, lake: Lake) -> Iterator[Fault]:
         "is_current": "true",
         "is_deleted": "false",
     }
-    of_snapshot = {"is_snapshot": "true", "source_position": "'0'"}
+    of_snapshot = {"change_kind": "'snapshot'", "source_position": "'0'"}
     yield replace(
         lake.added(test.relation, of_held),
         beside=lake.added(f"staging.{changes}", of_snapshot),
@@ -300,6 +300,28 @@ def texts_fit(test: DataTest, lake: Lake) -> Iterator[Fault]:
         yield lake.added(test.relation, {path[0]: value})
 
 
+def moments_fit(test: DataTest, lake: Lake) -> Iterator[Fault]:
+    infinite = {
+        "days": "-622191234",
+        "millis": "9223372036825200",
+        "micros": "9223372036825200000",
+        "zoned": "'infinity'",
+    }
+    within = test.arguments.get("within")
+    for name, unit in test.arguments["columns"].items():
+        path = [within, name] if within else [name]
+        value = lake.with_field(test.relation, path, infinite[unit])
+        yield lake.added(test.relation, {path[0]: value})
+
+
+def text_keys_stay_apart(test: DataTest, lake: Lake) -> Iterator[Fault]:
+    for name in test.arguments["key"]:
+        yield replace(
+            lake.added(test.relation, {name: "'A'"}),
+            beside=lake.added(test.relation, {name: "'A '"}),
+        )
+
+
 GENERIC: dict[str, Callable[[DataTest, Lake], Iterator[Fault]]] = {
     "accepted_range": accepted_range,
     "accepted_values": of_a_strange_value,
@@ -312,6 +334,8 @@ GENERIC: dict[str, Callable[[DataTest, Lake], Iterator[Fault]]] = {
     "relationships": of_a_strange_value,
     "required_columns": required_columns,
     "sums_equal": sums,
+    "moments_fit": moments_fit,
+    "text_keys_stay_apart": text_keys_stay_apart,
     "texts_fit": texts_fit,
     "unique": unique,
     "unique_combination": unique_combination,
