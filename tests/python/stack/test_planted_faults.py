@@ -24,6 +24,11 @@ from spark_ingest.sources import target_folder
 from tests.python.conftest import Stack
 from tests.python.parity.records import Bronze
 from tests.python.spark.bronze_tables import add, append
+from tests.python.stack.captured_faults import (
+    moments_fit,
+    text_keys_stay_apart,
+    texts_fit,
+)
 from tests.python.stack.conftest import DemoRun, brief
 
 if TYPE_CHECKING:
@@ -289,37 +294,6 @@ def accepted_range(test: DataTest, lake: Lake) -> Iterator[Fault]:
         if edge in test.arguments:
             value = f"{test.arguments[edge]} {beyond}"
             yield lake.added(test.relation, {test.arguments["column_name"]: value})
-
-
-def texts_fit(test: DataTest, lake: Lake) -> Iterator[Fault]:
-    for name, most in test.arguments["max_bytes"].items():
-        # Two bytes each: it is bytes that are counted.
-        text = f"repeat('é', {most // 2 + 1})"
-        path = name.removeprefix("records.").split(".")
-        value = lake.with_field(test.relation, path, text)
-        yield lake.added(test.relation, {path[0]: value})
-
-
-def moments_fit(test: DataTest, lake: Lake) -> Iterator[Fault]:
-    infinite = {
-        "days": "-622191234",
-        "millis": "9223372036825200",
-        "micros": "9223372036825200000",
-        "zoned": "'infinity'",
-    }
-    within = test.arguments.get("within")
-    for name, unit in test.arguments["columns"].items():
-        path = [within, name] if within else [name]
-        value = lake.with_field(test.relation, path, infinite[unit])
-        yield lake.added(test.relation, {path[0]: value})
-
-
-def text_keys_stay_apart(test: DataTest, lake: Lake) -> Iterator[Fault]:
-    for name in test.arguments["key"]:
-        yield replace(
-            lake.added(test.relation, {name: "'A'"}),
-            beside=lake.added(test.relation, {name: "'A '"}),
-        )
 
 
 GENERIC: dict[str, Callable[[DataTest, Lake], Iterator[Fault]]] = {
