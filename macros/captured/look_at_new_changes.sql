@@ -95,7 +95,9 @@
                 {%- if may_take_keys %}
                 when
                     fresh.change_kind = 'delete'
-                    and fresh.source_committed_at <= fresh.created_before
+                    and fresh.source_committed_at <= {{ "fresh.created_before"
+                        if increment.is_everything
+                        else "greatest(fresh.created_before, known.seen_to_at)" }}
                     then 1
                 {%- endif %}
                 {%- if not increment.is_everything %}
@@ -103,12 +105,6 @@
                 when known.is_incomplete or fresh.place <= known.seen_to_position then 1
                 when fresh.is_tombstone and fresh.first_offset is null then 1
                 when fresh.is_tombstone and fresh.first_offset > fresh._kafka_offset then 1
-                {%- if may_take_keys %}
-                when
-                    fresh.change_kind = 'delete'
-                    and fresh.source_committed_at <= known.seen_to_at
-                    then 1
-                {%- endif %}
                 {%- endif %}
                 else 0
             end as is_late
