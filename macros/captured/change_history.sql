@@ -183,11 +183,12 @@ select * from row_versions
                 "replace(" ~ text ~ ", '-', '~1')" if key | length > 1 else text
             ) -%}
         {%- else -%}
-            {%- do parts.append("cast(" ~ column ~ " as varchar(32))") -%}
+            {#- The longest: a decimal of 38 digits, with its sign and its point. -#}
+            {%- do parts.append("cast(" ~ column ~ " as varchar(40))") -%}
         {%- endif -%}
     {%- endfor -%}
     {%- set whole = parts | join(" || '-' || ") -%}
-    {%- if not texts -%}
+    {%- if not texts and key | length <= 3 -%}
         {{ return(whole) }}
     {%- endif -%}
     {{ return(

@@ -193,6 +193,8 @@ def _prepare_capture(home: Home, database: str) -> list[str]:
         if cursor.fetchone() is None:
             cursor.execute(
                 f"create publication {PUBLICATION} for tables in schema {schema}"
+                # Rows of a partitioned table come in its topic, not in each partition's.
+                " with (publish_via_partition_root = true)"
             )
             made.append(f"publication {PUBLICATION} of {database}")
     return made

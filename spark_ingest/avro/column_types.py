@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from pyspark.sql.types import (
     ArrayType,
@@ -125,12 +126,17 @@ def places(branches: Sequence[AvroType], union: AvroType) -> list[int | None]:
 def widest(kind: AvroType) -> AvroType:
     """In a union a number has one member, however wide: its name does not change later."""
     if kind.kind in ("int", "float") and not kind.logical:
-        return AvroType({"int": "long", "float": "double"}[kind.kind])
+        return replace(kind, kind={"int": "long", "float": "double"}[kind.kind])
     return kind
 
 
 def wider(old: AvroType, new: AvroType) -> AvroType | None:
-    """The one of two types, neither of them of several parts, whose column holds both."""
+    """The one of two types, neither of them of several parts, whose column holds both.
+
+    None holds numbers of two units, of which nobody can say later what one counts.
+    """
+    if old.unit != new.unit:
+        return None
     before, after = column_type(old), column_type(new)
     if before is None or after is None or {old.kind, new.kind} & {"union", "text"}:
         return None

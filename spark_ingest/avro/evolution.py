@@ -8,7 +8,7 @@ to double, decimal precision).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
@@ -81,7 +81,7 @@ def combine(
         writers: The versions.
         held: What the table holds already: a struct of the columns for a value that has
             columns of its own, the type of one column for a key; None where nothing.
-        reserved: Names, in lower case, that no field at the top may have.
+        reserved: Names, in lower case, that no column may have: see :func:`apart`.
         framing: How a record tells its version.
         problem: Asked of each version that fits: one that the decoder will not take is a
             misfit, too.
@@ -95,10 +95,9 @@ def combine(
         try:
             if writer.schema is None:
                 raise SchemaMisfit(writer.problem or "not an Avro schema")
-            mine = parse(writer.schema, writer.references)
+            mine = apart(parse(writer.schema, writer.references), taken)
             candidate = _merge(merged, _settled(mine, ""), "")
             candidate = _beside(candidate, held)
-            _refuse_reserved(candidate, taken)
             _refuse_unlike(held, candidate)
             if problem is not None:
                 _refuse_unreadable(mine, candidate, problem)
@@ -132,6 +131,37 @@ def declared(framing: Framing, shape: StructType) -> TopicSchema:
     return TopicSchema(framing, (), {}, shape, (), is_record, not is_record, {})
 
 
+def apart(kind: AvroType, reserved: Collection[str]) -> AvroType:
+    """A type whose fields at the top have no name of an ingest column: ``_key`` is ``field__key``.
+
+    Args:
+        kind: What a schema says.
+        reserved: The names of these columns, in lower case.
+
+    Raises:
+        SchemaMisfit: The other name is that of a field, too.
+    """
+    if kind.kind == "union":
+        branches = tuple(apart(branch, reserved) for branch in kind.branches)
+        return replace(kind, branches=branches)
+
+    def column(name: str) -> str:
+        return f"field_{name}" if name.lower() in reserved else name
+
+    fields = {column(name): inner for name, inner in kind.fields.items()}
+    for name in kind.fields:
+        if len(fields) < len(kind.fields) and column(name) != name:
+            raise SchemaMisfit(
+                f"field {name} has the name of an ingest column, and there is a field "
+                f"{column(name)}, too: let the producer rename one"
+            )
+    docs = {
+        name: f"`{name}` in the schema." for name in kind.fields if column(name) != name
+    }
+    docs = {column(name): text for name, text in {**docs, **kind.docs}.items()}
+    return replace(kind, fields=fields, docs=docs)
+
+
 def _columns(merged: AvroType) -> StructType:
     if merged.kind == "record":
         return column_types.record_fields(merged)
@@ -143,14 +173,6 @@ def _texts(merged: AvroType) -> tuple[str, ...]:
     if merged.kind == "record":
         return tuple(n for n, kind in merged.fields.items() if kind.kind == "text")
     return (WRAPPED,) if merged.kind == "text" else ()
-
-
-def _refuse_reserved(merged: AvroType, reserved: set[str]) -> None:
-    for name in merged.fields:
-        if name.lower() in reserved:
-            raise SchemaMisfit(
-                f"field {name} has the name of an ingest column: let the producer rename it"
-            )
 
 
 def _refuse_unlike(held: DataType | None, merged: AvroType) -> None:

@@ -26,6 +26,10 @@ _LOGICAL = {
     "local-timestamp-millis": ("long",),
     "local-timestamp-micros": ("long",),
 }
+_TEMPORAL = re.compile(
+    r"(local-)?time(stamp)?-(milli|micro|nano)s$"
+    r"|io\.debezium\.time\.|org\.apache\.kafka\.connect\.data\.(Date|Time)"
+)
 
 
 class SchemaMisfit(Exception):
@@ -41,6 +45,7 @@ class AvroType:
             reaches a record that contains itself.
         name: Full name of a record, enum or fixed.
         logical: ``logicalType`` with its parameters, where the column's type follows it.
+        unit: Of a plain number: what it counts by its schema, where it says so.
         fields: Of a record.
         item: Of an array or map.
         symbols: Of an enum.
@@ -54,6 +59,7 @@ class AvroType:
     kind: str
     name: str = ""
     logical: tuple[tuple[str, Any], ...] = ()
+    unit: str = ""
     fields: Mapping[str, AvroType] = field(default_factory=dict)
     item: AvroType | None = None
     symbols: tuple[str, ...] = ()
@@ -79,6 +85,8 @@ class AvroType:
             return f"{logical['logicalType']}{detail} on {self.kind}"
         if self.kind == "union":
             return f"a union of {', '.join(str(branch) for branch in self.branches)}"
+        if self.unit:
+            return f"{self.kind} of {self.unit}"
         if self.kind == "text":
             return "a type that contains itself"
         return f"{self.kind} {self.short_name}".strip()
@@ -265,7 +273,7 @@ class _Reader:
         if isinstance(node, dict) and node["type"] == "map":
             return AvroType("map", item=self._read(node["values"], f"{path}{{}}"))
         if isinstance(node, dict):
-            return AvroType(node["type"], logical=_logical(node))
+            return AvroType(node["type"], logical=_logical(node), unit=_unit(node))
         definition = self._definitions.get(node)
         if definition is None:
             raise SchemaMisfit(f"{path or 'value'}: nobody defines the type {node}")
@@ -331,6 +339,18 @@ def _logical(schema: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
     # Kafka Connect writes 64 digits where the database says no number: what values need counts.
     precision = min(precision, MAX_PRECISION)
     return (("logicalType", logical), ("precision", precision), ("scale", scale))
+
+
+def _unit(schema: dict[str, Any]) -> str:
+    """What a number counts that is a plain one in bronze: days, milliseconds, microseconds.
+
+    Avro's logical type, or the name that Debezium and Kafka Connect give the type
+    (debezium.io, "Temporal types").
+    """
+    if schema["type"] not in ("int", "long") or _logical(schema):
+        return ""
+    names = str(schema.get("logicalType", "")), str(schema.get("connect.name", ""))
+    return next((name for name in names if _TEMPORAL.match(name)), "")
 
 
 def _note(node: Any) -> str:

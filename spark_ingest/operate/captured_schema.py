@@ -6,13 +6,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pyspark.sql.types import DataType, StructType
+from pyspark.sql.types import BinaryType, DataType, StructType
 
-from spark_ingest.avro.evolution import combine
+from spark_ingest.avro.evolution import apart, combine
 from spark_ingest.avro.schema import AvroSchema, AvroType, WriterSchema, parse
 from spark_ingest.captured import AFTER
 from spark_ingest.errors import ConfigurationError
 from spark_ingest.operate.captured_columns import CapturedColumn, captured_column
+from spark_ingest.records.topic_schemas import RESERVED
 
 _ENVELOPE = ("before", AFTER, "source", "op")
 # The fields that the flattening adds, with what the connector calls them.
@@ -134,7 +135,7 @@ def read_table(
         if name in left_out:
             raise ConfigurationError(
                 f"{topic}: column {name} of the key is {left_out[name]}, which no model can "
-                "have: name other columns that are unique with --key"
+                f"have: {_other_key(row[name])}"
             )
     return CapturedTable(
         topic=topic,
@@ -156,14 +157,14 @@ def _fields_of(
             f"the registry has no subject {topic}-value: the topic comes with the table's "
             "first row or change; another name is given with --topic"
         )
-    together = combine(values)
+    together = combine(values, reserved=RESERVED)
     last = values[-1]
     if last.id in together.misfits or not together.is_record or last.schema is None:
         why = together.misfits.get(last.id, "it is no record")
         raise ConfigurationError(
             f"the newest schema of {topic}-value cannot be used: {why}"
         )
-    newest = parse(last.schema, last.references)
+    newest = apart(parse(last.schema, last.references), RESERVED)
     held = {field.name: field.dataType for field in together.columns}
     return {name: held[name] for name in newest.fields if name in held}, newest
 
@@ -235,6 +236,19 @@ def _key_of(
             f"{', '.join(said)}: leave it out, or set the connector's message.key.columns"
         )
     return tuple(key_type.names)
+
+
+def _other_key(kind: DataType) -> str:
+    """How a table whose key no model can have gets one (debezium.io, connector properties)."""
+    if isinstance(kind, BinaryType):
+        return "let the connector write bytes as text (binary.handling.mode=hex)"
+    if isinstance(kind, StructType) and kind.names == ["scale", "value"]:
+        return (
+            "give the column its digits in the database, as in numeric(20,0), or let a "
+            "connector of the table's own write numbers as text "
+            "(decimal.handling.mode=string)"
+        )
+    return "let the connector write others (message.key.columns), unique together"
 
 
 def _position_of(

@@ -9,13 +9,26 @@ compared as (
 
 ),
 
+quarantined as (
+
+    select
+        {{ stream_of_topic("kafka_topic") }} as stream_name,
+        count(*) as quarantined_count
+    from {{ ref("int_ops__quarantined_records_sorted") }}
+    where quarantine_state = 'open'
+    group by stream_name
+
+),
+
 judged as (
 
     select
-        *,
+        compared.*,
         cast(held_row_count - source_row_count as bigint) as row_difference,
         case
             when held_row_count is null then 'no_history'
+            when held_row_count = source_row_count and quarantined_count > 0
+                then 'stale'
             when held_row_count = source_row_count then 'equal'
             when is_before_capture then 'before_capture'
             when seen_after_seconds < {{ var("reconciliation_grace_seconds") }}
@@ -23,6 +36,8 @@ judged as (
             else 'different'
         end as reconciliation_state
     from compared
+    left join quarantined
+        on compared.stream_name = quarantined.stream_name
 
 ),
 

@@ -206,8 +206,28 @@ def test_a_key_of_numbers_stays_as_it_is() -> None:
     made = of_types(one="integer", two="bigint")
 
     assert made.key_text(["one", "two"]) == (
-        "cast(one as varchar(32)) || '-' || cast(two as varchar(32))"
+        "cast(one as varchar(40)) || '-' || cast(two as varchar(40))"
     )
+
+
+def test_a_key_of_many_digits_has_them_all() -> None:
+    columns = ["one", "two", "three", "four"]
+    made = of_types(**dict.fromkeys(columns, "decimal(38,1)"))
+    whole, last = "9" * 37 + ".1", "9" * 37 + ".2"
+    lake = engine()
+    lake.execute(
+        f"create table keys ({', '.join(f'{c} decimal(38,1)' for c in columns)})"
+    )
+    for value in (whole, last, f"-{whole}"):
+        lake.execute(f"insert into keys values (1, 1, 1, {value})")
+        lake.execute(f"insert into keys values ({value}, {value}, {value}, {value})")
+
+    (single, four) = made.key_text(["four"]), made.key_text(columns)
+    found = lake.execute(f"select distinct {single}, {four} from keys").fetchall()
+
+    assert {text for text, _ in found} == {whole, last, f"-{whole}"}
+    assert len({text for _, text in found}) == 6
+    assert all(len(text) <= 128 for _, text in found)
 
 
 def test_numbers_compare_as_texts_do() -> None:

@@ -323,11 +323,20 @@ def test_what_is_no_schema_is_a_misfit_and_not_an_error(broken: Any) -> None:
     assert list(combined(broken).misfits) == [1]
 
 
-def test_a_field_may_not_have_the_name_of_an_ingest_column() -> None:
-    schema = combine([WriterSchema(1, record(("_Key", "int")))], reserved=["_key"])
-    assert schema.misfits == {
-        1: "field _Key has the name of an ingest column: let the producer rename it"
+def test_a_field_with_the_name_of_an_ingest_column_gets_another() -> None:
+    old = record(("_Key", "int"), ("a", "int"))
+    new = ["null", record(("a", "int"), ("_Key", "long"))]
+    schema = combine([WriterSchema(1, old), WriterSchema(2, new)], reserved=["_key"])
+    assert schema.misfits == {}
+    assert kinds(schema) == {"field__Key": "bigint", "a": "int"}
+    assert read(schema, 1, old, {"_Key": 1, "a": 2}) == {
+        "value": {"field__Key": 1, "a": 2}
     }
+    both = combine(
+        [WriterSchema(1, record(("_key", "int"), ("field__key", "int")))],
+        reserved=["_key"],
+    )
+    assert list(both.misfits) == [1]
 
 
 def test_a_version_that_the_table_cannot_hold_is_a_misfit() -> None:
@@ -411,3 +420,55 @@ def test_what_is_defined_twice_and_not_alike_is_a_misfit() -> None:
 
 def test_a_reference_that_is_no_schema_is_a_misfit() -> None:
     assert list(combine([WriterSchema(1, "n.A", ({"type": "record"},))]).misfits) == [1]
+
+
+DEBEZIUM = "io.debezium.time"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        pytest.param(
+            {"type": "long", "connect.name": f"{DEBEZIUM}.Timestamp"},
+            {"type": "long", "connect.name": f"{DEBEZIUM}.MicroTimestamp"},
+            f"a: long of {DEBEZIUM}.MicroTimestamp where earlier versions have long of "
+            f"{DEBEZIUM}.Timestamp",
+            id="timestamp(3) becomes timestamp(6)",
+        ),
+        pytest.param(
+            {"type": "int", "connect.name": f"{DEBEZIUM}.Date"},
+            {"type": "long", "connect.name": f"{DEBEZIUM}.Timestamp"},
+            f"a: long of {DEBEZIUM}.Timestamp where earlier versions have int of "
+            f"{DEBEZIUM}.Date",
+            id="a date becomes a moment",
+        ),
+        pytest.param(
+            {"type": "int", "logicalType": "time-millis"},
+            {"type": "long", "logicalType": "time-micros"},
+            "a: long of time-micros where earlier versions have int of time-millis",
+            id="a time becomes finer",
+        ),
+        pytest.param(
+            "long",
+            {"type": "long", "logicalType": "timestamp-nanos"},
+            "a: long of timestamp-nanos where earlier versions have long",
+            id="a number becomes a moment",
+        ),
+    ],
+)
+def test_numbers_of_two_units_share_no_column(old: Any, new: Any, why: str) -> None:
+    schema = combined(record(("a", ["null", old])), record(("a", ["null", new])))
+    assert schema.misfits == {2: why}
+    assert combined(record(("a", old)), record(("a", ["null", old]))).misfits == {}
+
+
+def test_a_union_of_two_units_is_refused_and_one_of_a_unit_keeps_its_member() -> None:
+    millis = {"type": "int", "logicalType": "time-millis"}
+    micros = {"type": "long", "logicalType": "time-micros"}
+    both = combined(record(("a", ["null", millis, micros])))
+    assert both.misfits == {
+        1: "a: long of time-micros where earlier versions have long of time-millis"
+    }
+    assert kinds(combined(record(("a", [millis, "string"])))) == {
+        "a": "struct<long:bigint,string:string>"
+    }

@@ -195,6 +195,31 @@ def test_a_binlog_is_known_by_file_position_and_row() -> None:
     assert table.position == "binlog"
 
 
+VARIABLE = {
+    "type": "record",
+    "name": "VariableScaleDecimal",
+    "namespace": "io.debezium.data",
+    "fields": [{"name": "scale", "type": "int"}, {"name": "value", "type": "bytes"}],
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "way"),
+    [
+        ("bytes", "binary.handling.mode=hex"),
+        (VARIABLE, "decimal.handling.mode=string"),
+        ("double", "message.key.columns"),
+    ],
+)
+def test_a_key_that_no_model_can_have_is_refused_with_a_way(
+    kind: Any, way: str
+) -> None:
+    values = [WriterSchema(1, flattened(TOPIC, with_field(FILM, "code", kind)))]
+
+    with pytest.raises(ConfigurationError, match=re.escape(way)):
+        read_table(TOPIC, values, [], ("code",), "film")
+
+
 def without(*names: str) -> list[WriterSchema]:
     schema = flattened(TOPIC, FILM)
     schema["fields"] = [f for f in schema["fields"] if f["name"] not in names]

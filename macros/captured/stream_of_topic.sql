@@ -1,0 +1,20 @@
+{#- A topic's captured stream, as SQL; null for a topic of no captured table. -#}
+{% macro stream_of_topic(topic) -%}
+    {%- set streams = {} -%}
+    {%- for source in (graph.get("sources") or {}).values()
+        if "captured" in source.config.meta.get("ingest", {}) -%}
+        {%- do streams.update({
+            source.config.meta.ingest.topic: source.source_name ~ "." ~ source.name
+        }) -%}
+    {%- endfor -%}
+    {%- if not streams -%}
+        {{ return("cast(null as varchar(256))") }}
+    {%- endif -%}
+    cast(
+        case {{ topic }}
+            {%- for name, stream in streams.items() | sort %}
+            when '{{ name }}' then '{{ stream }}'
+            {%- endfor %}
+        end as varchar(256)
+    )
+{%- endmacro %}
