@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import socket
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -221,24 +223,26 @@ class Outlet:
                     tally.reason = tally.reason or "the broker stopped answering"
                 tally.reason = tally.reason or error.str()
 
-        for key, value, timestamp, kind, beside in chunk:
-            stamp = max(timestamp, 0)
-            while True:
-                try:
-                    producer.produce(
-                        beside or topic,
-                        value,
-                        key,
-                        on_delivery=refused,
-                        timestamp=stamp,
-                    )
-                    break
-                except BufferError:
-                    producer.poll(0.05)
-            if beside:
-                tally.beside[beside] += 1
-            else:
-                tally.kinds[kind] += 1
+        with _CtrlC() as ctrl_c:
+            for key, value, timestamp, kind, beside in chunk:
+                stamp = max(timestamp, 0)
+                while True:
+                    try:
+                        producer.produce(
+                            beside or topic,
+                            value,
+                            key,
+                            on_delivery=refused,
+                            timestamp=stamp,
+                        )
+                        break
+                    except BufferError:
+                        ctrl_c.check()
+                        producer.poll(0.05)
+                if beside:
+                    tally.beside[beside] += 1
+                else:
+                    tally.kinds[kind] += 1
         producer.poll(0)
 
     def _finish(self, tally: Tally) -> None:
@@ -255,6 +259,34 @@ class Outlet:
             tally.refused += left
             tally.reason = tally.reason or "no answer from the broker"
             self._producer.purge()
+
+
+class _CtrlC:
+    """Lets Ctrl-C wait until a record that was handed over is counted, too."""
+
+    def __init__(self) -> None:
+        self._came = False
+
+    def __enter__(self) -> _CtrlC:
+        # Elsewhere nothing is interrupted, and no handler may be set.
+        if threading.current_thread() is threading.main_thread():
+            self._before = signal.signal(signal.SIGINT, self._note)
+        return self
+
+    def __exit__(self, failed: type[BaseException] | None, *_: object) -> None:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, self._before)
+        if failed is None:
+            self.check()
+
+    def check(self) -> None:
+        """Raise KeyboardInterrupt where it came."""
+        if self._came:
+            self._came = False
+            raise KeyboardInterrupt
+
+    def _note(self, *_: object) -> None:
+        self._came = True
 
 
 def check_delivery(stream: Stream, tally: Tally) -> None:

@@ -13,7 +13,7 @@ from random import Random
 from typing import Any
 
 from sandbox.databases import statements
-from sandbox.databases.contents import Contents, Kind
+from sandbox.databases.contents import Change, Contents, Kind
 from sandbox.databases.draft import Transaction, transactions
 from sandbox.databases.server import opened
 from sandbox.databases.statements import Connection, quoted
@@ -33,6 +33,10 @@ _CLOCKS = {
     "postgres": "select clock_timestamp() at time zone 'UTC'",
     "mariadb": "select utc_timestamp(6)",
 }
+# By database a table whose whole numbers PostgreSQL compares at the end of a statement, and how
+# often, in seconds, some of its rows take the key of the next row.
+_SHIFTED = {"moma": "artworks"}
+_BETWEEN_SHIFTS = 2.0
 # What a state says besides what is in the database.
 # PostgreSQL stores parts of rows of more than about 2,000 bytes apart, and compressed.
 _APART = 500
@@ -121,6 +125,13 @@ class Writer:
         database = self.lane.database
         with opened(self._home, database) as connection:
             statements.fill(database, connection, database.rows(self._seed, _ROWS))
+            if shifted := _SHIFTED.get(database.name):
+                (key,) = database.table(shifted).key
+                connection.cursor().execute(
+                    f"alter table {shifted} drop constraint {shifted}_pkey,"
+                    f" add primary key ({key}) deferrable"
+                )
+                connection.commit()
 
     def write(self, stopping: threading.Event, logging: threading.Event) -> None:
         """Go on until told to stop; states are logged from when they shall be."""
@@ -129,7 +140,7 @@ class Writer:
         with opened(self._home, database) as connection:
             contents = Contents(database, statements.stored(database, connection))
             schema_changes = self._schema_changes()
-            next_moment = next_alter = 0.0
+            next_moment = next_alter = next_shift = 0.0
             for transaction in transactions(contents, moves, self._seed, None):
                 now = time.monotonic()
                 if stopping.is_set():
@@ -142,6 +153,9 @@ class Writer:
                         self._alter(connection, next(schema_changes))
                     next_alter = now + _BETWEEN_SCHEMA_CHANGES
                 self._carry_out(connection, transaction)
+                if database.name in _SHIFTED and now > next_shift:
+                    self._shift(connection, contents, _SHIFTED[database.name])
+                    next_shift = now + _BETWEEN_SHIFTS
             self._log(connection)
 
     def state(self) -> State:
@@ -160,6 +174,28 @@ class Writer:
                     key = tuple((old | change.values)[column] for column in columns)
                     self.rekeyed.add((change.table, key))
         time.sleep(self._random.uniform(0, 2) * len(transaction.changes) / _RATE)
+
+    def _shift(self, connection: Connection, contents: Contents, table: str) -> None:
+        """A few rows, one behind the other, take the key of the next: `set id = id + 1`."""
+        (key,) = self.lane.database.table(table).key
+        row = contents.draw(table, self._random.random)
+        if row is None:
+            return
+        first = last = row[key]
+        while contents.has(table, last + 1):
+            last += 1
+        first = max(first, last - 3)
+        connection.cursor().execute(
+            f"update {table} set {key} = {key} + 1 where {key} between %s and %s",
+            (first, last),
+        )
+        connection.commit()
+        for number in range(last, first - 1, -1):
+            change = Change(table, Kind.UPDATE, (number,), {key: number + 1})
+            contents.apply(change)
+            self.rekeyed.add((table, (number + 1,)))
+            self.changes += 1
+        contents.keep()
 
     def _log(self, connection: Connection) -> None:
         engine = self.lane.database.engine
