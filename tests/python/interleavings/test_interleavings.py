@@ -37,6 +37,8 @@ PAIRS: dict[str, Programs] = {
 # A REST catalog refuses less: what it lets through is what can go wrong.
 CATALOGS = {"rest": False, "jdbc": True}
 SEED = int(os.environ.get("SEED") or random.randrange(10**6))
+# Every change runs the pairs that the streams of all users are in; these come at night.
+RARE = {"stream-backfill", "stream-maintenance", "replay-replay"}
 by_pair = pytest.mark.parametrize("pair", PAIRS)
 by_catalog = pytest.mark.parametrize("catalog", CATALOGS)
 
@@ -58,7 +60,13 @@ def attempt(pair: str, catalog: str, decisions: Decisions) -> None:
     assert lake.faults() == [], f"decisions {unusual}\n{steps}"
 
 
-@by_pair
+@pytest.mark.parametrize(
+    "pair",
+    [
+        pytest.param(pair, marks=[pytest.mark.nightly] if pair in RARE else [])
+        for pair in PAIRS
+    ],
+)
 @pytest.mark.parametrize(
     "catalog", ["rest", pytest.param("jdbc", marks=pytest.mark.nightly)]
 )

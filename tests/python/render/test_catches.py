@@ -18,6 +18,7 @@ from tests.python.render.conftest import Rendered
 from tests.python.render.rendering import ENGINES, Engine, Text, pool, render
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", BAD_MODELS)
 def test_a_bad_model_is_found_by_its_file(
     rendered: Rendered, spark_parser: SparkParser, name: str

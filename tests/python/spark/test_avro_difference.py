@@ -74,6 +74,7 @@ class Told:
     value: Any = None
 
 
+@pytest.mark.nightly
 def test_what_lands_is_what_the_specification_reads(spark: SparkSession) -> None:
     agree(spark, SEED, topics=5, records=1000)
 

@@ -145,7 +145,9 @@ def expire(made: Bronze) -> None:
     assert own_snapshots(Jvm(made.spark), made.stream.table) == []
 
 
-@pytest.mark.parametrize("is_expired", [False, True])
+@pytest.mark.parametrize(
+    "is_expired", [False, pytest.param(True, marks=pytest.mark.nightly)]
+)
 def test_a_backfill_with_the_streams_id_gets_one_of_its_own(
     made: Bronze, is_expired: bool
 ) -> None:
@@ -183,6 +185,7 @@ def test_a_backfill_with_the_streams_id_gets_one_of_its_own(
     assert len(made.log()) == 4
 
 
+@pytest.mark.nightly
 def test_rows_of_the_stream_that_the_log_lacks_stay_its_own(made: Bronze) -> None:
     made.commit(2, BACKFILL, 15, 20)
     made.commit(2, STREAM, 24, 30)
@@ -198,6 +201,7 @@ def test_rows_of_the_stream_that_the_log_lacks_stay_its_own(made: Bronze) -> Non
     assert made.since() > before
 
 
+@pytest.mark.nightly
 def test_a_renumbering_that_a_crash_kept_out_of_the_log_is_written_down_later(
     made: Bronze, monkeypatch: pytest.MonkeyPatch
 ) -> None:

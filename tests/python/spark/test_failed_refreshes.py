@@ -65,6 +65,7 @@ def rows(read: dict[str, Any]) -> list[str] | None:
     return sorted(map(str, read[TABLE]["rows"])) if TABLE in read else None
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("failure", FAILURES)
 def test_a_failed_full_refresh_leaves_the_rows(
     found: dict[str, Any], failure: str
@@ -74,6 +75,7 @@ def test_a_failed_full_refresh_leaves_the_rows(
     assert rows(found[f"after {failure}"]) == rows(found["before"])
 
 
+@pytest.mark.nightly
 def test_the_next_increment_goes_on_from_them(found: dict[str, Any]) -> None:
     for step in ("built", "went on", "refreshed"):
         assert found[step]["success"], found[step]["said"]

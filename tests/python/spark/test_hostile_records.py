@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import time
 
+import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
@@ -50,6 +51,7 @@ COLUMNS = (
 )
 
 
+@pytest.mark.nightly
 def test_avro_takes_no_longer_than_its_bytes_account_for(spark: SparkSession) -> None:
     none, zero = number(0), chunk(b"\x00")
     before, rest = none + zero, none + none + none
@@ -77,6 +79,7 @@ def test_avro_takes_no_longer_than_its_bytes_account_for(spark: SparkSession) ->
     )
 
 
+@pytest.mark.nightly
 def test_json_text_of_avro_takes_no_longer_than_its_bytes_account_for(
     spark: SparkSession,
 ) -> None:
@@ -101,6 +104,7 @@ def test_json_text_of_avro_takes_no_longer_than_its_bytes_account_for(
     )
 
 
+@pytest.mark.nightly
 def test_json_takes_no_longer_than_its_bytes_account_for(spark: SparkSession) -> None:
     digits = b"7" * SIZE
     names = [b'"%s":1' % name for name in distinct(SIZE // 12)]
@@ -157,6 +161,7 @@ def test_what_is_too_long_is_not_looked_at(spark: SparkSession) -> None:
     trial(spark, topic(TREE), of_avro, SIZE)
 
 
+@pytest.mark.nightly
 def test_headers_take_no_longer_than_their_bytes_account_for(
     spark: SparkSession,
 ) -> None:

@@ -52,6 +52,7 @@ def filled_back(feed: Feed) -> int:
     return backfill(feed.services, feed.stream, floor, SETTINGS, threading.Event())
 
 
+@pytest.mark.nightly
 def test_a_backfill_that_was_killed_goes_on_beside_a_faster_stream(
     feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:

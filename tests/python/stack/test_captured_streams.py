@@ -345,6 +345,7 @@ def test_a_topic_that_is_gone_after_it_was_read_is_an_error(
         feed.ingest()
 
 
+@pytest.mark.nightly
 def test_commands_pass_over_what_was_never_captured(
     captured: Make, begin: Callable[[Feed], None]
 ) -> None:

@@ -236,6 +236,7 @@ def test_wrong_use_is_told(feed: Feed) -> None:
         assert said in done.stderr
 
 
+@pytest.mark.nightly
 def test_the_manifest_is_parsed_when_it_is_missing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -325,6 +325,7 @@ def test_a_subject_that_is_gone_is_waited_for_and_no_record_blamed(
     assert "bring the subject back" in feed.reports.notes[0]
 
 
+@pytest.mark.nightly
 def test_a_commit_beside_the_stream_is_numbered_behind_it(feed: Feed) -> None:
     number = feed.register(ORDER)
     feed.send(*orders(number, 0, 2))

@@ -92,6 +92,7 @@ def test_a_stream_beside_maintenance_loses_no_batch(
     assert all(proof.holds for proof in proofs(feed))
 
 
+@pytest.mark.nightly
 def test_a_table_of_another_maker_is_maintained_too(feed: Feed) -> None:
     spark = feed.services.spark
     name = f"{feed.stream.table}_of_dbt"
@@ -112,6 +113,7 @@ def test_a_table_of_another_maker_is_maintained_too(feed: Feed) -> None:
         spark.sql(f"drop table lake.{name} purge")
 
 
+@pytest.mark.nightly
 def test_a_file_with_many_deleted_rows_is_written_without_them(feed: Feed) -> None:
     spark = feed.services.spark
     name = f"{feed.stream.table}_of_deletes"

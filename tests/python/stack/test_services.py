@@ -70,6 +70,7 @@ def files_of(home: Home) -> dict[str, int]:
     }
 
 
+@pytest.mark.nightly
 def test_a_second_up_changes_nothing(own: Stack) -> None:
     own.run("sandbox", "up")
     first, written = records(own.home), files_of(own.home)
