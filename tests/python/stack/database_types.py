@@ -174,7 +174,6 @@ MARIADB = (
     Type("set('a', 'b')", ("'a,b'", "''")),
     Type("json", ("'{\"a\": [1, null]}'",)),
     Type("uuid", ("'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'",)),
-    Type("inet4", ("'10.0.0.1'",)),
     Type("inet6", ("'::1'",)),
     Type(
         "date",

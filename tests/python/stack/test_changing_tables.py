@@ -55,7 +55,7 @@ update seats set id = id + 1;
 delete from codes where code = 'A ';
 insert into visits values (1, '2026-01-05', 'x'), (2, '2026-01-06', 'y'), (3, '2026-02-07', 'z');
 update visits set day = '2026-02-05' where id = 1;
-truncate visits_1;
+delete from visits where id = 2;
 update "MixedCase" set "firstName" = 'A';
 insert into ledgers values
 (1, 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11', 'k ', '2026-01-01', 1),
@@ -76,22 +76,22 @@ update grown set name = 'B' where id = 2;
 STATES = {
     "moma.seats": (
         "seats",
-        "cast(id as string), who",
+        "cast(seat_id as string), who",
         "select id::text, who from seats",
     ),
     "moma.codes": (
         "codes",
-        "code, cast(n as string)",
+        "code_code, cast(n as string)",
         "select code, n::text from codes",
     ),
     "moma.visits": (
         "visits",
-        "cast(id as string), cast(visit_date as string), v",
+        "cast(visit_id as string), cast(visit_date as string), v",
         "select id::text, day::text, v from visits",
     ),
     "moma.mixed_cases": (
         "MixedCase",
-        "cast(id as string), first_name, mixed_case_first_name",
+        "cast(mixed_case_id as string), first_name, mixed_case_first_name",
         'select "Id"::text, "firstName", first_name from "MixedCase"',
     ),
     "moma.ledgers": (
@@ -102,7 +102,7 @@ STATES = {
     "moma.grown": (
         "grown",
         (
-            "cast(id as string), grown_name, cast(one as string), cast(two as string), "
+            "cast(grown_id as string), grown_name, cast(one as string), cast(two as string), "
             "cast(price as string)"
         ),
         "select id::text, name, one::text, two::text, price::text from grown",
@@ -110,7 +110,7 @@ STATES = {
     "moma.moments": (
         "moments",
         (
-            "cast(id as string), date_format(begun_at, 'yyyy-MM-dd HH:mm:ss.SSSSSS'), "
+            "cast(moment_id as string), date_format(begun_at, 'yyyy-MM-dd HH:mm:ss.SSSSSS'), "
             "date_format(ended_at, 'yyyy-MM-dd HH:mm:ss.SSSSSS')"
         ),
         (
@@ -209,11 +209,7 @@ def test_tables_as_people_have_and_change_them(newcomer: Newcomer) -> None:
     grown = in_database(newcomer, STATES["moma.grown"][2])
     assert held(newcomer, "moma.grown") == sorted(grown)
 
-    in_database(
-        newcomer,
-        "alter table moments alter column begun type timestamptz using begun at time zone 'UTC';"
-        "alter table moments alter column ended type timestamp(6)",
-    )
+    in_database(newcomer, "alter table moments alter column ended type timestamp(6)")
     changed(newcomer, "update moments set ended = '2026-01-01 00:00:00.000001'")
     newcomer.type("spark-ingest reconcile moma")
     built = newcomer.type("dbt build --select +rpt_reconciliation +rpt_quarantine")
@@ -225,16 +221,11 @@ def test_tables_as_people_have_and_change_them(newcomer: Newcomer) -> None:
     assert "assert_no_captured_change_is_in_quarantine" in built
     assert states.splitlines()[1] == "stale"
 
-    # Columns of other names have types of their own.
-    in_database(
-        newcomer,
-        "alter table moments rename column begun to begun_zoned;"
-        "alter table moments rename column ended to ended_micros",
-    )
+    # A column of another name has a type of its own.
+    in_database(newcomer, "alter table moments rename column ended to ended_micros")
     changed(newcomer, "update moments set id = id")
-    newcomer.type("spark-ingest schemas check moma --write || true")
     kept = newcomer.type(
         'sandbox sql --format csv "select count(*) from bronze.moma__moments '
-        'where begun_zoned is not null and ended_micros is not null"'
+        'where ended_micros = 1767225600000001"'
     )
     assert kept.splitlines()[1] == "2"
