@@ -114,7 +114,7 @@ def spans_of(places: Iterable[Place], most_records: int, most_bytes: int) -> lis
             continue
         first, end = found[-1] if found else (place.offset, place.offset)
         here = place.offset + 1
-        if here - end > _NEAR:
+        if place.offset - end > _NEAR:
             found.append((place.offset, here))
             size = place.size
         elif found and here - first <= most_records and size + between <= most_bytes:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import json
 import threading
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -67,7 +68,7 @@ def send(
     """Send values with their timestamps, a key and a header each."""
     producer = feed.producer(**more)
     for value, at in records:
-        headers: list[tuple[str, bytes | None]] = [("h", b"\xff"), ("none", None)]
+        headers: list[tuple[str, str | bytes | None]] = [("h", b"\xff"), ("none", None)]
         producer.produce(
             feed.topic, value, b"k\x00", partition, timestamp=at, headers=headers
         )
@@ -87,6 +88,10 @@ def in_quarantine(feed: Feed) -> list[Row]:
         .orderBy("_kafka_partition", "_kafka_offset")
         .collect()
     )
+
+
+def landed(feed: Feed, partition: int, offset: int) -> bool:
+    return (partition, offset) in feed.offsets()
 
 
 def test_a_record_with_nanoseconds_costs_itself_alone(odd_feed: Feed) -> None:
@@ -236,9 +241,9 @@ def test_a_running_stream_passes_over_each(odd_feed: Feed) -> None:
         for each in range(3):
             send(feed, *timed(orders(number, each, 1)), (b"odd", NANOS))
             send(feed, (b"odd", NANOS), partition=1)
-            wait_for(lambda end=2 * each + 1: (0, end - 1) in feed.offsets())
+            wait_for(partial(landed, feed, 0, 2 * each))
         send(feed, *timed(orders(number, 5, 1)), partition=1)
-        wait_for(lambda: (1, 3) in feed.offsets())
+        wait_for(partial(landed, feed, 1, 3))
     assert failures == []
     assert len(feed.quarantined()) == 6
     assert all(proof.holds for proof in proofs(feed))
