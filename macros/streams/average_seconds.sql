@@ -2,7 +2,7 @@
     both divide to the same scale, so fine that rounding the result leaves no difference. -#}
 {% macro average_seconds(seconds) -%}
     cast(
-        cast(sum({{ seconds }}) as decimal(24, 6))
-        / nullif(cast(count({{ seconds }}) as decimal(12, 0)), 0) as decimal(18, 3)
+        cast(sum({{ seconds }}) as decimal(26, 6))
+        / nullif(cast(count({{ seconds }}) as decimal(11, 0)), 0) as decimal(18, 3)
     )
 {%- endmacro %}

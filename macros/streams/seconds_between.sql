@@ -1,6 +1,10 @@
+{#- Wide enough for any two timestamps: a producer may give Kafka microseconds for
+    milliseconds, which is the year 55840. -#}
 {% macro seconds_between(start, end) -%}
     cast(
-        cast({{ epoch_micros(end) }} - {{ epoch_micros(start) }} as decimal(18, 0))
-        / 1000000 as decimal(18, 6)
+        (
+            cast({{ epoch_micros(end) }} as decimal(20, 0))
+            - cast({{ epoch_micros(start) }} as decimal(20, 0))
+        ) / 1000000 as decimal(20, 6)
     )
 {%- endmacro %}

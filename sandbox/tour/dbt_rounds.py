@@ -14,7 +14,6 @@ import time
 from collections.abc import Iterable, Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -120,7 +119,7 @@ class Rounds:
                 "run", "--select", *(f"source:{s}+,{INCREMENTS}" for s in changed)
             )
             seconds = time.monotonic() - begun
-            now = datetime.now(UTC)
+            now = time.time()
             old, newest = newest, self._newest_events()
             counted, rows = rows, self._row_counts()
             _print_message(
@@ -250,18 +249,19 @@ class Rounds:
             for table in self._increments()
         }
 
-    def _newest_events(self) -> dict[str, datetime | None]:
-        """The newest event time that each fact of ``NEWEST`` holds, in UTC."""
-        found: dict[str, datetime | None] = {}
+    def _newest_events(self) -> dict[str, float | None]:
+        """The newest event time that each fact of ``NEWEST`` holds, in seconds since 1970.
+
+        Not as Python's own times, which end with the year 9999: an event may have any.
+        """
+        found: dict[str, float | None] = {}
         for table, column in NEWEST.items():
             # Iceberg answers this from the metadata of the files.
             row = self.spark.sql(
                 f"select unix_micros(newest) from (select max({column}) as newest from {table})"
             ).first()
             micros = None if row is None else row[0]
-            found[table] = (
-                None if micros is None else datetime.fromtimestamp(micros / 1e6, UTC)
-            )
+            found[table] = None if micros is None else micros / 1e6
         return found
 
     def _forget_old_versions(self, number: int) -> None:
@@ -296,12 +296,10 @@ def tables_with_topics(
     }
 
 
-def _ages(
-    newest: Mapping[str, datetime | None], now: datetime
-) -> dict[str, float | None]:
+def _ages(newest: Mapping[str, float | None], now: float) -> dict[str, float | None]:
     """How long ago the newest event of each fact happened, in seconds."""
     return {
-        table: None if at is None else round((now - at).total_seconds(), 1)
+        table: None if at is None else round(now - at, 1)
         for table, at in newest.items()
     }
 

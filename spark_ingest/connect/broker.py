@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, TypeVar
@@ -14,6 +15,7 @@ from confluent_kafka import (
     Consumer,
     IsolationLevel,
     KafkaException,
+    Message,
     TopicCollection,
     TopicPartition,
 )
@@ -103,7 +105,7 @@ class _Reading:
 
 
 class Broker:
-    """Asks a Kafka cluster about topics; reads no data for the tables."""
+    """Asks a Kafka cluster about topics, and reads what Spark cannot."""
 
     def __init__(self, connections: Connections) -> None:
         self._cluster = Cluster(connections)
@@ -199,18 +201,7 @@ class Broker:
         Raises:
             ServiceUnavailable: The broker does not deliver.
         """
-        settings: dict[str, Any] = {
-            **self._cluster.settings,
-            "group.id": "spark-ingest-verify",
-            "enable.auto.commit": False,
-            "enable.partition.eof": True,
-            "isolation.level": "read_committed",
-            "auto.offset.reset": "error",
-            "statistics.interval.ms": _STATISTICS_MS,
-        }
-        reading = _Reading(topic, partition)
-        settings["stats_cb"] = reading.tell
-        consumer = Consumer(settings)
+        consumer, reading = self._consumer(topic, partition)
         found = []
         # Between here and the next record, if there is one, lies none.
         here: int | None = None
@@ -221,7 +212,8 @@ class Broker:
                     consumer.assign([TopicPartition(topic, partition, first)])
                     here, record = first, -1
                 while record is not None and record < first:
-                    record = self._next_record(consumer, reading, topic, first)
+                    message = self._next(consumer, reading, topic, first)
+                    record = None if message is None else message.offset()
                 if record is None:
                     break
                 if record < end:
@@ -230,10 +222,43 @@ class Broker:
             consumer.close()
         return found
 
-    def _next_record(
+    def messages(
+        self, topic: str, partition: int, first: int, end: int
+    ) -> Iterator[Message]:
+        """The records of a partition from one offset to before another, one by one.
+
+        Raises:
+            ServiceUnavailable: The broker does not deliver.
+        """
+        consumer, reading = self._consumer(topic, partition)
+        with closing(consumer):
+            consumer.assign([TopicPartition(topic, partition, first)])
+            # A message without a value is false.
+            while (at := self._next(consumer, reading, topic, first)) is not None:
+                offset = at.offset()
+                if offset is None or offset >= end:
+                    return
+                yield at
+
+    def _consumer(self, topic: str, partition: int) -> tuple[Consumer, _Reading]:
+        """A consumer of a partition's committed records, and how it gets on."""
+        reading = _Reading(topic, partition)
+        settings: dict[str, Any] = {
+            **self._cluster.settings,
+            "group.id": "spark-ingest-verify",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "isolation.level": "read_committed",
+            "auto.offset.reset": "error",
+            "statistics.interval.ms": _STATISTICS_MS,
+            "stats_cb": reading.tell,
+        }
+        return Consumer(settings), reading
+
+    def _next(
         self, consumer: Consumer, reading: _Reading, topic: str, first: int
-    ) -> int | None:
-        """The offset of the next record, at or behind an offset or not; None at the end.
+    ) -> Message | None:
+        """The next record, at or behind an offset or not; None at the end.
 
         Records of an aborted transaction are passed over without a word, for as long as that
         takes: what counts is that the reader gets on.
@@ -245,10 +270,7 @@ class Broker:
                 continue
             error = message.error()
             if error is None:
-                offset = message.offset()
-                if offset is not None:
-                    return offset
-                continue
+                return message
             if error.name() == "_PARTITION_EOF":
                 return None
             # The library asks for its group's coordinator; we read as nobody's group.

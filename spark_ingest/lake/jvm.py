@@ -184,6 +184,16 @@ def java_reason(error: Exception) -> str:
     return str(said[0] if said else java.toString().splitlines()[0])
 
 
+def java_trace(error: Exception) -> str:
+    """All that a Java error says, with what caused it."""
+    said: list[str] = []
+    java = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+    while java is not None:
+        said.append(str(java.toString()))
+        java = java.getCause()
+    return "\n".join(said) or str(error)
+
+
 def reason_text(error: Exception) -> str:
     """What an error says, as one line."""
     return java_reason(error) if isinstance(error, JAVA_ERRORS) else str(error)

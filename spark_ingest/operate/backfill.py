@@ -24,14 +24,15 @@ from spark_ingest.connect.broker import Topic, reader_options
 from spark_ingest.errors import CommitRefused, MillraceError
 from spark_ingest.lake import commit_log, quarantine_table, table_change
 from spark_ingest.lake.committed import BatchResult, Commit, CommitKind, own_snapshots
-from spark_ingest.lake.jvm import CATALOG, Jvm
-from spark_ingest.lake.offsets import Ranges, below, newest, total, within
+from spark_ingest.lake.jvm import CATALOG, JAVA_ERRORS, Jvm
+from spark_ingest.lake.offsets import Ranges, Span, below, newest, total, within
 from spark_ingest.lake.table_identity import uuid_of
 from spark_ingest.records import verdict
 from spark_ingest.records.bronze_rows import grow_table, judge_with_registry, table_rows
 from spark_ingest.records.topic_schemas import Schemas
 from spark_ingest.records.verdict import Judged
 from spark_ingest.sources import Stream
+from spark_ingest.streaming import out_of_range
 from spark_ingest.streaming.batch_size import (
     MOST_BYTES,
     PROBE,
@@ -161,7 +162,7 @@ class _Backfill:
             chunk = newest(todo, fitting)
             todo = below(todo, chunk)
             try:
-                done += self._take(chunk, total(todo))
+                done += self._take_chunk(chunk, total(todo))
             except Stopping:
                 break
             if self._settings.max_rate is not None:
@@ -173,10 +174,44 @@ class _Backfill:
         """Bytes of a record, by the first ones that it takes."""
         return record_bytes(self._read(newest(todo, PROBE)))
 
-    def _take(self, chunk: Ranges, behind: int) -> int:
+    def _take_chunk(self, chunk: Ranges, behind: int) -> int:
+        """Take a chunk, in parts where Spark cannot read all of it; offsets committed."""
+        try:
+            return self._take(chunk, self._read(chunk), behind)
+        except JAVA_ERRORS as error:
+            if not out_of_range.may_have_met(error):
+                raise
+            found = self._find(chunk)
+            if not found:
+                raise
+        self._services.progress.note(f"{self._stream.name}: {out_of_range.told(found)}")
+        done = 0
+        for part, is_odd in out_of_range.parts(chunk, found, newest_first=True):
+            if self._stopping.is_set():
+                break
+            rows = self._read_odd(part) if is_odd else self._read(part)
+            done += self._take(part, rows, behind + total(chunk) - done - total(part))
+        return done
+
+    def _find(self, chunk: Ranges) -> dict[int, list[Span]]:
+        """Where in a chunk Spark cannot read."""
+
+        def check() -> None:
+            if self._stopping.is_set():
+                raise Stopping
+
+        return out_of_range.find(self._services.broker, self._topic.name, chunk, check)
+
+    def _read_odd(self, part: Ranges) -> DataFrame:
+        """The records of a part that Spark cannot read."""
+        return out_of_range.rows(
+            self._spark, self._services.broker, self._topic.name, part
+        )
+
+    def _take(self, chunk: Ranges, records: DataFrame, behind: int) -> int:
         """Read a chunk, set its bad records aside, publish it; offsets that were committed."""
         began, done, left = datetime.now(UTC), 0, dict(chunk)
-        with self._judged(chunk) as judged:
+        with self._judged(records) as judged:
             grow_table(self._spark, self._stream.table, judged.schema())
             bad = judged.records.where("_verdict is not null").select(
                 *quarantine_table.rows("_verdict", F.lit(began))
@@ -259,9 +294,8 @@ class _Backfill:
         self._checked = here.commit_id
 
     @contextmanager
-    def _judged(self, chunk: Ranges) -> Iterator[Judged]:
+    def _judged(self, records: DataFrame) -> Iterator[Judged]:
         """A chunk's records with their verdicts, kept on disk: they are asked more than once."""
-        records = self._read(chunk)
         parts = ["value", "key"] if self._stream.ingest.key else ["value"]
         while True:
             judged = judge_with_registry(records, self._topic.id, self._schemas)

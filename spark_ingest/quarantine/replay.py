@@ -192,6 +192,10 @@ class _Replay:
             F.col("_kafka_offset").alias("offset"),
             F.col("_kafka_timestamp").alias("timestamp"),
             F.col("_kafka_headers").alias("headers"),
+            # A record whose time Spark cannot hold is never good, and no other has none.
+            F.when(F.col("_kafka_timestamp").isNull(), F.struct(*_REASON)).alias(
+                verdict.REFUSED
+            ),
         )
         parts = ["value", "key"] if self._stream.ingest.key else ["value"]
         while True:

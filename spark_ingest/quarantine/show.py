@@ -154,7 +154,7 @@ def screen(row: Row, count: int) -> list[str]:
     lines = [
         f"position   {place}",
         f"topic id   {row['_kafka_topic_id']}",
-        f"written    {row['_kafka_timestamp']} UTC",
+        f"written    {_written(row['_kafka_timestamp'])}",
         f"ingested   {row['_ingested_at']} UTC",
         f"reason     {row['stage']}: {row['error_class']}",
         f"           {_short(row['error_message'])}",
@@ -199,6 +199,11 @@ def _position(place: Row) -> str:
 def _time(moment: Column | str) -> Column:
     # As text already in Spark, whose zone is UTC: Python would make it the machine's own.
     return F.date_format(moment, "yyyy-MM-dd HH:mm:ss.SSS")
+
+
+def _written(moment: str | None) -> str:
+    # A time that Spark cannot hold is named by the reason.
+    return "none" if moment is None else f"{moment} UTC"
 
 
 def _short(text: str) -> str:

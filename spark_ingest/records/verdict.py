@@ -33,6 +33,15 @@ KAFKA_ROWS = StructType(
     ]
 )
 
+REFUSED = "refused"
+"""Column beside Kafka's of records that whoever read them refuses; null where it does not."""
+REFUSED_AS = StructType(
+    [
+        StructField(name, StringType())
+        for name in ("stage", "error_class", "error_message")
+    ]
+)
+
 
 _UNKNOWN = "unknown_id"
 
@@ -89,11 +98,18 @@ class Recipe:
         """Decode every record and say of each whether bronze can take it.
 
         Args:
-            records: Rows of Spark's Kafka source, with headers.
+            records: Rows of Spark's Kafka source, with headers; some may be ``REFUSED``.
         """
-        records = records.select(*self.taken)
+        if REFUSED not in records.columns:
+            records = records.select(*self.taken)
+            for step in self.steps:
+                records = records.withColumns(step)
+            return Judged(records, self.columns, self.value, self.key)
+        records = records.select(*self.taken, REFUSED)
         for step in self.steps:
             records = records.withColumns(step)
+        verdict = F.coalesce(REFUSED, "_verdict")
+        records = records.withColumn("_verdict", verdict).drop(REFUSED)
         return Judged(records, self.columns, self.value, self.key)
 
 

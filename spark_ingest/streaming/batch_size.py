@@ -7,6 +7,9 @@ from collections.abc import Callable, Mapping
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from spark_ingest.lake.jvm import JAVA_ERRORS
+from spark_ingest.streaming import out_of_range
+
 # 2.5 million records of 400 bytes.
 MOST_BYTES = 2**30
 # Records that are looked at, or taken, where nobody has seen any: a gigabyte, where each is as
@@ -82,9 +85,17 @@ def first_part(
 
 
 def record_bytes(records: DataFrame) -> float | None:
-    """Bytes of a record's key, value and headers, of Kafka's rows; None where there are none."""
+    """Bytes of a record's key, value and headers, of Kafka's rows.
+
+    None where there are none, or one that Spark cannot read: the first batch tells then.
+    """
     size = _length("value") + key_and_header_bytes("")
-    row = records.agg(F.avg(size)).first()
+    try:
+        row = records.agg(F.avg(size)).first()
+    except JAVA_ERRORS as error:
+        if not out_of_range.may_have_met(error):
+            raise
+        return None
     return None if row is None else row[0]
 
 

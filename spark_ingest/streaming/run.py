@@ -29,7 +29,7 @@ from spark_ingest.lake.jvm import CATALOG, JAVA_ERRORS, Jvm, batch_ends, java_re
 from spark_ingest.lake.lease import Lease
 from spark_ingest.records.topic_schemas import Schemas
 from spark_ingest.sources import Stream
-from spark_ingest.streaming import leftovers, set_back
+from spark_ingest.streaming import leftovers, out_of_range, set_back
 from spark_ingest.streaming.batch import BatchWriter
 from spark_ingest.streaming.batch_size import (
     MOST_BYTES,
@@ -313,7 +313,36 @@ class StreamRun:
             fitting = self._size.fitting(waiting, lambda: self._record_bytes(ends))
             to = first_part(here, ends, fitting)
             is_whole = here is starts and to == ends
-            self._take(records if is_whole else self._read(here, to), to)
+            try:
+                self._take(records if is_whole else self._read(here, to), to)
+            except JAVA_ERRORS as error:
+                if not out_of_range.may_have_met(error) or not self._take_apart(to):
+                    raise
+
+    def _take_apart(self, ends: Mapping[int, int]) -> bool:
+        """Commit the records up to some offsets, of which Spark cannot read all.
+
+        Returns:
+            Whether there were such; nothing is committed where there were none.
+        """
+        services, topic, here = self._services, self._topic.name, self._position.offsets
+        to = {p: here.get(p, 0) for p in ends}
+        ranges = {p: (to[p], end) for p, end in ends.items()}
+        found = out_of_range.find(services.broker, topic, ranges, self._check_going)
+        if not found:
+            return False
+        services.progress.note(f"{self.stream.name}: {out_of_range.told(found)}")
+        # The reading may have failed with a part of the batch staged already.
+        self._lease.unstage()
+        for part, is_odd in out_of_range.parts(ranges, found):
+            self._check_going()
+            starts, to = to, to | {p: end for p, (_, end) in part.items()}
+            if is_odd:
+                rows = out_of_range.rows(services.spark, services.broker, topic, part)
+            else:
+                rows = self._read(starts, to)
+            self._take(rows, to)
+        return True
 
     def _record_bytes(self, ends: Mapping[int, int]) -> float | None:
         """Bytes of a record, by the first ones that wait."""
