@@ -1,7 +1,7 @@
 """Topics of several types, whose subjects are named after records, from a real broker and registry.
 
-Fails when a record of such a topic lands in another type's member, in quarantine or nowhere, or
-when a restart makes other columns of the same subjects.
+Fails when a record of a topic of several types lands in another type's member, or nowhere, or a
+restart makes other columns.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pyspark.sql import Row
 from spark_ingest.avro.framing import header
 from spark_ingest.errors import ConfigurationError
 from spark_ingest.sources import IngestMeta
-from tests.python.stack.conftest import Feed, framed, proofs
+from tests.python.stack.conftest import Feed, framed, proofs, running, wait_for
 from tests.python.stack.test_types import avro, ingest_all, record, table
 
 
@@ -178,6 +178,36 @@ def test_plan_and_the_check_of_schemas_know_declared_subjects(feed: Feed) -> Non
     assert f"does not list {column}" in checked.output
     assert f"lists the subject {unknown}, which the registry does" in checked.output
     assert f"subject {first}" not in planned.output + checked.output
+
+
+def test_types_that_come_while_a_stream_runs_are_new_members(feed: Feed) -> None:
+    subjects = [f"{feed.topic}-test.subjects.{name}" for name in ("OrderPaid", "Other")]
+    feed = declared(feed, *subjects)
+    paid = feed.register(PAID, subjects[0])
+    with running(feed):
+        feed.send(framed(paid, PAID, {"id": "a"}))
+        wait_for(lambda: len(feed.offsets()) == 1)
+        refunded = feed.register(REFUNDED, f"{feed.topic}-refunds")
+        feed.send(framed(refunded, REFUNDED, {"id": 1}))
+        wait_for(lambda: len(feed.offsets()) == 2)
+        # Its subject is listed before those that were met.
+        schema = typed("Other", id="long")
+        other = feed.register(schema, subjects[1])
+        feed.send(framed(other, schema, {"id": 2}), framed(paid, PAID, {"id": "b"}))
+        wait_for(lambda: len(feed.offsets()) == 4)
+
+    found = [
+        {name: each.asDict() for name, each in row["value"].asDict().items() if each}
+        for row in table(feed)
+    ]
+    assert found == [
+        {"orderpaid": {"id": "a"}},
+        {"test_subjects_orderrefunded": {"id": 1}},
+        {"other": {"id": 2}},
+        {"orderpaid": {"id": "b"}},
+    ]
+    assert feed.quarantined() == []
+    assert all(proof.holds for proof in proofs(feed))
 
 
 def test_one_subject_has_its_fields_as_columns(feed: Feed) -> None:
