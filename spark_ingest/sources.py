@@ -31,6 +31,8 @@ class IngestMeta(BaseModel):
 
     Attributes:
         topic: The Kafka topic.
+        subjects: The registry's subjects of its values, where they are named after records;
+            None for the one that is named after the topic.
         framing: How a value tells its schema, or what it is where it tells none.
         key: The same of the key where it is decoded into ``_key``; None leaves only the raw
             ``_kafka_key``.
@@ -47,6 +49,7 @@ class IngestMeta(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
     topic: str
+    subjects: tuple[str, ...] | None = None
     framing: FramingName = "confluent"
     key: FramingName | None = None
     ids: Literal["global", "content"] | None = None
@@ -56,6 +59,22 @@ class IngestMeta(BaseModel):
     max_value_bytes: int = Field(MAX_VALUE_BYTES, gt=0)
     event_time: str | None = None
     captured: Captured | None = None
+
+    @field_validator("subjects", mode="before")
+    @classmethod
+    def _named(cls, subjects: Any) -> Any:
+        if subjects is None:
+            return None
+        is_list = isinstance(subjects, list | tuple) and len(subjects) > 0
+        if not is_list or not all(isinstance(s, str) and s.strip() for s in subjects):
+            raise ValueError(
+                "is no list of subjects: write their names as the registry has them, such as "
+                "[com.acme.OrderPlaced, com.acme.OrderPaid]"
+            )
+        for subject in subjects:
+            if subjects.count(subject) > 1:
+                raise ValueError(f"{subject} is there twice: leave one out")
+        return subjects
 
     @field_validator("value_schema", "key_schema", mode="before")
     @classmethod
@@ -97,6 +116,20 @@ class Stream:
     @property
     def topic(self) -> str:
         return self.ingest.topic
+
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        """The registry's subjects of the values."""
+        return self.ingest.subjects or (f"{self.topic}-value",)
+
+    @property
+    def record_types(self) -> tuple[str, ...]:
+        """Full names of the records that have a member each, as their subjects are named.
+
+        Empty with one subject: its fields are the columns.
+        """
+        several = self.subjects if len(self.subjects) > 1 else ()
+        return tuple(each.removeprefix(f"{self.topic}-") for each in several)
 
     @property
     def source(self) -> str:
@@ -203,6 +236,7 @@ def _stream(node: dict[str, Any]) -> Stream:
     if ingest.event_time is not None and ingest.event_time not in node["columns"]:
         said = "is none of the source's columns: describe it there, or name another"
         raise _refused(node, name, "event_time", f"{ingest.event_time!r} {said}")
+    _check_subjects(node, name, ingest)
     _check_framings(node, name, ingest)
     _check_captured(node, name, ingest)
     return Stream(
@@ -268,6 +302,28 @@ def _check_framings(node: dict[str, Any], name: str, ingest: IngestMeta) -> None
             refuse("framing", f"json needs a data_type for the column {column}")
     if ingest.key == "json" and not columns.get("_key"):
         refuse("key", "json needs a column _key with a data_type, struct<…>")
+
+
+def _check_subjects(node: dict[str, Any], name: str, ingest: IngestMeta) -> None:
+    """Refuse subjects where no record has an id of theirs, and what needs columns of one type."""
+    if ingest.subjects is None:
+        return
+    if ingest.framing != "confluent":
+        said = f"have no use with framing: {ingest.framing}, but with confluent alone: "
+        if ingest.framing.startswith("apicurio"):
+            said += "by Apicurio's own ids artifacts are looked for under the topic's name; "
+        raise _refused(node, name, "subjects", f"{said}leave them out")
+    if len(ingest.subjects) == 1:
+        return
+    told = (
+        "with several subjects each type has its fields in a member of the column value"
+    )
+    if ingest.captured is not None:
+        said = f"{told}, and a captured table has rows of one type: name one subject"
+        raise _refused(node, name, "captured", said)
+    if ingest.event_time is not None:
+        said = f"{told}, so no column says when all events happened: leave it out"
+        raise _refused(node, name, "event_time", said)
 
 
 def _check_captured(node: dict[str, Any], name: str, ingest: IngestMeta) -> None:

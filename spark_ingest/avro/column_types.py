@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -83,13 +84,26 @@ def members(union: AvroType) -> Iterator[tuple[str, AvroType]]:
     A member has its type's name without the namespace, in lower case; with it where an
     earlier branch took the name, so that a branch added later changes no other's name. What the
     table has with a namespace keeps it, whichever of the two comes first now.
+
+    Where subjects make the union, the first type declared of a name has it, registered or not,
+    and all others have their namespace: the names follow from the declaration alone, since
+    types are registered and met in any order.
     """
     taken: set[str] = set()
+    owners: dict[str, str] = {}
+    for full in union.types:
+        owners.setdefault(full.rpartition(".")[2].lower(), full)
     for branch in union.branches:
         name = (branch.short_name or branch.kind).lower()
-        whole = branch.name.replace(".", "_").lower()
-        if name in taken or whole in union.held:
+        whole = re.sub(r"\W", "_", branch.name).lower()
+        is_others = (
+            bool(union.types and branch.name) and owners.get(name) != branch.name
+        )
+        if name in taken or whole in union.held or is_others:
             name = whole
+        if is_others and name in owners:
+            # Of a type without a namespace.
+            name += "_"
         while name in taken:
             name += "_"
         taken.add(name)
@@ -100,7 +114,8 @@ def places(branches: Sequence[AvroType], union: AvroType) -> list[int | None]:
     """Which branch of a union of several writers each branch of one of them is; None for a new one.
 
     The one of its name; else the only one that has its name in another namespace, and is none
-    of the writer's others: a namespace that changes makes no other columns.
+    of the writer's others: a namespace that changes makes no other columns. Where subjects make
+    the union, another namespace is another type.
     """
     wide = [widest(branch) for branch in branches]
     names = [(known.kind, known.name) for known in union.branches]
@@ -110,6 +125,8 @@ def places(branches: Sequence[AvroType], union: AvroType) -> list[int | None]:
         else None
         for branch in wide
     ]
+    if union.types:
+        return found
     for at, branch in enumerate(wide):
         alike = [
             place

@@ -14,13 +14,16 @@ from dataclasses import dataclass, replace
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
 from spark_ingest.avro import column_types
-from spark_ingest.avro.framing import CONFLUENT, Framing
+from spark_ingest.avro.framing import CONFLUENT, Framing, Part
 from spark_ingest.avro.reader_schemas import WRAPPED, Reading, readings
 from spark_ingest.avro.schema import AvroType, SchemaMisfit, WriterSchema, parse
 
 # Beside the columns of JSON, for nothing proves that these hold all of it.
 JSON_TEXT = "_json"
 _NULL = AvroType("null")
+_OF_TYPES = (
+    "The record, in the member named after its type; the other members are null."
+)
 Problem = Callable[[Reading], str | None]
 """Why the decoder rejects a schema; None where it takes it."""
 
@@ -38,6 +41,8 @@ class TopicSchema:
         is_record: Whether the values are records (or null).
         wrapped: Whether the readings hold the value in a field ``value`` of their own.
         docs: The docs of the columns in the schemas, the newest first.
+        member: The one member of ``value`` where there may be several types and one is known:
+            the readings give that type bare, for Spark takes a union of one type for the type.
     """
 
     framing: Framing
@@ -48,6 +53,7 @@ class TopicSchema:
     is_record: bool
     wrapped: bool
     docs: dict[str, str]
+    member: str | None = None
 
     @property
     def writers(self) -> tuple[int, ...]:
@@ -71,6 +77,8 @@ def combine(
     reserved: Iterable[str] = (),
     framing: Framing = CONFLUENT,
     problem: Problem | None = None,
+    part: Part = "value",
+    types: Sequence[str] = (),
 ) -> TopicSchema:
     """Put the versions of a topic together, in the order given.
 
@@ -85,8 +93,11 @@ def combine(
         framing: How a record tells its version.
         problem: Asked of each version that fits: one that the decoder will not take is a
             misfit, too.
+        part: What the versions are of.
+        types: Full names of records, where the value has a member for each type, though each
+            writer knows one: the types that the source declares, in its order.
     """
-    merged = _NULL
+    merged = AvroType("union", types=tuple(types)) if types else _NULL
     fitting: dict[int, AvroType] = {}
     misfits: dict[int, str] = {}
     docs: dict[str, str] = {}
@@ -96,16 +107,21 @@ def combine(
             if writer.schema is None:
                 raise SchemaMisfit(writer.problem or "not an Avro schema")
             mine = apart(parse(writer.schema, writer.references), taken)
-            candidate = _merge(merged, _settled(mine, ""), "")
-            candidate = _beside(candidate, held)
+            settled = _settled(mine, "")
+            if types:
+                _refuse_text(settled)
+            candidate = _merge(merged, settled, "")
+            candidate = _beside(candidate, _held_of(candidate, held, part))
             _refuse_unlike(held, candidate)
             if problem is not None:
                 _refuse_unreadable(mine, candidate, problem)
             merged = candidate
             fitting[writer.id] = mine
-            docs |= _core(mine).docs
+            docs |= {WRAPPED: _OF_TYPES} if types else _core(mine).docs
         except SchemaMisfit as misfit:
             misfits[writer.id] = str(misfit)
+    if merged.kind == "union" and not merged.branches:
+        merged = _NULL
     is_record = merged.kind == "record"
     wrapped = not is_record or any(w.kind != "record" for w in fitting.values())
     return TopicSchema(
@@ -117,6 +133,7 @@ def combine(
         is_record=is_record,
         wrapped=wrapped,
         docs=docs,
+        member=_lone_member(merged),
     )
 
 
@@ -142,6 +159,8 @@ def apart(kind: AvroType, reserved: Collection[str]) -> AvroType:
         SchemaMisfit: The other name is that of a field, too.
     """
     if kind.kind == "union":
+        if _core(kind) is kind:
+            return kind
         branches = tuple(apart(branch, reserved) for branch in kind.branches)
         return replace(kind, branches=branches)
 
@@ -173,6 +192,31 @@ def _texts(merged: AvroType) -> tuple[str, ...]:
     if merged.kind == "record":
         return tuple(n for n, kind in merged.fields.items() if kind.kind == "text")
     return (WRAPPED,) if merged.kind == "text" else ()
+
+
+def _lone_member(merged: AvroType) -> str | None:
+    if merged.kind != "union" or len(merged.branches) != 1:
+        return None
+    return next(name for name, _ in column_types.members(merged))
+
+
+def _held_of(merged: AvroType, held: DataType | None, part: Part) -> DataType | None:
+    """What the table has for a type: its columns for a record, else the one column."""
+    if part == "key" or merged.kind == "record" or not isinstance(held, StructType):
+        return held
+    return next((field.dataType for field in held if field.name == WRAPPED), None)
+
+
+def _refuse_text(kind: AvroType) -> None:
+    """JSON text is a column of its own: a member of ``value`` cannot hold it."""
+    branches = kind.branches if kind.kind == "union" else (kind,)
+    for branch in branches:
+        for name, each in {"value": branch, **branch.fields}.items():
+            if each.kind == "text":
+                raise SchemaMisfit(
+                    f"{name}: a type that contains itself has no place beside the types of "
+                    "other subjects: let it have a topic of its own"
+                )
 
 
 def _refuse_unlike(held: DataType | None, merged: AvroType) -> None:

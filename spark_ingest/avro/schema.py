@@ -52,6 +52,8 @@ class AvroType:
         size: Of a fixed, in bytes.
         branches: Of a union, null among them, in the writer's order.
         held: Of a union: the members that the table has of it.
+        types: Of a union that a topic's subjects make together: the full names of the records
+            that the source declares, registered or not.
         original: Of a column's type: its schema, complete in itself.
         docs: What the schema says of a record's fields, where it says something.
     """
@@ -66,6 +68,7 @@ class AvroType:
     size: int = 0
     branches: tuple[AvroType, ...] = ()
     held: frozenset[str] = field(default=frozenset(), compare=False)
+    types: tuple[str, ...] = field(default=(), compare=False)
     original: AvroSchema = field(default=None, compare=False)
     docs: Mapping[str, str] = field(default_factory=dict, compare=False)
 

@@ -170,7 +170,8 @@ def open_services(
                 awaited.append(stream)
             framing = framing_of(stream, "value")
             if framing.has_ids:
-                registry.subject_schemas(f"{stream.topic}-value", framing.ids)
+                for subject in stream.subjects:
+                    registry.subject_schemas(subject, framing.ids)
         except ConfigurationError as error:
             refused.append(error)
             if not alone or len(refused) == len(streams):

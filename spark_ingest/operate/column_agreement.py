@@ -63,7 +63,7 @@ def compare(spark: SparkSession, schemas: Schemas) -> Agreement:
     stream = schemas.stream
     wanted = planned_columns(spark, schemas)
     held = StructType([])
-    lines = list(_of_versions(schemas))
+    lines = [*_of_subjects(schemas), *_of_versions(schemas)]
     if bronze.exists(spark, stream.table):
         held = spark.table(f"{CATALOG}.{stream.table}").schema
         lines += _of_table(stream, wanted, held)
@@ -96,6 +96,15 @@ def _together(wanted: StructType, held: StructType) -> dict[str, DataType]:
     old_ones = {name: kind for name, kind in have.items() if name not in found}
     values = {n: kind for n, kind in found.items() if n.lower() not in RESERVED}
     return {**values, **old_ones, **found}
+
+
+def _of_subjects(schemas: Schemas) -> Iterator[str]:
+    stream = schemas.stream
+    for subject in schemas.unregistered():
+        yield (
+            f"{stream.name}: {stream.file} lists the subject {subject}, which the registry does "
+            "not have: let its producer register a schema, or fix its name"
+        )
 
 
 def _of_versions(schemas: Schemas) -> Iterator[str]:

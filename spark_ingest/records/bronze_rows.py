@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import datetime
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -18,6 +19,8 @@ from spark_ingest.records.topic_schemas import Schemas, described_columns
 from spark_ingest.records.verdict import KAFKA_ROWS, Judged, recipe
 from spark_ingest.sources import Stream
 
+_MOST_SHOWN = 10
+_RECORD_NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+")
 _OF_BATCH = ("_ingested_at", "_commit_id")
 
 
@@ -54,7 +57,7 @@ def schemas_now(
         if schemas.stream.ingest.captured is not None:
             told = "for the records that are there: does the connector register there?"
         raise ServiceUnavailable(
-            f"{schemas.registry.url} has no schema under {schemas.stream.topic}-value "
+            f"{schemas.registry.url} has no schema under {', '.join(schemas.stream.subjects)} "
             f"{told}, or fix registry.url in profiles/ingest.yml"
         )
     return value, schemas.key()
@@ -78,10 +81,12 @@ def planned_columns(spark: SparkSession, schemas: Schemas) -> StructType:
         if described.fields:
             return bronze.table_columns(described)
         reasons = "; ".join(value.misfits.values()) or "none is registered"
+        several = "s" if len(stream.subjects) > 1 else ""
+        subjects = ", ".join(stream.subjects)
         raise ConfigurationError(
-            f"source {stream.name}: no usable schema under subject {stream.topic}-value "
+            f"source {stream.name}: no usable schema under subject{several} {subjects} "
             f"({reasons}): let the producer register one first (`sandbox up` does for the "
-            f"sandbox){_or_described(stream)}"
+            f"sandbox){_or_described(stream)}{_or_elsewhere(schemas, value)}"
         )
     nothing = spark.createDataFrame([], KAFKA_ROWS)
     made = recipe("", value, schemas.key(), stream.ingest.max_value_bytes)
@@ -99,6 +104,48 @@ def _or_described(stream: Stream) -> str:
     if stream.ingest.captured is None:
         return ""
     return f", or describe its columns with their data_type in {stream.file}"
+
+
+def _or_elsewhere(schemas: Schemas, value: TopicSchema) -> str:
+    """Which setting finds schemas that are registered under other subjects."""
+    if value.misfits or value.framing.name != "confluent":
+        return ""
+    stream = schemas.stream
+    alike = subjects_alike(schemas.registry.subjects(), stream)
+    shown = ", ".join(alike[:_MOST_SHOWN])
+    if len(alike) > _MOST_SHOWN:
+        shown += f" and {len(alike) - _MOST_SHOWN} more"
+    has = f" (the registry has {shown})" if shown else ""
+    where = f"config.meta.ingest.subjects in {stream.file}"
+    if stream.ingest.subjects:
+        return f", or correct {where}{has}"
+    return (
+        ". Where it names subjects after records (RecordNameStrategy) or after topic and "
+        f"record (TopicRecordNameStrategy), list them as {where}{has}"
+    )
+
+
+def subjects_alike(subjects: Iterable[str], stream: Stream) -> list[str]:
+    """Those subjects that the values of a stream may be registered under, by name.
+
+    Args:
+        subjects: All that the registry has.
+        stream: Whose schemas were not found.
+
+    Returns:
+        Those of its topic, and those of the records that its source declares; where there are
+        none, all that are named as a record with a namespace is.
+    """
+    others = sorted(s for s in subjects if not s.endswith(("-key", "-value")))
+    declared = {_short(s) for s in stream.ingest.subjects or ()}
+    near = [
+        s for s in others if s.startswith(f"{stream.topic}-") or _short(s) in declared
+    ]
+    return near or [s for s in others if _RECORD_NAME.fullmatch(s)]
+
+
+def _short(subject: str) -> str:
+    return re.split(r"[.-]", subject)[-1].lower()
 
 
 def _refuse_described(spark: SparkSession, schemas: Schemas) -> None:

@@ -161,6 +161,9 @@ def is_good(part: Part, schema: TopicSchema) -> Column:
 def fields(part: Part, schema: TopicSchema) -> dict[str, Column]:
     """The fields of what :func:`decoded` made, as ``_<part>``, by name, in order."""
     struct = F.col(f"_{part}")
+    if schema.member is not None:
+        bare = struct[WRAPPED]
+        return {WRAPPED: F.when(bare.isNotNull(), F.struct(bare.alias(schema.member)))}
     if schema.framing.format == "json":
         struct = F.get(struct[WRAPPED], F.lit(0))
     elif schema.wrapped and schema.is_record:
@@ -224,6 +227,9 @@ def _avro_struct(schema: TopicSchema) -> StructType:
     kept = [field for field in schema.columns.fields if field.name not in schema.texts]
     if schema.wrapped and schema.is_record:
         kept = [StructField(WRAPPED, StructType(kept))]
+    value = schema.whole
+    if schema.member is not None and isinstance(value, StructType):
+        kept = [StructField(WRAPPED, value[schema.member].dataType)]
     return StructType([*kept, StructField(_number(schema), IntegerType())])
 
 

@@ -76,16 +76,16 @@ class Schemas:
         default_factory=lambda: {"value": [], "key": []}
     )
     _held: StructType | None = None
+    _spark: SparkSession | None = None
     _problem: Problem | None = None
     _made: dict[Part, tuple[tuple[int, ...], TopicSchema]] = field(default_factory=dict)
     _unknown: dict[int, float] = field(default_factory=dict)
 
     def hold(self, spark: SparkSession) -> None:
         """Heed what the stream's table, where there is one, holds already, and the decoder."""
-        self._problem = schema_problem
-        if self._held is None and bronze.exists(spark, self.stream.table):
-            self._held = spark.table(f"{CATALOG}.{self.stream.table}").schema
-            self._made.clear()
+        self._problem, self._spark = schema_problem, spark
+        if self._held is None:
+            self._look_at_table()
 
     def value(self) -> TopicSchema:
         """The value schemas, asked for again: a batch's ids were registered before it began.
@@ -98,6 +98,20 @@ class Schemas:
     def key(self) -> TopicSchema | None:
         """The key schemas where the source declares a key."""
         return self._of("key") if self.stream.ingest.key else None
+
+    def unregistered(self) -> tuple[str, ...]:
+        """The subjects that the source declares and the registry does not have.
+
+        Raises:
+            ConfigurationError: The registry does not let us in.
+            ServiceUnavailable: It does not answer.
+        """
+        ids = framing_of(self.stream, "value").ids
+        return tuple(
+            subject
+            for subject in self.stream.ingest.subjects or ()
+            if not self.registry.subject_schemas(subject, ids)
+        )
 
     def learn(self, ids: list[int], part: str) -> bool:
         """Ask for ids that no version of the subject has, for a while.
@@ -145,26 +159,43 @@ class Schemas:
         ids = tuple(writer.id for writer in writers)
         before = self._made.get(part)
         if before is None or before[0] != ids:
-            reserved = RESERVED if part == "value" else ()
-            held = self._held_part(part)
-            made = combine(writers, held, reserved, framing, self._problem)
+            if before is not None and ids[: len(before[0])] != before[0]:
+                # A version came before others, whose columns the table may have got since.
+                self._look_at_table()
+            is_value = part == "value"
+            made = combine(
+                writers,
+                self._held_part(part),
+                RESERVED if is_value else (),
+                framing,
+                self._problem,
+                part,
+                self.stream.record_types if is_value else (),
+            )
             self._made[part] = before = (ids, made)
         return before[1]
+
+    def _look_at_table(self) -> None:
+        if self._spark is not None and bronze.exists(self._spark, self.stream.table):
+            self._held = self._spark.table(f"{CATALOG}.{self.stream.table}").schema
+            self._made.clear()
 
     def _writers(self, part: Part, framing: Framing) -> list[WriterSchema]:
         ingest = self.stream.ingest
         if not framing.has_ids:
             own = ingest.value_schema if part == "value" else ingest.key_schema
             return [WriterSchema(0, own)]
-        subject = f"{self.stream.topic}-{part}"
-        writers = self.registry.subject_schemas(subject, framing.ids)
-        have = {writer.id for writer in writers}
-        others = [
-            self.registry.schema(number, framing.ids)
-            for number in self._others[part]
-            if number not in have
-        ]
-        return [*writers, *(writer for writer in others if writer is not None)]
+        key = (f"{self.stream.topic}-key",)
+        found: dict[int, WriterSchema] = {}
+        for subject in self.stream.subjects if part == "value" else key:
+            for writer in self.registry.subject_schemas(subject, framing.ids):
+                found.setdefault(writer.id, writer)
+        # By number, not as they were met: a restart meets them in another order.
+        for number in sorted(set(self._others[part]) - found.keys()):
+            other = self.registry.schema(number, framing.ids)
+            if other is not None:
+                found[number] = other
+        return list(found.values())
 
     def _held_part(self, part: Part) -> DataType | None:
         if self._held is None:

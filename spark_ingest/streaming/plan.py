@@ -24,7 +24,7 @@ class Planned:
         next_commit: The commit id of its next batch.
         to_read: Records on the broker that are not committed.
         would: What would change in the lake, for people.
-        notes: What its records cannot show, and that there are none yet.
+        notes: What its records cannot show, what is not registered or captured yet.
     """
 
     partitions: int
@@ -47,7 +47,11 @@ def plan(services: Services, stream: Stream) -> Planned:
         topic = topic_of(services, stream)
     except NothingCaptured as nothing:
         notes.append(str(nothing))
-    wanted = planned_columns(spark, Schemas(services.registry, stream, 0, time.sleep))
+    schemas = Schemas(services.registry, stream, 0, time.sleep)
+    wanted = planned_columns(spark, schemas)
+    notes += [
+        f"subject {subject} is not registered yet" for subject in schemas.unregistered()
+    ]
     has_table = bronze.exists(spark, stream.table)
     missing = bronze.missing_columns(spark, stream.table, wanted) if has_table else []
     would = f"add or widen {', '.join(missing)}" if missing else "append"

@@ -98,6 +98,35 @@ def test_each_record_is_read_with_the_schema_that_wrote_it(spark: SparkSession) 
     ]
 
 
+def test_the_first_of_several_types_is_a_member_before_the_others_come(
+    spark: SparkSession,
+) -> None:
+    def paid(size: int, precision: int) -> dict[str, Any]:
+        amount = {"type": "fixed", "name": "F", "size": size, "logicalType": "decimal"}
+        amount |= {"precision": precision, "scale": 2}
+        return record(("id", "int"), ("amount", amount), name="Paid")
+
+    def sent(number: int, schema: Any, value: Decimal) -> bytes:
+        return framed(number, schema, {"id": number, "amount": value})
+
+    # The first one's decimals fill their bytes, so what is read is cast to the column.
+    small, large = paid(2, 4), ["null", paid(8, 18)]
+    writers = [WriterSchema(1, small), WriterSchema(2, large)]
+    schema = combine(writers, types=["n.Placed", "n.Paid"])
+    assert schema.readings[0].cast
+    first, second = Decimal("12.34"), Decimal("1234567890123456.78")
+    wide = {"id": 2, "amount": second}
+
+    assert decoded(
+        spark, schema, sent(1, small, first), framed(2, large, wide), None
+    ) == [
+        Row(value=Row(paid=Row(id=1, amount=first))),
+        Row(value=Row(paid=Row(id=2, amount=second))),
+        Row(value=None),
+    ]
+    assert decoded(spark, schema, framed(2, large, None)) == [Row(value=None)]
+
+
 def test_bad_records_of_every_kind_are_told_apart(spark: SparkSession) -> None:
     good = framed(1, V1, {"id": 1, "note": "a long enough note"})
     of_v2 = framed(2, V2, {"id": 9, "note": "x", "tag": None})

@@ -80,6 +80,30 @@ def test_a_block_becomes_a_stream_and_other_sources_do_not(tmp_path: Path) -> No
             {"topic": "t", "ids": "global"},
             "ids: has no use without an apicurio framing",
         ),
+        ({"topic": "t", "subjects": "n.A"}, "ingest.subjects: is no list of subjects"),
+        ({"topic": "t", "subjects": []}, "subjects: is no list of subjects: write"),
+        ({"topic": "t", "subjects": ["n.A", 1]}, "subjects: is no list of subjects"),
+        ({"topic": "t", "subjects": ["n.A", "n.A"]}, "subjects: n.A is there twice"),
+        (
+            {"topic": "t", "framing": "apicurio", "subjects": ["n.A"]},
+            "subjects: have no use with framing: apicurio, .*Apicurio's own ids.*leave",
+        ),
+        (
+            {"topic": "t", "framing": "json", "subjects": ["n.A"]},
+            "subjects: have no use with framing: json, but with confluent alone: leave",
+        ),
+        (
+            {
+                "topic": "t",
+                "subjects": ["n.A", "n.B"],
+                "captured": {"form": "envelope", "key": ["a"]},
+            },
+            "captured: with several subjects .*name one subject",
+        ),
+        (
+            {"topic": "t", "subjects": ["n.A", "n.B"], "event_time": "a"},
+            "event_time: with several subjects .*leave it out",
+        ),
         (
             {"topic": "t", "event_time": "b"},
             "config.meta.ingest.event_time: 'b' is none of the source's columns",
@@ -113,6 +137,23 @@ def test_a_framing_with_what_it_needs_is_taken(tmp_path: Path) -> None:
     assert raw.ingest.value_schema == text.ingest.value_schema == record
     assert objects.types == {"a": "int"}
     assert own.ingest.ids == "content"
+
+
+def test_types_are_named_by_their_subjects_where_there_are_several(
+    tmp_path: Path,
+) -> None:
+    several = ["n.A", "t-n.B"]
+    plain, one, two = read_streams(
+        manifest(
+            tmp_path,
+            node("a", "plain", {"topic": "p"}),
+            node("b", "one", {"topic": "o", "subjects": ["n.A"]}),
+            node("c", "two", {"topic": "t", "subjects": several}),
+        )
+    )
+    assert (plain.subjects, plain.record_types) == (("p-value",), ())
+    assert (one.subjects, one.record_types) == (("n.A",), ())
+    assert (two.subjects, two.record_types) == (("n.A", "t-n.B"), ("n.A", "n.B"))
 
 
 def test_two_sources_of_one_topic_are_refused(tmp_path: Path) -> None:
