@@ -27,12 +27,11 @@ from spark_ingest.lake.committed import BatchResult, Commit, CommitKind, own_sna
 from spark_ingest.lake.jvm import CATALOG, JAVA_ERRORS, Jvm
 from spark_ingest.lake.offsets import Ranges, Span, below, newest, total, within
 from spark_ingest.lake.table_identity import uuid_of
-from spark_ingest.records import verdict
+from spark_ingest.records import out_of_range, verdict
 from spark_ingest.records.bronze_rows import grow_table, judge_with_registry, table_rows
 from spark_ingest.records.topic_schemas import Schemas
 from spark_ingest.records.verdict import Judged
 from spark_ingest.sources import Stream
-from spark_ingest.streaming import out_of_range
 from spark_ingest.streaming.batch_size import (
     MOST_BYTES,
     PROBE,

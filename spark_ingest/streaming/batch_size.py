@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_ingest.lake.jvm import JAVA_ERRORS
-from spark_ingest.streaming import out_of_range
+from spark_ingest.records import out_of_range
 
 # 2.5 million records of 400 bytes.
 MOST_BYTES = 2**30

@@ -27,9 +27,10 @@ from spark_ingest.lake.commit_log_writer import CommitLog
 from spark_ingest.lake.committed import BatchResult, Commit
 from spark_ingest.lake.jvm import CATALOG, JAVA_ERRORS, Jvm, batch_ends, java_reason
 from spark_ingest.lake.lease import Lease
+from spark_ingest.records import out_of_range
 from spark_ingest.records.topic_schemas import Schemas
 from spark_ingest.sources import Stream
-from spark_ingest.streaming import leftovers, out_of_range, set_back
+from spark_ingest.streaming import leftovers, set_back
 from spark_ingest.streaming.batch import BatchWriter
 from spark_ingest.streaming.batch_size import (
     MOST_BYTES,

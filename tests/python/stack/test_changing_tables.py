@@ -211,7 +211,7 @@ def test_tables_as_people_have_and_change_them(newcomer: Newcomer) -> None:
 
     in_database(newcomer, "alter table moments alter column ended type timestamp(6)")
     changed(newcomer, "update moments set ended = '2026-01-01 00:00:00.000001'")
-    newcomer.type("spark-ingest reconcile moma")
+    newcomer.type("spark-ingest create && spark-ingest reconcile moma")
     built = newcomer.type("dbt build --select +rpt_reconciliation +rpt_quarantine")
     states = newcomer.type(
         'sandbox sql --format csv "select reconciliation_state from marts.rpt_reconciliation '

@@ -26,6 +26,7 @@ from tests.python.parity.records import Bronze
 from tests.python.spark.bronze_tables import add, append
 from tests.python.stack.captured_faults import (
     moments_fit,
+    quarantined_change,
     text_keys_stay_apart,
     texts_fit,
 )
@@ -328,6 +329,7 @@ SINGULAR: dict[str, Callable[[Lake], list[Fault]]] = {
             {"is_newest": "true", "reconciliation_state": "'different'"},
         )
     ],
+    "assert_no_captured_change_is_in_quarantine": quarantined_change,
     "assert_no_record_is_lost": lambda lake: [
         lake.changed(_LEDGER, {"gap_count": "1"})
     ],

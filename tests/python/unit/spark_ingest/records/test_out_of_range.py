@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spark_ingest.streaming.out_of_range import Place, fits, parts, spans_of
+from spark_ingest.records.out_of_range import Place, fits, parts, spans_of
 
 
 def places(odd: set[int], end: int, size: int = 10) -> list[Place]:
