@@ -184,7 +184,7 @@ def expected(server: Server, at: int, kind: Type) -> dict[int, str | None]:
     column = kind.column(at)
     text = kind.text or server.text
     if kind.text:
-        text = server.text.replace("{}", f"({kind.text})")
+        text = server.text.format(f"({kind.text})")
     found = dict(server.run(f"select sample_id, {text.format(column)} from samples"))
     for place, value in enumerate(kind.values):
         if value in kind.nulls:
@@ -195,7 +195,7 @@ def expected(server: Server, at: int, kind: Type) -> dict[int, str | None]:
 def test_every_type_is_what_the_database_says(
     newcomer: Newcomer, servers: tuple[Server, Server]
 ) -> None:
-    parts = {}
+    parts, wrong = {}, list[str]()
     for server in servers:
         source, table = server.stream.split(".")
         newcomer.type(f"spark-ingest new-captured {server.stream}")
@@ -204,7 +204,7 @@ def test_every_type_is_what_the_database_says(
         captured = table_of(newcomer, server)
         modelled = {column.source: column for column in captured.columns}
         held = in_models(newcomer, server, modelled.values())
-        lines, wrong = [], {}
+        lines: list[list[str]] = []
         for at, kind in enumerate(server.types):
             name = kind.column(at)
             column = modelled.get(name)
@@ -213,19 +213,19 @@ def test_every_type_is_what_the_database_says(
             if column is not None:
                 got = {row: values[name] for row, values in held.items()}
                 want = expected(server, at, kind)
-                if got != want:
-                    wrong[kind.ddl] = {
-                        row: (want[row], got.get(row))
-                        for row in want
-                        if want[row] != got.get(row)
-                    }
+                wrong += [
+                    f"{kind.ddl}, row {row}: {want[row]!r} in the database, "
+                    f"{got.get(row)!r} in the models"
+                    for row in want
+                    if want[row] != got.get(row)
+                ]
                 line[2] = f"`{column.contract}`"
                 line[3] = ", ".join(f"`{value}`" for value in kind.nulls)
             lines.append(line)
-        assert wrong == {}
         head = ["type", "in bronze", "in the models", "null in the models"]
         name = source.replace("moma", "postgresql").replace("tickit", "mariadb")
         parts[f"{name}_types"] = markdown(head, lines, numbers=False)
+    assert wrong == [], "\n".join(wrong)
     whole = with_parts(PAGE.read_text(), parts)
     if os.environ.get("MILLRACE_WRITE_DOCS"):
         PAGE.write_text(whole)
