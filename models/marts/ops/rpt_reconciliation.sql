@@ -20,10 +20,21 @@ quarantined as (
 
 ),
 
-judged as (
+with_quarantined as (
 
     select
         compared.*,
+        quarantined.quarantined_count
+    from compared
+    left join quarantined
+        on compared.stream_name = quarantined.stream_name
+
+),
+
+judged as (
+
+    select
+        *,
         cast(held_row_count - source_row_count as bigint) as row_difference,
         case
             when held_row_count is null then 'no_history'
@@ -35,9 +46,7 @@ judged as (
                 then 'awaited'
             else 'different'
         end as reconciliation_state
-    from compared
-    left join quarantined
-        on compared.stream_name = quarantined.stream_name
+    from with_quarantined
 
 ),
 
