@@ -74,7 +74,12 @@ POSTGRESQL = (
     ),
     Type("time", ("'00:00'", "'23:59:59.999999'"), text=_MICROS),
     Type("time(3)", ("'00:00'", "'23:59:59.999'"), text=f"{_MICROS} / 1000"),
-    Type("timetz", ("'10:11:12.5+02'", "'00:00+00'")),
+    Type(
+        "timetz",
+        ("'10:11:12.5+02'", "'00:00+00'"),
+        # Debezium writes it in UTC.
+        text="replace(({} at time zone 'UTC')::text, '+00', 'Z')",
+    ),
     Type(
         "timestamp",
         (
@@ -158,7 +163,11 @@ MARIADB = (
     Type("decimal(65,0)", ("9" * 38, "-1")),
     Type("float", ("1.5",)),
     Type("double", ("1.5",)),
-    Type("bit(1)", ("b'1'", "b'0'"), text="if({}, 'true', 'false')"),
+    Type(
+        "bit(1)",
+        ("b'1'", "b'0'"),
+        text="if({0} is null, null, if({0}, 'true', 'false'))",
+    ),
     Type("bit(9)", ("b'101010101'",)),
     Type("char(5)", ("'ab'", "''")),
     Type("varchar(20)", ("''", "'Añb𝄞'", "' a '"), text="rtrim({})"),
@@ -192,8 +201,7 @@ MARIADB = (
     Type("datetime(6)", ("'2026-01-01 00:00:00.000001'",), text=_SECONDS),
     Type(
         "timestamp null",
-        ("'1970-01-01 00:00:01'", "'2038-01-19 03:14:07'", "'0000-00-00 00:00:00'"),
-        nulls=("'0000-00-00 00:00:00'",),
+        ("'1970-01-01 00:00:01'", "'2038-01-19 03:14:07'"),
         text=_SECONDS,
     ),
     Type("year", ("1901", "2155")),
