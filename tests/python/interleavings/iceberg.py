@@ -28,6 +28,7 @@ def java_error(name: str) -> Py4JJavaError:
     """An error of this Java class, as Py4J hands it on."""
     java = SimpleNamespace(
         getClass=lambda: SimpleNamespace(getName=lambda: name),
+        toString=lambda: name,
         getMessage=lambda: name,
         getCause=lambda: None,
         _target_id="o1",
