@@ -19,6 +19,14 @@ import pytest
 from tests.python.project_copy import copy_project
 from tests.python.stack.conftest import ORDER, Feed, dbt_here, orders, proofs
 from tests.python.stack.test_recover import expire
+from tests.python.stack.test_timestamps_out_of_range import (
+    CLASS,
+    MICROS,
+    MILLIS,
+    NANOS,
+    send,
+    take_any_timestamp,
+)
 
 # Of a partition: first and end offset, rows, quarantined, empty, given up, missing, doubled.
 Books = dict[tuple[str, int], tuple[int, ...]]
@@ -226,3 +234,36 @@ def test_a_table_made_anew_shows_no_gap_of_the_one_that_is_gone(
         (p.first, p.end, p.bronze, p.quarantined, p.holds) for p in proofs(feed)
     ] == [(2, 4, 1, 1, True), (0, 2, 2, 0, True)]
     assert keeper.gaps() == []
+
+
+@pytest.mark.nightly
+def test_timestamps_of_any_unit_are_accounted_for(keeper: Keeper) -> None:
+    feed = keeper.feed
+    take_any_timestamp(feed)
+    good = orders(feed.register(ORDER), 0, 4)
+    send(
+        feed, (good[0], MILLIS), (good[1], NANOS), (good[2], MICROS), (b"junk", MICROS)
+    )
+    send(feed, (good[3], NANOS), partition=1)
+    feed.ingest()
+
+    ops = ("+rpt_ingest_ledger", "+rpt_quarantine", "+rpt_ingest_freshness")
+    assert keeper.dbt("build", "--select", *ops)
+
+    books = keeper.ledger()
+    assert books[feed.stream.name, 0] == (0, 4, 2, 2, 0, 0, 0, 0)
+    assert books[feed.stream.name, 1] == (0, 1, 0, 1, 0, 0, 0, 0)
+    spark = feed.services.spark
+    reasons = spark.table("lake.marts.rpt_quarantine").where(
+        f"kafka_topic = '{feed.topic}'"
+    )
+    counted = reasons.select("error_class", "record_count").collect()
+    assert sorted(tuple(row) for row in counted) == [("not_framed", 1), (CLASS, 2)]
+    hours = spark.table("lake.marts.rpt_ingest_freshness").where(
+        f"bronze_table = '{feed.stream.table}'"
+    )
+    # As text: Python's own times end with the year 9999.
+    told = hours.selectExpr("string(hour_start_at)", "kafka_to_ingest_max_seconds > 0")
+    assert sorted(tuple(row) for row in told.collect()) == [
+        ("+55840-11-08 22:00:00", False), ("2023-11-14 22:00:00", True),
+    ]  # fmt: skip
