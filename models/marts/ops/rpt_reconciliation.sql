@@ -12,10 +12,10 @@ compared as (
 quarantined as (
 
     select
-        {{ stream_of_topic("kafka_topic") }} as stream_name,
+        stream_name,
         count(*) as quarantined_count
     from {{ ref("int_ops__quarantined_records_sorted") }}
-    where quarantine_state = 'open'
+    where quarantine_state = 'open' and stream_name is not null
     group by stream_name
 
 ),
