@@ -26,6 +26,7 @@ final as (
     select
         -- attributes
         _kafka_topic as kafka_topic,
+        -- Of captured tables alone.
         {{ stream_of_topic("_kafka_topic") }} as stream_name,
         stage,
         error_class,
