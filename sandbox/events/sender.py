@@ -266,16 +266,21 @@ class _CtrlC:
 
     def __init__(self) -> None:
         self._came = False
+        # In another thread nothing is interrupted. Whoever ignores Ctrl-C, or has a handler of
+        # their own, keeps it.
+        self._interrupts = (
+            threading.current_thread() is threading.main_thread()
+            and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        )
 
     def __enter__(self) -> _CtrlC:
-        # Elsewhere nothing is interrupted, and no handler may be set.
-        if threading.current_thread() is threading.main_thread():
-            self._before = signal.signal(signal.SIGINT, self._note)
+        if self._interrupts:
+            signal.signal(signal.SIGINT, self._note)
         return self
 
     def __exit__(self, failed: type[BaseException] | None, *_: object) -> None:
-        if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGINT, self._before)
+        if self._interrupts:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         if failed is None:
             self.check()
 

@@ -167,17 +167,18 @@ def apart(kind: AvroType, reserved: Collection[str]) -> AvroType:
     def column(name: str) -> str:
         return f"field_{name}" if name.lower() in reserved else name
 
-    fields = {column(name): inner for name, inner in kind.fields.items()}
+    docs = {column(name): text for name, text in kind.docs.items()}
     for name in kind.fields:
-        if len(fields) < len(kind.fields) and column(name) != name:
+        other = column(name)
+        if other == name:
+            continue
+        if other in kind.fields:
             raise SchemaMisfit(
                 f"field {name} has the name of an ingest column, and there is a field "
-                f"{column(name)}, too: let the producer rename one"
+                f"{other}, too: let the producer rename one"
             )
-    docs = {
-        name: f"`{name}` in the schema." for name in kind.fields if column(name) != name
-    }
-    docs = {column(name): text for name, text in {**docs, **kind.docs}.items()}
+        docs.setdefault(other, f"`{name}` in the schema.")
+    fields = {column(name): inner for name, inner in kind.fields.items()}
     return replace(kind, fields=fields, docs=docs)
 
 

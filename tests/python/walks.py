@@ -6,14 +6,18 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import pytest
 
+from sandbox.services import stack as services
 from sandbox.settings import Home
-from tests.python.conftest import PROGRAM_SECONDS, program_environment
+from tests.python.conftest import PROGRAM_SECONDS, make_home, program_environment
+from tests.python.project_copy import copy_checkout
 
 WALKS = ("Add a stream", "Add a mart")
 BLOCK = re.compile(
@@ -35,6 +39,16 @@ class Block:
     @property
     def commands(self) -> list[str]:
         return [line for line in self.text.splitlines() if line.strip()]
+
+
+@contextmanager
+def newcomer_in(folder: Path) -> Iterator[Newcomer]:
+    """Somebody with a copy and a sandbox in a folder; its services end with them."""
+    home = make_home(folder / "home")
+    try:
+        yield Newcomer(copy_checkout(folder / "checkout"), home)
+    finally:
+        services.down(home)
 
 
 def blocks_of(walk: str, text: str) -> list[Block]:

@@ -144,7 +144,6 @@ POSTGRESQL = (
     Type("pg_snapshot", ("'10:20:10,14,15'",)),
 )
 
-# A year of two digits, whole seconds, and numbers that are not signed.
 _SECONDS = "date_format({}, '%Y-%m-%d %H:%i:%s.%f')"
 _CLOCK = "cast(round(time_to_sec({}) * 1000000) as signed)"
 MARIADB = (

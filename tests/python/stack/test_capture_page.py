@@ -15,12 +15,9 @@ from typing import Any
 import pytest
 
 from sandbox.services import postgres
-from sandbox.services import stack as services
 from sandbox.services.connect import wait_until_passed
 from tests.python.capture_page import PAGE, blocks, do
-from tests.python.conftest import make_home
-from tests.python.project_copy import copy_checkout
-from tests.python.walks import Newcomer
+from tests.python.walks import Newcomer, newcomer_in
 
 pytestmark = pytest.mark.long
 
@@ -87,12 +84,8 @@ IN_LAKE = (
 
 @pytest.fixture(scope="module")
 def newcomer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Newcomer]:
-    folder = tmp_path_factory.mktemp("captures")
-    home = make_home(folder / "home")
-    try:
-        yield Newcomer(copy_checkout(folder / "checkout"), home)
-    finally:
-        services.down(home)
+    with newcomer_in(tmp_path_factory.mktemp("captures")) as found:
+        yield found
 
 
 def held(newcomer: Newcomer, query: str) -> list[list[Any]]:

@@ -13,11 +13,8 @@ from typing import Any
 import pytest
 
 from sandbox.services import postgres
-from sandbox.services import stack as services
 from sandbox.services.connect import wait_until_passed
-from tests.python.conftest import make_home
-from tests.python.project_copy import copy_checkout
-from tests.python.walks import Newcomer
+from tests.python.walks import Newcomer, newcomer_in
 
 pytestmark = pytest.mark.long
 
@@ -128,21 +125,16 @@ insert into signals values ('grown', 'execute-snapshot',
 @pytest.fixture(scope="module")
 def newcomer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Newcomer]:
     """A sandbox whose connector of the museum takes signals."""
-    folder = tmp_path_factory.mktemp("changing")
-    home = make_home(folder / "home")
-    checkout = copy_checkout(folder / "checkout")
-    file = checkout / "sandbox" / "connectors" / "moma.json"
-    settings = json.loads(file.read_text())
-    settings |= {
-        "signal.data.collection": "public.signals",
-        "incremental.snapshot.chunk.size": "2",
-        "table.exclude.list": "public.visits_1,public.visits_2",
-    }
-    file.write_text(json.dumps(settings, indent=2) + "\n")
-    try:
-        yield Newcomer(checkout, home)
-    finally:
-        services.down(home)
+    with newcomer_in(tmp_path_factory.mktemp("changing")) as found:
+        file = found.checkout / "sandbox" / "connectors" / "moma.json"
+        settings = json.loads(file.read_text())
+        settings |= {
+            "signal.data.collection": "public.signals",
+            "incremental.snapshot.chunk.size": "2",
+            "table.exclude.list": "public.visits_1,public.visits_2",
+        }
+        file.write_text(json.dumps(settings, indent=2) + "\n")
+        yield found
 
 
 def in_database(newcomer: Newcomer, text: str) -> list[list[Any]]:

@@ -11,23 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.services import stack as services
 from sandbox.settings import PROJECT
-from tests.python.conftest import make_home
-from tests.python.project_copy import copy_checkout
-from tests.python.walks import Newcomer
+from tests.python.walks import Newcomer, newcomer_in
 
 pytestmark = pytest.mark.long
 
 
 @pytest.fixture(scope="module")
 def newcomer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Newcomer]:
-    folder = tmp_path_factory.mktemp("newcomer")
-    home = make_home(folder / "home")
-    try:
-        yield Newcomer(copy_checkout(folder / "checkout"), home)
-    finally:
-        services.down(home)
+    with newcomer_in(tmp_path_factory.mktemp("newcomer")) as found:
+        yield found
 
 
 def test_the_walks_work_as_they_are_written(newcomer: Newcomer) -> None:

@@ -16,7 +16,6 @@ import pytest
 
 from docs.generate.parts import GENERATED, markdown, with_parts
 from sandbox.services import mariadb, postgres
-from sandbox.services import stack as services
 from sandbox.services.connect import wait_until_passed
 from sandbox.settings import PROJECT
 from spark_ingest.connect.profile import Connections, Registry
@@ -24,10 +23,8 @@ from spark_ingest.connect.registry import SchemaRegistry
 from spark_ingest.operate.captured_columns import CapturedColumn
 from spark_ingest.operate.captured_files import added_names, names_of_changes
 from spark_ingest.operate.captured_schema import CapturedTable, read_table
-from tests.python.conftest import make_home
-from tests.python.project_copy import copy_checkout
 from tests.python.stack.database_types import MARIADB, POSTGRESQL, Type
-from tests.python.walks import Newcomer
+from tests.python.walks import Newcomer, newcomer_in
 
 pytestmark = pytest.mark.long
 
@@ -64,12 +61,8 @@ class Server:
 
 @pytest.fixture(scope="module")
 def newcomer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Newcomer]:
-    folder = tmp_path_factory.mktemp("types")
-    home = make_home(folder / "home")
-    try:
-        yield Newcomer(copy_checkout(folder / "checkout"), home)
-    finally:
-        services.down(home)
+    with newcomer_in(tmp_path_factory.mktemp("types")) as found:
+        yield found
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
+from itertools import islice
 from types import SimpleNamespace
 from typing import Any
 
@@ -32,6 +33,21 @@ class Interrupted:
 def records() -> Iterator[Record]:
     while True:
         yield Record(b"key", b"value", -1, ON_TIME)
+
+
+def test_who_ignores_ctrl_c_goes_on_ignoring_it() -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        outlet = object.__new__(Outlet)
+        producer = Interrupted()
+        vars(outlet).update(_producer=producer, stream=SimpleNamespace(topic="events"))
+
+        tally = outlet.send(islice(records(), 5))
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+    assert not tally.interrupted
+    assert tally.delivered == producer.taken == 5
 
 
 def test_a_record_that_is_sent_is_counted_when_ctrl_c_comes() -> None:
