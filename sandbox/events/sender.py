@@ -266,29 +266,28 @@ class _CtrlC:
 
     def __init__(self) -> None:
         self._came = False
-        # In another thread nothing is interrupted. Whoever ignores Ctrl-C, or has a handler of
-        # their own, keeps it.
-        self._interrupts = (
-            threading.current_thread() is threading.main_thread()
-            and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-        )
+        # Its handler gets it later: Python's own one, or that of a program around, as Spark's.
+        # Who ignores Ctrl-C goes on ignoring it. In another thread nothing is interrupted.
+        handler = signal.getsignal(signal.SIGINT)
+        in_main = threading.current_thread() is threading.main_thread()
+        self._handler = handler if in_main and callable(handler) else None
 
     def __enter__(self) -> _CtrlC:
-        if self._interrupts:
+        if self._handler is not None:
             signal.signal(signal.SIGINT, self._note)
         return self
 
     def __exit__(self, failed: type[BaseException] | None, *_: object) -> None:
-        if self._interrupts:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+        if self._handler is not None:
+            signal.signal(signal.SIGINT, self._handler)
         if failed is None:
             self.check()
 
     def check(self) -> None:
-        """Raise KeyboardInterrupt where it came."""
-        if self._came:
+        """Hand a Ctrl-C that came to its handler, which raises KeyboardInterrupt."""
+        if self._came and self._handler is not None:
             self._came = False
-            raise KeyboardInterrupt
+            self._handler(signal.SIGINT, None)
 
     def _note(self, *_: object) -> None:
         self._came = True

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import islice
 from types import SimpleNamespace
 from typing import Any
 
-from sandbox.events.sender import Outlet
+import pytest
+
+from sandbox.events.sender import Outlet, Tally
 from sandbox.streams.timeline import ON_TIME, Record
 
 
@@ -35,28 +38,42 @@ def records() -> Iterator[Record]:
         yield Record(b"key", b"value", -1, ON_TIME)
 
 
-def test_who_ignores_ctrl_c_goes_on_ignoring_it() -> None:
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        outlet = object.__new__(Outlet)
-        producer = Interrupted()
-        vars(outlet).update(_producer=producer, stream=SimpleNamespace(topic="events"))
+def stop(*_: object) -> None:
+    """A handler of a program around: as PySpark's, it raises what Python's own one raises."""
+    raise KeyboardInterrupt
 
-        tally = outlet.send(islice(records(), 5))
+
+@contextmanager
+def handled_by(handler: Any) -> Iterator[None]:
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        yield
+        assert signal.getsignal(signal.SIGINT) is handler
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def sent(records: Iterator[Record], rate: float | None) -> tuple[Tally, Interrupted]:
+    outlet, producer = object.__new__(Outlet), Interrupted()
+    vars(outlet).update(_producer=producer, stream=SimpleNamespace(topic="events"))
+    return outlet.send(records, rate), producer
+
+
+def test_who_ignores_ctrl_c_goes_on_ignoring_it() -> None:
+    with handled_by(signal.SIG_IGN):
+        tally, producer = sent(islice(records(), 5), None)
 
     assert not tally.interrupted
     assert tally.delivered == producer.taken == 5
 
 
-def test_a_record_that_is_sent_is_counted_when_ctrl_c_comes() -> None:
-    for rate in (None, 1000.0):
-        outlet = object.__new__(Outlet)
-        producer = Interrupted()
-        vars(outlet).update(_producer=producer, stream=SimpleNamespace(topic="events"))
+@pytest.mark.parametrize("rate", [None, 1000.0])
+@pytest.mark.parametrize("handler", [signal.default_int_handler, stop])
+def test_a_record_that_is_sent_is_counted_when_ctrl_c_comes(
+    handler: Any, rate: float | None
+) -> None:
+    with handled_by(handler):
+        tally, producer = sent(records(), rate)
 
-        tally = outlet.send(records(), rate)
-
-        assert tally.interrupted
-        assert tally.delivered == producer.taken
+    assert tally.interrupted
+    assert tally.delivered == producer.taken
