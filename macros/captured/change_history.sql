@@ -30,6 +30,7 @@
         ),
         truncates,
         increment.is_in_order,
+        may_take_keys(stream),
     ) }}
 {%- endmacro %}
 
@@ -37,7 +38,14 @@
     `ordered_changes`, `distinct_changes`, `row_versions`. What they add to the columns of a change
     begins with an underscore. -#}
 {% macro versions_of_changes(
-    changes, key, attributes, tracked, kept, truncates=none, is_in_order=false
+    changes,
+    key,
+    attributes,
+    tracked,
+    kept,
+    truncates=none,
+    is_in_order=false,
+    may_take_keys=true
 ) -%}
 with
 
@@ -49,7 +57,7 @@ changes as (
 
 {{ ordered_changes(key, attributes, truncates, is_in_order) }},
 
-{{ distinct_changes(key, kept, is_in_order) }},
+{{ distinct_changes(key, kept, is_in_order or not may_take_keys) }},
 
 {{ row_versions(key, attributes, tracked, kept) }}
 

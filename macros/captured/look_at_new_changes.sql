@@ -63,9 +63,6 @@
 {% macro findings_of_changes(increment, changes, stream, key) -%}
     {%- set keys = key | join(", ") -%}
     {%- set truncates = truncates_of(*stream.split(".")) -%}
-    {%- set captured = captured_stream(stream).config.meta.ingest.captured -%}
-    {#- A database that checks each row as it is written has no key taken before it is free. -#}
-    {%- set may_take_keys = captured.get("position", "lsn") == "lsn" -%}
     {%- set over_those_before -%}
         over (
                     partition by {{ keys }}, _kafka_topic_id, _kafka_partition
@@ -92,7 +89,7 @@
                 as is_restart,
             case
                 when not fresh.is_snapshot and fresh.place < fresh.snapshot_before then 1
-                {%- if may_take_keys %}
+                {%- if may_take_keys(stream) %}
                 when
                     fresh.change_kind = 'delete'
                     and fresh.source_committed_at <= {{ "fresh.created_before"
@@ -114,7 +111,7 @@
                 max(place) {{ over_those_before }} as place_before,
                 max(case when not is_snapshot then place end) {{ over_those_before }} as change_before,
                 max(case when is_snapshot then place end) {{ over_those_before }} as snapshot_before,
-                {%- if may_take_keys %}
+                {%- if may_take_keys(stream) %}
                 max(case when change_kind = 'create' then source_committed_at end) {{ over_those_before }} as created_before,
                 {%- endif %}
                 max(case when not is_tombstone then source_committed_at end) {{ over_those_before }} as committed_before
@@ -209,4 +206,13 @@
     group by finding
     {%- endif %}
     order by finding desc
+{%- endmacro %}
+
+{#- A database that checks each row as it is written has no key taken before it is free. -#}
+{% macro may_take_keys(stream) -%}
+    {%- if not execute -%}
+        {{ return(true) }}
+    {%- endif -%}
+    {%- set captured = captured_stream(stream).config.meta.ingest.captured -%}
+    {{ return(captured.get("position", "lsn") == "lsn") }}
 {%- endmacro %}

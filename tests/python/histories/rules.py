@@ -115,11 +115,9 @@ def _in_order(
         if each.at is not None:
             times[each.place] = max(each.at, times.get(each.place, each.at))
     last = {each.place: each for each in placed}
-    return list(
-        _of_the_row(
-            [replace(each, at=times.get(place)) for place, each in last.items()]
-        )
-    )
+    in_order = [replace(each, at=times.get(place)) for place, each in last.items()]
+    # The other databases check each row as it is written: a key is free when it is taken.
+    return list(_of_the_row(in_order)) if options.position == "lsn" else in_order
 
 
 def _place(change: Change, what: str, options: Options) -> Place:

@@ -247,3 +247,20 @@ def test_what_a_transaction_creates_and_deletes_is_gone() -> None:
     for log in (made, emptied, freed_first):
         assert current(built(options, [log])) == {}
         assert current(built(options, [[each] for each in log])) == {}
+
+
+def test_a_snapshot_in_the_second_of_a_create_and_a_delete_keeps_no_row() -> None:
+    """MariaDB's log has whole seconds: three transactions look like one."""
+    made = [change("create", 10, 1, "a"), change("snapshot", 30, 1, "a")]
+    gone = [change("delete", 50, 1, "a")]
+    # All of the row is read again, for this lies before what was seen.
+    late = [change("update", 20, 1, "b")]
+
+    options = Options(position="binlog")
+    for batches in (
+        [made + gone],
+        [made, gone],
+        [made, gone, late],
+        [made + gone + late],
+    ):
+        assert current(built(options, batches)) == {}
