@@ -279,7 +279,7 @@ def _renamed(name: str, contract: str, entity: str) -> str:
     snake = re.sub(r"[^a-z0-9]+", "_", snake).strip("_")
     bare = snake
     if snake in (_RESERVED + _BARE).split() or not snake[:1].isalpha():
-        snake = f"{entity}_{snake or 'value'}"
+        snake = f"{entity}_{'value' if snake in ('', entity) else snake}"
     ending = {"timestamp": "_at", "date": "_date"}.get(contract, "")
     if ending and bare in _ONLY_WHEN:
         return f"{entity}{ending}"

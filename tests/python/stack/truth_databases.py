@@ -37,6 +37,15 @@ _CLOCKS = {
 # often, in seconds, some of its rows take the key of the next row.
 _SHIFTED = {"moma": "artworks"}
 _BETWEEN_SHIFTS = 2.0
+# By database a table and values of it that PostgreSQL has and a lake has not: they become null.
+_BEYOND: dict[str, tuple[str, Row]] = {
+    "moma": (
+        "artworks",
+        {"acquisition_date": "infinity", "weight_kg": Decimal("NaN")},
+    )
+}
+# What psycopg2 makes of an infinite date.
+_INFINITE = (date.min, date.max)
 # What a state says besides what is in the database.
 # PostgreSQL stores parts of rows of more than about 2,000 bytes apart, and compressed.
 _APART = 500
@@ -155,6 +164,7 @@ class Writer:
                 self._carry_out(connection, transaction)
                 if database.name in _SHIFTED and now > next_shift:
                     self._shift(connection, contents, _SHIFTED[database.name])
+                    self._go_beyond(connection, contents, *_BEYOND[database.name])
                     next_shift = now + _BETWEEN_SHIFTS
             self._log(connection)
 
@@ -196,6 +206,20 @@ class Writer:
             self.rekeyed.add((table, (number + 1,)))
             self.changes += 1
         contents.keep()
+
+    def _go_beyond(
+        self, connection: Connection, contents: Contents, table: str, values: Row
+    ) -> None:
+        """A row gets one of the values that become null."""
+        row = contents.draw(table, self._random.random)
+        if row is None:
+            return
+        column = self._random.choice(sorted(values))
+        key = self.lane.database.table(table).key_of(row)
+        change = Change(table, Kind.UPDATE, key, {column: values[column]})
+        contents.apply(change)
+        contents.keep()
+        self._carry_out(connection, Transaction((change,)))
 
     def _log(self, connection: Connection) -> None:
         engine = self.lane.database.engine
@@ -307,7 +331,8 @@ def compared(
 
 def _cell(value: Any, kind: str) -> Cell:
     """A value of a database's driver as a column of a type shows it."""
-    if value is None:
+    is_nan = isinstance(value, Decimal) and value.is_nan()
+    if value is None or value in _INFINITE or is_nan:
         return None
     if kind == "boolean":
         return str(bool(value)).lower()
