@@ -270,6 +270,9 @@ class Trial:
                 self._ingest.end()
             self._ingest.start()
         else:
+            if name == "kafka":
+                # Without Kafka an ingest that is at work waits, and one that starts ends.
+                self._ingest.wait()
             if how == "kill":
                 record = read_record(SERVICES[name].folder(self.home))
                 assert record is not None
