@@ -1,4 +1,4 @@
-"""What `make parity` prints: a table of models, one of constructs, and what is wrong."""
+"""What parity prints: a table of models, one of constructs, and what is wrong."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import pytest
 from tests.python.parity import page
 from tests.python.parity.mutation import CELLS, RENDER, STANDIN, Mutation, mutants
 
-pytestmark = pytest.mark.all_models
+pytestmark = pytest.mark.nightly
 
 NAMES = [mutant.name for mutant in mutants()]
 
