@@ -76,6 +76,7 @@ LANES = (
                     "is_holiday": "holiday",
                     "calendar_date": "caldate",
                 },
+                frozenset({"quarter_number", "month_number", "day_of_month"}),
             ),
         ),
     ),

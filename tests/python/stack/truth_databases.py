@@ -63,11 +63,13 @@ class Captured:
         table: Its name in the database.
         models: What the names of its models begin with: ``int_moma__artists``.
         renamed: Columns of the models that have another name in the database.
+        derived: Columns that the models make of others.
     """
 
     table: str
     models: str
     renamed: Mapping[str, str] = field(default_factory=dict)
+    derived: frozenset[str] = frozenset()
 
     @property
     def held(self) -> str:
@@ -309,7 +311,7 @@ def compared(
             told.append(f"{key}: {'a' if key in found else 'no'} row")
             continue
         for column in relation.columns:
-            if column.name in _OWN_COLUMNS:
+            if column.name in _OWN_COLUMNS | captured.derived:
                 continue
             value = wanted[key][there[column.name]]
             may_be_unknown = (
