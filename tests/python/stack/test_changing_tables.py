@@ -78,7 +78,7 @@ STATES = {
     ),
     "moma.codes": (
         "codes",
-        "code_code, cast(n as string)",
+        "code_value, cast(n as string)",
         "select code, n::text from codes",
     ),
     "moma.visits": (
