@@ -46,9 +46,9 @@ _BEYOND: dict[str, tuple[str, Row]] = {
 }
 # What psycopg2 makes of an infinite date.
 _INFINITE = (date.min, date.max)
-# What a state says besides what is in the database.
 # PostgreSQL stores parts of rows of more than about 2,000 bytes apart, and compressed.
 _APART = 500
+# What a state says besides what is in the database.
 _OWN_COLUMNS = {"is_incomplete", "valid_from_at", "_commit_id"}
 
 State = dict[str, dict[Key, Row]]
