@@ -69,8 +69,9 @@ def component_folder(component: str) -> Path:
 
 
 def missing(names: Iterable[str] = ()) -> list[str]:
-    """The components that are not complete, of those named or of all."""
-    return [name for name in tuple(names) or components() if not is_complete(name)]
+    """The components that are not complete, of those named or of all, each once."""
+    wanted = dict.fromkeys(tuple(names) or components())
+    return [name for name in wanted if not is_complete(name)]
 
 
 def is_complete(component: str) -> bool:

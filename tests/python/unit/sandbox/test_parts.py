@@ -101,6 +101,10 @@ def test_what_is_complete_is_not_fetched_again(fake: Ivy) -> None:
     assert fake.asked == [["kafka"], ["spark"]]
 
 
+def test_a_component_of_two_services_is_fetched_once(fake: Ivy) -> None:
+    assert parts.fetch(["kafka", "spark", "kafka"]) == ["kafka", "spark"]
+
+
 @pytest.mark.parametrize("harm", ["gone", "shorter"])
 def test_a_missing_or_cut_file_makes_the_component_incomplete(
     fake: Ivy, harm: str
