@@ -1,10 +1,11 @@
 # Everything a person types here needs only python3 and java; the rest goes into .venv: for demo,
 # live and docs what these run, for all else the tools of development as well.
 # Variables: PYTHON (interpreter for .venv), COUNT, KEEP and DEMO (demo), RATE and MINUTES (live),
-# DOCS_PORT (docs), WORKERS (test), TABLE, TOPIC, KEY and DOMAIN (new-captured).
+# DOCS_PORT (docs), DASHBOARD_PORT (dashboard), WORKERS (test), TABLE, TOPIC, KEY and DOMAIN (new-captured).
 
 PYTHON ?= python3
 DOCS_PORT ?= 8080
+DASHBOARD_PORT ?= 8501
 
 # A Spark or a Python of another project must not leak into this one.
 unexport SPARK_HOME PYTHONPATH PYTHONHOME
@@ -31,7 +32,7 @@ APART := deploy/airflow/requirements.in $(wildcard tests/python/platform/locks/*
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo live test test-all test-long test-fast test-platform fault-table render parity lint lint-python lint-dbt format new-captured docs docs-static bench bench-increments bench-histories bench-cdc lock clean java moved
+.PHONY: help install demo live dashboard test test-all test-long test-fast test-dashboard test-platform fault-table render parity lint lint-python lint-dbt format new-captured docs docs-static bench bench-increments bench-histories bench-cdc lock clean java moved
 
 help: ## Show this help
 	@echo 'Usage: make TARGET [VARIABLE=value]'
@@ -61,6 +62,10 @@ test-long: java .venv/.installed ## Run the tests that take minutes each: many k
 test-platform: java .venv/.installed ## Run the scheduled jobs with each version of dbt and by Airflow (fetches packages; an hour)
 	@$(WITH_VENV) sandbox parts
 	@$(WITH_VENV) pytest -m fetches
+
+test-dashboard: java .venv/.installed .venv/.dashboard-packages ## Open each page of the dashboard in a browser, and compare it with Spark
+	@$(WITH_VENV) sandbox parts
+	@$(WITH_VENV) pytest tests/python/unit/dashboard tests/python/stack/test_dashboard.py tests/python/stack/test_dashboard_pages.py
 
 fault-table: java .venv/.installed ## Kill, cut off and starve streams, and write what came of it into docs/ingest.md
 	@$(WITH_VENV) sandbox parts
@@ -92,6 +97,7 @@ lint-dbt:
 	$(BIN)/dbt-bouncer
 	@# Its process pool leaves a semaphore, which Python would report at the end.
 	PYTHONWARNINGS='ignore:resource_tracker:UserWarning' $(BIN)/sqlfluff lint
+	PYTHONWARNINGS='ignore:resource_tracker:UserWarning' $(BIN)/sqlfluff lint --disregard-sqlfluffignores --config dashboard/queries.sqlfluff dashboard/queries
 	$(BIN)/dbt-jobs-as-code validate deploy/dbt-platform/jobs.yml -v deploy/dbt-platform/vars.yml
 	@command -v terraform >/dev/null || echo 'terraform is not on PATH: its files are not checked'
 	! command -v terraform >/dev/null || terraform fmt -check -diff deploy/dbt-platform/terraform
@@ -113,6 +119,9 @@ docs: java .venv/.demo-installed target/catalog.json ## Serve the dbt docs on 12
 
 target/catalog.json: $(BRONZE) | java .venv/.demo-installed
 	@export $(WITH_VENV); $(GENERATE_DOCS)
+
+dashboard: .venv/.dashboard-packages ## Show the marts in a browser on 127.0.0.1, live, until Ctrl-C (DASHBOARD_PORT=8501)
+	@exec $(BIN)/python -m dashboard --port '$(DASHBOARD_PORT)'
 
 docs-static: java .venv/.demo-installed ## Write the dbt docs as one file that needs no server, target/static_index.html
 	@export $(WITH_VENV); $(GENERATE_DOCS) --static
@@ -146,7 +155,7 @@ clean: ## Remove .venv and everything made from the sources; stops the sandbox, 
 # pin or a moved checkout repeats this. Where Java is needed its parts are fetched meanwhile.
 LOCKED := requirements.lock pyproject.toml $(if $(MOVED),moved)
 WITH_PARTS = $(if $(filter-out $(NO_PARTS),$(MAKECMDGOALS)),--parts)
-NO_PARTS := install test-fast lint format new-captured docs docs-static .venv/%
+NO_PARTS := install test-fast lint format new-captured dashboard docs docs-static .venv/%
 define INSTALL
 @'$(PYTHON)' -c '$(NEW_ENOUGH)' 2>/dev/null || { echo '$(PYTHON_FIX)' >&2; exit 2; }
 @$(if $(MOVED),rm -rf .venv)
@@ -158,6 +167,9 @@ endef
 
 .venv/.packages: $(LOCKED)
 	$(INSTALL) all $(WITH_PARTS)
+
+.venv/.dashboard-packages: $(LOCKED)
+	$(INSTALL) dashboard
 
 # The lake's settings with absolute paths, in the Spark of .venv.
 SETTINGS := $(wildcard profiles/*) sandbox/install/ivy.xml sandbox/install/ivysettings.xml sandbox/install/parts.py sandbox/install/class_archive.py sandbox/install/spark_conf.py

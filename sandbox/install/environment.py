@@ -2,9 +2,10 @@
 
     python sandbox/install/environment.py demo --parts
 
-``demo`` installs what `make demo` runs, ``all`` the tools of development besides, both from
-requirements.lock: which of its packages the demo needs follows from the extras of pyproject.toml
-and from the lock's own notes of what needs what. With ``--parts`` the Java parts are fetched, and
+``demo`` installs what `make demo` runs, ``all`` the tools of development besides, ``dashboard``
+what `make dashboard` runs, each from requirements.lock and beside what is there: which of its
+packages they need follows from the extras of pyproject.toml and from the lock's own notes of what
+needs what. With ``--parts`` the Java parts are fetched, and
 Spark's classes archived, while the rest of the packages is installed.
 """
 
@@ -27,8 +28,16 @@ LOCK = Path("requirements.lock")
 PROJECT = Path("pyproject.toml")
 FOLDER = Path(".venv")
 # By what is to be installed: the extras whose packages it needs, and the stamps of make.
-EXTRAS: dict[str, tuple[str, ...] | None] = {"demo": ("dbt", "sandbox"), "all": None}
-STAMPS = {"demo": (".demo-packages",), "all": (".demo-packages", ".packages")}
+EXTRAS = {
+    "demo": ("dbt", "sandbox"),
+    "all": ("dbt", "dev", "msk", "reconcile", "sandbox", "spark"),
+    "dashboard": ("dashboard",),
+}
+STAMPS = {
+    "demo": (".demo-packages",),
+    "all": (".demo-packages", ".packages"),
+    "dashboard": (".dashboard-packages",),
+}
 PLACE = ".place"
 # Nothing comes from outside the lock: packages without a wheel are built with its setuptools.
 BUILD = ("setuptools",)
@@ -88,23 +97,23 @@ def with_needed(lock: Mapping[str, Pin], names: Iterable[str]) -> set[str]:
     return found
 
 
-def required(project: str, extras: Collection[str] | None) -> set[str]:
-    """What the project names: its dependencies, and those of some extras or of all.
+def required(project: str, extras: Collection[str]) -> set[str]:
+    """What the project names: its dependencies, and those of some extras.
 
     Args:
         project: The text of pyproject.toml.
-        extras: Which; None for all.
+        extras: Which.
     """
     table = tomllib.loads(project)["project"]
     lines = list(table["dependencies"])
     for extra, of_extra in table["optional-dependencies"].items():
-        if extras is None or extra in extras:
+        if extra in extras:
             lines += of_extra
     return {canonical(match[0]) for line in lines if (match := _NAME.match(line))}
 
 
 def chosen(lock: Mapping[str, Pin], project: str, what: str) -> set[str]:
-    """The packages of the lock that are installed for ``demo`` or for ``all``."""
+    """The packages of the lock that are installed for one of ``EXTRAS``."""
     return with_needed(lock, required(project, EXTRAS[what]))
 
 
@@ -221,13 +230,13 @@ def _end(fetch: subprocess.Popen[bytes]) -> None:
 
 
 def install(what: str, with_parts: bool) -> None:
-    """Install ``demo`` or ``all`` into .venv, and say so with make's stamps."""
+    """Install one of ``EXTRAS`` into .venv, and say so with make's stamps."""
     lock, project = pins(LOCK.read_text()), PROJECT.read_text()
     names = chosen(lock, project, what)
     installer = Installer()
     how = "uv" if installer.uv else "pip (a minute or two)"
-    tools = "" if what == "demo" else ", tools of development too,"
-    print(f"Installing the pinned packages{tools} into .venv with {how}", flush=True)
+    tools = {"all": ", tools of development too,", "dashboard": " of the dashboard"}
+    print(f"Installing the pinned packages{tools.get(what, '')} into .venv with {how}", flush=True)
     installer.make_folder()
     installer.install("build", requirements(lock, BUILD))
     first = {*FETCHER, *with_needed(lock, FETCHER_AND_NEEDED)}

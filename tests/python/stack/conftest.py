@@ -22,6 +22,7 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
+from playwright.sync_api import Browser
 from typer.testing import CliRunner, Result
 
 from sandbox.install import spark_conf
@@ -40,6 +41,7 @@ from spark_ingest.streaming.progress import BatchReport, Progress
 from spark_ingest.streaming.services import Services
 from tests.python.conftest import Stack
 from tests.python.spark.lake_program import type_dbt
+from tests.python.stack.browser import opened_browser
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -94,6 +96,12 @@ def demo(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> DemoRun:
         # The next dbt command writes there again.
         shutil.copyfile(target_folder(PROJECT) / name, site / name)
     return DemoRun(report, site)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with opened_browser() as opened:
+        yield opened
 
 
 def brief(stack: Stack) -> Stack:

@@ -12,29 +12,20 @@ from __future__ import annotations
 import functools
 import json
 import re
-import shutil
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import (
-    Browser,
-    ConsoleMessage,
-    Page,
-    Response,
-    expect,
-    sync_playwright,
-)
+from playwright.sync_api import Browser, expect
 
+from tests.python.stack.browser import NEEDS_CHROMIUM, Watched
 from tests.python.stack.conftest import DemoRun
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-CHROMIUM = next(filter(None, map(shutil.which, BROWSERS)), None)
 MART = "model.millrace.fct_regional_sales_windows"
 # What the drawn graph holds: its canvas has no text to read.
 GRAPH = """() => {
@@ -53,51 +44,20 @@ PAINTED = """() => [...document.querySelectorAll('#cy canvas')].some(canvas =>
     canvas.width > 0 && canvas.getContext('2d')
         .getImageData(0, 0, canvas.width, canvas.height).data.some(byte => byte > 0))"""
 
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None,
-    reason="no Chromium on PATH: install one, like `apt-get install chromium`",
-)
+pytestmark = NEEDS_CHROMIUM
 
 
 @dataclass
-class Site:
-    """The docs in an open browser, and all that its pages asked for and complained of.
+class Site(Watched):
+    """The docs in an open browser.
 
     Attributes:
-        page: The browser's page.
         url: Where the docs are served.
         folder: The files that are served.
-        asked: Addresses of every request, with what follows the host unquoted.
-        complaints: Errors of scripts and lines of the console, without the refused requests.
-        refused: Addresses that were not answered well.
     """
 
-    page: Page
     url: str
     folder: Path
-    asked: list[str] = field(default_factory=list)
-    complaints: list[str] = field(default_factory=list)
-    refused: list[str] = field(default_factory=list)
-
-    def listen(self) -> None:
-        self.page.on("request", lambda asked: self.asked.append(unquote(asked.url)))
-        self.page.on("requestfailed", lambda asked: self._refuse(asked.url))
-        self.page.on("response", self._answered)
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("console", self._said)
-
-    def _refuse(self, url: str) -> None:
-        self.refused.append(unquote(url))
-
-    def _answered(self, answer: Response) -> None:
-        if not answer.ok:
-            self._refuse(answer.url)
-
-    def _said(self, line: ConsoleMessage) -> None:
-        # Which address was refused is known from the answer.
-        told = line.text.startswith("Failed to load resource")
-        if line.type in {"error", "warning"} and not told:
-            self.complaints.append(line.text)
 
     def open(self, place: str) -> None:
         self.page.goto(f"{self.url}#!/{place}", wait_until="networkidle")
@@ -120,18 +80,6 @@ class Quiet(SimpleHTTPRequestHandler):
         """Nothing, rather than a line on standard error for each request."""
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        # No name but the docs' own host is resolved.
-        opened = playwright.chromium.launch(
-            executable_path=CHROMIUM,
-            args=["--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"],
-        )
-        yield opened
-        opened.close()
-
-
 @pytest.fixture
 def site(demo: DemoRun, browser: Browser) -> Iterator[Site]:
     handler = functools.partial(Quiet, directory=str(demo.site))
@@ -139,9 +87,7 @@ def site(demo: DemoRun, browser: Browser) -> Iterator[Site]:
         serving = threading.Thread(target=server.serve_forever, daemon=True)
         serving.start()
         with browser.new_page(viewport={"width": 1400, "height": 900}) as page:
-            opened = Site(page, f"http://127.0.0.1:{server.server_port}/", demo.site)
-            opened.listen()
-            yield opened
+            yield Site(page, f"http://127.0.0.1:{server.server_port}/", demo.site)
         server.shutdown()
         serving.join()
 

@@ -12,7 +12,7 @@ import pytest
 
 from sandbox.settings import PROJECT
 
-PACKAGES = ("bench", "sandbox", "spark_ingest")
+PACKAGES = ("bench", "dashboard", "sandbox", "spark_ingest")
 MOST_MODULES = 16
 DOCUMENTS = [
     PROJECT / "README.md",

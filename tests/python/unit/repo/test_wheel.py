@@ -26,7 +26,7 @@ from packaging.utils import canonicalize_name
 
 from sandbox.settings import PROJECT
 
-PACKAGES = ("sandbox", "spark_ingest")
+PACKAGES = ("dashboard", "sandbox", "spark_ingest")
 OWNERS = {top: set(names) for top, names in packages_distributions().items()}
 PROMISES = {
     # A cluster brings its Spark: the command says where to get one elsewhere.
@@ -68,6 +68,7 @@ PROMISES = {
             "aws_msk_iam_sasl_signer",
         ),
     ],
+    "dashboard": [("python", ["-m", "dashboard", "--help"], 0, "PYICEBERG_CATALOG")],
     "sandbox": [
         ("sandbox", ["--help"], 0, "produce"),
         ("sandbox", ["status"], 0, "registry"),

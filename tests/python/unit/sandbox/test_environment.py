@@ -67,10 +67,13 @@ def test_the_lock_says_what_needs_what() -> None:
     )
 
 
-def test_all_is_the_whole_lock_and_the_demo_goes_without_tools_of_development() -> None:
-    demo = chosen("demo")
+def test_demo_and_all_go_without_the_dashboard_and_the_demo_without_tools() -> None:
+    demo, everything = chosen("demo"), chosen("all")
 
-    assert chosen("all") == set(lock())
+    assert everything | chosen("dashboard") == set(lock())
+    assert "streamlit" not in everything
+    assert {"streamlit", "altair"} <= chosen("dashboard")
+    assert not {"pyspark", "dbt-core"} & chosen("dashboard")
     assert demo < set(lock())
     assert {"pyspark", "dbt-core", "dbt-spark", "confluent-kafka"} <= demo
     tools = {"mypy", "ruff", "pytest", "sqlfluff", "matplotlib", "moto", "playwright"}

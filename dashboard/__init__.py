@@ -1,0 +1,1 @@
+"""The marts in a browser: live, read-only, without a JVM."""

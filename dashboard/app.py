@@ -1,0 +1,92 @@
+"""The pages and what they share: `streamlit run` starts this file, `python -m dashboard` that."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
+
+import streamlit as st
+from pyiceberg.catalog import Catalog
+
+from dashboard import generic, queries
+from dashboard.lake import LakeIsEmpty, look_at, open_catalog
+from dashboard.page import Page
+
+# In this order, others behind them by name.
+FIRST = ("overview", "rentals", "smoothies", "tickets", "museum", "pipeline")
+INTERVALS = {"5 s": 5, "15 s": 15, "1 min": 60, "off": None}
+
+
+# A lake that was reset is another file.
+@st.cache_resource(show_spinner=False, ttl=60)
+def _catalog() -> Catalog:
+    return open_catalog()
+
+
+def _module(name: str) -> ModuleType:
+    """The Python of a page; one that has none shows each of its queries."""
+    path = f"dashboard.layouts.{name}"
+    return import_module(path) if find_spec(path) else generic
+
+
+def _show(name: str, every: int | None) -> None:
+    st.title(_title(name))
+    st.fragment(_show_once, run_every=every)(name)
+
+
+def _show_once(name: str) -> None:
+    tables = {
+        table for query in queries.of_page(name).values() for table in query.tables()
+    }
+    started = time.perf_counter()
+    try:
+        look = look_at(_catalog(), tables)
+    except LakeIsEmpty as error:
+        st.warning(str(error))
+        return
+    newest = look.newest_at
+    freshness = st.empty()
+    _module(name).show(Page(name, look))
+    seconds = time.perf_counter() - started
+    freshness.caption(
+        f"Newest snapshot {newest:%Y-%m-%d %H:%M:%S} UTC, "
+        f"{_age((datetime.now(UTC) - newest).total_seconds())} ago; shown in {seconds:.2f} s"
+        if newest
+        else "No table of this page is built yet."
+    )
+
+
+def _age(seconds: float) -> str:
+    for unit, name in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= unit:
+            return f"{seconds // unit:.0f} {name}"
+    return f"{seconds:.0f} s"
+
+
+def _title(name: str) -> str:
+    return name.replace("_", " ").capitalize()
+
+
+def main() -> None:
+    """One run of the app, as Streamlit makes one for each visitor."""
+    st.set_page_config(page_title="Millrace", page_icon="🌊", layout="wide")
+    chosen = st.sidebar.selectbox("Refresh every", list(INTERVALS), key="every")
+    names = [*FIRST, *(name for name in queries.pages() if name not in FIRST)]
+    pages = [
+        st.Page(
+            partial(_show, name, INTERVALS[chosen]),
+            title=_title(name),
+            url_path=name,
+            default=name == FIRST[0],
+        )
+        for name in names
+    ]
+    st.navigation(pages).run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+"""Charts of one look: time is UTC, and so it is shown."""
+
+from __future__ import annotations
+
+import altair as alt
+import pyarrow as pa
+
+HEIGHT = 260
+_BAR = 24
+_UTC = alt.Scale(type="utc")
+
+
+def in_words(column: str) -> str:
+    """The name of a column as people write it."""
+    return column.replace("_", " ").capitalize()
+
+
+def lines(rows: pa.Table, x: str, y: str, by: str) -> alt.Chart:
+    """One line for each value of a column.
+
+    Args:
+        rows: What is drawn.
+        x: A column of times.
+        y: A column of numbers.
+        by: The column whose values have a line each.
+    """
+    return (
+        alt.Chart(rows)
+        .mark_line(point=rows.num_rows < 200)
+        .encode(
+            x=alt.X(x, type="temporal", scale=_UTC, title=None),
+            y=alt.Y(y, type="quantitative", title=in_words(y)),
+            color=_colour(by),
+            tooltip=[_tip(rows, name) for name in rows.column_names],
+        )
+        .properties(height=HEIGHT)
+    )
+
+
+def small_multiples(rows: pa.Table, x: str, y: str, by: str) -> alt.Chart:
+    """A small chart for each value of a column, all with the same scales."""
+    return (
+        alt.Chart(rows)
+        .mark_area(line=True, opacity=0.4)
+        .encode(
+            x=alt.X(x, type="temporal", scale=_UTC, title=None),
+            y=alt.Y(y, type="quantitative", title=None),
+            facet=alt.Facet(by, type="nominal", columns=3, title=None),
+            tooltip=[_tip(rows, name) for name in rows.column_names],
+        )
+        .properties(width=260, height=110)
+    )
+
+
+def bars(rows: pa.Table, x: str, y: str, by: str | None = None) -> alt.Chart:
+    """Lying bars, in the order of the rows."""
+    chart = (
+        alt.Chart(rows)
+        .mark_bar()
+        .encode(
+            x=alt.X(x, type="quantitative", title=in_words(x)),
+            y=alt.Y(y, type="nominal", sort=None, title=None),
+            tooltip=[_tip(rows, name) for name in rows.column_names],
+        )
+        # Of a chart without one Vega complains in the console.
+        .properties(height=_BAR * max(rows.num_rows, 4))
+    )
+    if by:
+        chart = chart.encode(color=_colour(by))
+    return chart
+
+
+def steps(rows: pa.Table, x: str, y: str) -> alt.Chart:
+    """A value that holds until the next."""
+    return (
+        alt.Chart(rows)
+        .mark_line(interpolate="step-after", point=True)
+        .encode(
+            x=alt.X(x, type="temporal", scale=_UTC, title=None),
+            y=alt.Y(y, type="quantitative", title=in_words(y)),
+            tooltip=[_tip(rows, name) for name in rows.column_names],
+        )
+        .properties(height=HEIGHT)
+    )
+
+
+def _colour(by: str) -> alt.Color:
+    """A colour for each value; the legend lies below, where a narrow window has room."""
+    legend = alt.Legend(orient="bottom", columns=4, title=None)
+    return alt.Color(by, type="nominal", legend=legend)
+
+
+def _tip(rows: pa.Table, column: str) -> alt.Tooltip:
+    kind = rows.schema.field(column).type
+    if pa.types.is_temporal(kind):
+        return alt.Tooltip(
+            column, type="temporal", format="%Y-%m-%d %H:%M", title=in_words(column)
+        )
+    is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+    kinds = ("quantitative", ",.2~f") if is_number else ("nominal", "")
+    return alt.Tooltip(column, type=kinds[0], format=kinds[1], title=in_words(column))

@@ -1,0 +1,31 @@
+"""A page that has queries and no Python: each as lines over time, or as a table."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import streamlit as st
+
+from dashboard import queries
+from dashboard.charts import steps
+from dashboard.page import Page, show_table
+
+
+def show(page: Page) -> None:
+    """Each query of the page that has no parameters, in the order of their names."""
+    for figure, query in queries.of_page(page.name).items():
+        if not query.parameters():
+            page.figure(figure, _show)
+
+
+def _show(rows: pa.Table) -> None:
+    """Two columns, a time and a number, are a line; anything else is a table."""
+    kinds = rows.schema.types
+    is_line = (
+        len(kinds) == len(("time", "number"))
+        and pa.types.is_temporal(kinds[0])
+        and (pa.types.is_integer(kinds[1]) or pa.types.is_floating(kinds[1]))
+    )
+    if is_line:
+        st.altair_chart(steps(rows, *rows.column_names))
+    else:
+        show_table(rows)

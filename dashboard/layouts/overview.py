@@ -1,0 +1,43 @@
+"""Overview: what each domain holds, and sales now."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import streamlit as st
+
+from dashboard.charts import steps
+from dashboard.page import Page, where_built
+
+DOMAINS = ("rentals", "smoothies", "tickets", "museum")
+_SHOWN = timedelta(hours=6)
+
+
+def show(page: Page) -> None:
+    """A card for each domain, and the newest windows of rental sales."""
+    for column, domain in zip(st.columns(len(DOMAINS)), DOMAINS, strict=True):
+        with column.container(border=True):
+            page.heading(domain)
+            with where_built():
+                _card(page, domain)
+    with where_built():
+        newest_at = page.first("newest_window")["newest_at"]
+        if newest_at:
+            page.chart(
+                "sales_over_time",
+                lambda rows: steps(rows, "window_start_at", "sales_amount"),
+                since=newest_at - _SHOWN,
+            )
+
+
+def _card(page: Page, domain: str) -> None:
+    held = page.first(domain)
+    st.metric("Rows", f"{held['held_count']:,}")
+    if held["amount"] is not None:
+        st.metric("Amount", f"{held['amount']:,.2f}")
+    newest_at = held["newest_at"]
+    st.caption(
+        f"Newest row: {newest_at:%Y-%m-%d %H:%M:%S} UTC"
+        if newest_at
+        else "No rows yet."
+    )

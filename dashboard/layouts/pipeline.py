@@ -1,0 +1,18 @@
+"""Pipeline: how late the streams are, and whether every record is there."""
+
+from __future__ import annotations
+
+from dashboard.charts import lines
+from dashboard.page import Page
+
+
+def show(page: Page) -> None:
+    """Lag, ledger and quarantine."""
+    page.chart(
+        "lag_by_hour",
+        lambda rows: lines(
+            rows, "hour_start_at", "kafka_to_ingest_average_seconds", "bronze_table"
+        ),
+    )
+    for figure in ("ledger", "quarantine"):
+        page.table(figure)

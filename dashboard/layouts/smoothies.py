@@ -1,0 +1,47 @@
+"""Smoothies: running totals, newest purchases, windows and stock."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import streamlit as st
+
+from dashboard.charts import bars, lines
+from dashboard.page import Page, chosen_hours, where_built
+
+# Up to so many hours the totals are those of each minute.
+_HOURS_BY_MINUTE = 6
+
+
+def show(page: Page) -> None:
+    """Totals and windows above, purchases and stock below."""
+    with where_built():
+        newest = page.first("newest_purchases")
+        if not newest:
+            st.info("No rows yet.")
+            return
+        hours = chosen_hours()
+        since = newest["purchased_at"] - timedelta(hours=hours)
+        page.chart(
+            "running_totals",
+            lambda rows: lines(
+                rows, "bought_at", "running_sales_amount", "product_name"
+            ),
+            since=since,
+            is_by_hour=hours > _HOURS_BY_MINUTE,
+        )
+        page.chart(
+            "sales_by_window",
+            lambda rows: lines(
+                rows, "window_start_at", "sales_amount", "product_category"
+            ),
+            since=since,
+        )
+    left, right = st.columns(2)
+    with left:
+        page.table("newest_purchases")
+    with right:
+        page.chart(
+            "stock",
+            lambda rows: bars(rows, "new_level", "product_name", "product_category"),
+        )

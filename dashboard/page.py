@@ -1,0 +1,118 @@
+"""What a page shows its figures with: rows of its queries, all of one look at the lake."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import altair as alt
+import pyarrow as pa
+import streamlit as st
+
+from dashboard import queries
+from dashboard.charts import in_words
+from dashboard.lake import Look
+from dashboard.queries import TablesMissing, Value
+
+HOURS = {"hour": 1, "6 hours": 6, "day": 24, "7 days": 168, "31 days": 744}
+# Results that are kept; what falls out is read again.
+_ENTRIES = 500
+
+
+class Page:
+    """One page at one look: each figure is a file of ``dashboard/queries/<page>``."""
+
+    def __init__(self, name: str, look: Look) -> None:
+        self.name = name
+        self.look = look
+        self._of = queries.of_page(name)
+
+    def rows(self, figure: str, **values: Value) -> pa.Table:
+        """The rows of a query.
+
+        Args:
+            figure: The name of its file, without ``.sql``.
+            values: Its parameters by name.
+
+        Raises:
+            TablesMissing: The lake has not all of its tables.
+        """
+        return _rows(self.name, figure, values, self.look)
+
+    def first(self, figure: str, **values: Value) -> dict[str, Any]:
+        """The first row of a query by column; empty where it has none."""
+        rows = self.rows(figure, **values)
+        return rows.slice(0, 1).to_pylist()[0] if rows.num_rows else {}
+
+    def heading(self, figure: str) -> None:
+        """Title and description, as the query's comment has them."""
+        query = self._of[figure]
+        st.subheader(query.title, anchor=figure)
+        if query.about:
+            st.caption(query.about)
+
+    def table(self, figure: str, **values: Value) -> None:
+        """Heading and rows as a table."""
+        self.figure(figure, show_table, **values)
+
+    def chart(
+        self,
+        figure: str,
+        draw: Callable[[pa.Table], alt.TopLevelMixin],
+        **values: Value,
+    ) -> None:
+        """Heading and rows as a chart."""
+        self.figure(figure, lambda rows: st.altair_chart(draw(rows)), **values)
+
+    def figure(
+        self, figure: str, show: Callable[[pa.Table], Any], **values: Value
+    ) -> None:
+        """Heading and rows, shown in a way of one's own; a line where there are none."""
+        self.heading(figure)
+        with where_built():
+            rows = self.rows(figure, **values)
+            if rows.num_rows:
+                show(rows)
+            else:
+                st.info("No rows yet.")
+
+
+def show_table(rows: pa.Table) -> None:
+    """Rows as a table: columns named in words, times in UTC, sums with two places."""
+    columns = {field.name: _shown(field) for field in rows.schema}
+    st.dataframe(rows, hide_index=True, column_config=columns)
+
+
+def _shown(field: pa.Field) -> Any:
+    label = in_words(field.name)
+    if pa.types.is_timestamp(field.type):
+        return st.column_config.DatetimeColumn(
+            label, format="YYYY-MM-DD HH:mm:ss", timezone="UTC"
+        )
+    if pa.types.is_floating(field.type):
+        return st.column_config.NumberColumn(label, format="%.2f")
+    return st.column_config.Column(label)
+
+
+def chosen_hours() -> int:
+    """How many hours before the newest row a page shows, as its reader chose them."""
+    return HOURS[st.selectbox("Show the last", list(HOURS), 2, key="shown")]
+
+
+@contextmanager
+def where_built() -> Iterator[None]:
+    """Say how to build the tables that the body asks for and the lake does not have."""
+    try:
+        yield
+    except TablesMissing as missing:
+        models = " ".join(f"+{name.partition('.')[2]}" for name in missing.tables)
+        st.info(f"Not built yet: `dbt build --select {models}`")
+
+
+# Asked again only where a table of the page has changed.
+@st.cache_data(
+    max_entries=_ENTRIES, show_spinner=False, hash_funcs={Look: Look.versions}
+)
+def _rows(page: str, figure: str, values: dict[str, Value], look: Look) -> pa.Table:
+    return queries.of_page(page)[figure].rows(look, values)

@@ -1,0 +1,125 @@
+"""What a query needs of each table: the columns that it names, the rows that it asks for."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+from pyiceberg import expressions as iceberg
+from pyiceberg.table import Table
+from pyiceberg.types import (
+    DateType,
+    IcebergType,
+    IntegerType,
+    LongType,
+    StringType,
+    TimestamptzType,
+)
+from sqlglot import exp
+from sqlglot.optimizer.qualify import qualify
+from sqlglot.optimizer.scope import Scope, traverse_scope
+
+from dashboard.lake import Look
+
+# pydantic's plugin of mypy does not know that they take what they compare by place.
+_COMPARISONS: dict[type[exp.Expr], Any] = {
+    exp.EQ: iceberg.EqualTo,
+    exp.GT: iceberg.GreaterThan,
+    exp.GTE: iceberg.GreaterThanOrEqual,
+    exp.LT: iceberg.LessThan,
+    exp.LTE: iceberg.LessThanOrEqual,
+}
+
+
+def scans(tree: exp.Expr, look: Look, dialect: str) -> dict[str, pa.Table]:
+    """The rows that a query reads of each table, by the table's name.
+
+    Filters are those conditions of a ``where`` that compare a column with a literal; the query
+    applies them again, with all others. A table that is read twice is read whole.
+
+    Args:
+        tree: The query; left as it is.
+        look: The tables at one moment.
+        dialect: The one that the query is written in.
+    """
+    columns: dict[str, set[str]] = defaultdict(set)
+    filters: dict[str, list[iceberg.BooleanExpression]] = {}
+    for scope in traverse_scope(_qualified(tree, look, dialect)):
+        for alias, source in scope.sources.items():
+            if not isinstance(source, exp.Table) or not source.db:
+                continue
+            name = f"{source.db}.{source.name}"
+            columns[name] |= {of.name for of in scope.columns if of.table == alias}
+            filters[name] = (
+                [] if name in filters else _filters(scope, alias, look.tables[name])
+            )
+    with ThreadPoolExecutor() as threads:
+        found = threads.map(
+            lambda name: _rows(look.tables[name], columns[name], filters[name]), columns
+        )
+        return dict(zip(columns, found, strict=True))
+
+
+def _qualified(tree: exp.Expr, look: Look, dialect: str) -> exp.Expr:
+    """The query with each column under the name of its table."""
+    schema: dict[str, Any] = defaultdict(dict)
+    for name, table in look.tables.items():
+        database, entity = name.split(".")
+        schema[database][entity] = dict.fromkeys(table.schema().column_names, "string")
+    return qualify(tree.copy(), schema=schema, dialect=dialect)
+
+
+def _rows(
+    table: Table, columns: set[str], filters: list[iceberg.BooleanExpression]
+) -> pa.Table:
+    # A query that counts names no column at all.
+    fields = tuple(columns) or (table.schema().column_names[0],)
+    condition = iceberg.And(iceberg.AlwaysTrue(), iceberg.AlwaysTrue(), *filters)
+    return table.scan(row_filter=condition, selected_fields=fields).to_arrow()
+
+
+def _filters(scope: Scope, alias: str, table: Table) -> list[iceberg.BooleanExpression]:
+    where = scope.expression.args.get("where")
+    if where is None:
+        return []
+    conditions = (
+        where.this.flatten() if isinstance(where.this, exp.And) else [where.this]
+    )
+    found = (_filter(condition.unnest(), alias, table) for condition in conditions)
+    return [one for one in found if one is not None]
+
+
+def _filter(
+    condition: exp.Expr, alias: str, table: Table
+) -> iceberg.BooleanExpression | None:
+    """A comparison as Iceberg has it; None for what stays with the query alone."""
+    kind = _COMPARISONS.get(type(condition))
+    column, value = condition.args.get("this"), condition.args.get("expression")
+    if kind is None or not isinstance(column, exp.Column) or column.table != alias:
+        return None
+    if isinstance(value, exp.Cast):
+        value = value.this
+    if not isinstance(value, exp.Literal):
+        return None
+    literal = _literal(value, table.schema().find_field(column.name).field_type)
+    if literal is None:
+        return None
+    found: iceberg.BooleanExpression = kind(column.name, literal)
+    return found
+
+
+def _literal(value: exp.Literal, of: IcebergType) -> str | int | None:
+    """A literal as Iceberg compares it with a column; None where that might differ from SQL."""
+    text: str = value.this
+    if isinstance(of, TimestamptzType) and value.is_string:
+        moment = datetime.fromisoformat(text)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).isoformat()
+    if isinstance(of, DateType) and value.is_string:
+        return text if len(text) == len("2026-01-01") else None
+    if isinstance(of, StringType) and value.is_string:
+        return text
+    is_whole = isinstance(of, (IntegerType, LongType)) and text.isdigit()
+    return int(text) if is_whole else None
