@@ -48,7 +48,7 @@ def small_multiples(rows: pa.Table, x: str, y: str, by: str) -> alt.Chart:
             facet=alt.Facet(by, type="nominal", columns=3, title=None),
             tooltip=[_tip(rows, name) for name in rows.column_names],
         )
-        .properties(width=260, height=110)
+        .properties(width=210, height=90)
     )
 
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import streamlit as st
 
-from dashboard.charts import bars, lines
+from dashboard.charts import bars, lines, small_multiples
 from dashboard.page import Page, chosen_hours, where_built
 
 # Up to so many hours the totals are those of each minute.
@@ -24,7 +24,7 @@ def show(page: Page) -> None:
         since = newest["purchased_at"] - timedelta(hours=hours)
         page.chart(
             "running_totals",
-            lambda rows: lines(
+            lambda rows: small_multiples(
                 rows, "bought_at", "running_sales_amount", "product_name"
             ),
             since=since,

@@ -8,4 +8,4 @@ select
     max(last_seen_at) as last_seen_at
 from marts.rpt_quarantine
 group by kafka_topic, stage, error_class
-order by sum(open_count) desc, kafka_topic asc, stage asc, error_class asc
+order by open_count desc, kafka_topic asc, stage asc, error_class asc
