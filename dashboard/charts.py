@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import altair as alt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-HEIGHT = 260
+HEIGHT, _SMALL = 260, 180
 _BAR = 24
 _UTC = alt.Scale(type="utc")
 
@@ -37,19 +38,22 @@ def lines(rows: pa.Table, x: str, y: str, by: str) -> alt.Chart:
     )
 
 
-def small_multiples(rows: pa.Table, x: str, y: str, by: str) -> alt.Chart:
+def small_multiples(rows: pa.Table, x: str, y: str, by: str) -> list[alt.Chart]:
     """A small chart for each value of a column, all with the same scales."""
-    return (
-        alt.Chart(rows)
-        .mark_area(line=True, opacity=0.4)
-        .encode(
-            x=alt.X(x, type="temporal", scale=_UTC, title=None),
-            y=alt.Y(y, type="quantitative", title=None),
-            facet=alt.Facet(by, type="nominal", columns=3, title=None),
-            tooltip=[_tip(rows, name) for name in rows.column_names],
-        )
-        .properties(width=210, height=90)
+    ends = [pc.min(rows[x]).as_py(), pc.max(rows[x]).as_py()]
+    of_x = alt.X(
+        x, type="temporal", scale=alt.Scale(type="utc", domain=ends), title=None
     )
+    top = alt.Scale(domain=[0, pc.max(rows[y]).as_py()])
+    of_y = alt.Y(y, type="quantitative", scale=top, title=None)
+    tips = [_tip(rows, name) for name in rows.column_names]
+    return [
+        alt.Chart(rows.filter(pc.equal(rows[by], value)), title=value)
+        .mark_area(line=True, opacity=0.4)
+        .encode(x=of_x, y=of_y, tooltip=tips)
+        .properties(height=_SMALL)
+        for value in rows[by].unique().to_pylist()
+    ]
 
 
 def bars(rows: pa.Table, x: str, y: str, by: str | None = None) -> alt.Chart:

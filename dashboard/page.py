@@ -18,6 +18,7 @@ from dashboard.queries import TablesMissing, Value
 HOURS = {"hour": 1, "6 hours": 6, "day": 24, "7 days": 168, "31 days": 744}
 # Results that are kept; what falls out is read again.
 _ENTRIES = 500
+_BESIDE = 3
 
 
 class Page:
@@ -59,11 +60,11 @@ class Page:
     def chart(
         self,
         figure: str,
-        draw: Callable[[pa.Table], alt.TopLevelMixin],
+        draw: Callable[[pa.Table], alt.Chart | list[alt.Chart]],
         **values: Value,
     ) -> None:
-        """Heading and rows as a chart."""
-        self.figure(figure, lambda rows: st.altair_chart(draw(rows)), **values)
+        """Heading and rows as a chart, or as several beside each other."""
+        self.figure(figure, lambda rows: _draw(draw(rows)), **values)
 
     def figure(
         self, figure: str, show: Callable[[pa.Table], Any], **values: Value
@@ -76,6 +77,17 @@ class Page:
                 show(rows)
             else:
                 st.info("No rows yet.")
+
+
+def _draw(charts: alt.Chart | list[alt.Chart]) -> None:
+    if not isinstance(charts, list):
+        st.altair_chart(charts)
+        return
+    # In a narrow window Streamlit puts columns below each other.
+    for first in range(0, len(charts), _BESIDE):
+        row = charts[first : first + _BESIDE]
+        for column, chart in zip(st.columns(_BESIDE), row, strict=False):
+            column.altair_chart(chart)
 
 
 def show_table(rows: pa.Table) -> None:
