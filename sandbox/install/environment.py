@@ -236,7 +236,10 @@ def install(what: str, with_parts: bool) -> None:
     installer = Installer()
     how = "uv" if installer.uv else "pip (a minute or two)"
     tools = {"all": ", tools of development too,", "dashboard": " of the dashboard"}
-    print(f"Installing the pinned packages{tools.get(what, '')} into .venv with {how}", flush=True)
+    print(
+        f"Installing the pinned packages{tools.get(what, '')} into .venv with {how}",
+        flush=True,
+    )
     installer.make_folder()
     installer.install("build", requirements(lock, BUILD))
     first = {*FETCHER, *with_needed(lock, FETCHER_AND_NEEDED)}
