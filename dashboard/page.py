@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from operator import attrgetter
 from typing import Any
 
 import altair as alt
@@ -13,7 +14,7 @@ import streamlit as st
 from dashboard import queries
 from dashboard.charts import in_words
 from dashboard.lake import Look
-from dashboard.queries import TablesMissing, Value
+from dashboard.queries import Query, TablesMissing, Value
 
 HOURS = {"hour": 1, "6 hours": 6, "day": 24, "7 days": 168, "31 days": 744}
 # Results that are kept; what falls out is read again.
@@ -39,7 +40,7 @@ class Page:
         Raises:
             TablesMissing: The lake has not all of its tables.
         """
-        return _rows(self.name, figure, values, self.look)
+        return _rows(self._of[figure], values, self.look)
 
     def first(self, figure: str, **values: Value) -> dict[str, Any]:
         """The first row of a query by column; empty where it has none."""
@@ -122,9 +123,11 @@ def where_built() -> Iterator[None]:
         st.info(f"Not built yet: `dbt build --select {models}`")
 
 
-# Asked again only where a table of the page has changed.
+# Asked again only where the query, or a table of the page, has changed.
 @st.cache_data(
-    max_entries=_ENTRIES, show_spinner=False, hash_funcs={Look: Look.versions}
+    max_entries=_ENTRIES,
+    show_spinner=False,
+    hash_funcs={Query: attrgetter("sql"), Look: Look.versions},
 )
-def _rows(page: str, figure: str, values: dict[str, Value], look: Look) -> pa.Table:
-    return queries.of_page(page)[figure].rows(look, values)
+def _rows(query: Query, values: dict[str, Value], look: Look) -> pa.Table:
+    return query.rows(look, values)

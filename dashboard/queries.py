@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
-from functools import cache
 from pathlib import Path
 
 import duckdb
@@ -116,9 +115,8 @@ def _drawn(name: str, kind: str) -> str:
     return f'cast("{name}" as {wanted}) as "{name}"' if wanted else f'"{name}"'
 
 
-@cache
 def of_page(page: str) -> dict[str, Query]:
-    """The queries of a page by the names of their figures, sorted."""
+    """The queries of a page by the names of their figures, sorted, as they are now."""
     return {file.stem: _read(file) for file in sorted((FOLDER / page).glob("*.sql"))}
 
 

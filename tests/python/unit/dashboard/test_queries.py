@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
+from pathlib import Path
 from typing import Any, cast
 
 import pyarrow as pa
@@ -194,3 +195,20 @@ def test_a_decimal_is_drawn_as_a_number() -> None:
 def test_a_table_that_is_not_there_is_named() -> None:
     with pytest.raises(TablesMissing, match=r"marts\.others"):
         rows("select id from marts.others")
+
+
+def test_a_query_that_somebody_edits_is_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queries, "FOLDER", tmp_path)
+    file = tmp_path / "own" / "one.sql"
+    file.parent.mkdir()
+    file.write_text("-- One\n-- and more,\n-- of it\nselect 1 as id\n")
+
+    before = queries.of_page("own")["one"]
+    file.write_text("select 2 as id\n")
+
+    assert (before.title, before.about) == ("One", "and more, of it")
+    assert queries.of_page("own")["one"].title == "One"
+    assert queries.of_page("own")["one"].sql == "select 2 as id\n"
+    assert list(queries.pages()) == ["own"]
