@@ -13,7 +13,7 @@ from pathlib import Path
 from dashboard.lake import LakeIsEmpty, open_catalog
 
 _APP = Path(__file__).parent / "app.py"
-# Nothing is sent anywhere, no browser is opened, and no file is watched for changes of its code.
+# Nothing is sent anywhere, and no browser is opened.
 _SETTINGS = {
     "server.address": "127.0.0.1",
     "server.headless": "true",

@@ -6,7 +6,7 @@ import altair as alt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-HEIGHT, _SMALL = 260, 180
+_HEIGHT, _SMALL = 260, 180
 _BAR = 24
 _UTC = alt.Scale(type="utc")
 
@@ -34,7 +34,7 @@ def lines(rows: pa.Table, x: str, y: str, by: str) -> alt.Chart:
             color=_colour(by),
             tooltip=[_tip(rows, name) for name in rows.column_names],
         )
-        .properties(height=HEIGHT)
+        .properties(height=_HEIGHT)
     )
 
 
@@ -84,7 +84,7 @@ def steps(rows: pa.Table, x: str, y: str) -> alt.Chart:
             y=alt.Y(y, type="quantitative", title=in_words(y)),
             tooltip=[_tip(rows, name) for name in rows.column_names],
         )
-        .properties(height=HEIGHT)
+        .properties(height=_HEIGHT)
     )
 
 

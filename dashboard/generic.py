@@ -1,4 +1,4 @@
-"""A page that has queries and no Python: each as lines over time, or as a table."""
+"""A page that has queries and no Python: each as a line over time, or as a table."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _show(rows: pa.Table) -> None:
     """Two columns, a time and a number, are a line; anything else is a table."""
     kinds = rows.schema.types
     is_line = (
-        len(kinds) == len(("time", "number"))
+        len(kinds) == 2
         and pa.types.is_temporal(kinds[0])
         and (pa.types.is_integer(kinds[1]) or pa.types.is_floating(kinds[1]))
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from operator import attrgetter
 from typing import Any
 
@@ -16,7 +17,13 @@ from dashboard.charts import in_words
 from dashboard.lake import Look
 from dashboard.queries import Query, TablesMissing, Value
 
-HOURS = {"hour": 1, "6 hours": 6, "day": 24, "7 days": 168, "31 days": 744}
+TIMES = {
+    "hour": timedelta(hours=1),
+    "6 hours": timedelta(hours=6),
+    "day": timedelta(days=1),
+    "7 days": timedelta(days=7),
+    "31 days": timedelta(days=31),
+}
 # Results that are kept; what falls out is read again.
 _ENTRIES = 500
 _BESIDE = 3
@@ -108,9 +115,9 @@ def _shown(field: pa.Field) -> Any:
     return st.column_config.Column(label)
 
 
-def chosen_hours() -> int:
-    """How many hours before the newest row a page shows, as its reader chose them."""
-    return HOURS[st.selectbox("Show the last", list(HOURS), 2, key="shown")]
+def chosen_time() -> timedelta:
+    """How long before the newest row a page begins, as its reader chose it."""
+    return TIMES[st.selectbox("Show the last", list(TIMES), 2, key="shown")]
 
 
 @contextmanager

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 
 import streamlit as st
 
 from dashboard.charts import small_multiples
-from dashboard.page import Page, chosen_hours, where_built
+from dashboard.page import Page, chosen_time, where_built
 
 
 def show(page: Page) -> None:
@@ -18,7 +17,7 @@ def show(page: Page) -> None:
         if newest_at is None:
             st.info("No rows yet.")
             return
-        since = newest_at - timedelta(hours=chosen_hours())
+        since = newest_at - chosen_time()
         page.chart(
             "sales_by_region",
             lambda rows: small_multiples(

@@ -7,10 +7,10 @@ from datetime import timedelta
 import streamlit as st
 
 from dashboard.charts import bars, lines, small_multiples
-from dashboard.page import Page, chosen_hours, where_built
+from dashboard.page import Page, chosen_time, where_built
 
-# Up to so many hours the totals are those of each minute.
-_HOURS_BY_MINUTE = 6
+# Up to so long the totals are those of each minute.
+_BY_MINUTE = timedelta(hours=6)
 
 
 def show(page: Page) -> None:
@@ -20,15 +20,15 @@ def show(page: Page) -> None:
         if not newest:
             st.info("No rows yet.")
             return
-        hours = chosen_hours()
-        since = newest["purchased_at"] - timedelta(hours=hours)
+        shown = chosen_time()
+        since = newest["purchased_at"] - shown
         page.chart(
             "running_totals",
             lambda rows: small_multiples(
                 rows, "bought_at", "running_sales_amount", "product_name"
             ),
             since=since,
-            is_by_hour=hours > _HOURS_BY_MINUTE,
+            is_by_hour=shown > _BY_MINUTE,
         )
         page.chart(
             "sales_by_window",

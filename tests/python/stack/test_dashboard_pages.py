@@ -8,11 +8,8 @@ from __future__ import annotations
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
-import time
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -24,11 +21,12 @@ from playwright.sync_api import Browser, Page, ViewportSize, expect
 
 from dashboard import queries
 from dashboard.lake import Look
+from sandbox.processes.process import accepts
 from sandbox.services.redshift.lake import Lake
 from sandbox.settings import PROJECT
-from tests.python.conftest import Stack
+from tests.python.conftest import Stack, free_ports
 from tests.python.stack.browser import NEEDS_CHROMIUM, Watched
-from tests.python.stack.conftest import DemoRun
+from tests.python.stack.conftest import DemoRun, wait_for
 
 pytest.importorskip(
     "streamlit", reason="no Streamlit: `make test-dashboard` installs it first"
@@ -70,16 +68,14 @@ class Dashboard(Watched):
 @contextmanager
 def running(home: Path) -> Iterator[str]:
     """A dashboard on a sandbox's lake, as `make dashboard` starts it; ended as Ctrl-C ends it."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    (port,) = free_ports(1)
     env = os.environ | {"SANDBOX_HOME": str(home)}
     command = [sys.executable, "-m", "dashboard", "--port", str(port)]
     with subprocess.Popen(
         command, cwd=PROJECT, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     ) as program:
         try:
-            _wait(f"http://127.0.0.1:{port}/_stcore/health", program)
+            wait_for(lambda: program.poll() is not None or accepts(port))
             yield f"http://127.0.0.1:{port}"
         finally:
             program.send_signal(signal.SIGINT)
@@ -87,16 +83,6 @@ def running(home: Path) -> Iterator[str]:
         assert f"http://127.0.0.1:{port}" in said
         assert "Traceback" not in said
         assert program.returncode == 0, said
-
-
-def _wait(url: str, program: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + _START_SECONDS
-    while time.monotonic() < deadline and program.poll() is None:
-        with suppress(OSError), urllib.request.urlopen(url) as answer:
-            assert answer.status == 200
-            return
-        time.sleep(0.2)
-    pytest.fail("the dashboard did not start")
 
 
 @pytest.fixture(scope="module")
