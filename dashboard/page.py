@@ -126,8 +126,11 @@ def where_built() -> Iterator[None]:
     try:
         yield
     except TablesMissing as missing:
-        models = " ".join(f"+{name.partition('.')[2]}" for name in missing.tables)
-        st.info(f"Not built yet: `dbt build --select {models}`")
+        # What lies in `state` is no model: each invocation of dbt writes it.
+        parts = [name.partition(".") for name in missing.tables]
+        models = " ".join(f"+{name}" for schema, _, name in parts if schema != "state")
+        select = f" --select {models}" if models else ""
+        st.info(f"Not built yet: `dbt build{select}`")
 
 
 # Asked again only where the query, or a table of the page, has changed.

@@ -16,7 +16,7 @@ from tests.python.conftest import bring_spark
 from tests.python.parity import records
 from tests.python.parity.compare import Difference, compare
 from tests.python.parity.records import Bronze, Step
-from tests.python.parity.relations import Relation, from_spark, load
+from tests.python.parity.relations import Cell, Relation, from_spark, load
 from tests.python.project_copy import copy_project
 from tests.python.spark.lake_steps import run_steps
 
@@ -32,6 +32,13 @@ ANALYSES = "analyses"
 _AS_VIEW = f"{{{{ config(materialized='view', schema='{ANALYSES}', bind=false) }}}}\n"
 # What increments know of themselves; when they were recorded is each engine's own.
 STATE = ("state.read_points", "state.touched_days")
+# What each engine's own invocations came to; rows of one say nothing of the other.
+RUNS = "state.runs"
+_OF_RUNS = (
+    "staging.stg_dbt__runs",
+    "intermediate.int_ops__runs_ordered",
+    "marts.rpt_dbt_nodes",
+)
 # Redshift refuses a null where a contract says that there is none, and Spark takes it: for a
 # round with such rows both get tables without these constraints.
 _UNCONSTRAINED = """{% macro redshift__get_table_columns_and_constraints() -%}
@@ -92,10 +99,12 @@ class Built:
     Attributes:
         statuses: By engine, of each node how it ended.
         failures: By engine, of each node that was not good, what dbt said.
+        recorded: By engine, the nodes and statuses that `state.runs` has.
     """
 
     statuses: dict[str, dict[str, str]]
     failures: dict[str, dict[str, str]]
+    recorded: dict[str, set[tuple[Cell, Cell]]]
 
 
 @dataclass(frozen=True)
@@ -137,11 +146,12 @@ class Trial:
 
 
 def relations() -> list[str]:
-    """Each seed, model and analysis by the name it has on both engines, in this order."""
+    """Each seed, model and analysis that holds the same on both engines, in this order."""
     found = [f"seeds.{file.stem}" for file in sorted(PROJECT.glob("seeds/*.csv"))]
     for layer in _LAYERS:
         files = sorted(PROJECT.glob(f"models/{layer}/*/*.sql"))
         found += [f"{layer}.{file.stem}" for file in files]
+    found = [name for name in found if name not in _OF_RUNS]
     return found + [f"{ANALYSES}.{file.stem}" for file in _analyses(PROJECT)]
 
 
@@ -163,7 +173,7 @@ def run_trial(
         BuildFailed: dbt did not build everything on one of the engines.
         StepsFailed: The lake's program died.
     """
-    names = [*relations(), *STATE]
+    names = [*relations(), *STATE, RUNS]
     rounds = list(rounds)
     project = _project(home.path / "project", is_unconstrained="odd" in rounds)
     only = ("--select", *select) if select else ()
@@ -315,9 +325,11 @@ def _judged(
         compared[name] = {
             table: _compared(table, spark.get(table), theirs.get(table), manifest)
             for table in names
+            if table != RUNS
             if catalog or table in spark or table in theirs
         }
-        built[name] = _built(home, name)
+        runs = dict(zip(ENGINES, (spark[RUNS], theirs[RUNS]), strict=True))
+        built[name] = _built(home, name, runs)
     refused = {}
     if "odd" in ends:
         refused = dict(zip(ENGINES, results[ends["odd"]], strict=True))
@@ -337,8 +349,8 @@ def _check_built(results: list[Any], end: int, name: str) -> None:
         raise BuildFailed(f"the round {name!r} cannot be read:\n{done['said']}")
 
 
-def _built(home: Home, name: str) -> Built:
-    statuses, failures = {}, {}
+def _built(home: Home, name: str, runs: Mapping[str, Relation]) -> Built:
+    statuses, failures, recorded = {}, {}, {}
     for engine in ENGINES:
         done = json.loads(_results(home, name, engine).read_text())["results"]
         statuses[engine] = {node["unique_id"]: node["status"] for node in done}
@@ -347,7 +359,10 @@ def _built(home: Home, name: str) -> Built:
             for node in done
             if node["status"] in {"error", "fail", "runtime error", "warn"}
         }
-    return Built(statuses, failures)
+        columns = [column.name for column in runs[engine].columns]
+        node_id, status = columns.index("node_id"), columns.index("run_status")
+        recorded[engine] = {(row[node_id], row[status]) for row in runs[engine].rows}
+    return Built(statuses, failures, recorded)
 
 
 def _compared(

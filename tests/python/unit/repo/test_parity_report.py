@@ -28,7 +28,7 @@ def trial(*differences: Difference, failures: dict[str, str] | None = None) -> T
             for name in ROUNDS
         },
         {
-            name: Built({}, {engine: failures or {} for engine in ENGINES})
+            name: Built({}, {engine: failures or {} for engine in ENGINES}, {})
             for name in ROUNDS
         },
         {},

@@ -1,0 +1,83 @@
+{#- A row for each node of this invocation; rows older than `run_history_days` go in the same
+    commit. dbt's results hold hooks and exposures, too: neither is built or tested. -#}
+{% macro record_runs(results) -%}
+    {%- if execute and target.name != "lint" -%}
+        {%- set recorded = ["model", "seed", "snapshot", "test", "unit_test"] -%}
+        {%- set rows = [] -%}
+        {%- for result in results if result.node.resource_type | string in recorded -%}
+            {%- do rows.append(run_row(result)) -%}
+        {%- endfor -%}
+        {%- if rows -%}
+            {%- set table = source("dbt", "runs") -%}
+            {%- set oldest = run_started_at - modules.datetime.timedelta(
+                days=var("run_history_days")
+            ) -%}
+            {%- do run_query(in_own_transaction(table, replace_rows(
+                table,
+                "run_date < cast('" ~ oldest.strftime("%Y-%m-%d") ~ "' as date)",
+                value_rows(rows),
+            ))) -%}
+        {%- endif -%}
+    {%- endif -%}
+{%- endmacro %}
+
+{% macro create_runs_table() -%}
+    {%- if execute and target.name != "lint" -%}
+        {%- do run_query(create_small_table(source("dbt", "runs"), {
+            "invocation_id": "varchar(64)",
+            "command": "varchar(32)",
+            "node_id": "varchar(512)",
+            "node_name": "varchar(256)",
+            "node_type": "varchar(32)",
+            "run_status": "varchar(32)",
+            "run_seconds": "decimal(18,3)",
+            "row_count": "bigint",
+            "message": "varchar(512)",
+            "started_at": "timestamp",
+            "run_date": "date",
+        }, "run_date")) -%}
+    {%- endif -%}
+{%- endmacro %}
+
+{#- Rows are those that the engine says it wrote, which Spark does not; of a test those that
+    failed. -#}
+{% macro run_row(result) -%}
+    {%- set written = (result.adapter_response or {}).get("rows_affected") -%}
+    {%- set counted = written if result.failures is none else result.failures -%}
+    {%- set begun = [run_started_at] -%}
+    {%- for timing in result.timing if timing.name == "execute" and timing.started_at -%}
+        {%- do begun.append(timing.started_at) -%}
+    {%- endfor -%}
+    {%- set started_at = begun | last -%}
+    {{ return({
+        "invocation_id": sql_literal(invocation_id),
+        "command": sql_literal(flags.WHICH),
+        "node_id": sql_literal(result.node.unique_id[:512]),
+        "node_name": sql_literal(result.node.name[:256]),
+        "node_type": sql_literal(result.node.resource_type | string),
+        "run_status": sql_literal(result.status | string),
+        "run_seconds": (
+            "cast(" ~ "%.3f" | format(result.execution_time) ~ " as decimal(18, 3))"
+        ),
+        "row_count": "cast(" ~ (
+            counted if counted is not none and counted | int(-1) >= 0 else "null"
+        ) ~ " as bigint)",
+        "message": "cast(" ~ (
+            sql_literal(first_line(result.message)) if result.message else "null"
+        ) ~ " as varchar(512))",
+        "started_at": (
+            "cast('" ~ started_at.strftime("%Y-%m-%d %H:%M:%S.%f") ~ "' as timestamp)"
+        ),
+        "run_date": "cast('" ~ started_at.strftime("%Y-%m-%d") ~ "' as date)",
+    }) }}
+{%- endmacro %}
+
+{#- dbt begins an error with where it happened; what happened stands in the line behind it. -#}
+{% macro first_line(message) -%}
+    {%- set lines = message | string | trim | replace("\r", "") -%}
+    {%- set lines = lines.split("\n") -%}
+    {%- set is_place = " Error in " in lines[0] and lines | length > 1 -%}
+    {{ return(
+        (lines[0] ~ (": " ~ lines[1] | trim if is_place else ""))[:500]
+    ) }}
+{%- endmacro %}
