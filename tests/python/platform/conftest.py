@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from sandbox.settings import PROJECT
 from tests.python.conftest import bring_spark, make_home
 from tests.python.platform.environments import dbt_lock, programs
 from tests.python.platform.jobs import THIS_DBT, Platform, platform
+from tests.python.spark.bronze_tables import tables_made
 from tests.python.spark.increments_records import DAYS, Records
 from tests.python.spark.lake_steps import at_work, run_steps
 
@@ -33,7 +35,8 @@ def at_platform(
         rows = sales.some(5, DAYS, newest=9)["bronze.pagila__sales"]
         return {"commit": "bronze.pagila__sales", "rows": rows}
 
-    run_steps(home, [more()])
+    # Nothing came to most of the streams yet, and none of them is stale.
+    run_steps(home, [more(), {"sql": tables_made(PROJECT)}])
     # The other versions have dbt-spark 1.10.3.
     has_catalog = engine == "redshift" or version in (None, "locked")
     with platform(engine, home, folder / "clone", dbt, has_catalog) as made:

@@ -52,6 +52,18 @@ def declared_tables(project: Path) -> Iterator[tuple[str, list[dict[str, str]]]]
                     yield name, table["columns"]
 
 
+def tables_made(project: Path) -> str:
+    """The statement that notes of each table of a project that ingest made it, just now."""
+    rows = ", ".join(
+        f"('{table}', 0, 'topic', null, array(), 0, 0, current_timestamp(), 'table')"
+        for table, _ in declared_tables(project)
+    )
+    return (
+        f"insert into {commit_log.TABLE} (table_name, commit_id, kafka_topic, kafka_topic_id,"
+        f" offsets, row_count, quarantined_count, committed_at, kind) values {rows}"
+    )
+
+
 def append(spark: SparkSession, table: str, rows: Sequence[Row]) -> int:
     """Commit rows to a bronze table as ingest does; the commit's number.
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from sandbox.settings import PROJECT, Home
-from tests.python.spark.bronze_tables import declared_tables
+from tests.python.spark.bronze_tables import tables_made
 from tests.python.spark.increments_records import DAYS, Records
 from tests.python.spark.lake_steps import do_steps
 
@@ -43,15 +43,6 @@ STEP = "run `dbt build --select +"
 pytestmark = pytest.mark.nightly
 
 
-# What ingest notes of each table that it makes; nothing came to most of them yet.
-CREATED = (
-    "insert into bronze.ingest_commits (table_name, commit_id, kafka_topic,"
-    " kafka_topic_id, offsets, row_count, quarantined_count, committed_at, kind) values "
-    + ", ".join(
-        f"('{table}', 0, 'topic', null, array(), 0, 0, current_timestamp(), 'table')"
-        for table, _ in declared_tables(PROJECT)
-    )
-)
 # One of them is made earlier than its records may be old.
 SILENT = (
     "update bronze.ingest_commits set committed_at = current_timestamp() - interval 400"
@@ -69,7 +60,7 @@ def test_each_command_works_by_itself(home: Home, tmp_path: Path) -> None:
         tmp_path,
         [
             {"commit": "bronze.pagila__sales", "rows": records()},
-            {"sql": CREATED},
+            {"sql": tables_made(PROJECT)},
             *({"dbt": words} for words in [*TOO_EARLY, *COMMANDS]),
             {"sql": SILENT},
             {"dbt": FRESHNESS},
