@@ -81,7 +81,7 @@ def wrongly_shown(manifest: Manifest) -> dict[str, bool]:
     for folder in ("models", "tests/dbt", "analyses"):
         texts += [file.read_text() for file in (PROJECT / folder).rglob("*.sql")]
     typed = [file.read_text() for file in (PROJECT / "docs").rglob("*.md")]
-    called = set(re.findall(r"\w+", " ".join(texts)))
+    called = set(re.findall(r"(\w+)\(", " ".join(texts)))
     called |= set(re.findall(r"run-operation (\w+)", " ".join(typed)))
     return {
         macro["name"]: macro["docs"]["show"]
