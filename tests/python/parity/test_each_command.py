@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import pytest
 
+from sandbox.settings import PROJECT
 from tests.python.parity.standin_stops import StandinStops, do_history
 from tests.python.parity.trial import external_schema
+from tests.python.spark.bronze_tables import tables_made
 from tests.python.spark.test_each_command import (
     COMMANDS,
-    CREATED,
     FRESHNESS,
     SILENT,
     STEP,
@@ -24,7 +25,7 @@ pytestmark = pytest.mark.nightly
 
 def history(stops: StandinStops) -> None:
     stops.load()
-    stops.sql(CREATED)
+    stops.sql(tables_made(PROJECT))
     stops.steps.append(external_schema(stops.home, stops.project))
     for words in TOO_EARLY:
         stops.type(f"early {' '.join(words)}", words)
