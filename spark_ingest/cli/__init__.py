@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from spark_ingest.cli import (
+    alerts,
     backfill,
     captured,
     maintain,
@@ -19,6 +20,7 @@ from spark_ingest.cli.app import app
 from spark_ingest.errors import MillraceError
 
 __all__ = [
+    "alerts",
     "app",
     "backfill",
     "captured",

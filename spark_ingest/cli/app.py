@@ -37,7 +37,8 @@ app = typer.Typer(
     spark-ingest run --once              land what is there, then exit\n
     spark-ingest run pagila --every 10s  run until Ctrl-C\n
     spark-ingest verify                  prove that nothing is lost or doubled\n
-    spark-ingest reconcile               count captured tables in their databases
+    spark-ingest reconcile               count captured tables in their databases\n
+    spark-ingest alerts --every 1m       post what needs a person to a webhook
     """,
 )
 

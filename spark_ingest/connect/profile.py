@@ -73,6 +73,7 @@ class _Target(_Strict):
     kafka: dict[str, str]
     registry: dict[str, str]
     databases: dict[str, dict[str, str]] = {}
+    alerts: dict[str, str] = {}
 
 
 class _Profile(_Strict):
@@ -89,6 +90,7 @@ class Target:
         where: The file and the key, for messages.
         sections: ``kafka`` and ``registry``.
         databases: One section for each database that tables are captured from.
+        alerts: Where alerts are posted; may be empty.
         values: The values of variables.
     """
 
@@ -96,6 +98,7 @@ class Target:
     where: str
     sections: dict[str, dict[str, str]]
     databases: dict[str, dict[str, str]]
+    alerts: dict[str, str]
     values: dict[str, str] = field(repr=False)
 
     def filled(self, settings: Mapping[str, str], where: str) -> dict[str, str]:
@@ -184,6 +187,7 @@ def read_target(
         where,
         {"kafka": chosen.kafka, "registry": chosen.registry},
         chosen.databases,
+        chosen.alerts,
         values,
     )
 

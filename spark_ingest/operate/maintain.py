@@ -18,6 +18,7 @@ from typing import TypeVar
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
+from spark_ingest.alerts import alert_log
 from spark_ingest.errors import ConfigurationError, MillraceError
 from spark_ingest.lake import bronze, commit_log, quarantine_table
 from spark_ingest.lake.branch import made_at, remove_branch
@@ -31,6 +32,7 @@ OWN_TABLES = (
     commit_log.TABLE,
     proof_marks.TABLE,
     reconciliations.TABLE,
+    alert_log.TABLE,
 )
 """The tables of ingest itself, beside the streams'."""
 # Iceberg refuses to look for orphans younger than this: a writer may be about to commit them.

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import urllib.error
 import urllib.request
 
 import pytest
+import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
+from sandbox.settings import PROJECT
 from spark_ingest.errors import ConfigurationError
 from spark_ingest.streaming.metrics import MetricsProgress
 from spark_ingest.streaming.progress import BatchReport, LineProgress, Progress
@@ -78,3 +81,23 @@ def test_a_stream_has_its_metrics_from_when_it_begins() -> None:
     assert found["millrace_stream_up"] == 1
     assert found["millrace_restarts_totalperson"] == 0
     assert "millrace_restarts_totaltopic" not in found
+
+
+def test_the_rules_of_prometheus_name_what_is_served() -> None:
+    rules = yaml.safe_load(
+        (PROJECT / "deploy/prometheus/millrace.rules.yml").read_text()
+    )
+    named = {
+        name
+        for group in rules["groups"]
+        for rule in group["rules"]
+        for name in re.findall(r"millrace_\w+", rule["expr"])
+    }
+    with MetricsProgress(LineProgress(), ["shop.orders"], "127.0.0.1", 0) as metrics:
+        metrics.batch(REPORT)
+        served = set(scraped(metrics.port))
+    restarts = {f"millrace_restarts_total{reason}" for reason in ("person", "failure")}
+
+    assert named
+    assert named - {"millrace_restarts_total"} <= served
+    assert restarts <= served

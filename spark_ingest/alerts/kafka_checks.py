@@ -1,0 +1,90 @@
+"""What Kafka says beside the lake: records that wait, and those that expired unread."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from pyspark.sql import SparkSession
+
+from spark_ingest.alerts.alert import Alert, Found, Kind
+from spark_ingest.connect.broker import Broker, Topic
+from spark_ingest.errors import MillraceError
+from spark_ingest.lake import bronze, commit_log
+from spark_ingest.lake.offsets import Span, total
+from spark_ingest.sources import Stream
+
+
+def of_streams(
+    spark: SparkSession,
+    broker: Broker,
+    streams: list[Stream],
+    patience: timedelta,
+    now: datetime,
+) -> Found:
+    """Streams that do not read what lies on the broker, or that cannot any more.
+
+    One that never committed anything is not looked at.
+
+    Args:
+        spark: A session on the lake.
+        broker: The cluster.
+        streams: Which.
+        patience: How old a record may become before a stream that has not read it counts as
+            stopped.
+        now: The time, with a zone.
+    """
+    found: list[Alert] = []
+    for stream in streams:
+        if not bronze.exists(spark, stream.table):
+            continue
+        try:
+            topic = broker.topic(stream.topic)
+            if topic is not None:
+                alert = _of_stream(spark, broker, stream, topic, now - patience)
+                found += [alert] if alert else []
+        except MillraceError as error:
+            message = f"{stream.topic} cannot be looked at: {error}"
+            helps = f"spark-ingest plan {stream.name}"
+            alert = Alert(Kind.KAFKA, "kafka", message, helps)
+            return Found((*found, alert), frozenset({Kind.STOPPED_STREAM, Kind.GAP}))
+    return Found(tuple(found))
+
+
+def _of_stream(
+    spark: SparkSession, broker: Broker, stream: Stream, topic: Topic, before: datetime
+) -> Alert | None:
+    committed = commit_log.committed_ranges(spark, stream, topic).ranges
+    first, end = broker.first_offsets(topic), broker.end_offsets(topic)
+    # A partition that was added is read from its beginning.
+    read = {p: committed[p][1] if p in committed else first[p] for p in end}
+    expired = {p: (read[p], first[p]) for p in end if read[p] < first[p]}
+    if expired:
+        return Alert(
+            Kind.GAP,
+            stream.name,
+            f"{total(expired):,} offsets of {topic.name} expired before they were read: "
+            f"{_listed(expired)}",
+            f"spark-ingest recover {stream.name} --accept-gap --dry-run",
+        )
+    old = broker.begin_offsets(topic, before)
+    waiting = {
+        p: (read[p], old[p])
+        for p in end
+        # Markers of transactions take offsets, too, and nobody reads them.
+        if read[p] < old[p] and broker.records_in(topic.name, p, [(read[p], old[p])])
+    }
+    if not waiting:
+        return None
+    return Alert(
+        Kind.STOPPED_STREAM,
+        stream.name,
+        f"{total(waiting):,} offsets of {topic.name} from before {before:%Y-%m-%d %H:%M} UTC "
+        f"are not read: {_listed(waiting)}",
+        f"spark-ingest run {stream.name} --once",
+    )
+
+
+def _listed(spans: dict[int, Span]) -> str:
+    return ", ".join(
+        f"partition {p} from {first} to {end - 1}" for p, (first, end) in spans.items()
+    )

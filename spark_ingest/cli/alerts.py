@@ -1,0 +1,113 @@
+"""The command that says what needs a person: alerts."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from spark_ingest.cli.app import Options, app, console, open_lake, stop_on_signals
+from spark_ingest.cli.maintain import duration
+from spark_ingest.connect.profile import load_connections, read_target
+from spark_ingest.errors import MillraceError
+from spark_ingest.sources import fresh_manifest
+
+if TYPE_CHECKING:
+    from spark_ingest.alerts.alert import Found
+    from spark_ingest.alerts.alert_log import Notice
+
+
+@app.command()
+def alerts(
+    context: typer.Context,
+    every: Annotated[
+        str | None, typer.Option(help="Repeat until Ctrl-C at this interval: 1m.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print what is; post and record nothing.")
+    ] = False,
+    patience: Annotated[
+        str,
+        typer.Option(help="A stream is stopped that left a record unread for so long."),
+    ] = "10m",
+    quarantine_window: Annotated[
+        str, typer.Option(help="For so long a record in quarantine is news.")
+    ] = "1h",
+) -> None:
+    """Post what needs a person to a webhook: once when it begins, once when it is over.
+
+    Failed models and tests of dbt (from state.runs, which each `dbt build` writes), sources
+    staler than their `freshness` allows (`error_after`, or `warn_after` without it), marts
+    older than `config.meta.max_age` of an exposure, records that went to quarantine, streams
+    that leave records unread, and records that expired before they were read. Each comes with
+    the command that helps.
+
+    The webhook stands under `alerts` in profiles/ingest.yml; without one it is only printed.
+    What was posted is in bronze.ingest_alerts. A receiver that does not answer gets the rest
+    after the next look; without --every the command then exits 1. Streams never wait for any of
+    this.
+    """
+    pause = duration("--every", every).total_seconds() if every else None
+    patient, window = (
+        duration("--patience", patience),
+        duration("--quarantine-window", quarantine_window),
+    )
+    chosen: Options = context.obj
+    from spark_ingest.alerts.look import Limits, look, post_news
+    from spark_ingest.alerts.promises import read_promises
+    from spark_ingest.alerts.webhook import webhook_of
+    from spark_ingest.connect.broker import Broker
+
+    webhook = webhook_of(read_target(chosen.profile, chosen.target))
+    if webhook is None and not dry_run:
+        where = f"{chosen.profile}: targets.…alerts.webhook"
+        print(f"no webhook in {where}: printed only", file=sys.stderr)
+    broker = Broker(load_connections(chosen.profile, chosen.target))
+    promises = read_promises(chosen.manifest or fresh_manifest(chosen.project))
+    streams, spark = open_lake(context, None)
+    stopping = stop_on_signals() if pause is not None else threading.Event()
+    limits = Limits(patient, window)
+    while True:
+        began = time.monotonic()
+        try:
+            found = look(spark, broker, streams, promises, limits)
+            if webhook is None or dry_run:
+                _show(found)
+            else:
+                posted, failure = post_news(spark, found, webhook.post)
+                _say(posted, found)
+                if failure is not None:
+                    raise failure
+        except MillraceError as error:
+            if pause is None:
+                raise
+            print(f"{_now()} {error}: again in {every}", file=sys.stderr, flush=True)
+        if pause is None or stopping.wait(max(pause - (time.monotonic() - began), 0)):
+            return
+
+
+def _show(found: Found) -> None:
+    if not found.alerts:
+        print("nothing needs a person", flush=True)
+        return
+    shown = Table("kind", "subject", "message", "what helps")
+    for alert in found.alerts:
+        shown.add_row(alert.kind, alert.subject, alert.message, alert.help)
+    console().print(shown)
+
+
+def _say(posted: list[Notice], found: Found) -> None:
+    for notice in posted:
+        alert = notice.alert
+        print(f"{_now()} {notice.event}: {alert.kind} {alert.subject}: {alert.message}")
+    count = len(found.alerts)
+    print(f"{_now()} {len(posted)} posted, {count} need a person now", flush=True)
+
+
+def _now() -> str:
+    return f"{datetime.now(UTC):%H:%M:%S}"
