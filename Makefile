@@ -32,7 +32,7 @@ APART := deploy/airflow/requirements.in $(wildcard tests/python/platform/locks/*
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo live dashboard test test-all test-long test-fast test-dashboard test-platform fault-table render parity lint lint-python lint-dbt format new-captured docs docs-static bench bench-increments bench-histories bench-cdc lock clean java moved
+.PHONY: help install demo live dashboard test test-all test-long test-fast test-dashboard test-platform fault-table render parity lint lint-python lint-dbt format new-captured docs docs-static bench bench-increments bench-histories bench-cdc bench-dashboard lock clean java moved
 
 help: ## Show this help
 	@echo 'Usage: make TARGET [VARIABLE=value]'
@@ -65,7 +65,7 @@ test-platform: java .venv/.installed ## Run the scheduled jobs with each version
 
 test-dashboard: java .venv/.installed .venv/.dashboard-packages ## Open each page of the dashboard in a browser, and compare it with Spark
 	@$(WITH_VENV) sandbox parts
-	@$(WITH_VENV) pytest tests/python/unit/dashboard tests/python/stack/test_dashboard.py tests/python/stack/test_dashboard_pages.py
+	@$(WITH_VENV) pytest tests/python/unit/dashboard tests/python/stack/test_dashboard.py tests/python/stack/test_dashboard_pages.py tests/python/stack/test_bench_dashboard.py
 
 fault-table: java .venv/.installed ## Kill, cut off and starve streams, and write what came of it into docs/ingest.md
 	@$(WITH_VENV) sandbox parts
@@ -139,6 +139,9 @@ bench-histories: java .venv/.installed ## Measure an increment of a captured tab
 bench-cdc: java .venv/.installed ## Measure the way from a database's commit to the current state (a quarter of an hour)
 	@$(WITH_VENV) sandbox parts
 	@$(WITH_VENV) python -m bench.capture
+
+bench-dashboard: java .venv/.installed .venv/.dashboard-packages ## Measure each page of the dashboard on the lake that is there (a minute)
+	@$(WITH_VENV) python -m bench.dashboard
 
 lock: ## Update requirements.lock, and those of other environments (needs uv)
 	@command -v uv >/dev/null || { echo 'make lock needs uv on PATH: pipx install uv' >&2; exit 2; }

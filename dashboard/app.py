@@ -35,16 +35,14 @@ def _module(name: str) -> ModuleType:
 
 def _show(name: str, every: int | None) -> None:
     st.title(_title(name))
-    st.fragment(_show_once, run_every=every)(name)
+    st.fragment(show_once, run_every=every)(name)
 
 
-def _show_once(name: str) -> None:
-    tables = {
-        table for query in queries.of_page(name).values() for table in query.tables()
-    }
+def show_once(name: str) -> None:
+    """A page at one look, as each of its refreshes shows it."""
     started = time.perf_counter()
     try:
-        look = look_at(_catalog(), tables)
+        look = look_at(_catalog(), queries.tables_of(name))
     except LakeIsEmpty as error:
         st.warning(str(error))
         return
@@ -71,11 +69,15 @@ def _title(name: str) -> str:
     return name.replace("_", " ").capitalize()
 
 
+def names() -> list[str]:
+    """The pages in their order."""
+    return [*FIRST, *(name for name in queries.pages() if name not in FIRST)]
+
+
 def main() -> None:
     """One run of the app, as Streamlit makes one for each visitor."""
     st.set_page_config(page_title="Millrace", page_icon="🌊", layout="wide")
     chosen = st.sidebar.selectbox("Refresh every", list(INTERVALS), key="every")
-    names = [*FIRST, *(name for name in queries.pages() if name not in FIRST)]
     pages = [
         st.Page(
             partial(_show, name, INTERVALS[chosen]),
@@ -83,7 +85,7 @@ def main() -> None:
             url_path=name,
             default=name == FIRST[0],
         )
-        for name in names
+        for name in names()
     ]
     st.navigation(pages).run()
 

@@ -120,6 +120,11 @@ def of_page(page: str) -> dict[str, Query]:
     return {file.stem: _read(file) for file in sorted((FOLDER / page).glob("*.sql"))}
 
 
+def tables_of(page: str) -> set[str]:
+    """The tables that the queries of a page name."""
+    return {table for query in of_page(page).values() for table in query.tables()}
+
+
 def pages() -> Iterator[str]:
     """The pages that have queries, sorted by name."""
     return (folder.name for folder in sorted(FOLDER.iterdir()) if folder.is_dir())

@@ -10,5 +10,5 @@ select
     sum(run_seconds) as node_seconds
 from state.runs
 group by invocation_id, command
-order by min(started_at) desc
+order by started_at desc
 limit 20

@@ -1,0 +1,65 @@
+"""When a page of the dashboard counts as slow, and how the docs show what was measured.
+
+Fails when a slow page passes, or the docs show other numbers than the results have.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from bench.report.dashboard_results import Dashboard, Page, slow, with_dashboard
+from bench.report.results import About, Machine
+
+ABOUT = About(
+    measured_on="2026-01-01",
+    minutes=1,
+    command="python -m bench.dashboard",
+    machine=Machine(
+        processor="a processor", cores=2, memory_gib=24, system="Linux", versions={}
+    ),
+    load_before=0.1,
+)
+
+
+def page(name: str, shown: list[float], missing: int = 0) -> Page:
+    return Page(
+        name=name,
+        tables=3,
+        missing=missing,
+        rows=12_345,
+        queries=4,
+        look=[0.01, 0.02, 0.01],
+        asked=[0.2, 0.3, 0.2],
+        shown=shown,
+        again=[0.05, 0.05, 0.06],
+    )
+
+
+def measured(*pages: Page) -> Dashboard:
+    return Dashboard(about=ABOUT, versions={"DuckDB": "1.0"}, pages=list(pages))
+
+
+@pytest.mark.parametrize(
+    ("shown", "is_slow"),
+    [([0.4, 0.5, 3.0], False), ([1.0, 1.0, 1.0], False), ([0.4, 1.1, 1.2], True)],
+    ids=["slow once", "at the limit", "slow"],
+)
+def test_the_median_of_a_page_makes_it_slow(shown: list[float], is_slow: bool) -> None:
+    found = slow(measured(page("one", [0.1, 0.1, 0.1]), page("other", shown)))
+
+    assert [each.name for each in found] == (["other"] if is_slow else [])
+
+
+def test_the_docs_get_the_numbers() -> None:
+    before = "# P\n<!-- generated: dashboard -->\nearlier\n<!-- /generated -->\nend\n"
+    results = measured(page("overview", [0.4, 0.5, 0.6], missing=2))
+    text = with_dashboard(before, results)
+
+    assert (
+        "| overview | 3 | 12,345 | 4 | 0.01 / 0.02 | 0.20 / 0.30 | 0.50 / 0.60 | 0.50 |"
+        " 0.05 / 0.06 |\n" in text
+    )
+    assert "Median / slowest of 3 times" in text
+    assert "DuckDB 1.0. Tables that were not built: 2 of `overview`." in text
+    assert "earlier" not in text
+    assert with_dashboard(text, results) == text
