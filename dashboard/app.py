@@ -13,7 +13,7 @@ import streamlit as st
 from pyiceberg.catalog import Catalog
 
 from dashboard import generic, queries
-from dashboard.lake import LakeIsEmpty, look_at, open_catalog
+from dashboard.lake import LakeIsEmpty, Look, look_at, open_catalog, show_at_a_look
 from dashboard.page import Page
 
 # In this order, others behind them by name.
@@ -40,12 +40,19 @@ def _show(name: str, every: int | None) -> None:
 
 def show_once(name: str) -> None:
     """A page at one look, as each of its refreshes shows it."""
-    started = time.perf_counter()
+    place, started = st.empty(), time.perf_counter()
+
+    def show(look: Look) -> None:
+        with place.container():
+            _show_at(name, look, started)
+
     try:
-        look = look_at(_catalog(), queries.tables_of(name))
+        show_at_a_look(lambda: look_at(_catalog(), queries.tables_of(name)), show)
     except LakeIsEmpty as error:
         st.warning(str(error))
-        return
+
+
+def _show_at(name: str, look: Look, started: float) -> None:
     newest = look.newest_at
     freshness = st.empty()
     _module(name).show(Page(name, look))

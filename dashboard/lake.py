@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,6 +18,8 @@ NAME = "lake"
 FILL = "`make demo` fills it"
 # Tables of a page that are asked for at once.
 _AT_ONCE = 8
+# Of a page whose files are removed while it reads.
+_LOOKS = 3
 
 
 class LakeIsEmpty(Exception):
@@ -77,6 +79,27 @@ def look_at(catalog: Catalog, names: Iterable[str]) -> Look:
         found = threads.map(lambda name: _load(catalog, name), wanted)
         tables = dict(zip(wanted, found, strict=True))
     return Look({name: table for name, table in tables.items() if table is not None})
+
+
+def show_at_a_look(look: Callable[[], Look], show: Callable[[Look], None]) -> None:
+    """Show what there is at a look, at a newer one where a file of the first is gone.
+
+    Maintenance removes files of snapshots that are old, and a table that is made anew has others.
+
+    Args:
+        look: Takes a look.
+        show: Reads it; called again, all that it showed is of the newer look.
+
+    Raises:
+        FileNotFoundError: A file of the newest snapshots is gone: the lake is damaged.
+    """
+    for _ in range(_LOOKS - 1):
+        try:
+            show(look())
+        except FileNotFoundError:
+            continue
+        return
+    show(look())
 
 
 def _load(catalog: Catalog, name: str) -> Table | None:
