@@ -6,7 +6,7 @@ import sys
 
 from spark_ingest.cli import (
     backfill,
-    captured,
+    drafts,
     maintain,
     quarantine,
     reconcile,
@@ -21,7 +21,7 @@ from spark_ingest.errors import MillraceError
 __all__ = [
     "app",
     "backfill",
-    "captured",
+    "drafts",
     "main",
     "maintain",
     "quarantine",
