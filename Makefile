@@ -1,7 +1,8 @@
 # Everything a person types here needs only python3 and java; the rest goes into .venv: for demo,
 # live and docs what these run, for all else the tools of development as well.
 # Variables: PYTHON (interpreter for .venv), COUNT, KEEP and DEMO (demo), RATE and MINUTES (live),
-# DOCS_PORT (docs), DASHBOARD_PORT (dashboard), WORKERS (test), TABLE, TOPIC, KEY and DOMAIN (new-captured).
+# DOCS_PORT (docs), DASHBOARD_PORT (dashboard), WORKERS (test), TABLE, TOPIC, KEY and DOMAIN (new-captured),
+# STREAM, TOPIC, CSV, KEY and DOMAIN (new-stream).
 
 PYTHON ?= python3
 DOCS_PORT ?= 8080
@@ -32,7 +33,7 @@ APART := deploy/airflow/requirements.in $(wildcard tests/python/platform/locks/*
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo live dashboard test test-all test-long test-fast test-dashboard test-platform fault-table render parity lint lint-python lint-dbt format new-captured docs docs-static bench bench-increments bench-histories bench-cdc bench-dashboard lock clean java moved
+.PHONY: help install demo live dashboard test test-all test-long test-fast test-dashboard test-platform fault-table render parity lint lint-python lint-dbt format new-captured new-stream docs docs-static bench bench-increments bench-histories bench-cdc bench-dashboard lock clean java moved
 
 help: ## Show this help
 	@echo 'Usage: make TARGET [VARIABLE=value]'
@@ -110,6 +111,9 @@ format: .venv/.installed ## Rewrite Python and SQL in the project's style
 new-captured: .venv/.installed ## Write source and models of a captured table (TABLE=source.table, TOPIC=t, KEY=a,b, DOMAIN=d)
 	@$(WITH_VENV) spark-ingest new-captured $(if $(TABLE),'$(TABLE)') $(if $(TOPIC),--topic '$(TOPIC)') $(if $(KEY),--key '$(KEY)') $(if $(DOMAIN),--domain '$(DOMAIN)')
 
+new-stream: .venv/.installed ## Write source and model of a stream of events (STREAM=source.table, TOPIC=t, CSV=file, KEY=a, DOMAIN=d)
+	@$(WITH_VENV) spark-ingest new-stream $(if $(STREAM),'$(STREAM)') $(if $(TOPIC),--topic '$(TOPIC)') $(if $(CSV),--csv '$(CSV)') $(if $(KEY),--key '$(KEY)') $(if $(DOMAIN),--domain '$(DOMAIN)')
+
 # A lake without bronze has no catalog yet; with the first tables the docs are made anew.
 BRONZE := $(wildcard $(or $(SANDBOX_HOME),.sandbox)/lake/warehouse/bronze)
 GENERATE_DOCS = $(if $(BRONZE),dbt docs generate,dbt --quiet parse && dbt docs generate --empty-catalog --no-compile)
@@ -158,7 +162,7 @@ clean: ## Remove .venv and everything made from the sources; stops the sandbox, 
 # pin or a moved checkout repeats this. Where Java is needed its parts are fetched meanwhile.
 LOCKED := requirements.lock pyproject.toml $(if $(MOVED),moved)
 WITH_PARTS = $(if $(filter-out $(NO_PARTS),$(MAKECMDGOALS)),--parts)
-NO_PARTS := install test-fast lint format new-captured dashboard docs docs-static .venv/%
+NO_PARTS := install test-fast lint format new-captured new-stream dashboard docs docs-static .venv/%
 define INSTALL
 @'$(PYTHON)' -c '$(NEW_ENOUGH)' 2>/dev/null || { echo '$(PYTHON_FIX)' >&2; exit 2; }
 @$(if $(MOVED),rm -rf .venv)

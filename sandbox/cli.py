@@ -13,7 +13,14 @@ from typing import Annotated
 import typer
 
 from sandbox.doctor import examine
-from sandbox.events import poll, produce, produce_rows, produce_tickit, replay
+from sandbox.events import (
+    poll,
+    produce,
+    produce_csv,
+    produce_rows,
+    produce_tickit,
+    replay,
+)
 from sandbox.install import parts, spark_conf
 from sandbox.processes.logs import follow, log_file, show
 from sandbox.services import stack
@@ -252,6 +259,7 @@ def sql(
 
 produce_rows.add_to(produce.app)
 produce_tickit.add_to(produce.app)
+produce_csv.add_to(produce.app)
 app.add_typer(produce.app, name="produce")
 app.command()(replay.replay)
 app.command()(poll.poll)

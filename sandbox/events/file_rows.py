@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import json
 import re
 import string
-import zlib
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from io import StringIO
 from itertools import chain
-from pathlib import Path
-from typing import Any, NoReturn, TextIO
+from typing import Any, TextIO
 
 from spark_ingest.errors import ConfigurationError
 
@@ -95,42 +91,9 @@ def read_table(
     return _csv_table(file, name, fields, delimiter, null, in_headers)
 
 
-def open_text(path: Path) -> TextIO:
-    """Open a text file, with or without byte order mark; a pipe and a ``.gz`` are read whole.
-
-    Raises:
-        ConfigurationError: It cannot be read.
-    """
-    try:
-        if path.suffix == ".gz":
-            with gzip.open(path, "rt", encoding="utf-8-sig", newline="") as packed:
-                return StringIO(packed.read(), newline="")
-        text = path.open(encoding="utf-8-sig", newline="")
-        if text.seekable():
-            return text
-        with text:
-            return StringIO(text.read(), newline="")
-    except UnicodeDecodeError as error:
-        not_utf8(str(path), error)
-    except OSError as error:
-        raise ConfigurationError(
-            f"{path} cannot be read: {error.strerror or error}"
-        ) from error
-    except (EOFError, zlib.error) as error:
-        raise ConfigurationError(f"{path} cannot be unpacked: {error}") from error
-
-
 def bare(name: str) -> str:
     """A column's name without what separates its words, in lower case."""
     return re.sub(r"[\s_-]", "", name).lower()
-
-
-def not_utf8(path: str, error: UnicodeDecodeError) -> NoReturn:
-    """Say that a file is in another encoding, and how to convert it."""
-    raise ConfigurationError(
-        f"{path} is not UTF-8 ({error.reason}); convert it, such as with"
-        " `iconv -f latin1 -t utf-8`"
-    ) from error
 
 
 def _csv_table(

@@ -15,11 +15,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from sandbox import ui
 from sandbox.events.sender import Outlet, Tally, check_delivery
-from sandbox.events.times import as_text, instant_micros, span_millis
 from sandbox.settings import load_home
 from sandbox.streams.faults import FAULTS
 from sandbox.streams.generator import Generator, generators
 from sandbox.streams.timeline import LATEST_MILLIS, Plan
+from sandbox.streams.times import as_text, instant_micros, span_millis
 from spark_ingest.errors import ConfigurationError
 
 app = typer.Typer(

@@ -6,22 +6,23 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TextIO
 
 import typer
 
 from sandbox import ui
 from sandbox.events.encode_row import Fitter, fields_of
 from sandbox.events.fields import Misfit, shown
-from sandbox.events.file_rows import Row, Table, not_utf8, open_text, read_table
+from sandbox.events.file_rows import Row, Table, read_table
 from sandbox.events.matching import Matching, listed
 from sandbox.events.produce import INTERRUPTED, progress
 from sandbox.events.replay_rows import TABLES, Reading, replay_rows
 from sandbox.events.sender import Outlet, check_delivery
-from sandbox.events.times import instant_micros
 from sandbox.settings import load_home
 from sandbox.streams import STREAMS, Stream
 from sandbox.streams.timeline import ON_TIME, Record
+from sandbox.streams.times import instant_micros
+from spark_ingest.drafts.text_file import not_utf8, open_text
 from spark_ingest.errors import ConfigurationError
 
 _NOW = -1
@@ -217,20 +218,41 @@ def replay(
     chosen = STREAMS[stream]
     with open_text(file) as text:
         try:
-            names = [known.name for known in fields_of(chosen)] + [*columns.values()]
-            found = read_table(text, str(file), names, delimiter, null)
-            rows = Replay(chosen, found, timestamps, columns, constants)
-            outlet = Outlet(load_home(), chosen)
-            fitter = Fitter(chosen, *outlet.schema_ids[chosen.name])
-            with progress(f"replaying to {chosen.topic}", None) as on_progress:
-                tally = outlet.send(rows.records(fitter), None, on_progress)
+            send_rows(chosen, text, str(file), reading, timestamps)
         except UnicodeDecodeError as error:
             not_utf8(str(file), error)
+
+
+def send_rows(
+    stream: Stream, text: TextIO, name: str, reading: Reading, timestamps: str | None
+) -> None:
+    """Send a file's rows to a stream, and tell what became of them.
+
+    Args:
+        stream: Where they go.
+        text: The file at its beginning.
+        name: What errors call the file.
+        reading: How to read it.
+        timestamps: The column that is the Kafka timestamp; None for the time of sending.
+
+    Raises:
+        ConfigurationError: The file cannot be used, or the topic is not there.
+        ServiceUnavailable: Broker or registry do not answer.
+        DeliveryFailed: The broker did not take everything.
+        typer.Exit: Some rows were refused, or a person stopped it.
+    """
+    names = [known.name for known in fields_of(stream)] + [*reading.columns.values()]
+    found = read_table(text, name, names, reading.delimiter, reading.null)
+    rows = Replay(stream, found, timestamps, reading.columns, reading.constants)
+    outlet = Outlet(load_home(), stream)
+    fitter = Fitter(stream, *outlet.schema_ids[stream.name])
+    with progress(f"replaying to {stream.topic}", None) as on_progress:
+        tally = outlet.send(rows.records(fitter), None, on_progress)
     ui.tell(
-        f"{tally.delivered:,} of {rows.read:,} rows to {chosen.topic}"
+        f"{tally.delivered:,} of {rows.read:,} rows to {stream.topic}"
         f" in {tally.seconds:.1f} s, {rows.refused:,} refused"
     )
-    check_delivery(chosen, tally)
+    check_delivery(stream, tally)
     if tally.interrupted:
         raise typer.Exit(INTERRUPTED)
     if rows.refused:

@@ -48,6 +48,40 @@ def schema_ids(home: Home, stream: Stream) -> tuple[int, int]:
     return key_id, value_id
 
 
+def registered_schema(home: Home, subject: str) -> dict[str, Any] | None:
+    """The newest Avro schema of a subject; None where there is no such subject.
+
+    Raises:
+        ServiceUnavailable: The registry does not answer.
+        ConfigurationError: It does not give the schema, or the schema is a union.
+    """
+    try:
+        found = _ask(home, "GET", f"/subjects/{subject}/versions/latest")
+    except _RefusedError as refused:
+        if refused.status == HTTPStatus.NOT_FOUND:
+            return None
+        raise ConfigurationError(
+            f"the schema registry does not give the schema of {subject}: {refused}"
+        ) from refused
+    except (OSError, HTTPException, ValueError) as error:
+        raise _no_registry(home, error) from error
+    schema = json.loads(found["schema"])
+    if isinstance(schema, str):
+        schema = {"type": schema}
+    if not isinstance(schema, dict):
+        raise ConfigurationError(
+            f"the newest schema of {subject} is a union, which no row is: name another topic"
+        )
+    return schema
+
+
+def _no_registry(home: Home, error: Exception) -> ServiceUnavailable:
+    return ServiceUnavailable(
+        f"no schema registry answers at {home.registry_url} ({error});"
+        " start it with `sandbox up`"
+    )
+
+
 def _schema_id(home: Home, subject: str, schema: dict[str, Any]) -> int:
     body = {"schema": json.dumps(schema), "schemaType": "AVRO"}
     try:
@@ -64,14 +98,13 @@ def _schema_id(home: Home, subject: str, schema: dict[str, Any]) -> int:
             " compare its .avsc with the versions there"
         ) from refused
     except (OSError, HTTPException, ValueError) as error:
-        raise ServiceUnavailable(
-            f"no schema registry answers at {home.registry_url} ({error});"
-            " start it with `sandbox up`"
-        ) from error
+        raise _no_registry(home, error) from error
     return int(found["id"])
 
 
-def _ask(home: Home, method: str, path: str, body: dict[str, str]) -> dict[str, Any]:
+def _ask(
+    home: Home, method: str, path: str, body: dict[str, str] | None = None
+) -> dict[str, Any]:
     address = urlsplit(home.registry_url)
     # Not urllib: no proxy of the environment may stand between us and 127.0.0.1.
     host, port = address.hostname or "", address.port
@@ -87,7 +120,8 @@ def _ask(home: Home, method: str, path: str, body: dict[str, str]) -> dict[str, 
     else:
         connection = HTTPConnection(host, port, timeout=_ANSWER_SECONDS)
     try:
-        connection.request(method, address.path + path, json.dumps(body), headers)
+        sent = None if body is None else json.dumps(body)
+        connection.request(method, address.path + path, sent, headers)
         answer = connection.getresponse()
         text = answer.read()
     finally:

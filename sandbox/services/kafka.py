@@ -7,6 +7,7 @@ import logging
 import shutil
 import subprocess
 import uuid
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,8 @@ from spark_ingest.errors import ConfigurationError, MillraceError, ServiceUnavai
 
 if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
+
+    from sandbox.streams import Stream
 
 # One broker: no internal topic can have a second replica, and few partitions start faster.
 _INTERNAL_TOPICS = (
@@ -207,21 +210,36 @@ def end_offsets(home: Home, topic: str) -> dict[int, int]:
 
 def _settle(home: Home) -> list[str]:
     """Create the streams' topics that are not there."""
-    from confluent_kafka import KafkaError, KafkaException
-    from confluent_kafka.cimpl import NewTopic
-
     from sandbox.streams import STREAMS
 
     absent = set(missing_topics(home))
-    if not absent:
-        _permit(home)
-        return []
+    if absent:
+        _create(home, [one for one in STREAMS.values() if one.topic in absent])
+    _permit(home)
+    return [f"topic {topic}" for topic in sorted(absent)]
+
+
+def create_topic(home: Home, stream: Stream) -> None:
+    """Create the topic of a stream that is none of the sandbox's own, where it is not there.
+
+    Raises:
+        ServiceUnavailable: The broker does not answer.
+        MillraceError: It cannot create the topic.
+    """
+    if stream.topic not in present_topics(home):
+        _create(home, [stream])
+    _permit(home, stream.topic)
+
+
+def _create(home: Home, streams: Sequence[Stream]) -> None:
+    from confluent_kafka import KafkaError, KafkaException
+    from confluent_kafka.cimpl import NewTopic
+
     # Replayed events may be years old: with the default retention they would be gone in minutes.
     config = {"retention.ms": "-1", "cleanup.policy": "delete"}
     topics = [
         NewTopic(stream.topic, stream.partitions, replication_factor=1, config=config)
-        for stream in STREAMS.values()
-        if stream.topic in absent
+        for stream in streams
     ]
     client = admin(home)  # must outlive its futures
     for topic, future in client.create_topics(topics, operation_timeout=30).items():
@@ -233,12 +251,10 @@ def _settle(home: Home) -> list[str]:
                 raise MillraceError(
                     f"Kafka cannot create {topic}: {reason.str()}"
                 ) from error
-    _permit(home)
-    return [f"topic {topic}" for topic in sorted(absent)]
 
 
-def _permit(home: Home) -> None:
-    """Let the users of a secure sandbox at the streams' topics.
+def _permit(home: Home, *further: str) -> None:
+    """Let the users of a secure sandbox at the streams' topics, and at further ones.
 
     Who may not see a topic is not told that it does not exist: so the ingest user may also see
     those of captured tables, which nobody makes here.
@@ -250,8 +266,8 @@ def _permit(home: Home) -> None:
     from sandbox.streams import STREAMS, declared_topics
 
     client = admin(home)  # must outlive its futures
-    written = {stream.topic for stream in STREAMS.values()}
-    wanted = permissions(written, declared_topics().values())
+    written = {*further, *(stream.topic for stream in STREAMS.values())}
+    wanted = permissions(written, [*further, *declared_topics().values()])
     for binding, future in client.create_acls(wanted).items():
         try:
             future.result()

@@ -29,7 +29,8 @@ class Stream:
         value_schema: Avro schema of the values, parsed from its ``.avsc``.
         key_schema: Avro schema of the keys.
         key_field: The value's field that is the key; a record where it is null has none.
-        partitions: How many partitions `sandbox up` gives the topic.
+        partitions: How many partitions the sandbox gives the topic.
+        own_topic: Its topic where no dbt source needs to declare it.
     """
 
     name: str
@@ -37,14 +38,17 @@ class Stream:
     key_schema: dict[str, Any]
     key_field: str
     partitions: int = 4
+    own_topic: str | None = None
 
     @property
     def topic(self) -> str:
-        """The Kafka topic that the dbt source declares.
+        """The Kafka topic: its own, or that which the dbt source declares.
 
         Raises:
             ConfigurationError: No source declares it.
         """
+        if self.own_topic is not None:
+            return self.own_topic
         topic = declared_topics().get(self.name)
         if topic is None:
             source, _, entity = self.name.partition(".")

@@ -7,7 +7,7 @@ import sys
 from spark_ingest.cli import (
     alerts,
     backfill,
-    captured,
+    drafts,
     maintain,
     quarantine,
     reconcile,
@@ -23,7 +23,7 @@ __all__ = [
     "alerts",
     "app",
     "backfill",
-    "captured",
+    "drafts",
     "main",
     "maintain",
     "quarantine",

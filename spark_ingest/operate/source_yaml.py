@@ -10,9 +10,7 @@ from typing import Any
 
 import yaml
 
-from spark_ingest.errors import ConfigurationError
-from spark_ingest.operate.column_agreement import NewColumn
-from spark_ingest.operate.yaml_places import (
+from spark_ingest.drafts.yaml_places import (
     compose,
     last_line,
     parse,
@@ -20,6 +18,8 @@ from spark_ingest.operate.yaml_places import (
     value,
     with_lines,
 )
+from spark_ingest.errors import ConfigurationError
+from spark_ingest.operate.column_agreement import NewColumn
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_<>(),:]*")
 

@@ -20,9 +20,9 @@ from sandbox.services.connect import wait_until_passed
 from sandbox.settings import PROJECT
 from spark_ingest.connect.profile import Connections, Registry
 from spark_ingest.connect.registry import SchemaRegistry
-from spark_ingest.operate.captured_columns import CapturedColumn
-from spark_ingest.operate.captured_files import added_names, names_of_changes
-from spark_ingest.operate.captured_schema import CapturedTable, read_table
+from spark_ingest.drafts.captured_columns import CapturedColumn
+from spark_ingest.drafts.captured_files import added_names, names_of_changes
+from spark_ingest.drafts.captured_schema import CapturedTable, read_table
 from tests.python.stack.database_types import MARIADB, POSTGRESQL, Type
 from tests.python.walks import Newcomer, newcomer_in
 

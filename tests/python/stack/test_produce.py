@@ -29,7 +29,6 @@ from confluent_kafka.schema_registry import SchemaRegistryClient
 from fastavro import parse_schema, schemaless_reader
 
 from sandbox.events.schema_ids import schema_ids
-from sandbox.events.times import instant_micros
 from sandbox.services import stack as services
 from sandbox.settings import PROJECT
 from sandbox.streams import STREAMS, Stream
@@ -42,6 +41,7 @@ from sandbox.streams.smoothies.shop import (
     smoothies,
 )
 from sandbox.streams.timeline import Plan, Record, timeline
+from sandbox.streams.times import instant_micros
 from tests.python.conftest import Stack, make_home, program_environment
 
 STREAM = STREAMS["pagila.sales"]

@@ -15,10 +15,11 @@ from fastavro import parse_schema, schemaless_reader
 
 from sandbox.events.encode_row import Fitter, fields_of
 from sandbox.events.fields import Misfit
-from sandbox.events.file_rows import open_text, read_table
+from sandbox.events.file_rows import read_table
 from sandbox.events.replay import Replay, replay
 from sandbox.streams import STREAMS, Stream
 from sandbox.streams.timeline import Record
+from spark_ingest.drafts.text_file import open_text
 from spark_ingest.errors import ConfigurationError
 
 STREAM = STREAMS["pagila.sales"]

@@ -13,8 +13,9 @@ import pytest
 from sandbox.databases.columns import Column
 from sandbox.events.column_fields import column_field
 from sandbox.events.fields import Misfit
-from sandbox.events.file_rows import Table, open_text, read_table
+from sandbox.events.file_rows import Table, read_table
 from sandbox.events.replay import replay
+from spark_ingest.drafts.text_file import open_text
 from spark_ingest.errors import ConfigurationError
 
 COLUMNS = ["artist_id", "name", "nationality", "gender", "birth_year", "death_year"]

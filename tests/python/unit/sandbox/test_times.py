@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from sandbox.events.times import as_text, instant_micros, span_millis
+from sandbox.streams.times import as_text, instant_micros, span_millis
 
 MOMENT = 1_620_651_846_996_577  # 2021-05-10 13:04:06.996577 UTC
 

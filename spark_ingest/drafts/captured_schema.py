@@ -11,14 +11,15 @@ from pyspark.sql.types import BinaryType, DataType, StructType
 from spark_ingest.avro.evolution import apart, combine
 from spark_ingest.avro.schema import AvroSchema, AvroType, WriterSchema, parse
 from spark_ingest.captured import AFTER
+from spark_ingest.drafts.captured_columns import CapturedColumn, captured_column
 from spark_ingest.errors import ConfigurationError
-from spark_ingest.operate.captured_columns import CapturedColumn, captured_column
 from spark_ingest.records.topic_schemas import RESERVED
 
 _ENVELOPE = ("before", AFTER, "source", "op")
 # The fields that the flattening adds, with what the connector calls them.
 _OPERATION, _DELETED = "__op", "__deleted"
 _ADDED = {_OPERATION: "op", "__source_ts_ms": "source.ts_ms"}
+_ABSENT = "the topic comes with the table's first row or change"
 _POSITIONS: dict[Literal["lsn", "binlog"], tuple[str, ...]] = {
     "lsn": ("lsn",),
     "binlog": ("file", "pos", "row"),
@@ -50,13 +51,16 @@ class CapturedTable:
     left_out: Mapping[str, str]
 
 
-def topic_of(subjects: Iterable[str], source: str, table: str) -> str:
+def topic_of(
+    subjects: Iterable[str], source: str, table: str, absent: str = _ABSENT
+) -> str:
     """The topic of a table, by the subjects that there are.
 
     Args:
         subjects: All names that the registry has.
         source: The dbt source, which a topic's name may begin with.
         table: Its table.
+        absent: Why there may be no topic yet.
 
     Raises:
         ConfigurationError: None fits, or several do.
@@ -71,11 +75,11 @@ def topic_of(subjects: Iterable[str], source: str, table: str) -> str:
         return fitting[0]
     if not fitting:
         raise ConfigurationError(
-            f"the registry has no subject that ends with {ends}: the topic comes with the "
-            "table's first row or change; another name is given with --topic"
+            f"the registry has no subject that ends with {ends}: {absent}; "
+            "another name is given with --topic"
         )
     raise ConfigurationError(
-        f"several topics may have the changes of {source}.{table}: {', '.join(fitting)}: "
+        f"several topics may be those of {source}.{table}: {', '.join(fitting)}: "
         "choose one with --topic"
     )
 
@@ -104,7 +108,7 @@ def read_table(
         ConfigurationError: There is no schema, it is of no captured table, or nothing says
             which row a change is of.
     """
-    fields, newest = _fields_of(topic, values)
+    fields, newest = fields_of(topic, values)
     form, row, written, docs = _row_of(topic, fields, newest)
     key_type = combine(keys).whole if keys else None
     named = _key_of(topic, key_type, key, row)
@@ -149,13 +153,26 @@ def read_table(
     )
 
 
-def _fields_of(
-    topic: str, values: Sequence[WriterSchema]
+def fields_of(
+    topic: str, values: Sequence[WriterSchema], absent: str = _ABSENT
 ) -> tuple[dict[str, DataType], AvroType]:
+    """What bronze has of a topic's values, by the fields of the newest schema.
+
+    Args:
+        topic: The topic.
+        values: All versions of the schema of its values, the newest last.
+        absent: Why there may be no topic yet.
+
+    Returns:
+        The fields with their types, and the newest schema.
+
+    Raises:
+        ConfigurationError: There is no schema, or the newest is no record that fits.
+    """
     if not values:
         raise ConfigurationError(
-            f"the registry has no subject {topic}-value: the topic comes with the table's "
-            "first row or change; another name is given with --topic"
+            f"the registry has no subject {topic}-value: {absent}; another name is "
+            "given with --topic"
         )
     together = combine(values, reserved=RESERVED)
     last = values[-1]

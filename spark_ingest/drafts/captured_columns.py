@@ -1,4 +1,4 @@
-"""What a column of a captured table becomes in dbt: its name, its type, the SQL between."""
+"""What a column of a database, or a field of an event, becomes in dbt: name, type and SQL."""
 
 from __future__ import annotations
 
@@ -136,6 +136,8 @@ def captured_column(
     has_array_texts: bool = False,
     taken: Collection[str] = (),
     beside: Collection[str] = (),
+    rows: str = "changes",
+    told_by: str = "the database",
 ) -> CapturedColumn | None:
     """The column; None where no type that both engines know holds its values.
 
@@ -150,6 +152,8 @@ def captured_column(
         taken: Names that it cannot have.
         beside: Names of what `captured_changes` gives beside the row, where a column of the
             row that has such a name is called ``row_<name>``.
+        rows: What staging calls the rows that it reads.
+        told_by: Who says what a column holds, where the schema says nothing of it.
     """
     if has_array_texts and held == ArrayType(StringType()):
         held = StringType()
@@ -159,10 +163,10 @@ def captured_column(
         return None
     renamed = _free(_renamed(name, shape.contract, entity), entity, taken)
     group = "keys" if is_key or renamed.endswith("_id") else shape.group
-    said = doc or _told(renamed, shape)
+    said = doc or _told(renamed, shape, told_by)
     placed = f"row_{name}" if name.lower() in beside else name
     if name.lower() in _RESERVED.split():
-        placed = f"changes.{name}"
+        placed = f"{rows}.{name}"
     sql = shape.sql.format(column=placed, name=f'"{placed}"')
     plain = sql == renamed
     return CapturedColumn(
@@ -189,13 +193,20 @@ def singular(table: str) -> str:
     return f"{head}_{last}" if head else last
 
 
-def _told(name: str, shape: _Shape) -> str:
+def snake_case(name: str) -> str:
+    """A name's letters and digits in lower case, its words joined by underscores."""
+    snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).casefold()
+    snake = unicodedata.normalize("NFKD", snake).encode("ascii", "ignore").decode()
+    return re.sub(r"[^a-z0-9]+", "_", snake).strip("_")
+
+
+def _told(name: str, shape: _Shape, who: str) -> str:
     text = name.removeprefix("is_").replace("_", " ")
     if shape.contract == "boolean":
         return f"Whether it is said to be {text}."
     if text.endswith(" id"):
-        return f"The {text.removesuffix(' id')}, as the database names it."
-    return f"{text[:1].upper()}{text[1:]}, as the database has it{shape.said}."
+        return f"The {text.removesuffix(' id')}, as {who} names it."
+    return f"{text[:1].upper()}{text[1:]}, as {who} has it{shape.said}."
 
 
 def _without_null(written: AvroSchema) -> Mapping[str, Any]:
@@ -274,10 +285,7 @@ def _free(name: str, entity: str, taken: Collection[str]) -> str:
 
 def _renamed(name: str, contract: str, entity: str) -> str:
     """A name of the house: snake case, and telling of a day, a moment or a yes or no."""
-    snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).casefold()
-    snake = unicodedata.normalize("NFKD", snake).encode("ascii", "ignore").decode()
-    snake = re.sub(r"[^a-z0-9]+", "_", snake).strip("_")
-    bare = snake
+    bare = snake = snake_case(name)
     if snake in (_RESERVED + _BARE).split() or not snake[:1].isalpha():
         snake = f"{entity}_{'value' if snake in ('', entity) else snake}"
     ending = {"timestamp": "_at", "date": "_date"}.get(contract, "")

@@ -15,16 +15,13 @@ from sqlfluff.dialects.dialect_redshift_keywords import redshift_reserved_keywor
 
 from sandbox.settings import PROJECT
 from spark_ingest.avro.schema import WriterSchema
+from spark_ingest.drafts import captured_files as files
+from spark_ingest.drafts.captured_columns import CapturedColumn, singular
+from spark_ingest.drafts.captured_schema import CapturedTable, read_table, topic_of
+from spark_ingest.drafts.model_text import Names
+from spark_ingest.drafts.new_captured import models_of, planned_files
+from spark_ingest.drafts.project_files import refuse_what_exists, write_files
 from spark_ingest.errors import ConfigurationError
-from spark_ingest.operate import captured_files as files
-from spark_ingest.operate.captured_columns import CapturedColumn, singular
-from spark_ingest.operate.captured_files import Names
-from spark_ingest.operate.captured_schema import CapturedTable, read_table, topic_of
-from spark_ingest.operate.new_captured import (
-    planned_files,
-    refuse_what_exists,
-    write_files,
-)
 from tests.python.project_copy import copy_project
 from tests.python.stack.captured_records import (
     FILM,
@@ -342,7 +339,7 @@ def test_a_history_lists_what_all_histories_list(project: Path) -> None:
     ],
 )
 def test_every_captured_table_lists_what_a_new_one_gets(kind: str, files: str) -> None:
-    pattern = PROJECT / f"spark_ingest/operate/patterns/{kind}.yml"
+    pattern = PROJECT / f"spark_ingest/drafts/patterns/{kind}.yml"
     added = yaml.safe_load(pattern.read_text())["columns"]
     names = [column["name"] for column in added]
     for file in sorted((PROJECT / "models").glob(files)):
@@ -393,7 +390,7 @@ def test_a_table_that_is_there_is_refused_by_its_file(project: Path) -> None:
     write_files(project, planned_files(project, NAMES, of_fields()))
 
     with pytest.raises(ConfigurationError, match="is there already") as refused:
-        refuse_what_exists(project, NAMES)
+        refuse_what_exists(project, NAMES, models_of(NAMES))
 
     assert "_shop__sources.yml" in str(refused.value)
     assert "nothing was changed" in str(refused.value)

@@ -1,0 +1,122 @@
+"""What a topic's schemas say of the events in it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from spark_ingest.avro.evolution import combine
+from spark_ingest.avro.schema import AvroSchema, WriterSchema
+from spark_ingest.captured import AFTER
+from spark_ingest.drafts.captured_columns import CapturedColumn, captured_column
+from spark_ingest.drafts.captured_schema import fields_of
+from spark_ingest.errors import ConfigurationError
+
+ABSENT = "send a record first, or read the columns from a file with --csv"
+
+
+@dataclass(frozen=True)
+class EventStream:
+    """A topic's events, as its schemas tell of them.
+
+    Attributes:
+        topic: The topic.
+        key_type: The type of the decoded key in bronze; None where records have none.
+        fields: What bronze has of a record's value, in order: names and types.
+        columns: Those of the fields that a model can have.
+        required: The names in the model of those that no record leaves out.
+        left_out: The fields that no model can have, with their types in bronze.
+    """
+
+    topic: str
+    key_type: str | None
+    fields: Mapping[str, str]
+    columns: tuple[CapturedColumn, ...]
+    required: tuple[str, ...]
+    left_out: Mapping[str, str]
+
+    @property
+    def event_time(self) -> str | None:
+        """The field that says when an event happened; None where none does, or several may."""
+        times = [c.source for c in self.columns if c.contract == "timestamp"]
+        return times[0] if len(times) == 1 else None
+
+
+def read_events(
+    topic: str,
+    values: Sequence[WriterSchema],
+    keys: Sequence[WriterSchema],
+    entity: str,
+    taken: Collection[str] = (),
+) -> EventStream:
+    """What the schemas say of a topic's events.
+
+    Args:
+        topic: The topic.
+        values: All versions of the schema of its values, the newest last.
+        keys: Those of its keys; none where it has no subject for them.
+        entity: What one event is of, like ``order``.
+        taken: Names that no column of the model can have.
+
+    Raises:
+        ConfigurationError: There is no schema, none of its fields can be in a model, or it is
+            of a captured table.
+    """
+    fields, newest = fields_of(topic, values, ABSENT)
+    if "__op" in fields or {AFTER, "op", "source"} <= set(fields):
+        raise ConfigurationError(
+            f"{topic} has the changes of a captured table: `spark-ingest new-captured` "
+            "writes its models"
+        )
+    columns: list[CapturedColumn] = []
+    left_out = {}
+    for name, kind in fields.items():
+        column = None
+        # What begins so is metadata to all that reads bronze.
+        if not name.startswith("_"):
+            column = captured_column(
+                name,
+                newest.fields[name].original,
+                kind,
+                entity,
+                doc=newest.docs.get(name, ""),
+                taken={*taken, *(each.name for each in columns)},
+                rows="records",
+                told_by="the record",
+            )
+        if column is None:
+            left_out[name] = kind.simpleString()
+        else:
+            columns.append(column)
+    if not columns:
+        raise ConfigurationError(
+            f"no field of {topic} has a type that both engines share: declare the stream and "
+            "write its model by hand (CONTRIBUTING.md, Add a stream)"
+        )
+    key_type = combine(keys).whole if keys else None
+    return EventStream(
+        topic=topic,
+        key_type=None if key_type is None else key_type.simpleString(),
+        fields={name: kind.simpleString() for name, kind in fields.items()},
+        columns=tuple(columns),
+        required=tuple(
+            column.name
+            for column in columns
+            if not _takes_null([each.schema for each in values], column.source)
+        ),
+        left_out=left_out,
+    )
+
+
+def _takes_null(schemas: Sequence[AvroSchema], name: str) -> bool:
+    """Whether a record of one of the schemas may be without a field's value."""
+    return any(name not in (of := _types(schema)) or of[name] for schema in schemas)
+
+
+def _types(schema: AvroSchema) -> dict[str, bool]:
+    """Whether a field may be null, by its name."""
+    fields = schema.get("fields", ()) if isinstance(schema, dict) else ()
+    return {
+        each["name"]: isinstance(each["type"], list) and "null" in each["type"]
+        for each in fields
+    }

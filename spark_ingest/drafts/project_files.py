@@ -1,0 +1,204 @@
+"""Files of a dbt project to which a command adds: what is there stays letter by letter."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from spark_ingest.drafts.captured_columns import singular
+from spark_ingest.drafts.model_text import Docs, Names, docs_text, source_file
+from spark_ingest.drafts.yaml_places import (
+    compose,
+    last_line,
+    parse,
+    scalar,
+    value,
+    with_lines,
+)
+from spark_ingest.errors import ConfigurationError
+
+_NAME = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
+_BLOCK = re.compile(r"\{%-?\s*docs\s+(\w+)")
+
+
+def checked_names(stream: str, domain: str) -> Names:
+    """What the parts of a table are called.
+
+    Args:
+        stream: ``<source>.<table>``, as a person says.
+        domain: The folder of its history, and the owner.
+
+    Raises:
+        ConfigurationError: A name is none.
+    """
+    source, _, table = stream.partition(".")
+    for name in (source, table, domain):
+        if not _NAME.fullmatch(name):
+            raise ConfigurationError(
+                f"{stream!r}: name source and table like moma.artists, in lower case "
+                "with underscores; a topic of another name is given with --topic"
+            )
+    return Names(source, table, domain, singular(table))
+
+
+def refuse_what_exists(project: Path, names: Names, models: Sequence[str]) -> None:
+    """Stop where the source table or one of its models is there.
+
+    Raises:
+        ConfigurationError: It is; the text names the file.
+    """
+    there = [
+        *(f for f in _yamls(project) if _has_table(compose(f.read_text()), names)),
+        *(
+            file
+            for model in models
+            for file in sorted((project / "models").rglob(f"{model}.*"))
+        ),
+    ]
+    if there:
+        told = ", ".join(str(file.relative_to(project)) for file in there)
+        raise ConfigurationError(
+            f"{names.stream} is there already ({told}): nothing was changed"
+        )
+
+
+def docs_of(project: Path) -> Docs:
+    """What the project says of its columns already."""
+    return Docs(_blocks(project), _described(project))
+
+
+def with_docs(project: Path, names: Names, docs: Docs) -> dict[Path, str]:
+    """The source's file of docs with the new blocks; nothing where there are none."""
+    if not docs.added:
+        return {}
+    path = Path("models") / "staging" / names.source / f"_{names.source}__docs.md"
+    before = _text(project / path)
+    return {path: (f"{before}\n" if before else "") + docs_text(docs)}
+
+
+def with_table(
+    project: Path,
+    names: Names,
+    said: str,
+    block: str,
+) -> dict[Path, str]:
+    """The YAML of a source with one more table: a new one where it has none.
+
+    Args:
+        project: The dbt project.
+        names: What the table is called.
+        said: What a new source is.
+        block: The table's item in the list of its source's tables.
+
+    Raises:
+        ConfigurationError: The source's file has no place for it.
+    """
+    for file in _yamls(project):
+        text = file.read_text()
+        for source in getattr(value(compose(text), "sources"), "value", ()):
+            if scalar(source, "name") != names.source:
+                continue
+            tables = value(source, "tables")
+            if tables is None or tables.flow_style or not tables.value:
+                raise ConfigurationError(
+                    f"{file.relative_to(project)}: the tables of {names.source} do not stand "
+                    "in lines of their own: write them so first"
+                )
+            deeper = tables.value[0].start_mark.column - len("- ")
+            moved = re.sub(r"^ {6}(?=.)", " " * deeper, block, flags=re.MULTILINE)
+            changed = with_lines(text, last_line(tables) + 1, moved)
+            _check_added(file, text, changed, names)
+            return {file.relative_to(project): changed}
+    folder = Path("models") / "staging" / names.source
+    return {
+        folder / f"_{names.source}__sources.yml": source_file(names, said, block),
+    }
+
+
+def _check_added(file: Path, old: str, changed: str, names: Names) -> None:
+    """Refuse a change that is more than the table added at the end of its source."""
+    after = parse(changed)
+    for source in after["sources"]:
+        if source["name"] == names.source and source["tables"]:
+            added = source["tables"].pop()
+            if added.get("name") == names.table and after == parse(old):
+                return
+    raise ConfigurationError(
+        f"{file}: no place for {names.stream} could be found: add it by hand"
+    )
+
+
+def with_owners(
+    project: Path, names: Names, folders: Mapping[str, str]
+) -> dict[Path, str]:
+    """The project's file with an owner for each new folder of models; nothing where none is new.
+
+    Args:
+        project: The dbt project.
+        names: Whose domain is the owner.
+        folders: The folder by its layer.
+
+    Raises:
+        ConfigurationError: The file has no such layer.
+    """
+    path = Path("dbt_project.yml")
+    text = old = _text(project / path)
+    for layer, folder in folders.items():
+        root = compose(text)
+        name = scalar(root, "name")
+        place = value(value(value(root, "models"), name), layer)
+        if place is None or place.flow_style:
+            raise ConfigurationError(
+                f"{path} has no models.{name}.{layer}: add it, with an owner for {folder}"
+            )
+        if value(place, folder) is None:
+            indent = " " * place.value[0][0].start_mark.column
+            line = f"{indent}{folder}: {{+meta: {{owner: {names.domain}}}}}\n"
+            text = with_lines(text, last_line(place) + 1, line)
+    return {} if text == old else {path: text}
+
+
+def write_files(project: Path, planned: dict[Path, str]) -> None:
+    """Write what was planned."""
+    for path, text in planned.items():
+        file = project / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+
+def _has_table(root: Any, names: Names) -> bool:
+    return any(
+        scalar(source, "name") == names.source and scalar(table, "name") == names.table
+        for source in getattr(value(root, "sources"), "value", ())
+        for table in getattr(value(source, "tables"), "value", ())
+    )
+
+
+def _blocks(project: Path) -> list[str]:
+    found = sorted((project / "models").rglob("*.md"))
+    return [name for file in found for name in _BLOCK.findall(file.read_text())]
+
+
+def _described(project: Path) -> dict[str, str]:
+    """What models say of their columns, as it stands in YAML."""
+    said: dict[str, str] = {}
+    for file in _yamls(project):
+        for model in (parse(file.read_text()) or {}).get("models") or ():
+            for column in model.get("columns", ()):
+                text = " ".join(str(column.get("description", "")).split())
+                if text:
+                    said.setdefault(
+                        column["name"], json.dumps(text, ensure_ascii=False)
+                    )
+    return said
+
+
+def _yamls(project: Path) -> Sequence[Path]:
+    return sorted((project / "models").rglob("*.yml"))
+
+
+def _text(file: Path) -> str:
+    return file.read_text() if file.exists() else ""
