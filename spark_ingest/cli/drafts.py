@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -71,17 +72,9 @@ def new_captured(
         f"{stream}: topic {table.topic}, form {table.form}, position {table.position}, "
         f"key {', '.join(table.key)}, {len(table.columns)} columns"
     )
-    for path in planned.files:
-        print(f"wrote {path}")
-    for name, kind in table.left_out.items():
-        print(
-            f"left out {name}: {kind} is in bronze; no type that both engines share holds it"
-        )
-    source, _, name = stream.partition(".")
-    print(
-        f"next: spark-ingest run {stream} --once && "
-        f"dbt build --select +int_{source}__{name}_current"
-    )
+    _say_written(planned.files, table.left_out)
+    model = f"int_{stream.replace('.', '__')}_current"
+    print(f"next: spark-ingest run {stream} --once && dbt build --select +{model}")
 
 
 @app.command("new-stream")
@@ -163,14 +156,15 @@ def new_stream(
         f"{stream}: topic {found.topic}, key {found.key_type or 'none'}, "
         f"{len(found.columns)} columns"
     )
-    for path in planned.files:
+    _say_written(planned.files, found.left_out)
+    model = f"stg_{stream.replace('.', '__')}"
+    print(f"next: spark-ingest run {stream} --once && dbt build --select {model}")
+
+
+def _say_written(files: Iterable[Path], left_out: Mapping[str, str]) -> None:
+    for path in files:
         print(f"wrote {path}")
-    for name, kind in found.left_out.items():
+    for name, kind in left_out.items():
         print(
             f"left out {name}: {kind} is in bronze; no type that both engines share holds it"
         )
-    source, _, name = stream.partition(".")
-    print(
-        f"next: spark-ingest run {stream} --once && "
-        f"dbt build --select stg_{source}__{name}"
-    )
