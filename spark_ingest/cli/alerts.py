@@ -62,6 +62,8 @@ def alerts(
     from spark_ingest.alerts.promises import read_promises
     from spark_ingest.alerts.webhook import webhook_of
     from spark_ingest.connect.broker import Broker
+    from spark_ingest.lake import jvm_watch
+    from spark_ingest.lake.jvm import TROUBLE, java_reason
 
     webhook = webhook_of(read_target(chosen.profile, chosen.target))
     if webhook is None and not dry_run:
@@ -83,10 +85,11 @@ def alerts(
                 _say(posted, found)
                 if failure is not None:
                     raise failure
-        except MillraceError as error:
-            if pause is None:
+        except TROUBLE as error:
+            if pause is None or jvm_watch.is_gone(error):
                 raise
-            print(f"{_now()} {error}: again in {every}", file=sys.stderr, flush=True)
+            said = error if isinstance(error, MillraceError) else java_reason(error)
+            print(f"{_now()} {said}: again in {every}", file=sys.stderr, flush=True)
         if pause is None or stopping.wait(max(pause - (time.monotonic() - began), 0)):
             return
 

@@ -5,13 +5,16 @@ Fails when a stream that stands still or lost records is passed over, or a notic
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tests.python.stack.conftest import ORDER, Feed, orders
+from tests.python.stack.conftest import ORDER, Feed, orders, wait_for
 from tests.python.stack.test_recover import expire
 from tests.python.unit.spark_ingest.alerts.receiver import Receiver, receiving
 
@@ -106,3 +109,33 @@ def test_without_a_webhook_it_is_printed_and_without_a_broker_it_says_so(
 
 def topic(feed: Feed) -> Any:
     return feed.services.broker.existing_topic(feed.topic, feed.stream.name)
+
+
+def test_it_goes_on_looking_while_the_receiver_is_away_and_ends_when_asked(
+    feed: Feed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    feed.register(ORDER)
+    feed.send(b"no framing")
+    feed.ingest()
+
+    with receiving([500, 500, 500, 200]) as receiver:
+        monkeypatch.setenv("ALERTS_WEBHOOK", receiver.url)
+        monkeypatch.setenv("ALERTS_FORM", "json")
+        ending = threading.Timer(1, lambda: end_when(lambda: len(receiver.bodies) >= 4))
+        ending.start()
+        done = feed.command(*PATIENT, "--every", "1s")
+        ending.join()
+
+    assert done.exit_code == 0, done.output
+    # Of streams of other tests, which this project does not have, it says that they are over.
+    mine = [b["event"] for b in receiver.bodies if b["subject"] == feed.stream.name]
+    assert mine == ["began"] * 4
+    assert "500" in done.stderr
+
+
+def end_when(is_over: Callable[[], bool]) -> None:
+    """What Ctrl-C sends, once something is so."""
+    wait_for(is_over)
+    # The notice is written down after it was taken.
+    time.sleep(0.5)
+    os.kill(os.getpid(), signal.SIGINT)
