@@ -136,7 +136,6 @@ def assert_tables_are_the_databases(folder: Path, minutes: float) -> None:
         "ingest",
     }
     assert "kill" in {how for how, _ in found.faults}
-    assert found.increments > 1
     assert found.cells > 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import signal
@@ -44,6 +45,7 @@ from tests.python.stack.truth_databases import (
 )
 
 INSTANTS = 10
+_LEAST_INCREMENTS = 2
 _BETWEEN_FAULTS = (2.0, 10.0)
 _END_SECONDS = 240.0
 _GRACE_SECONDS = 20.0
@@ -235,6 +237,9 @@ class Trial:
             if time.monotonic() >= end:
                 break
             self._bring_about(*fault)
+        # However slow the machine is, one increment follows another beside the changes.
+        while self.found.increments < _LEAST_INCREMENTS:
+            self._wait(1, math.inf, work)
         self._stopping.set()
         for one in work:
             one.result(_END_SECONDS)
