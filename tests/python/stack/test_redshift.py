@@ -364,6 +364,8 @@ def bronze_tables() -> dict[str, bool]:
         .get("ingest", {})
         for file in PROJECT.glob("models/staging/*/_*__sources.yml")
         for source in yaml.safe_load(file.read_text())["sources"]
+        # What dbt writes of its runs is in each engine's own state.
+        if source["schema"] == "bronze"
         for table in source["tables"]
     }
     # Quarantine may be empty, and the demo captures no database, nor counts one.
