@@ -41,8 +41,9 @@
         {%- for name, columns in increment_columns().items() -%}
             {%- do run_query(create_small_table(tables[name], columns, "model_name")) -%}
         {%- endfor -%}
+        {%- do create_runs_table() -%}
         {#- On Redshift dbt asks for columns in a transaction, and takes back what follows in it
-            when the hook has ended. -#}
+            when the hook has ended: tables are made before that. -#}
         {%- for name, columns in increment_columns().items() -%}
             {%- set there = adapter.get_columns_in_relation(tables[name])
                 | map(attribute="name") | list -%}

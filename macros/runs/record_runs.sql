@@ -22,21 +22,19 @@
 {%- endmacro %}
 
 {% macro create_runs_table() -%}
-    {%- if execute and target.name != "lint" -%}
-        {%- do run_query(create_small_table(source("dbt", "runs"), {
-            "invocation_id": "varchar(64)",
-            "command": "varchar(32)",
-            "node_id": "varchar(512)",
-            "node_name": "varchar(256)",
-            "node_type": "varchar(32)",
-            "run_status": "varchar(32)",
-            "run_seconds": "decimal(18,3)",
-            "row_count": "bigint",
-            "message": "varchar(512)",
-            "started_at": "timestamp",
-            "run_date": "date",
-        }, "run_date")) -%}
-    {%- endif -%}
+    {%- do run_query(create_small_table(source("dbt", "runs"), {
+        "invocation_id": "varchar(64)",
+        "command": "varchar(32)",
+        "node_id": "varchar(512)",
+        "node_name": "varchar(256)",
+        "node_type": "varchar(32)",
+        "run_status": "varchar(32)",
+        "run_seconds": "decimal(18,3)",
+        "row_count": "bigint",
+        "message": "varchar(512)",
+        "started_at": "timestamp",
+        "run_date": "date",
+    }, "run_date")) -%}
 {%- endmacro %}
 
 {#- Rows are those that the engine says it wrote, which Spark does not; of a test those that
