@@ -9,6 +9,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -74,12 +75,18 @@ def prometheus(tmp_path: Path, metrics: MetricsProgress) -> Iterator[str]:
         program.wait(30)
 
 
-def alerts(address: str) -> dict[str, str]:
-    """What Prometheus alerts of, or is about to: the state by the rule's name."""
+def asked(address: str, path: str, **parameters: str) -> dict[str, Any]:
+    """What Prometheus answers; nothing while it is starting."""
     try:
-        found = httpx2.get(f"{address}/api/v1/alerts").json()["data"]["alerts"]
+        answer = httpx2.get(f"{address}/api/v1/{path}", params=parameters)
     except httpx2.HTTPError:
         return {}
+    return dict(answer.json()["data"]) if answer.is_success else {}
+
+
+def alerts(address: str) -> dict[str, str]:
+    """What Prometheus alerts of, or is about to: the state by the rule's name."""
+    found = asked(address, "alerts").get("alerts", [])
     return {alert["labels"]["alertname"]: alert["state"] for alert in found}
 
 
@@ -125,8 +132,4 @@ def test_a_run_that_is_gone_is_missed(
 
 
 def is_scraped(address: str) -> bool:
-    try:
-        asked = httpx2.get(f"{address}/api/v1/query", params={"query": "up == 1"})
-    except httpx2.HTTPError:
-        return False
-    return bool(asked.json().get("data", {}).get("result"))
+    return bool(asked(address, "query", query="up == 1").get("result"))
