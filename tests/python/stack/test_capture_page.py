@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +15,11 @@ import pytest
 
 from sandbox.services import postgres
 from sandbox.services.connect import wait_until_passed
-from tests.python.capture_page import PAGE, blocks, do
+from tests.python.typed_pages import CAPTURE, blocks, do
 from tests.python.walks import Newcomer, newcomer_in
 
 pytestmark = pytest.mark.long
 
-# In the copy there is no make: it has no virtual environment of its own.
-MADE = {"make new-captured TABLE=": "spark-ingest new-captured "}
 VISITS = """
 create type mood as enum ('calm', 'very happy');
 create table visits (
@@ -110,16 +107,13 @@ def written(newcomer: Newcomer) -> dict[Path, str]:
 
 
 def test_the_page_leads_to_the_current_state(newcomer: Newcomer) -> None:
-    there = blocks(PAGE.read_text())
+    there = blocks(CAPTURE.read_text())
     for block, following in zip(there, [*there[1:], None], strict=True):
         if block.kind == "text":
             continue
-        text = block.text
-        for command, instead in MADE.items():
-            text = text.replace(command, instead)
-        printed = do(replace(block, text=text), newcomer)
+        printed = do(block, newcomer)
         # The rest tells times, ports and numbers of processes.
-        if block.kind == "sql" and following is not None and following.kind == "text":
+        if block.is_query and following is not None and following.kind == "text":
             assert printed == following.text
 
     customers = held(

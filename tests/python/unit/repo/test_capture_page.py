@@ -6,9 +6,9 @@ import json
 import re
 
 from sandbox.services.connect import declared
-from tests.python.capture_page import PAGE, blocks, steps
+from tests.python.typed_pages import CAPTURE, blocks, steps
 
-TEXT = PAGE.read_text()
+TEXT = CAPTURE.read_text()
 
 
 def test_the_page_has_ten_steps() -> None:
