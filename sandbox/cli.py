@@ -87,15 +87,15 @@ def up(
 ) -> None:
     """Start the services, create the topics, register the schemas.
 
-    A second `up` changes nothing. Missing parts are fetched first. Exit 1 when all runs
-    and a connector has failed.
+    A second `up` changes nothing. Missing parts are fetched first. Exit 1 when
+    all runs and a connector has failed.
 
       sandbox up                             broker and registry
       sandbox up kafka                       the broker alone
       sandbox up redshift                    the Redshift stand-in, for
                                              dbt build --target redshift-standin
-      sandbox up cdc                         databases whose changes are captured, and
-                                             Kafka Connect: docs/capture.md
+      sandbox up cdc                         captured databases, Kafka Connect:
+                                             docs/capture.md
       sandbox up --port kafka=29092          on another port, from now on
       SANDBOX_PORT_OFFSET=1000 sandbox up    a second checkout beside the first
       sandbox up --secure                    a sandbox without data: certificates,
@@ -305,11 +305,11 @@ def demo(
       sandbox demo tickit     a ticket shop's databases, captured, to its marts
 
     The events are rental sales (pagila) and lines of smoothie purchases, as many
-    of each; products and restockings come on top and are not counted. Some
-    events are late, some wrong and some cannot be decoded, on purpose. Tests of
-    code (unit tests, tests of macros) are left out, and captured tables that hold
-    nothing with what is built from them: plain `dbt build` has both. Ends with
-    a report read from the tables. Running it again adds events and builds
+    of each; products and restockings come on top and are not counted. Some events
+    are late, some wrong and some cannot be decoded, on purpose. Tests of code
+    (unit tests, tests of macros) are left out, and captured tables that hold
+    nothing with what is built from them: plain `dbt build` has both. Ends with a
+    report read from the tables. Running it again adds events and builds
     increments. The services that it started are stopped once all is ingested.
 
     Of the ticket shop two PostgreSQL databases and one of MariaDB are filled and
@@ -344,19 +344,19 @@ def live(
 
     Starts broker and registry where they are down, a producer for each generator,
     `spark-ingest run --every 5s`, and dbt in a loop: a round builds what is new
-    into the marts that are incremental, for as long as new records come.
-    What is missing is built and tested first, as in the demo. Shows after each round how long it
-    took, how many rows came, the age (now minus the newest event time that the
-    facts hold, the facts that are furthest behind) and the records that ingest
-    has not landed yet.
+    into the marts that are incremental, for as long as new records come. What is
+    missing is built and tested first, as in the demo. Shows after each round how
+    long it took, how many rows came, the age (now minus the newest event time
+    that the facts hold, the facts that are furthest behind) and the records that
+    ingest has not landed yet.
 
       sandbox live                       500 events/s, until Ctrl-C
       sandbox live --rate 50/s           50 events/s
       sandbox live --minutes 5           ends after five minutes, with a summary
       sandbox logs live-rounds           what dbt said; also live-ingest
 
-    Reports, tests and docs are not in the loop: run `dbt build` afterwards.
-    Do not run dbt, `sandbox demo` or another ingest on this lake beside it.
+    Reports, tests and docs are not in the loop: run `dbt build` afterwards. Do
+    not run dbt, `sandbox demo` or another ingest on this lake beside it.
 
     Ctrl-C ends all of it: the batch and the round at work are finished, and what
     it started is stopped. Exit codes: 0 ended as asked, 1 one of its programs

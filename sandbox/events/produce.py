@@ -109,12 +109,14 @@ FirstId = Annotated[
 ]
 
 _SAME_RECORDS = """\
-The same seed, first id ({number}), start, span, count and shares give the same records:
-bytes, keys, timestamps and order; also the same partitions, as long as the registry has
-the schemas under the same ids (a key begins with its schema's id).
+The same seed, first id ({number}), start, span, count
+and shares give the same records: bytes, keys, timestamps and order; also the
+same partitions, as long as the registry has the schemas under the same ids (a
+key begins with its schema's id).
 
-The Kafka timestamp is when a record arrives: 0.05 to 2 s after its event, 1 to 30 minutes
-when late. Of N events exactly round(N * share) are late{wrong_too} and broken. Examples:
+The Kafka timestamp is when a record arrives: 0.05 to 2 s after its event, 1
+to 30 minutes when late. Of N events exactly round(N * share) are
+late{wrong_too} and broken. Examples:
 
     sandbox produce {command}                  10,000 of the last two hours
     sandbox produce {command} --rate 50/s      a live stream, until Ctrl-C

@@ -176,13 +176,14 @@ def replay(
     CSV by its column names, any delimiter; JSON as an array of objects or one
     object after the other. A row that does not fit is reported with its line
     and the reason, and the others are sent. An empty CSV cell is null. Columns
-    that the stream does not have are ignored. A record whose key field is null has
-    no key.
+    that the stream does not have are ignored. A record whose key field is null
+    has no key.
 
-    A table of a database (`sandbox up cdc`) takes the rows in transactions of 500:
-    a row with a new key comes, one with a known key is written over, in the columns
-    that the file has. A CSV for a table may have no header: its cells are the
-    table's columns, from the first on. Returns when the connector has passed them.
+    A table of a database (`sandbox up cdc`) takes the rows in transactions of
+    500: a row with a new key comes, one with a known key is written over, in the
+    columns that the file has. A CSV for a table may have no header: its cells
+    are the table's columns, from the first on. Returns when the connector has
+    passed them.
 
     Times may be `2021-05-10 13:04:06.996577+00`, `... +00:00`, ISO 8601, or
     numbers since 1970 in seconds to nanoseconds; without a zone they are UTC.

@@ -41,16 +41,17 @@ def alerts(
 ) -> None:
     """Post what needs a person to a webhook: once when it begins, once when it is over.
 
-    Failed models and tests of dbt (from state.runs, which each `dbt build` writes), sources
-    staler than their `freshness` allows (`error_after`, or `warn_after` without it), marts
-    older than `config.meta.max_age` of an exposure, records that went to quarantine, streams
-    that leave records unread, and records that expired before they were read. Each comes with
-    the command that helps.
+    Failed models and tests of dbt (from state.runs, which each `dbt build`
+    writes), sources staler than their `freshness` allows (`error_after`, or
+    `warn_after` without it), marts older than `config.meta.max_age` of an
+    exposure, records that went to quarantine, streams that leave records unread,
+    and records that expired before they were read. Each comes with the command
+    that helps.
 
-    The webhook stands under `alerts` in profiles/ingest.yml; without one it is only printed.
-    What was posted is in bronze.ingest_alerts. A receiver that does not answer gets the rest
-    after the next look; without --every the command then exits 1. Streams never wait for any of
-    this.
+    The webhook stands under `alerts` in profiles/ingest.yml; without one it is
+    only printed. What was posted is in bronze.ingest_alerts. A receiver that does
+    not answer gets the rest after the next look; without --every the command then
+    exits 1. Streams never wait for any of this.
     """
     pause = duration("--every", every).total_seconds() if every else None
     patient, window = (

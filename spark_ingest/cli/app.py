@@ -33,11 +33,11 @@ app = typer.Typer(
     The streams are the dbt sources that have [bold]config.meta.ingest[/bold]. SELECT is
     [bold]source[/bold], [bold]source.table[/bold] or [bold]tag:x[/bold]; none selects all.
 
-    spark-ingest plan                    what would be created and read\n
-    spark-ingest run --once              land what is there, then exit\n
-    spark-ingest run pagila --every 10s  run until Ctrl-C\n
-    spark-ingest verify                  prove that nothing is lost or doubled\n
-    spark-ingest reconcile               count captured tables in their databases\n
+    spark-ingest plan                    what would be created and read
+    spark-ingest run --once              land what is there, then exit
+    spark-ingest run pagila --every 10s  run until Ctrl-C
+    spark-ingest verify                  prove that nothing is lost or doubled
+    spark-ingest reconcile               count captured tables in their databases
     spark-ingest alerts --every 1m       post what needs a person to a webhook
     """,
 )

@@ -42,8 +42,8 @@ def backfill_command(
 ) -> None:
     """Land the records before the offsets that the streams began with.
 
-    For a stream that began with `run --from`; it may be running. The newest come first, and
-    a backfill that was stopped or killed goes on where it was.
+    For a stream that began with `run --from`; it may be running. The newest come
+    first, and a backfill that was stopped or killed goes on where it was.
     """
     offset = int(begin) if begin.isdecimal() else None
     most_bytes = size_of("--max-batch-bytes", max_batch_bytes)

@@ -46,11 +46,12 @@ def new_captured(
 ) -> None:
     """Write source, docs and models of a captured table, from its schemas in the registry.
 
-    Form (flattened or envelope), position (lsn or binlog), key and columns are read from the
-    schemas of the topic's newest records. Written are the table in the source's YAML, what
-    its columns are, a staging model, the history of its rows, and what the database holds
-    now, ready for `dbt build`; names and texts are a first draft to be read. What is there
-    already is refused, and nothing is changed.
+    Form (flattened or envelope), position (lsn or binlog), key and columns are
+    read from the schemas of the topic's newest records. Written are the table in
+    the source's YAML, what its columns are, a staging model, the history of its
+    rows, and what the database holds now, ready for `dbt build`; names and texts
+    are a first draft to be read. What is there already is refused, and nothing is
+    changed.
     """
     from spark_ingest.connect.broker import Broker
     from spark_ingest.connect.registry import SchemaRegistry
@@ -114,19 +115,21 @@ def new_stream(
 ) -> None:
     """Write source, docs and staging model of a topic with events, ready for `dbt build`.
 
-    The columns are those of the value's Avro schema in the registry, or of a CSV whose rows
-    will be sent. Of a CSV a column is boolean, integer, decimal, date or timestamp when all
-    its cells are, else a string; an integer with a zero before it is a string, too. Written
-    are the table in the source's YAML, what its columns are, and `stg_<source>__<table>` with
-    its YAML and a unit test; names and texts are a first draft to be read. What is there
-    already is refused, and nothing is changed. Examples:
+    The columns are those of the value's Avro schema in the registry, or of a CSV
+    whose rows will be sent. Of a CSV a column is boolean, integer, decimal, date
+    or timestamp when all its cells are, else a string; an integer with a zero
+    before it is a string, too. Written are the table in the source's YAML, what
+    its columns are, and `stg_<source>__<table>` with its YAML and a unit test;
+    names and texts are a first draft to be read. What is there already is
+    refused, and nothing is changed. Examples:
 
         spark-ingest new-stream shop.orders
         spark-ingest new-stream shop.orders --topic com.acme.orders.v1
         spark-ingest new-stream shop.orders --csv orders.csv --key order_id
 
-    A sandbox sends a CSV's rows: sandbox produce csv orders.csv --topic shop.orders
-    --key order_id. Exit codes: 0 written, 2 wrong use or configuration.
+    A sandbox sends a CSV's rows: sandbox produce csv orders.csv --topic
+    shop.orders --key order_id. Exit codes: 0 written, 2 wrong use or
+    configuration.
     """
     from spark_ingest.connect.broker import Broker
     from spark_ingest.connect.registry import SchemaRegistry

@@ -71,9 +71,9 @@ def maintain_command(
 ) -> None:
     """Compact small files, expire snapshots, remove orphan files.
 
-    Of the streams' tables and, without SELECT, of quarantine, the commit log and the marks of
-    verify. Streams may
-    run beside it. Stopped anywhere it leaves good tables; the next round goes on.
+    Of the streams' tables and, without SELECT, of quarantine, the commit log and
+    the marks of verify. Streams may run beside it. Stopped anywhere it leaves
+    good tables; the next round goes on.
     """
     if whole_lake and select:
         raise ConfigurationError("give either SELECT or --all")

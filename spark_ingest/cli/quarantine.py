@@ -32,13 +32,14 @@ commands = typer.Typer(
     help="""
     List, show, replay or discard the records that could not be landed in bronze.
 
-    Each is in bronze.quarantine with its bytes, its position in Kafka and the reason. It
-    stays open until a replay lands it in its table or somebody discards it.
+    Each is in bronze.quarantine with its bytes, its position in Kafka and the
+    reason. It stays open until a replay lands it in its table or somebody
+    discards it.
 
-    list                                        how many, and why\n
-    show pagila.sales.avro 0 17                 one record with its bytes\n
-    replay pagila --dry-run                     what would be good now\n
-    replay pagila                               land that, beside the running stream\n
+    list                         how many, and why
+    show pagila.sales.avro 0 17  one record with its bytes
+    replay pagila --dry-run      what would be good now
+    replay pagila                land that, beside the running stream
     discard pagila --class not_framed --reason "load test of 3 May"
     """,
 )
@@ -84,8 +85,9 @@ def list_command(
 ) -> None:
     """Count the quarantined records by stream and reason.
 
-    Positions are partition:offset of the record quarantined first and last. Without SELECT
-    the records of topics that no source declares any more are counted too.
+    Positions are partition:offset of the record quarantined first and last.
+    Without SELECT the records of topics that no source declares any more are
+    counted too.
     """
     streams, spark = open_lake(context, select)
     found = list_groups(
@@ -147,9 +149,9 @@ def replay(
 ) -> None:
     """Decode quarantined records again with the current schemas; land those that are good now.
 
-    They keep their position, time, key and headers. The stream may run meanwhile. A replay
-    may be killed and repeated: what bronze holds is only marked. Records that are still bad
-    stay, with the current reason.
+    They keep their position, time, key and headers. The stream may run meanwhile.
+    A replay may be killed and repeated: what bronze holds is only marked. Records
+    that are still bad stay, with the current reason.
     """
     streams, services = open_services(context, select)
     from spark_ingest.lake.required_settings import check_limits
@@ -171,7 +173,8 @@ def discard(
 ) -> None:
     """Mark quarantined records as wanted by nobody.
 
-    Their bytes stay and they stay accounted for; `replay --discarded` still finds them.
+    Their bytes stay and they stay accounted for; `replay --discarded` still finds
+    them.
     """
     if not reason.strip():
         raise ConfigurationError("--reason is empty: say why nobody wants the records")

@@ -46,18 +46,20 @@ def reconcile(
 ) -> None:
     """Count captured tables in their databases, for dbt to compare.
 
-    Each count is exact at one place of the database's log, and both are appended to
-    bronze.ingest_reconciliations. After the next `dbt build` rpt_reconciliation has the rows that
-    the history holds at the same place, and the difference: 0, or something is lost.
+    Each count is exact at one place of the database's log, and both are appended
+    to bronze.ingest_reconciliations. After the next `dbt build`
+    rpt_reconciliation has the rows that the history holds at the same place, and
+    the difference: 0, or something is lost.
 
-    PostgreSQL: a lock waits until nobody is changing the table and is let go after
-    milliseconds; the count itself holds up nobody. The user needs SELECT and MAINTAIN
-    (PostgreSQL 17; before, UPDATE). MariaDB: no lock; the user needs SELECT.
+    PostgreSQL: a lock waits until nobody is changing the table and is let go
+    after milliseconds; the count itself holds up nobody. The user needs SELECT
+    and MAINTAIN (PostgreSQL 17; before, UPDATE). MariaDB: no lock; the user needs
+    SELECT.
 
-    Where the databases are stands under `databases` in profiles/ingest.yml, by the name that a
-    source's `captured.database` gives them, or by that of the source. Without SELECT the tables of
-    databases that are not there are left out. Exits 1 when a table could
-    not be counted; the others are.
+    Where the databases are stands under `databases` in profiles/ingest.yml, by
+    the name that a source's `captured.database` gives them, or by that of the
+    source. Without SELECT the tables of databases that are not there are left
+    out. Exits 1 when a table could not be counted; the others are.
     """
     chosen: Options = context.obj
     target = read_target(chosen.profile, chosen.target)

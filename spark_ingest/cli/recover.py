@@ -41,9 +41,9 @@ def recover(
 ) -> None:
     """Resume a stream that stopped because records are gone, or mend commit ids of its table.
 
-    Says what is given up, or which rows get another commit id, and asks. The decision is a
-    commit of the stream's table and a row of the commit log, where `verify` and dbt's ledger
-    find it.
+    Says what is given up, or which rows get another commit id, and asks. The
+    decision is a commit of the stream's table and a row of the commit log, where
+    `verify` and dbt's ledger find it.
     """
     if [accept_gap, new_topic, renumber].count(True) != 1:
         raise ConfigurationError("give one of --accept-gap, --new-topic and --renumber")

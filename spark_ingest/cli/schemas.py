@@ -35,10 +35,10 @@ def check(
 ) -> None:
     """Print a line for each difference, with the fix; exit 1 where there is one.
 
-    Compared are the columns of the source's YAML, with their data types, all versions that
-    the registry has of the topic's schemas, and the bronze table. With --write the missing
-    columns are put into the YAML, each with its type and what the schema says of it; the
-    differences printed are those from before.
+    Compared are the columns of the source's YAML, with their data types, all
+    versions that the registry has of the topic's schemas, and the bronze table.
+    With --write the missing columns are put into the YAML, each with its type and
+    what the schema says of it; the differences printed are those from before.
     """
     streams, services = open_services(context, select)
     from spark_ingest.operate.column_agreement import compare

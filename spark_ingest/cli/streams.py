@@ -34,7 +34,8 @@ _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 def plan(context: typer.Context, select: Select = None) -> None:
     """Show each stream: its topic, its table, what is new. Changes nothing.
 
-    Below it stands what a captured table's records cannot show, and where there are none yet.
+    Below it stands what a captured table's records cannot show, and where there
+    are none yet.
     """
     streams, services = open_services(context, select, topics_needed=True, alone=True)
     from spark_ingest.streaming.plan import plan as plan_of
@@ -72,8 +73,8 @@ def plan(context: typer.Context, select: Select = None) -> None:
 def create(context: typer.Context, select: Select = None) -> None:
     """Create the bronze tables, and ingest's own, where they are missing.
 
-    A captured table of which nothing is registered yet gets the columns that its source
-    describes.
+    A captured table of which nothing is registered yet gets the columns that its
+    source describes.
     """
     streams, services = open_services(context, select)
     from spark_ingest.operate import reconciliations
@@ -125,9 +126,10 @@ def run_command(
 ) -> None:
     """Land the streams' records in bronze.
 
-    Begins where the tables stand; a crash at any moment repeats the batch that was not
-    committed. Records that bronze cannot take go to bronze.quarantine with their bytes.
-    A captured table without a topic is skipped, or taken up when its topic appears.
+    Begins where the tables stand; a crash at any moment repeats the batch that
+    was not committed. Records that bronze cannot take go to bronze.quarantine
+    with their bytes. A captured table without a topic is skipped, or taken up
+    when its topic appears.
     """
     if once == (every is not None):
         raise ConfigurationError(

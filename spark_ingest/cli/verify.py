@@ -33,14 +33,16 @@ def verify(
 ) -> None:
     """Prove from the tables and the broker that every record is there exactly once.
 
-    For each topic and partition: every offset between the first and the last committed one
-    is in bronze or in quarantine once, or holds no record. Exits 1 and names the offsets
-    where that does not hold. A stream that never ran is reported, not failed. Records that
-    expired unread, and that somebody gave up by `recover --accept-gap`, are reported as such.
-    A commit id that two commits have fails, too: dbt may have passed over one of them.
+    For each topic and partition: every offset between the first and the last
+    committed one is in bronze or in quarantine once, or holds no record. Exits 1
+    and names the offsets where that does not hold. A stream that never ran is
+    reported, not failed. Records that expired unread, and that somebody gave up
+    by `recover --accept-gap`, are reported as such. A commit id that two commits
+    have fails, too: dbt may have passed over one of them.
 
-    What holds is marked in bronze.ingest_proofs, and the next proof goes on there; it begins
-    at the first commit again where anything behind the mark may have changed.
+    What holds is marked in bronze.ingest_proofs, and the next proof goes on
+    there; it begins at the first commit again where anything behind the mark may
+    have changed.
     """
     streams, services = open_services(context, select)
     from spark_ingest.lake import bronze

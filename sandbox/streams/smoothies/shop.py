@@ -237,10 +237,11 @@ GENERATOR = Generator(
     help="""\
 Products, purchases and stock of smoothie shops, to three topics.
 
-demo.purchases, keyed by transaction, has the events: an event is a purchase line, and a
-transaction has one to three of them. Beside them, and not counted by --count, --rate and
-the shares, go all 27 products to demo.products, first, and to demo.inventories each
-restocking of a product that a line left with 10 units or fewer. Stock starts over in each
-run, and falls with every line: late, broken and wrong ones were sold all the same.
-A transaction_id is made from the transaction's number alone.""",
+demo.purchases, keyed by transaction, has the events: an event is a purchase
+line, and a transaction has one to three of them. Beside them, and not counted
+by --count, --rate and the shares, go all 27 products to demo.products, first,
+and to demo.inventories each restocking of a product that a line left with 10
+units or fewer. Stock starts over in each run, and falls with every line:
+late, broken and wrong ones were sold all the same. A transaction_id is made
+of the transaction's number alone.""",
 )

@@ -9,14 +9,20 @@ import subprocess
 import sys
 import tomllib
 import xml.etree.ElementTree as ET
+from collections.abc import Iterator
 from importlib.metadata import packages_distributions
+from inspect import cleandoc
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+import sandbox.cli
+import spark_ingest.cli
 from sandbox.settings import PROJECT
 from tests.python.project_copy import tracked
 
@@ -347,6 +353,23 @@ def test_package_data_are_patterns_of_files_that_a_package_holds() -> None:
 def test_python_files_stay_small() -> None:
     long = {p: n for p, t in texts(".py").items() if (n := t.count("\n")) > 500}
     assert long == {}
+
+
+@pytest.mark.parametrize("app", [sandbox.cli.app, spark_ingest.cli.app])
+def test_help_fits_a_terminal_of_80_columns(app: typer.Typer) -> None:
+    def commands(command: Any) -> Iterator[Any]:
+        yield command
+        for child in getattr(command, "commands", {}).values():
+            yield from commands(child)
+
+    # The first paragraph is wrapped by Typer, the others stand as they are written.
+    wide = {
+        command.name: line
+        for command in commands(typer.main.get_command(app))
+        for line in cleandoc(command.help or "").partition("\n\n")[2].splitlines()
+        if len(re.sub(r"\[/?bold\]", "", line)) > 78
+    }
+    assert wide == {}
 
 
 def test_links_of_the_documents_lead_somewhere() -> None:
