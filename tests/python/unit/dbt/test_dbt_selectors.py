@@ -15,6 +15,7 @@ from docs.generate.domain_pages import Manifest, Node
 from sandbox.settings import PROJECT
 
 EVERYDAY, PROOF = ["--selector", "everyday"], ["--selector", "proof"]
+MODIFIED = ["--select", "state:modified"]
 # Its models read every stream, and which there are they ask the lake.
 OF_ALL_STREAMS = "ops"
 
@@ -51,6 +52,19 @@ def groups(manifest: Manifest) -> list[str]:
     return sorted(every - {OF_ALL_STREAMS})
 
 
+def state_of_production(manifest: Manifest, folder: Path) -> Path:
+    """A folder with the manifest of a target whose schemas are bare, of the same project."""
+    schemas = {
+        name: {**source, "schema": source["schema"].removeprefix("lint_")}
+        for name, source in manifest["sources"].items()
+    }
+    assert schemas != manifest["sources"]
+    state = folder / "production"
+    state.mkdir()
+    (state / "manifest.json").write_text(json.dumps({**manifest, "sources": schemas}))
+    return state
+
+
 @pytest.fixture(scope="module")
 def selected(
     manifest: Manifest, parsed: Path, tmp_path_factory: pytest.TempPathFactory
@@ -60,6 +74,7 @@ def selected(
     # Not parsed again.
     shutil.copy(parsed / "partial_parse.msgpack", folder)
     asked = [
+        ["--state", str(state_of_production(manifest, folder)), *MODIFIED],
         EVERYDAY,
         PROOF,
         *(["--select", f"+group:{group}"] for group in groups(manifest)),
@@ -155,3 +170,9 @@ def test_a_group_of_captured_tables_is_all_of_its_domain(
 
     assert of_domain
     assert of_domain <= selected[f"+group:{domain}"]
+
+
+def test_a_pull_request_that_changes_nothing_builds_nothing(
+    selected: dict[str, set[str]],
+) -> None:
+    assert selected["state:modified"] == set()
