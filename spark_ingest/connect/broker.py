@@ -19,7 +19,7 @@ from confluent_kafka import (
     TopicCollection,
     TopicPartition,
 )
-from confluent_kafka.admin import AclOperation, AdminClient, OffsetSpec
+from confluent_kafka.admin import AclOperation, AdminClient, NewTopic, OffsetSpec
 
 from spark_ingest.connect.client_settings import java
 from spark_ingest.connect.cluster import Cluster
@@ -164,6 +164,30 @@ class Broker:
                 "or fix config.meta.ingest.topic"
             )
         return topic
+
+    def create_topic(
+        self, name: str, partitions: int, config: Mapping[str, str]
+    ) -> None:
+        """Create a topic that does not exist yet, with as many replicas as the cluster gives.
+
+        Args:
+            name: Its name.
+            partitions: How many.
+            config: Its own settings; one that exists keeps what it has.
+
+        Raises:
+            ConfigurationError: The cluster does not let us.
+            ServiceUnavailable: No broker answers.
+        """
+        if self.topic(name) is not None:
+            return
+        new = NewTopic(name, num_partitions=partitions, config=dict(config))
+        future = self._admin.create_topics([new], operation_timeout=_TIMEOUT)[name]
+        try:
+            self._answer(future)
+        except KafkaException as error:
+            if error.args[0].name() != "TOPIC_ALREADY_EXISTS":
+                raise self._cluster.failure(error, name, "CREATE") from error
 
     def first_offsets(self, topic: Topic) -> dict[int, int]:
         """By partition, the offset of the oldest record that the broker still has."""

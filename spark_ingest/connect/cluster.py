@@ -42,6 +42,7 @@ _MISSING_RIGHTS = {
     "TOPIC_AUTHORIZATION_FAILED": "topic",
     "GROUP_AUTHORIZATION_FAILED": "consumer group",
     "CLUSTER_AUTHORIZATION_FAILED": "cluster",
+    "TRANSACTIONAL_ID_AUTHORIZATION_FAILED": "transactional id",
 }
 
 
@@ -132,16 +133,19 @@ class Cluster:
             if refusal is not None:
                 raise self._mistake(refusal)
 
-    def failure(self, error: KafkaException, of: str) -> MillraceError:
+    def failure(
+        self, error: KafkaException, of: str, rights: str = "READ, DESCRIBE"
+    ) -> MillraceError:
         """What an error of the cluster's means for a person.
 
         Args:
             error: What was answered.
-            of: Which topic or group was asked for.
+            of: Which topic, group or transactional id was asked for.
+            rights: What one must be allowed to do with it.
         """
         reason = error.args[0]
         if reason.name() in _MISSING_RIGHTS:
-            return self.no_right(of, _MISSING_RIGHTS[reason.name()], "READ, DESCRIBE")
+            return self.no_right(of, _MISSING_RIGHTS[reason.name()], rights)
         if reason.name() == "_AUTHENTICATION":
             return self._mistake(self._login_refusal(reason.str()))
         return self._silent(_short(reason.str()))

@@ -7,7 +7,7 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
 
-from confluent_kafka.schema_registry import SchemaRegistryClient
+from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 from confluent_kafka.schema_registry.error import SchemaRegistryError
 
 from spark_ingest.avro.framing import Ids
@@ -24,12 +24,13 @@ from spark_ingest.errors import (
 # The registry's own words for an unknown subject, version and schema: any other 404 is a
 # wrong address or a proxy, and says nothing of schemas.
 _NOT_THERE = (40401, 40402, 40403)
+_INCOMPATIBLE = (HTTPStatus.CONFLICT, HTTPStatus.UNPROCESSABLE_ENTITY)
 # Schema ids are signed 32-bit numbers in the registry's interface.
 LARGEST_ID = 2**31 - 1
 
 
 class SchemaRegistry:
-    """Reads subjects and schemas; keeps what it has read, since a schema id never changes."""
+    """Reads and registers schemas; keeps what it has read, since a schema id never changes."""
 
     def __init__(self, connections: Connections) -> None:
         self.url = connections.registry.url
@@ -116,6 +117,39 @@ class SchemaRegistry:
         # The client lets the errors of whichever HTTP library it found pass through.
         except Exception as error:
             raise self._failure(error) from error
+
+    def register(self, subject: str, schema: AvroSchema) -> int:
+        """The id of a schema, registered as the subject's next version where it is new.
+
+        A subject that is new gets the compatibility level ``BACKWARD``: who reads by the newest
+        version can read what was written by those before. Of others the registry's own level
+        decides.
+
+        Raises:
+            ConfigurationError: The registry does not let us, or the schema does not go with the
+                versions before it.
+            ServiceUnavailable: It does not answer.
+        """
+        is_new = not self.subject_schemas(subject)
+        try:
+            number = self._client.register_schema(
+                subject, Schema(json.dumps(schema), "AVRO")
+            )
+            if is_new:
+                self._client.set_compatibility(subject, "BACKWARD")
+        except SchemaRegistryError as error:
+            if error.http_status_code in _INCOMPATIBLE:
+                raise ConfigurationError(
+                    f"subject {subject} does not take the new schema: who reads by it could not "
+                    "read the records before it. A new column must be one that may be null, and "
+                    "a type stays; or publish to another topic "
+                    f"({' '.join(error.error_message.split())[:300]})"
+                ) from error
+            raise self._failure(error) from error
+        # The client lets the errors of whichever HTTP library it found pass through.
+        except Exception as error:
+            raise self._failure(error) from error
+        return number
 
     def _apicurio(self) -> Apicurio:
         if self._own is None:

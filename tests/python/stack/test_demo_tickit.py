@@ -16,7 +16,7 @@ import pytest
 
 from dashboard import queries
 from dashboard.lake import Look
-from dashboard.queries import DIALECT, Query
+from dashboard.queries import DIALECT
 from sandbox.services import stack as services
 from sandbox.services.mariadb import MARIADB
 from sandbox.services.redshift.lake import Lake
@@ -38,17 +38,20 @@ QUERIES = [
 ]
 
 
-def both_ways(stack: Stack, query: Query) -> tuple[list[Any], list[Any]]:
-    """What Spark and the dashboard make of a query on the shop's tables."""
+def both_ways(stack: Stack) -> dict[str, tuple[list[Any], list[Any]]]:
+    """What Spark and the dashboard make of each query on the shop's tables, by its name."""
     lake = Lake(stack.home.path / "lake")
-    look = Look({name: lake.table(*name.split(".")) for name in query.tables()})
+    names = {name for query in QUERIES for name in query.tables()}
+    look = Look({name: lake.table(*name.split(".")) for name in names})
     repriced = queries.of_page("tickets")["repriced_listings"].rows(look, {})
-    listing = repriced.column("listing_id")[0].as_py() if repriced.num_rows else 0
-    values = {"listing_id": listing}
-    statement = query.with_values(values).sql(DIALECT)
-    by_spark = stack.run("sandbox", "sql", "--format", "json", statement).stdout
-    by_duckdb = query.rows(look, values).to_pylist()
-    return comparable(json.loads(by_spark)), comparable(by_duckdb)
+    values = {"listing_id": repriced.column("listing_id")[0].as_py()}
+    figures = {}
+    for query in QUERIES:
+        statement = query.with_values(values).sql(DIALECT)
+        by_spark = stack.run("sandbox", "sql", "--format", "json", statement).stdout
+        by_duckdb = query.rows(look, values).to_pylist()
+        figures[query.name] = comparable(json.loads(by_spark)), comparable(by_duckdb)
+    return figures
 
 
 def comparable(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -72,7 +75,7 @@ def test_the_shop_is_shown_twice_and_each_record_is_found(tmp_path: Path) -> Non
     try:
         first = stack.run(*demo).stdout
         again = stack.run(*demo).stdout
-        figures = {query.name: both_ways(stack, query) for query in QUERIES}
+        figures = both_ways(stack)
         running = [
             one.service.name
             for one in services.status(home)

@@ -1,0 +1,231 @@
+"""The commands that send marts back to Kafka: publish, publish plan, publish verify."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.table import Table
+from typer.core import TyperGroup
+
+from spark_ingest.cli.app import Options, app, console, open_lake, stop_on_signals
+from spark_ingest.cli.maintain import duration
+from spark_ingest.connect.profile import load_connections
+from spark_ingest.errors import (
+    ConfigurationError,
+    MillraceError,
+    ServiceUnavailable,
+    StreamsFailed,
+)
+from spark_ingest.sources import fresh_manifest
+
+if TYPE_CHECKING:
+    from spark_ingest.publish.publications import Publication
+    from spark_ingest.publish.publisher import Published, Publisher, Services
+
+_RUN = "run"
+
+
+class _RunsByDefault(TyperGroup):
+    """`publish sales --once` is `publish run sales --once`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and args[0] not in self.commands and "--help" not in args:
+            args = [_RUN, *args]
+        return super().parse_args(ctx, args)
+
+
+commands = typer.Typer(
+    cls=_RunsByDefault,
+    no_args_is_help=True,
+    help="""
+    Send changed rows of marts to Kafka topics, as Avro, each publication once.
+
+    A publication is a dbt exposure that has [bold]config.meta.publish[/bold], with one
+    mart in [bold]depends_on[/bold]. SELECT is the exposure's name or the topic; none
+    selects all. Only what changed since the last publication is sent; a row that
+    is gone is a tombstone. Readers with isolation.level read_committed see each
+    publication whole.
+
+    spark-ingest publish --once             send what changed, then exit
+    spark-ingest publish sales --every 5s   send changes until Ctrl-C
+    spark-ingest publish plan               what would be sent
+    spark-ingest publish verify             compare topics with their marts
+    """,
+)
+app.add_typer(commands, name="publish")
+
+Select = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[SELECT]...", help="Exposure or topic; all when absent."),
+]
+
+
+@commands.command(_RUN)
+def run(
+    context: typer.Context,
+    select: Select = None,
+    once: Annotated[
+        bool, typer.Option("--once", help="Send what changed, then exit.")
+    ] = False,
+    every: Annotated[
+        str | None, typer.Option(help="Repeat until Ctrl-C at this interval: 5s.")
+    ] = None,
+    adopt: Annotated[
+        bool,
+        typer.Option(
+            "--adopt",
+            help="Take over a topic that holds records of others: those of keys that the mart "
+            "does not have are deleted.",
+        ),
+    ] = False,
+) -> None:
+    """Send what changed in the marts since the last publication.
+
+    Topics that do not exist are created, schemas registered. One publisher writes
+    a topic: a second one takes it over, and the first ends. Stopped anywhere, the
+    next run goes on where the last commit was.
+
+    Exit codes: 0 done, 1 a row cannot be published or another publisher took
+    over, 2 wrong use or no services.
+    """
+    if once == (every is not None):
+        raise ConfigurationError("give either --once or --every")
+    pause = duration("--every", every).total_seconds() if every else None
+    publications, services = _open(context, select)
+    from spark_ingest.publish.publisher import Publisher
+
+    stopping = stop_on_signals() if pause is not None else threading.Event()
+    failed: list[str] = []
+    with ExitStack() as stack:
+        running = [
+            stack.enter_context(Publisher(services, publication, adopt))
+            for publication in publications
+        ]
+        while running and not stopping.is_set():
+            began = time.monotonic()
+            for publisher in list(running):
+                if stopping.is_set():
+                    break
+                if not _round(publisher, every):
+                    failed.append(publisher.publication.name)
+                    running.remove(publisher)
+            if pause is None:
+                break
+            stopping.wait(max(pause - (time.monotonic() - began), 0))
+    if failed:
+        raise StreamsFailed(f"not published: {', '.join(failed)}")
+
+
+@commands.command("plan")
+def plan(context: typer.Context, select: Select = None) -> None:
+    """Show what would be sent to each topic. Changes nothing."""
+    publications, services = _open(context, select)
+    from spark_ingest.publish.check import planned
+
+    shown = Table("exposure", "mart", "topic", "rows", "deletes")
+    for publication in publications:
+        ops = planned(services, publication)
+        deletes = ops.pop("d", 0)
+        counts = (f"{ops.total():,}", f"{deletes:,}")
+        shown.add_row(publication.name, publication.mart, publication.topic, *counts)
+    for column in shown.columns[-2:]:
+        column.justify = "right"
+    console().print(shown)
+
+
+@commands.command("verify")
+def verify_command(context: typer.Context, select: Select = None) -> None:
+    """Compare each topic with its mart at the snapshot that was published last.
+
+    Reads the whole topic. Exits 1 where a key is missing, has other values, or
+    is there and not in the mart.
+    """
+    publications, services = _open(context, select)
+    from spark_ingest.publish.check import verify
+
+    shown = Table("exposure", "topic", "rows", "missing", "different", "extra")
+    for column in shown.columns[2:]:
+        column.justify = "right"
+    broken = False
+    for publication in publications:
+        found = verify(services, publication)
+        if found is None:
+            print(f"{publication.name}: never published, nothing to verify")
+            continue
+        broken = broken or not found.holds
+        counts = (found.rows, found.missing, found.different, found.extra)
+        shown.add_row(
+            publication.name, publication.topic, *(f"{count:,}" for count in counts)
+        )
+    console().print(shown)
+    if broken:
+        raise typer.Exit(1)
+
+
+def _open(
+    context: typer.Context, select: list[str] | None
+) -> tuple[list[Publication], Services]:
+    """Read what is declared, ask the services, then start Spark: what is cheap comes first."""
+    from spark_ingest.connect.broker import Broker
+    from spark_ingest.connect.registry import SchemaRegistry
+    from spark_ingest.publish.publications import (
+        read_publications,
+        select_publications,
+    )
+    from spark_ingest.publish.publisher import Services
+
+    chosen: Options = context.obj
+    connections = load_connections(chosen.profile, chosen.target)
+    manifest = chosen.manifest or fresh_manifest(chosen.project)
+    publications = select_publications(read_publications(manifest), select or [])
+    broker, registry = Broker(connections), SchemaRegistry(connections)
+    for publication in publications:
+        broker.topic(publication.topic)
+        for subject in publication.subjects:
+            registry.subject_schemas(subject)
+    _, spark = open_lake(context, None)
+    return publications, Services(spark, connections, broker, registry)
+
+
+def _round(publisher: Publisher, every: str | None) -> bool:
+    """Publish once; False where a person is needed before that can go on."""
+    from spark_ingest.lake import jvm_watch
+    from spark_ingest.lake.jvm import JAVA_ERRORS, java_reason
+
+    try:
+        done = publisher.publish()
+    except (ServiceUnavailable, *JAVA_ERRORS, OSError) as error:
+        if every is None or jvm_watch.is_gone(error):
+            raise
+        said = error if isinstance(error, MillraceError) else java_reason(error)
+        print(f"{_now()} {said}: again in {every}", file=sys.stderr, flush=True)
+        return True
+    except MillraceError as error:
+        print(f"spark-ingest: {error}", file=sys.stderr, flush=True)
+        return False
+    if done is not None or every is None:
+        _say(publisher.publication, done)
+    return True
+
+
+def _say(publication: Publication, done: Published | None) -> None:
+    head = f"{_now()} {publication.name} → {publication.topic}:"
+    if done is None:
+        print(f"{head} nothing new", flush=True)
+        return
+    several = f" in {done.transactions} transactions" if done.transactions > 1 else ""
+    print(
+        f"{head} {done.rows:,} rows, {done.deletes:,} deletes{several}, "
+        f"{done.seconds:.1f} s",
+        flush=True,
+    )
+
+
+def _now() -> str:
+    return f"{datetime.now(UTC):%H:%M:%S}"

@@ -1,0 +1,1 @@
+"""What goes out: the changed rows of marts, as Avro records of Kafka topics."""

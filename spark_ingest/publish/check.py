@@ -1,0 +1,114 @@
+"""What a publication would send, and whether its topic holds what its mart held then."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from spark_ingest.avro.framing import header
+from spark_ingest.connect.broker import Topic
+from spark_ingest.connect.registry import SchemaRegistry
+from spark_ingest.errors import PersonNeeded
+from spark_ingest.publish.publications import Publication
+from spark_ingest.publish.publisher import Changes, Services, mart_state
+from spark_ingest.publish.record_schemas import RecordSchemas, read_schemas
+from spark_ingest.publish.row_changes import Mart
+from spark_ingest.publish.topic_contents import read_rows
+from spark_ingest.publish.transactions import Progress, read_progress
+
+_ATTEMPTS = 5
+_UNKNOWN = (0, 0)
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What a topic holds, beside its mart at the snapshot that was published.
+
+    Attributes:
+        snapshot_id: That snapshot.
+        rows: Of the mart.
+        missing: Keys that the topic lacks.
+        different: Keys with other values.
+        extra: Keys that the mart does not have.
+    """
+
+    snapshot_id: int
+    rows: int
+    missing: int
+    different: int
+    extra: int
+
+    @property
+    def holds(self) -> bool:
+        """Whether the two are the same."""
+        return not (self.missing or self.different or self.extra)
+
+
+def planned(services: Services, publication: Publication) -> Counter[str]:
+    """How many records would be sent, by what changed, found out without changing anything.
+
+    Raises:
+        MillraceError: The publication could not begin.
+    """
+    of = mart_state(services.spark, publication)
+    topic = services.broker.topic(publication.topic) or Topic(publication.topic, "", ())
+    done = read_progress(services.broker, publication.topic)
+    ids = _UNKNOWN
+    if done is not None and _registered(services.registry, done) == of.schemas:
+        ids = done.schema_ids
+    changes = Changes(services, publication, topic, done, ids, of)
+    return Counter(record.op for record in changes.records())
+
+
+def verify(services: Services, publication: Publication) -> Verified | None:
+    """Compare a topic with its mart at the snapshot that it says it holds; None before the first.
+
+    Reads the whole topic, as a reader of what is committed does.
+
+    Raises:
+        PersonNeeded: The snapshot is gone, the topic was made again, or it does not keep still
+            for long enough to be read.
+        ServiceUnavailable: Kafka or the registry does not answer.
+    """
+    broker = services.broker
+    for _ in range(_ATTEMPTS):
+        done = read_progress(broker, publication.topic)
+        topic = broker.topic(publication.topic)
+        if done is None or topic is None:
+            return None
+        held = read_rows(broker, topic, publication.meta.envelope)
+        if done.is_whole and read_progress(broker, publication.topic) == done:
+            break
+    else:
+        raise PersonNeeded(
+            f"{publication.topic} is being written: verify it once `spark-ingest publish` has "
+            "caught up"
+        )
+    of = mart_state(services.spark, publication)
+    schemas = _registered(services.registry, done)
+    known = (done.topic_id, done.table_uuid) == (topic.id, of.uuid)
+    if schemas is None or not known or done.snapshot_id not in of.snapshots:
+        raise PersonNeeded(
+            f"{publication.topic} holds a snapshot of {publication.mart} that is gone, or was "
+            f"made again: `spark-ingest publish {publication.name} --once` brings it up to date"
+        )
+    of_key, of_row = map(header, done.schema_ids)
+    rows = missing = different = 0
+    for change in Mart(services.spark, publication.mart, schemas).rows(
+        done.snapshot_id
+    ):
+        rows += 1
+        was = held.pop(of_key + change.key, None)
+        if was is None:
+            missing += 1
+        elif was != of_row + change.row:
+            different += 1
+    return Verified(done.snapshot_id, rows, missing, different, len(held))
+
+
+def _registered(registry: SchemaRegistry, done: Progress) -> RecordSchemas | None:
+    """The schemas that a topic was written with."""
+    key, value = (registry.schema(number) for number in done.schema_ids)
+    if key is None or value is None or key.schema is None or value.schema is None:
+        return None
+    return read_schemas(key.schema, value.schema)

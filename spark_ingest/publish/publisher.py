@@ -1,0 +1,301 @@
+"""One publication: the changes of its mart since the last time, to its topic."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+from pyspark.sql import SparkSession
+
+from spark_ingest.avro.framing import header
+from spark_ingest.connect.broker import Broker, Topic
+from spark_ingest.connect.profile import Connections
+from spark_ingest.connect.registry import SchemaRegistry
+from spark_ingest.errors import PersonNeeded
+from spark_ingest.lake import bronze
+from spark_ingest.lake.jvm import CATALOG, Jvm
+from spark_ingest.publish.publications import Publication
+from spark_ingest.publish.record_schemas import RecordSchemas, record_schemas
+from spark_ingest.publish.row_changes import Mart, snapshot_rows
+from spark_ingest.publish.topic_contents import change_value, read_rows
+from spark_ingest.publish.transactions import (
+    PROGRESS_TOPIC,
+    Progress,
+    TopicWriter,
+    read_progress,
+)
+
+LARGEST_TRANSACTION = 1_000_000
+"""Records of one transaction: a publication of more has several, and is not atomic."""
+_COMPACTED = {"cleanup.policy": "compact"}
+# The newest records of few topics: compaction shall come to them within the hour.
+_PROGRESS_CONFIG = {**_COMPACTED, "segment.ms": "3600000"}
+_CHANGES_CONFIG = {"cleanup.policy": "delete", "retention.ms": "-1"}
+
+
+@dataclass(frozen=True)
+class Services:
+    """What publishing works with."""
+
+    spark: SparkSession
+    connections: Connections
+    broker: Broker
+    registry: SchemaRegistry
+
+
+@dataclass(frozen=True)
+class Published:
+    """What one publication came to.
+
+    Attributes:
+        snapshot_id: The mart's snapshot that the topic holds now.
+        rows: Records of rows that are new or changed.
+        deletes: Records of rows that are gone.
+        transactions: How many it took.
+        seconds: How long.
+    """
+
+    snapshot_id: int
+    rows: int
+    deletes: int
+    transactions: int
+    seconds: float
+
+
+class Record(NamedTuple):
+    """A change as it is sent: header and Avro binary of key and row, and what changed."""
+
+    key: bytes
+    row: bytes
+    op: str
+
+
+@dataclass(frozen=True)
+class MartState:
+    """A mart's table as it is now.
+
+    Attributes:
+        uuid: Iceberg's UUID of it.
+        snapshot_id: Its current snapshot.
+        committed_at: When that was committed, in milliseconds since 1970.
+        snapshots: Those that are still there.
+        schemas: The Avro schemas of its rows.
+    """
+
+    uuid: str
+    snapshot_id: int
+    committed_at: int
+    snapshots: frozenset[int]
+    schemas: RecordSchemas
+
+
+def mart_state(spark: SparkSession, publication: Publication) -> MartState:
+    """A mart's table as it is now.
+
+    Raises:
+        ConfigurationError: There is none, it was never written, or it is not as its contract says.
+    """
+    found = None
+    if bronze.exists(spark, publication.mart):
+        table = Jvm(spark).iceberg_table(publication.mart)
+        found = table.currentSnapshot()
+    if found is None:
+        name = publication.mart.rpartition(".")[2]
+        raise publication.refused(
+            "topic",
+            f"{publication.mart} is not there yet: build it (`dbt build --select +{name}`)",
+        )
+    # Its own columns: those of the table may have changed since.
+    number = found.snapshotId()
+    columns = snapshot_rows(spark, publication.mart, number).schema
+    return MartState(
+        str(table.uuid()),
+        number,
+        found.timestampMillis(),
+        frozenset(snapshot.snapshotId() for snapshot in table.snapshots()),
+        record_schemas(publication, columns),
+    )
+
+
+class Changes:
+    """What a topic lacks of its mart.
+
+    Attributes:
+        of: The mart as it is now.
+        is_first: Whether the topic holds nothing yet.
+    """
+
+    def __init__(
+        self,
+        services: Services,
+        publication: Publication,
+        topic: Topic,
+        done: Progress | None,
+        schema_ids: tuple[int, int],
+        of: MartState,
+    ) -> None:
+        self.of = of
+        self._services = services
+        self._publication = publication
+        self._topic = topic
+        self._done = done
+        self._headers = tuple(map(header, schema_ids))
+        self._ids = schema_ids
+        self._mart = Mart(services.spark, publication.mart, of.schemas)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether a publication wrote this very topic before."""
+        return self._done is not None and self._done.topic_id == self._topic.id
+
+    @property
+    def since(self) -> int | None:
+        """The snapshot that the topic holds; None where its records must tell what it holds."""
+        done, of = self._done, self.of
+        if done is None or not self.is_known or not done.is_whole:
+            return None
+        if (done.table_uuid, done.schema_ids) != (of.uuid, self._ids):
+            return None
+        return done.snapshot_id if done.snapshot_id in of.snapshots else None
+
+    def records(self) -> Iterator[Record]:
+        """The records to send.
+
+        Raises:
+            PersonNeeded: A row cannot be published: its key is there twice, or a column is
+                null that the contract says is not.
+        """
+        if self.since == self.of.snapshot_id:
+            return
+        if self.since is not None:
+            yield from self._framed(self._mart.changes(self.since, self.of.snapshot_id))
+            return
+        held = read_rows(
+            self._services.broker, self._topic, self._publication.meta.envelope
+        )
+        first = not held
+        for record in self._framed(self._mart.rows(self.of.snapshot_id)):
+            was = held.pop(record.key, None)
+            if was is None:
+                yield record._replace(op="r" if first else "c")
+            elif was != record.row:
+                yield record._replace(op="u")
+        for key, row in held.items():
+            yield Record(key, row, "d")
+
+    def _framed(self, changes: Iterator[Any]) -> Iterator[Record]:
+        of_key, of_row = self._headers
+        for change in changes:
+            if change.problem is not None:
+                raise PersonNeeded(
+                    f"exposure {self._publication.name}: {self._publication.mart} cannot be "
+                    f"published: {change.problem}: mend the mart or config.meta.publish.key in "
+                    f"{self._publication.file}; nothing of it was sent"
+                )
+            yield Record(of_key + change.key, of_row + change.row, change.op)
+
+
+class Publisher:
+    """Publishes one mart; a context manager, open for as long as it is the topic's only writer."""
+
+    def __init__(
+        self, services: Services, publication: Publication, adopt: bool = False
+    ) -> None:
+        self.publication = publication
+        self._services = services
+        self._adopt = adopt
+        self._registered: tuple[RecordSchemas, tuple[int, int]] | None = None
+        self._writer = TopicWriter(services.connections, publication.topic)
+
+    def __enter__(self) -> Self:
+        broker, meta = self._services.broker, self.publication.meta
+        broker.create_topic(PROGRESS_TOPIC, 1, _PROGRESS_CONFIG)
+        config = _COMPACTED if meta.envelope == "upsert" else _CHANGES_CONFIG
+        broker.create_topic(meta.topic, meta.partitions, config)
+        self._writer.__enter__()
+        self._done = read_progress(broker, meta.topic)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._writer.abort()
+
+    def publish(self) -> Published | None:
+        """Send what changed; None where the topic holds the mart's newest snapshot.
+
+        Raises:
+            ConfigurationError: The mart is not there, the registry refuses its schema, or the
+                topic holds records that no publication wrote.
+            PersonNeeded: A row cannot be published, or another publisher took over.
+            ServiceUnavailable: Kafka or the registry does not answer.
+        """
+        began = time.monotonic()
+        of = mart_state(self._services.spark, self.publication)
+        topic = self._services.broker.existing_topic(
+            self.publication.topic, f"exposure {self.publication.name}"
+        )
+        ids = self._schema_ids(of.schemas)
+        changes = Changes(self._services, self.publication, topic, self._done, ids, of)
+        if changes.since == of.snapshot_id:
+            return None
+        if not changes.is_known and not self._adopt:
+            self._refuse_foreign(topic)
+
+        def progress(is_whole: bool) -> Progress:
+            return Progress(
+                self.publication.name, topic.id, of.uuid, of.snapshot_id, ids, is_whole
+            )
+
+        rows = deletes = 0
+        transactions = 1
+        try:
+            for record in changes.records():
+                if rows + deletes == transactions * LARGEST_TRANSACTION:
+                    self._commit(progress(is_whole=False))
+                    transactions += 1
+                self._writer.send(record.key, self._value(record, of.committed_at))
+                if record.op == "d":
+                    deletes += 1
+                else:
+                    rows += 1
+            self._commit(progress(is_whole=True))
+        finally:
+            self._writer.abort()
+        self._keep(of.snapshot_id)
+        seconds = time.monotonic() - began
+        return Published(of.snapshot_id, rows, deletes, transactions, seconds)
+
+    def _commit(self, progress: Progress) -> None:
+        self._writer.commit(progress)
+        self._done = progress
+
+    def _value(self, record: Record, committed_at: int) -> bytes | None:
+        if self.publication.meta.envelope == "changes":
+            return change_value(record.row, record.op, committed_at)
+        return None if record.op == "d" else record.row
+
+    def _schema_ids(self, schemas: RecordSchemas) -> tuple[int, int]:
+        if self._registered is None or self._registered[0] != schemas:
+            register = self._services.registry.register
+            key, value = self.publication.subjects
+            ids = register(key, schemas.key), register(value, schemas.value)
+            self._registered = schemas, ids
+        return self._registered[1]
+
+    def _refuse_foreign(self, topic: Topic) -> None:
+        broker = self._services.broker
+        begins, ends = broker.first_offsets(topic), broker.end_offsets(topic)
+        if any(ends[partition] > begins[partition] for partition in topic.partitions):
+            raise self.publication.refused(
+                "topic",
+                f"{topic.name} holds records that no publication wrote: name another topic, or "
+                "give --adopt, which makes it hold the mart's rows and nothing else",
+            )
+
+    def _keep(self, snapshot_id: int) -> None:
+        """Tag what the topic holds, so that it does not expire: the next changes begin there."""
+        self._services.spark.sql(
+            f"alter table {CATALOG}.{self.publication.mart} create or replace tag "
+            f"`published_{self.publication.name}` as of version {snapshot_id}"
+        )

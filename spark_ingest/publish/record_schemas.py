@@ -1,0 +1,135 @@
+"""The Avro schemas of a publication's keys and values, made from its mart's contract."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql.types import (
+    BinaryType,
+    BooleanType,
+    ByteType,
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    ShortType,
+    StringType,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from spark_ingest.publish.publications import MartColumn, Publication
+
+_PLAIN: dict[type[DataType], Any] = {
+    BooleanType: "boolean",
+    ByteType: "int",
+    ShortType: "int",
+    IntegerType: "int",
+    LongType: "long",
+    FloatType: "float",
+    DoubleType: "double",
+    StringType: "string",
+    BinaryType: "bytes",
+    DateType: {"type": "int", "logicalType": "date"},
+    TimestampType: {"type": "long", "logicalType": "timestamp-micros"},
+    TimestampNTZType: {"type": "long", "logicalType": "local-timestamp-micros"},
+}
+CHANGE_FIELDS = (
+    {
+        "name": "_op",
+        "type": "string",
+        "doc": "r: there when the topic began; c: new; u: changed; d: gone, with its last values",
+    },
+    {
+        "name": "_committed_at",
+        "type": {"type": "long", "logicalType": "timestamp-millis"},
+        "doc": "When the mart was committed in which the row is so",
+    },
+)
+"""What a record says beside the row with envelope ``changes``; they come first."""
+
+
+@dataclass(frozen=True)
+class RecordSchemas:
+    """Avro schemas of a publication.
+
+    Attributes:
+        key: The record of the key's columns.
+        row: The record of all columns.
+        value: What is sent: ``row``, with envelope ``changes`` behind what changed.
+    """
+
+    key: dict[str, Any]
+    row: dict[str, Any]
+    value: dict[str, Any]
+
+
+def read_schemas(key: dict[str, Any], value: dict[str, Any]) -> RecordSchemas:
+    """Those of a key and a value as the registry has them."""
+    names = {field["name"] for field in CHANGE_FIELDS}
+    rows = [field for field in value["fields"] if field["name"] not in names]
+    return RecordSchemas(key, {**value, "fields": rows}, value)
+
+
+def record_schemas(publication: Publication, mart: StructType) -> RecordSchemas:
+    """The schemas of a publication.
+
+    Args:
+        publication: Which.
+        mart: The columns that its table has now.
+
+    Raises:
+        ConfigurationError: The table lacks a column of the contract, or one has a type that
+            Avro has nothing for.
+    """
+    types = {field.name: field.dataType for field in mart.fields}
+    fields = {c.name: _field(publication, c, types) for c in publication.columns}
+    schema, _, name = publication.mart.rpartition(".")
+
+    def record(suffix: str, of: list[dict[str, Any]]) -> dict[str, Any]:
+        head = {"type": "record", "name": f"{name}{suffix}", "namespace": schema}
+        return {**head, "doc": publication.description, "fields": of}
+
+    rows = list(fields.values())
+    row = record("", rows)
+    value = row
+    if publication.meta.envelope == "changes":
+        value = record("_change", [*CHANGE_FIELDS, *rows])
+    return RecordSchemas(
+        record("_key", [fields[column] for column in publication.key]), row, value
+    )
+
+
+def _field(
+    publication: Publication, column: MartColumn, types: dict[str, DataType]
+) -> dict[str, Any]:
+    kind = types.get(column.name)
+    if kind is None:
+        raise publication.refused(
+            "topic",
+            f"{publication.mart} has no column {column.name} yet: build it "
+            f"(`dbt build --select {publication.mart.rpartition('.')[2]}`)",
+        )
+    avro = _PLAIN.get(type(kind))
+    if isinstance(kind, DecimalType):
+        avro = {
+            "type": "bytes",
+            "logicalType": "decimal",
+            "precision": kind.precision,
+            "scale": kind.scale,
+        }
+    if avro is None:
+        raise publication.refused(
+            "topic",
+            f"{column.name} of {publication.mart} is {kind.simpleString()}, which is not "
+            "published: publish a mart with plain columns",
+        )
+    field = {"name": column.name, "type": avro, "doc": column.description}
+    if not column.is_required:
+        field |= {"type": ["null", avro], "default": None}
+    return field
