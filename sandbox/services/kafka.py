@@ -263,11 +263,16 @@ def _permit(home: Home, *further: str) -> None:
         return
     from confluent_kafka import KafkaException
 
-    from sandbox.streams import STREAMS, declared_topics
+    from sandbox.streams import STREAMS, declared_topics, published_topics
+    from spark_ingest.publish.transactions import PROGRESS_TOPIC
 
     client = admin(home)  # must outlive its futures
     written = {*further, *(stream.topic for stream in STREAMS.values())}
-    wanted = permissions(written, [*further, *declared_topics().values()])
+    wanted = permissions(
+        written,
+        [*further, *declared_topics().values()],
+        [PROGRESS_TOPIC, *published_topics()],
+    )
     for binding, future in client.create_acls(wanted).items():
         try:
             future.result()

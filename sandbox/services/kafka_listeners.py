@@ -9,6 +9,7 @@ from sandbox.services.security import (
     CONTROLLER,
     INGEST,
     PRODUCER,
+    PUBLISHER,
     USERS,
     password,
 )
@@ -34,7 +35,9 @@ def user_credentials(home: Home) -> list[str]:
     ]
 
 
-def permissions(written: Iterable[str], read: Iterable[str]) -> list[AclBinding]:
+def permissions(
+    written: Iterable[str], read: Iterable[str], published: Iterable[str] = ()
+) -> list[AclBinding]:
     """What the users may do; whatever is not among these is refused.
 
     Reading needs no permission on a consumer group: nobody here reads as a group.
@@ -42,6 +45,7 @@ def permissions(written: Iterable[str], read: Iterable[str]) -> list[AclBinding]
     Args:
         written: Topics that the producer writes to.
         read: Topics that the ingest reads.
+        published: Topics that exposures publish, which the publisher may create.
     """
     from confluent_kafka.admin import (
         AclBinding,
@@ -51,23 +55,30 @@ def permissions(written: Iterable[str], read: Iterable[str]) -> list[AclBinding]
         ResourceType,
     )
 
-    granted = {
-        PRODUCER: (written, AclOperation.WRITE),
-        INGEST: (read, AclOperation.READ),
-    }
+    from spark_ingest.publish.transactions import ID_PREFIX
+
+    of = AclOperation
+    granted = [
+        (PRODUCER, ResourceType.TOPIC, written, (of.WRITE,)),
+        (INGEST, ResourceType.TOPIC, read, (of.READ,)),
+        (PUBLISHER, ResourceType.TOPIC, published, (of.READ, of.WRITE, of.CREATE)),
+        (PUBLISHER, ResourceType.TRANSACTIONAL_ID, [ID_PREFIX], (of.WRITE,)),
+    ]
     return [
         AclBinding(
-            ResourceType.TOPIC,
-            topic,
-            ResourcePatternType.LITERAL,
+            kind,
+            name,
+            ResourcePatternType.PREFIXED
+            if name == ID_PREFIX
+            else ResourcePatternType.LITERAL,
             f"User:{user}",
             "*",
             operation,
             AclPermissionType.ALLOW,
         )
-        for user, (topics, use) in granted.items()
-        for topic in topics
-        for operation in (use, AclOperation.DESCRIBE)
+        for user, kind, names, uses in granted
+        for name in names
+        for operation in (*uses, of.DESCRIBE)
     ]
 
 

@@ -21,7 +21,9 @@ PRODUCER = "producer"
 """Sends to the streams' topics, and nothing else."""
 INGEST = "ingest"
 """Reads the streams' topics, and nothing else: the user of `spark-ingest`."""
-USERS = (ADMIN, PRODUCER, INGEST)
+PUBLISHER = "publisher"
+"""Writes what exposures publish, and their schemas: the user of `spark-ingest publish`."""
+USERS = (ADMIN, PRODUCER, INGEST, PUBLISHER)
 CONTROLLER = "controller"
 """Who the broker is to its controller; no other listener knows this user."""
 

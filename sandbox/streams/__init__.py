@@ -83,6 +83,16 @@ def declared_topics() -> Mapping[str, str]:
     return found
 
 
+def published_topics() -> list[str]:
+    """Topics that exposures publish, read as they are written."""
+    return [
+        str(exposure["config"]["meta"]["publish"]["topic"])
+        for file in sorted((PROJECT / "models").rglob("_*__exposures.yml"))
+        for exposure in yaml.safe_load(file.read_text("utf-8"))["exposures"]
+        if "publish" in exposure.get("config", {}).get("meta", {})
+    ]
+
+
 def _streams() -> dict[str, Stream]:
     """A stream for each ``<source>/<entity>-value.avsc`` beside this file."""
     found = {}

@@ -220,7 +220,9 @@ class SchemaRegistry:
             if status == HTTPStatus.UNAUTHORIZED:
                 return self._mistake("username and password", f"it does not know {who}")
             if status == HTTPStatus.FORBIDDEN:
-                return self._mistake("username", f"it does not let {who} read schemas")
+                return self._mistake(
+                    "username", f"it does not let {who} read or register schemas"
+                )
         else:
             address = urlsplit(self.url)
             secure = address.scheme == "https"

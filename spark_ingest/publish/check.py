@@ -63,6 +63,8 @@ def planned(services: Services, publication: Publication) -> Counter[str]:
 def verify(services: Services, publication: Publication) -> Verified | None:
     """Compare a topic with its mart at the snapshot that it says it holds; None before the first.
 
+    Twice where they differ: Kafka answers a commit before all partitions show its records.
+
     Reads the whole topic, as a reader of what is committed does.
 
     Raises:
@@ -70,6 +72,13 @@ def verify(services: Services, publication: Publication) -> Verified | None:
             for long enough to be read.
         ServiceUnavailable: Kafka or the registry does not answer.
     """
+    found = _compared(services, publication)
+    if found is None or found.holds:
+        return found
+    return _compared(services, publication)
+
+
+def _compared(services: Services, publication: Publication) -> Verified | None:
     broker = services.broker
     for _ in range(_ATTEMPTS):
         done = read_progress(broker, publication.topic)

@@ -21,7 +21,8 @@ from spark_ingest.errors import MillraceError, PersonNeeded, ServiceUnavailable
 
 PROGRESS_TOPIC = "millrace.publications"
 """Compacted: the newest record of a topic's name says how far that topic is."""
-_ID_PREFIX = "millrace.publish."
+ID_PREFIX = "millrace.publish."
+"""What each topic's ``transactional.id`` begins with; the topic's name follows."""
 _SECONDS = 60.0
 # Readers of what is committed wait as long for a publisher that died inside of a transaction.
 _TRANSACTION_MS = 600_000
@@ -85,7 +86,7 @@ class TopicWriter:
         self._producer = Producer(
             {
                 **self._cluster.settings,
-                "transactional.id": f"{_ID_PREFIX}{topic}",
+                "transactional.id": f"{ID_PREFIX}{topic}",
                 "transaction.timeout.ms": _TRANSACTION_MS,
                 "compression.type": "lz4",
                 "linger.ms": 20,
@@ -161,7 +162,7 @@ class TopicWriter:
                 "run; nothing is lost, what this one had not committed was aborted"
             )
         if "AUTHORIZATION_FAILED" in reason.name():
-            of = f"{_ID_PREFIX}{name}" if "TRANSACTIONAL" in reason.name() else name
+            of = f"{ID_PREFIX}{name}" if "TRANSACTIONAL" in reason.name() else name
             return self._cluster.failure(error, of, "WRITE, DESCRIBE")
         if reason.name() == "_TIMED_OUT":
             self._cluster.explain()

@@ -11,9 +11,17 @@ import re
 import pytest
 
 from sandbox.settings import PROJECT
+from tests.python.parity import museum_page
 from tests.python.parity.compare import Difference
 from tests.python.parity.relations import Cell
-from tests.python.parity.trial import ENGINES, ROUNDS, STATE, Trial, relations
+from tests.python.parity.trial import (
+    ANALYSES,
+    ENGINES,
+    ROUNDS,
+    STATE,
+    Trial,
+    relations,
+)
 
 pytestmark = pytest.mark.all_models
 
@@ -44,6 +52,15 @@ def test_both_engines_hold_the_same(
 
     assert not found.differences, "\n".join(map(str, found.differences[:20]))
     assert found.spark.rows
+
+
+@pytest.mark.parametrize("figure", museum_page.figures())
+def test_the_dashboard_shows_of_the_museum_what_spark_has(
+    trial: Trial, figure: str
+) -> None:
+    by_spark = trial.compared["odd"][f"{ANALYSES}.{figure}"].spark
+
+    assert sorted(map(str, trial.shown[figure])) == sorted(map(str, by_spark.rows))
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -13,7 +13,7 @@ from sandbox.services import stack as services
 from sandbox.settings import PROJECT, Home
 from spark_ingest.errors import MillraceError
 from tests.python.conftest import bring_spark
-from tests.python.parity import records
+from tests.python.parity import museum_page, records
 from tests.python.parity.compare import Difference, compare
 from tests.python.parity.records import Bronze, Step
 from tests.python.parity.relations import Cell, Relation, from_spark, load
@@ -118,6 +118,7 @@ class Trial:
         catalog: What `dbt docs generate` found there; empty when only some were built.
         refused: By engine, what the project as it is does with the rows of the round ``odd``:
             ``{"success", "said"}``.
+        shown: What the dashboard's page of the museum has at the end, by the view.
     """
 
     compared: dict[str, dict[str, Compared]]
@@ -125,6 +126,7 @@ class Trial:
     manifest: dict[str, Any]
     catalog: dict[str, Any]
     refused: dict[str, dict[str, Any]]
+    shown: dict[str, list[tuple[Cell, ...]]]
 
     @property
     def failures(self) -> list[str]:
@@ -152,7 +154,8 @@ def relations() -> list[str]:
         files = sorted(PROJECT.glob(f"models/{layer}/*/*.sql"))
         found += [f"{layer}.{file.stem}" for file in files]
     found = [name for name in found if name not in _OF_RUNS]
-    return found + [f"{ANALYSES}.{file.stem}" for file in _analyses(PROJECT)]
+    shown = [*(file.stem for file in _analyses(PROJECT)), *museum_page.figures()]
+    return found + [f"{ANALYSES}.{name}" for name in shown]
 
 
 def _analyses(project: Path) -> list[Path]:
@@ -225,6 +228,7 @@ def _project(into: Path, is_unconstrained: bool) -> Path:
     views.mkdir()
     for file in _analyses(project):
         (views / file.name).write_text(_AS_VIEW + file.read_text())
+    museum_page.write_views(views, _AS_VIEW)
     if is_unconstrained:
         (project / "macros/overrides/unconstrained.sql").write_text(_UNCONSTRAINED)
     return project
@@ -333,7 +337,8 @@ def _judged(
     refused = {}
     if "odd" in ends:
         refused = dict(zip(ENGINES, results[ends["odd"]], strict=True))
-    return Trial(compared, built, manifest, catalog, refused)
+    shown = museum_page.by_duckdb(home) if catalog else {}
+    return Trial(compared, built, manifest, catalog, refused, shown)
 
 
 def _check_built(results: list[Any], end: int, name: str) -> None:

@@ -34,6 +34,7 @@ def trial(*differences: Difference, failures: dict[str, str] | None = None) -> T
         {},
         {},
         {},
+        {},
     )
 
 
