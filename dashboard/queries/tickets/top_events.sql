@@ -6,5 +6,5 @@ select
     sum(sold_ticket_count) as sold_ticket_count
 from marts.fct_ticket_sales
 group by event_name, category_name
-order by sum(tickets_amount) desc, event_name asc, category_name asc
+order by sales_amount desc, event_name asc, category_name asc
 limit 10

@@ -6,5 +6,5 @@ select
     sum(sold_ticket_count) as sold_ticket_count
 from marts.fct_ticket_sales
 group by seller_id, seller_username, seller_name
-order by sum(earnings_amount) desc, seller_username asc
+order by earnings_amount desc, seller_username asc
 limit 10
