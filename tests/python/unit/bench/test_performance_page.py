@@ -10,6 +10,7 @@ import pytest
 
 from bench.report import (
     capture_results,
+    dashboard_results,
     histories_page,
     histories_results,
     increments_page,
@@ -59,3 +60,12 @@ def test_what_should_be_flat_is_flat_on_a_hundred_times_as_many_rows() -> None:
         [one.rows for one in histories.histories],
     ):
         assert rows[0] * 100 <= rows[-1]
+
+
+def test_each_page_of_the_dashboard_is_shown_within_its_limit() -> None:
+    dashboard = dashboard_results.read_dashboard(dashboard_results.RESULTS)
+
+    assert dashboard_results.with_dashboard(PAGE.read_text(), dashboard) == (
+        PAGE.read_text()
+    )
+    assert dashboard_results.slow(dashboard) == []
