@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
 from types import FrameType
@@ -76,6 +76,7 @@ class Rounds:
     streams: Mapping[str, str] = field(init=False)
     spark: SparkSession = field(init=False)
     _may_break_off: bool = False
+    _increments: Sequence[str] = ()
 
     def stop(self, _signal: int, _frame: FrameType | None) -> None:
         """For a signal: the round at work is the last.
@@ -144,7 +145,9 @@ class Rounds:
         begun = time.monotonic()
         manifest = self.manifest.writable_manifest().to_dict()
         sources = left_out.unfilled(manifest, self._may_fill)
-        missing = self._missing_relations(left_out.readers(manifest, sources))
+        unwanted = left_out.readers(manifest, sources)
+        self._increments = increments(self.manifest.nodes.values(), unwanted)
+        missing = self._missing_relations(unwanted)
         arguments = (
             ["build", *left_out.selection(manifest, sources)]
             if missing
@@ -231,14 +234,6 @@ class Rounds:
             commits[name] = 0 if snapshot is None else snapshot.snapshotId()
         return commits
 
-    def _increments(self) -> list[str]:
-        """The marts that are built by increments."""
-        return [
-            f"{node.schema}.{node.alias}"
-            for node in self.manifest.nodes.values()
-            if node.config.materialized == "incremental"
-        ]
-
     def _row_counts(self) -> dict[str, int]:
         """Rows of each incremental mart, from its metadata."""
         jvm = Jvm(self.spark)
@@ -246,7 +241,7 @@ class Rounds:
             table: int(
                 jvm.iceberg_table(table).currentSnapshot().summary()["total-records"]
             )
-            for table in self._increments()
+            for table in self._increments
         }
 
     def _newest_events(self) -> dict[str, float | None]:
@@ -269,12 +264,26 @@ class Rounds:
 
         Each increment rewrites its days: without this the disk fills within hours.
         """
-        tables = self._increments()
+        tables = self._increments
         table = Jvm(self.spark).iceberg_table(tables[number % len(tables)])
         before = int((time.time() - _KEEP_SECONDS) * 1000)
         table.expireSnapshots().expireOlderThan(before).retainLast(
             _KEEP_SNAPSHOTS
         ).commit()
+
+
+def increments(nodes: Iterable[Any], unwanted: Set[str]) -> list[str]:
+    """The tables, ``schema.name``, that are built by increments.
+
+    Args:
+        nodes: As dbt parsed them.
+        unwanted: Unique ids of those that nobody builds, since captured tables hold nothing.
+    """
+    return [
+        f"{node.schema}.{node.alias}"
+        for node in nodes
+        if node.config.materialized == "incremental" and node.unique_id not in unwanted
+    ]
 
 
 def tables_with_topics(

@@ -77,7 +77,7 @@ def started_by(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
     return psutil.Process(process.pid).children(recursive=True)
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_events_reach_the_marts_until_ctrl_c_and_nothing_stays_running(
     stack: Stack, demo: DemoRun, spark: SparkSession, tmp_path: Path
 ) -> None:

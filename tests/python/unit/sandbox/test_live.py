@@ -15,7 +15,7 @@ from sandbox.install import spark_conf
 from sandbox.services import stack
 from sandbox.settings import Home
 from sandbox.tour import live
-from sandbox.tour.dbt_rounds import tables_with_topics
+from sandbox.tour.dbt_rounds import increments, tables_with_topics
 from sandbox.tour.round_report import History, Round
 from spark_ingest.errors import ConfigurationError, ServiceUnavailable
 
@@ -54,6 +54,24 @@ def test_rounds_leave_out_tables_of_which_nothing_was_captured() -> None:
     assert tables_with_topics(sources, {"sales", "__consumer_offsets"}) == {
         "shop.sales": "bronze.shop__sales"
     }
+
+
+def test_rounds_count_no_rows_of_tables_that_nobody_builds() -> None:
+    def model(name: str, materialized: str) -> Any:
+        return SimpleNamespace(
+            unique_id=f"model.shop.{name}",
+            schema="marts",
+            alias=name,
+            config=SimpleNamespace(materialized=materialized),
+        )
+
+    models = [
+        model("fct_sales", "incremental"),
+        model("rpt_sales", "table"),
+        model("int_items_history", "incremental"),
+    ]
+
+    assert increments(models, {"model.shop.int_items_history"}) == ["marts.fct_sales"]
 
 
 def test_a_round_is_as_old_as_the_fact_that_is_furthest_behind() -> None:
