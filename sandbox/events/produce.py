@@ -307,7 +307,8 @@ def event_times(
             raise ConfigurationError(
                 "--span needs --count: a stream without end has none"
             )
-        begin = now if begin is None else begin
+        # A record is sent at its turn, and stamped a delay behind its event: never ahead of now.
+        begin = now - _DELAY_MILLIS if begin is None else begin
         step, latest = 1_000 / (rate or 1), begin
     else:
         try:

@@ -48,7 +48,8 @@ def test_a_counted_run_ends_now_also_with_late_records() -> None:
 
 def test_a_run_without_end_happens_while_it_is_sent() -> None:
     begin, step = event_times(None, 50.0, None, None, 0.0)
-    assert abs(begin - now()) < 5_000
+    # Its records are stamped up to two seconds later, and sent at once.
+    assert 2_000 <= now() - begin < 7_000
     assert step == 20.0
 
 
