@@ -114,13 +114,13 @@ select * from row_versions
 {#- The attributes that PostgreSQL may leave out of its log where an update does not change them
     (TOAST): texts. One that is shorter than what Debezium writes in their place is never stored
     apart from its row. -#}
-{% macro texts_of_log(stream, attributes) -%}
+{% macro texts_of_log(stream, attributes, node=model) -%}
     {%- set texts = [] -%}
     {%- if execute -%}
         {%- set captured = captured_stream(stream).config.meta.ingest.captured -%}
         {%- for attribute in attributes
             if captured.form != "rows" and captured.get("position") != "binlog" -%}
-            {%- if kind_of_text(model, attribute) == "long text" -%}
+            {%- if kind_of_text(node, attribute) == "long text" -%}
                 {%- do texts.append(attribute) -%}
             {%- endif -%}
         {%- endfor -%}

@@ -1,4 +1,6 @@
-{% macro new_changes_and_current_versions(increment, changes, stream, key, attributes) -%}
+{% macro new_changes_and_current_versions(
+    increment, changes, stream, key, attributes, history=this
+) -%}
     {%- set names = (key + attributes) | join(",\n        ") -%}
     -- What is new, and of rows with a late change all changes.
     select
@@ -60,7 +62,7 @@
         valid_from_position,
         seen_to_position,
         seen_to_at
-    from {{ this }}
+    from {{ history }}
     where
         is_current
         {%- if increment.late %}

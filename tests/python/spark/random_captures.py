@@ -15,6 +15,7 @@ from tests.python.spark.increments_records import Row
 Step = dict[str, Any]
 HISTORY = "int_moma__artists_history"
 HELD = "int_moma__artists_current"
+LIVE = "int_moma__artists_live"
 OWN_SCHEMAS = ["--vars", "{bare_schema_targets: []}"]
 NO_TESTS = ["--exclude-resource-type", "test", "unit_test"]
 NAMES = ["Frida", "Georgia", "Hilma", None, ""]
@@ -37,7 +38,10 @@ class Trial:
         steps: As ``lake_program`` takes them.
         must_succeed: Those that run dbt.
         differences: Those that must find none, with the number of their round.
+        alike: Those that must give the same: what is live before and behind a build, and what
+            is held behind it.
         history: The step that gives the whole history.
+        emptied: What is live of a table that ingest has made again.
     """
 
     def __init__(self, seed: int) -> None:
@@ -46,7 +50,9 @@ class Trial:
         self.steps: list[Step] = []
         self.must_succeed: list[int] = []
         self.differences: dict[int, int] = {}
+        self.alike: list[tuple[int, int, int]] = []
         self.history = 0
+        self.emptied = 0
 
     def rounds(self, count: int) -> None:
         for artist_id in list(KEYS)[:6]:
@@ -56,18 +62,24 @@ class Trial:
             self.artists.deliver(partition, 1000)
         self.artists.truth.clear()
         self.artists.snapshot()
+        self._made("the table")
         for number in range(count):
             for _ in range(self.random.choice([0, 3, 12])):
                 self._transaction()
             if number == count - 1:
                 self.artists.end_updates()
             self._ingest(everything=number == count - 1)
+            # Now and then what is live is as old as the round before last.
+            renewed = [LIVE] if number % 2 else []
             how = (
-                ["build", "--select", f"+{HELD}", *NO_TESTS]
+                ["build", "--select", f"+{HELD}", f"+{LIVE}", *NO_TESTS]
                 if number == 0
-                else ["run", "--select", HISTORY]
+                else ["run", "--select", HISTORY, *renewed]
             )
+            before = self._ask(LIVE) if number else None
             self._dbt(how)
+            held, behind = self._ask(HELD), self._ask(LIVE)
+            self.alike.append((behind if before is None else before, held, behind))
             whole = [*how, "--full-refresh"] if number else how
             self._dbt([*whole, *OWN_SCHEMAS], target="whole")
             self.differences[len(self.steps)] = number
@@ -80,6 +92,9 @@ class Trial:
                 f" from intermediate.{HISTORY} order by artist_id, version_key"
             }
         )
+
+        self._made("another table")
+        self.emptied = self._ask(LIVE)
 
     def expected(self) -> list[list[str]]:
         """What the history must be, as the last step gives it, by key."""
@@ -133,6 +148,27 @@ class Trial:
 
     def _commit(self, rows: list[Row]) -> None:
         self.steps.append({"commit": ARTISTS, "rows": rows})
+
+    def _made(self, uuid: str) -> None:
+        """Ingest tells which table stands there."""
+        self.steps.append(
+            {
+                "sql": "insert into bronze.ingest_commits (table_name, commit_id, kafka_topic,"
+                " kafka_topic_id, offsets, row_count, quarantined_count, committed_at, kind,"
+                f" table_uuid) values ('{ARTISTS}', 0, 'moma.public.artists', 'first', array(),"
+                f" 0, 0, current_timestamp(), 'table', '{uuid}')"
+            }
+        )
+
+    def _ask(self, model: str) -> int:
+        """A step that gives the rows of a state."""
+        self.steps.append(
+            {
+                "sql": "select artist_id, artist_name, nationality"
+                f" from intermediate.{model} order by artist_id"
+            }
+        )
+        return len(self.steps) - 1
 
     def _dbt(self, words: list[str], target: str = "target") -> None:
         self.must_succeed.append(len(self.steps))

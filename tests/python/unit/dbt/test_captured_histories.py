@@ -56,6 +56,20 @@ def test_every_history_is_compared_with_the_newest_snapshot_of_its_changes(
     }
 
 
+def test_what_is_live_is_read_by_no_model(manifest: Manifest) -> None:
+    live = {
+        key
+        for key, node in manifest["nodes"].items()
+        if "live_state(" in node.get("raw_code", "")
+    }
+
+    assert live
+    for key in live:
+        assert key.endswith("_live")
+        readers = manifest["child_map"][key]
+        assert {name.partition(".")[0] for name in readers} <= {"test", "exposure"}
+
+
 def test_staging_of_events_has_unit_tests(manifest: Manifest) -> None:
     """dbt-bouncer names the folders of events; it would pass one that it does not know."""
     tested = {
