@@ -1,7 +1,7 @@
 """Histories of captured tables end as a full refresh, and as the database's log.
 
-Fails when after random transactions a history differs from a full refresh or from the
-database's log, or its live view from the next build.
+Fails when after random transactions a history differs from a full refresh or the log, or its live
+view from the next build.
 """
 
 from __future__ import annotations

@@ -26,16 +26,8 @@ from sandbox.services import stack as services
 from sandbox.services.certificates import Authority, Signed
 from sandbox.services.kafka import admin
 from sandbox.services.kafka_listeners import permissions
-from sandbox.services.security import (
-    CONTROLLER,
-    INGEST,
-    PUBLISHER,
-    USERS,
-    authority_of,
-    password,
-)
+from sandbox.services.security import CONTROLLER, USERS, authority_of, password
 from sandbox.settings import PROJECT
-from sandbox.streams import published_topics
 from spark_ingest.cli import main
 from spark_ingest.connect import broker
 from spark_ingest.connect.broker import Broker, reader_options
@@ -43,14 +35,7 @@ from spark_ingest.connect.profile import Connections, load_connections
 from spark_ingest.connect.registry import SchemaRegistry
 from spark_ingest.errors import ConfigurationError, ServiceUnavailable
 from spark_ingest.lake.session import hide_secrets
-from spark_ingest.publish.transactions import (
-    PROGRESS_TOPIC,
-    Progress,
-    TopicWriter,
-    read_progress,
-)
 from tests.python.conftest import Stack, make_home, program_environment
-from tests.python.stack.conftest import wait_for
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -266,33 +251,6 @@ def test_a_missing_permission_is_told(connections: Connections, secure: Stack) -
         future.result()
     with pytest.raises(ConfigurationError, match=r"let the cluster's ACLs allow READ$"):
         broker.existing_topic(CLOSED, "test.closed")
-
-
-def test_the_publisher_may_publish_and_the_ingest_may_not(secure: Stack) -> None:
-    profile = PROJECT / "profiles" / "ingest.yml"
-    of = {
-        user: load_connections(profile, None, {**secure.env, "INGEST_USER": user})
-        for user in (INGEST, PUBLISHER)
-    }
-    topic, schema = published_topics()[0], {"type": "string"}
-    ids = (0, SchemaRegistry(of[PUBLISHER]).register(f"{topic}-value", schema))
-    theirs = Broker(of[PUBLISHER])
-    for name in (PROGRESS_TOPIC, topic):
-        theirs.create_topic(name, 1, {})
-    done = Progress("out", "id", "uuid", 1, ids, is_whole=True)
-    with TopicWriter(of[PUBLISHER], topic) as writer:
-        writer.send(b"key", b"value")
-        writer.commit(done)
-
-    # A commit is answered before all partitions have its marker.
-    wait_for(lambda: read_progress(theirs, topic) == done)
-    with pytest.raises(ConfigurationError) as refused, TopicWriter(of[INGEST], topic):
-        pass
-    said = one_line(refused.value, of[INGEST])
-    assert f"on transactional id millrace.publish.{topic}" in said
-    assert said.endswith("let the cluster's ACLs allow WRITE, DESCRIBE")
-    with pytest.raises(ConfigurationError, match="let user ingest read or register"):
-        SchemaRegistry(of[INGEST]).register(f"{topic}-value", {"type": "long"})
 
 
 def test_plain_text_to_a_port_of_tls_is_told(connections: Connections) -> None:
