@@ -15,7 +15,12 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import (
+    AdminClient,
+    ConfigResource,
+    NewTopic,
+    ResourceType,
+)
 
 from spark_ingest.errors import PersonNeeded
 from spark_ingest.publish import publisher as publishing
@@ -77,6 +82,17 @@ def test_a_reader_has_what_the_mart_has_after_each_publication(sales: Sales) -> 
     sales.assert_read()
     assert "0" in sales.command("plan").output
     assert sales.command("verify").exit_code == 0
+    assert [policy(sales, name) for name in (sales.topic, PROGRESS_TOPIC)] == [
+        "compact",
+        "compact",
+    ]
+
+
+def policy(sales: Sales, topic: str) -> Any:
+    """What the broker does with a topic's old records."""
+    admin = AdminClient({"bootstrap.servers": sales.feed.stack.home.bootstrap_servers})
+    asked = ConfigResource(ResourceType.TOPIC, topic)
+    return admin.describe_configs([asked])[asked].result(30)["cleanup.policy"].value
 
 
 def test_changes_say_what_became_of_a_row(sales: Sales) -> None:
@@ -186,6 +202,7 @@ def test_a_second_publisher_takes_the_topic_over_and_the_first_one_ends(
     assert len(sales.log()) == 3
 
 
+@pytest.mark.nightly
 def test_a_topic_or_a_mart_that_was_made_again_is_brought_up_to_date(
     sales: Sales,
 ) -> None:
@@ -252,6 +269,7 @@ def test_a_topic_with_records_of_others_is_left_alone(sales: Sales) -> None:
     assert "1 rows, 1 deletes" in sales.publish("--adopt")
 
 
+@pytest.mark.nightly
 def test_columns_that_come_are_published_and_types_that_change_are_refused(
     sales: Sales,
 ) -> None:
@@ -277,6 +295,7 @@ def test_columns_that_come_are_published_and_types_that_change_are_refused(
     assert len(sales.log()) == 4
 
 
+@pytest.mark.nightly
 def test_verify_names_what_a_topic_lacks_and_what_nobody_published(
     sales: Sales,
 ) -> None:
@@ -312,6 +331,7 @@ def raw(sales: Sales) -> list[tuple[bytes, bytes | None]]:
     ]
 
 
+@pytest.mark.nightly
 def test_what_is_published_is_ingested_again(
     sales: Sales, new_feed: Callable[[], Feed], tmp_path: Path
 ) -> None:
@@ -333,11 +353,3 @@ def test_what_is_published_is_ingested_again(
     read = spark.sql(f"select region, at, amount, _key.region from {again.table}")
     mart = spark.sql(f"select region, at, amount, region from {sales.table}")
     assert sorted(map(str, read.collect())) == sorted(map(str, mart.collect()))
-
-
-def test_how_far_a_topic_is_stands_in_a_topic_that_is_compacted(sales: Sales) -> None:
-    sales.insert(("Europe", "2026-01-01 10:00:00", 1))
-    sales.publish()
-    broker = sales.feed.services.broker
-    assert broker.topic(PROGRESS_TOPIC) is not None
-    assert "1" in sales.command("plan").output
