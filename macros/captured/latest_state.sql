@@ -113,8 +113,12 @@
 
 {#- What a history says of a row at one moment, as its YAML lists it. -#}
 {% macro columns_of_state(history) -%}
+    {{ return(names_of_state(history) | join(",\n        ")) }}
+{%- endmacro %}
+
+{% macro names_of_state(history) -%}
     {%- if not execute -%}
-        {{ return("*") }}
+        {{ return(["*"]) }}
     {%- endif -%}
     {%- set kept = ["is_incomplete", "valid_from_at", "_commit_id"] -%}
     {%- set columns = [] -%}
@@ -122,5 +126,5 @@
         if column in kept or column not in columns_of_history() -%}
         {%- do columns.append(column) -%}
     {%- endfor -%}
-    {{ return(columns | join(",\n        ")) }}
+    {{ return(columns) }}
 {%- endmacro %}

@@ -7,7 +7,7 @@
     {%- if not execute -%}
         {{ return("select * from " ~ history ~ " cross join " ~ changes) }}
     {%- endif -%}
-    {%- set columns = columns_of_state(history) -%}
+    {%- set types = node_of(history).columns -%}
     {%- set attributes = attributes_of_history(history, key) -%}
     {%- set read = read_by_history(history, stream) -%}
     {%- set increment = {
@@ -26,7 +26,10 @@
         {%- endset -%}
     {%- endif -%}
     select
-        {{ columns }}
+        {%- for column in names_of_state(history) %}
+        cast({{ column }} as {{ types[column].data_type }}) as {{ column }}
+        {{- "," if not loop.last }}
+        {%- endfor %}
     from (
         {{ versions_of_changes(
             new_changes_and_current_versions(
@@ -49,7 +52,7 @@
     union all
     -- The rows without new changes.
     select
-        {{ columns }}
+        {{ columns_of_state(history) }}
     from {{ history }} as versions
     where
         is_current
