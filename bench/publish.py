@@ -31,7 +31,9 @@ from spark_ingest.connect.registry import SchemaRegistry
 from spark_ingest.errors import MillraceError
 from spark_ingest.lake.session import open_session
 from spark_ingest.publish.publications import MartColumn, Publication, PublishMeta
-from spark_ingest.publish.publisher import Publisher, Services
+from spark_ingest.publish.publisher import Publisher
+from spark_ingest.streaming.progress import LineProgress
+from spark_ingest.streaming.services import Services
 
 _DAYS = 30
 _COLUMNS = {
@@ -70,7 +72,11 @@ def publish(
         str(Path(__file__)),
     )
     services = Services(
-        spark, connections, Broker(connections), SchemaRegistry(connections)
+        spark,
+        connections,
+        Broker(connections),
+        SchemaRegistry(connections),
+        LineProgress(),
     )
     try:
         with _topics(connections, publication.topic, f"{publication.topic}.plain"):

@@ -26,7 +26,8 @@ from spark_ingest.sources import fresh_manifest
 
 if TYPE_CHECKING:
     from spark_ingest.publish.publications import Publication
-    from spark_ingest.publish.publisher import Published, Publisher, Services
+    from spark_ingest.publish.publisher import Published, Publisher
+    from spark_ingest.streaming.services import Services
 
 _RUN = "run"
 
@@ -178,7 +179,8 @@ def _open(
         read_publications,
         select_publications,
     )
-    from spark_ingest.publish.publisher import Services
+    from spark_ingest.streaming.progress import LineProgress
+    from spark_ingest.streaming.services import Services
 
     chosen: Options = context.obj
     connections = load_connections(chosen.profile, chosen.target)
@@ -190,7 +192,8 @@ def _open(
         for subject in publication.subjects:
             registry.subject_schemas(subject)
     _, spark = open_lake(context, None)
-    return publications, Services(spark, connections, broker, registry)
+    services = Services(spark, connections, broker, registry, LineProgress())
+    return publications, services
 
 
 def _round(publisher: Publisher, every: str | None) -> bool:

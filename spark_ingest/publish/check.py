@@ -10,11 +10,12 @@ from spark_ingest.connect.broker import Topic
 from spark_ingest.connect.registry import SchemaRegistry
 from spark_ingest.errors import PersonNeeded
 from spark_ingest.publish.publications import Publication
-from spark_ingest.publish.publisher import Changes, Services, mart_state
+from spark_ingest.publish.publisher import Changes, mart_state
 from spark_ingest.publish.record_schemas import RecordSchemas, read_schemas
 from spark_ingest.publish.row_changes import Mart
 from spark_ingest.publish.topic_contents import read_rows
 from spark_ingest.publish.transactions import Progress, read_progress
+from spark_ingest.streaming.services import Services
 
 _ATTEMPTS = 5
 _UNKNOWN = (0, 0)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 from pyspark.sql import SparkSession
 
 from spark_ingest.avro.framing import header
-from spark_ingest.connect.broker import Broker, Topic
-from spark_ingest.connect.profile import Connections
-from spark_ingest.connect.registry import SchemaRegistry
+from spark_ingest.connect.broker import Topic
 from spark_ingest.errors import PersonNeeded
 from spark_ingest.lake import bronze
 from spark_ingest.lake.jvm import CATALOG, Jvm
@@ -26,6 +24,7 @@ from spark_ingest.publish.transactions import (
     TopicWriter,
     read_progress,
 )
+from spark_ingest.streaming.services import Services
 
 LARGEST_TRANSACTION = 1_000_000
 """Records of one transaction: a publication of more has several, and is not atomic."""
@@ -33,16 +32,6 @@ _COMPACTED = {"cleanup.policy": "compact"}
 # The newest records of few topics: compaction shall come to them within the hour.
 _PROGRESS_CONFIG = {**_COMPACTED, "segment.ms": "3600000"}
 _CHANGES_CONFIG = {"cleanup.policy": "delete", "retention.ms": "-1"}
-
-
-@dataclass(frozen=True)
-class Services:
-    """What publishing works with."""
-
-    spark: SparkSession
-    connections: Connections
-    broker: Broker
-    registry: SchemaRegistry
 
 
 @dataclass(frozen=True)
@@ -124,7 +113,6 @@ class Changes:
 
     Attributes:
         of: The mart as it is now.
-        is_first: Whether the topic holds nothing yet.
     """
 
     def __init__(
@@ -192,13 +180,17 @@ class Changes:
                 raise PersonNeeded(
                     f"exposure {self._publication.name}: {self._publication.mart} cannot be "
                     f"published: {change.problem}: mend the mart or config.meta.publish.key in "
-                    f"{self._publication.file}; nothing of it was sent"
+                    f"{self._publication.file}; the transaction was aborted"
                 )
             yield Record(of_key + change.key, of_row + change.row, change.op)
 
 
 class Publisher:
-    """Publishes one mart; a context manager, open for as long as it is the topic's only writer."""
+    """Publishes one mart; a context manager, from its first publication on the topic's only writer.
+
+    Behind a failure nobody knows what the broker took: the next publication begins with a producer
+    of its own, which ends what this one left open, and asks how far the topic is.
+    """
 
     def __init__(
         self, services: Services, publication: Publication, adopt: bool = False
@@ -207,19 +199,14 @@ class Publisher:
         self._services = services
         self._adopt = adopt
         self._registered: tuple[RecordSchemas, tuple[int, int]] | None = None
-        self._writer = TopicWriter(services.connections, publication.topic)
+        self._writer: TopicWriter | None = None
+        self._done: Progress | None = None
 
     def __enter__(self) -> Self:
-        broker, meta = self._services.broker, self.publication.meta
-        broker.create_topic(PROGRESS_TOPIC, 1, _PROGRESS_CONFIG)
-        config = _COMPACTED if meta.envelope == "upsert" else _CHANGES_CONFIG
-        broker.create_topic(meta.topic, meta.partitions, config)
-        self._writer.__enter__()
-        self._done = read_progress(broker, meta.topic)
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._writer.abort()
+        self._close()
 
     def publish(self) -> Published | None:
         """Send what changed; None where the topic holds the mart's newest snapshot.
@@ -230,11 +217,37 @@ class Publisher:
             PersonNeeded: A row cannot be published, or another publisher took over.
             ServiceUnavailable: Kafka or the registry does not answer.
         """
+        try:
+            return self._publish(self._writer or self._open())
+        except BaseException:
+            self._close()
+            raise
+
+    def _open(self) -> TopicWriter:
+        broker, meta = self._services.broker, self.publication.meta
+        broker.create_topic(PROGRESS_TOPIC, 1, _PROGRESS_CONFIG)
+        config = _COMPACTED if meta.envelope == "upsert" else _CHANGES_CONFIG
+        broker.create_topic(meta.topic, meta.partitions, config)
+        self._writer = TopicWriter(self._services.connections, meta.topic)
+        self._writer.fence_others()
+        self._done = read_progress(broker, meta.topic)
+        return self._writer
+
+    def _close(self) -> None:
+        if self._writer is not None:
+            self._writer.abort()
+            self._writer = None
+
+    def _publish(self, writer: TopicWriter) -> Published | None:
         began = time.monotonic()
         of = mart_state(self._services.spark, self.publication)
-        topic = self._services.broker.existing_topic(
-            self.publication.topic, f"exposure {self.publication.name}"
-        )
+        topic = self._services.broker.topic(self.publication.topic)
+        if topic is None:
+            raise self.publication.refused(
+                "topic",
+                f"{self.publication.topic} was deleted meanwhile: `spark-ingest publish` creates "
+                "it when it starts",
+            )
         ids = self._schema_ids(of.schemas)
         changes = Changes(self._services, self.publication, topic, self._done, ids, of)
         if changes.since == of.snapshot_id:
@@ -242,33 +255,25 @@ class Publisher:
         if not changes.is_known and not self._adopt:
             self._refuse_foreign(topic)
 
-        def progress(is_whole: bool) -> Progress:
-            return Progress(
-                self.publication.name, topic.id, of.uuid, of.snapshot_id, ids, is_whole
-            )
-
+        done = Progress(
+            self.publication.name, topic.id, of.uuid, of.snapshot_id, ids, is_whole=True
+        )
         rows = deletes = 0
         transactions = 1
-        try:
-            for record in changes.records():
-                if rows + deletes == transactions * LARGEST_TRANSACTION:
-                    self._commit(progress(is_whole=False))
-                    transactions += 1
-                self._writer.send(record.key, self._value(record, of.committed_at))
-                if record.op == "d":
-                    deletes += 1
-                else:
-                    rows += 1
-            self._commit(progress(is_whole=True))
-        finally:
-            self._writer.abort()
+        for record in changes.records():
+            if rows + deletes == transactions * LARGEST_TRANSACTION:
+                writer.commit(replace(done, is_whole=False))
+                transactions += 1
+            writer.send(record.key, self._value(record, of.committed_at))
+            if record.op == "d":
+                deletes += 1
+            else:
+                rows += 1
+        writer.commit(done)
+        self._done = done
         self._keep(of.snapshot_id)
         seconds = time.monotonic() - began
         return Published(of.snapshot_id, rows, deletes, transactions, seconds)
-
-    def _commit(self, progress: Progress) -> None:
-        self._writer.commit(progress)
-        self._done = progress
 
     def _value(self, record: Record, committed_at: int) -> bytes | None:
         if self.publication.meta.envelope == "changes":

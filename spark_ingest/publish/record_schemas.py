@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pyspark.sql.types import (
@@ -65,14 +65,15 @@ class RecordSchemas:
     """
 
     key: dict[str, Any]
-    row: dict[str, Any]
+    # It follows from the value, but for its name.
+    row: dict[str, Any] = field(compare=False)
     value: dict[str, Any]
 
 
 def read_schemas(key: dict[str, Any], value: dict[str, Any]) -> RecordSchemas:
     """Those of a key and a value as the registry has them."""
-    names = {field["name"] for field in CHANGE_FIELDS}
-    rows = [field for field in value["fields"] if field["name"] not in names]
+    names = {each["name"] for each in CHANGE_FIELDS}
+    rows = [each for each in value["fields"] if each["name"] not in names]
     return RecordSchemas(key, {**value, "fields": rows}, value)
 
 
@@ -87,7 +88,7 @@ def record_schemas(publication: Publication, mart: StructType) -> RecordSchemas:
         ConfigurationError: The table lacks a column of the contract, or one has a type that
             Avro has nothing for.
     """
-    types = {field.name: field.dataType for field in mart.fields}
+    types = {column.name: column.dataType for column in mart.fields}
     fields = {c.name: _field(publication, c, types) for c in publication.columns}
     schema, _, name = publication.mart.rpartition(".")
 
@@ -129,7 +130,7 @@ def _field(
             f"{column.name} of {publication.mart} is {kind.simpleString()}, which is not "
             "published: publish a mart with plain columns",
         )
-    field = {"name": column.name, "type": avro, "doc": column.description}
+    made = {"name": column.name, "type": avro, "doc": column.description}
     if not column.is_required:
-        field |= {"type": ["null", avro], "default": None}
-    return field
+        made |= {"type": ["null", avro], "default": None}
+    return made

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 from confluent_kafka import KafkaException, Producer
 
@@ -77,7 +77,7 @@ def read_progress(broker: Broker, topic: str) -> Progress | None:
 
 
 class TopicWriter:
-    """The transactional producer of one topic; a context manager, which aborts what is open."""
+    """The transactional producer of one topic."""
 
     def __init__(self, connections: Connections, topic: str) -> None:
         self._topic = topic
@@ -96,12 +96,9 @@ class TopicWriter:
             }
         )
 
-    def __enter__(self) -> Self:
+    def fence_others(self) -> None:
+        """Become the topic's only writer, before anything is sent: what others left is ended."""
         self._try(lambda: self._producer.init_transactions(_SECONDS))
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.abort()
 
     def send(self, key: bytes, value: bytes | None) -> None:
         """Send a record, a tombstone where the value is None; the first begins a transaction."""
@@ -124,8 +121,10 @@ class TopicWriter:
         try:
             self._producer.abort_transaction(_SECONDS)
         except KafkaException:
-            # Fenced, or no broker answers: it ends the transaction by itself.
-            return
+            # Fenced, or no broker answers: it ends the transaction by itself. librdkafka may abort
+            # the process where a producer goes that still has records to send.
+            self._producer.purge()
+            self._producer.flush(0)
 
     def _begin(self) -> None:
         if not self._is_open:

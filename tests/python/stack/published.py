@@ -17,7 +17,7 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 from typer.testing import Result
 
 from spark_ingest.publish.publications import read_publications
-from spark_ingest.publish.publisher import Publisher, Services
+from spark_ingest.publish.publisher import Publisher
 from tests.python.stack.conftest import Feed, command_here
 
 COLUMNS = {
@@ -112,9 +112,7 @@ class Sales:
     def publisher(self) -> Iterator[Publisher]:
         """A publisher in this process; without the command's frame."""
         (publication,) = read_publications(self.manifest)
-        of = self.feed.services
-        services = Services(of.spark, of.connections, of.broker, of.registry)
-        with Publisher(services, publication) as opened:
+        with Publisher(self.feed.services, publication) as opened:
             yield opened
 
     def log(self) -> list[tuple[dict[str, Any], dict[str, Any] | None]]:

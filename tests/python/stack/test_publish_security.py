@@ -51,14 +51,15 @@ def test_the_publisher_may_publish_and_the_ingest_may_not(secure: Stack) -> None
     for name in (PROGRESS_TOPIC, topic):
         theirs.create_topic(name, 1, {})
     done = Progress("out", "id", "uuid", 1, ids, is_whole=True)
-    with TopicWriter(of[PUBLISHER], topic) as writer:
-        writer.send(b"key", b"value")
-        writer.commit(done)
+    writer = TopicWriter(of[PUBLISHER], topic)
+    writer.fence_others()
+    writer.send(b"key", b"value")
+    writer.commit(done)
 
     # A commit is answered before all partitions have its marker.
     wait_for(lambda: read_progress(theirs, topic) == done)
-    with pytest.raises(ConfigurationError) as refused, TopicWriter(of[INGEST], topic):
-        pass
+    with pytest.raises(ConfigurationError) as refused:
+        TopicWriter(of[INGEST], topic).fence_others()
     said = str(refused.value)
     assert f"on transactional id millrace.publish.{topic}" in said
     assert said.endswith("let the cluster's ACLs allow WRITE, DESCRIBE")
