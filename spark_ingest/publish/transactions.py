@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
@@ -121,9 +122,14 @@ class TopicWriter:
         try:
             self._producer.abort_transaction(_SECONDS)
         except KafkaException:
-            # Fenced, or no broker answers: it ends the transaction by itself. librdkafka may abort
-            # the process where a producer goes that still has records to send.
-            self._producer.purge()
+            # Fenced, or no broker answers: it ends the transaction by itself.
+            self.forget()
+
+    def forget(self) -> None:
+        """Drop what was not sent: librdkafka may abort a process that leaves it to be sent."""
+        self._producer.purge()
+        # What comes first may be the fatal error that a fenced producer had, by an exception.
+        with suppress(KafkaException):
             self._producer.flush(0)
 
     def _begin(self) -> None:
@@ -132,16 +138,17 @@ class TopicWriter:
             self._is_open = True
 
     def _produce(self, topic: str, key: bytes, value: bytes | None) -> None:
-        while True:
-            try:
-                self._producer.produce(topic, value, key)
-            except BufferError:
-                self._producer.poll(0.1)
-                continue
-            except KafkaException as error:
-                raise self._failure(error) from error
+        try:
+            while True:
+                try:
+                    self._producer.produce(topic, value, key)
+                    break
+                except BufferError:
+                    self._producer.poll(0.1)
+            # That another publisher fenced this one may be heard here, too.
             self._producer.poll(0)
-            return
+        except KafkaException as error:
+            raise self._failure(error) from error
 
     def _try(self, step: Callable[[], _T]) -> _T:
         for attempt in range(_ATTEMPTS):

@@ -151,8 +151,7 @@ def dead() -> Iterator[list[TopicWriter]]:
     writers: list[TopicWriter] = []
     yield writers
     for writer in writers:
-        writer._producer.purge()
-        writer._producer.flush(1)
+        writer.forget()
 
 
 @contextmanager
