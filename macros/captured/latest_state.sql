@@ -116,11 +116,12 @@
     {{ return(names_of_state(history) | join(",\n        ")) }}
 {%- endmacro %}
 
-{% macro names_of_state(history) -%}
+{% macro names_of_state(
+    history, kept=["is_incomplete", "valid_from_at", "_commit_id"]
+) -%}
     {%- if not execute -%}
         {{ return(["*"]) }}
     {%- endif -%}
-    {%- set kept = ["is_incomplete", "valid_from_at", "_commit_id"] -%}
     {%- set columns = [] -%}
     {%- for column in node_of(history).columns
         if column in kept or column not in columns_of_history() -%}

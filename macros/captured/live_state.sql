@@ -1,8 +1,9 @@
 {#- What the database holds now, as far as ingest has landed it: the newest versions of a history and
-    the changes behind what the history had read when this view was made, each build anew. A change
-    that both have lies where it lay. Of another bronze table than the history was made of, the view
-    is empty until the next build. For people and dashboards: a mart that read it would hold what
-    was true once. -#}
+    the changes behind what the history had read when this view was made, each build anew; of each
+    row what lies last in the log. Each table is read once, for most of an answer's time is Spark's
+    with tables and small files. Of another bronze table than the history was made of, the view is
+    empty until the next build. For people and dashboards: a mart that read it would hold what was
+    true once. -#}
 {% macro live_state(history, changes, stream, key) -%}
     {%- if not execute -%}
         {{ return("select * from " ~ history ~ " cross join " ~ changes) }}
@@ -12,70 +13,105 @@
     {%- set read = read_by_history(history, stream) -%}
     {%- set increment = {
         "reads": {stream: {"after": read.to, "to": 9223372036854775807}},
-        "is_everything": false, "late": none, "is_emptied": false,
+        "is_everything": false, "late": none, "is_emptied": true,
     } -%}
     {%- set truncates = truncates_of(*stream.split(".")) -%}
-    {%- if truncates -%}
-        {#- Those of before too: a new change may lie before one of them. -#}
-        {%- set truncates -%}
-    select *
+    {%- set kept = kept_values(
+        attributes, texts_of_log(stream, attributes, node_of(history)), []
+    ) -%}
+    {%- set names = names_of_state(history, ["is_incomplete", "seen_to_at", "_commit_id"]) -%}
+    {%- set of_row = "partition by " ~ key | join(", ") -%}
+with
+
+changes as (
+
+    -- One shuffle for all windows; to Redshift no more than a comment.
+    select /*+ repartition({{ key | join(", ") }}) */ *
     from (
-        {{ truncates }}
-    ) as records
-    where source_position is not null
-        {%- endset -%}
-    {%- endif -%}
+        {{ new_changes_and_current_versions(
+            increment, changes, stream, key, attributes, history
+        ) | indent(4) }}
+    ) as new_and_current
+
+),
+
+{{ ordered_changes(key, attributes, none) }},
+
+newest_changes as (
+
     select
-        {%- for column in names_of_state(history) %}
-        cast({{ column }} as {{ types[column].data_type }}) as {{ column }}
-        {{- "," if not loop.last }}
+        *,
+        row_number() over (
+            {{ of_row }}
+            order by
+                _position desc,
+                _is_current_version desc,
+                _commit_id desc,
+                _kafka_topic_id desc,
+                _kafka_partition desc,
+                _kafka_offset desc
+        ) as _recency
+        {%- for attribute in kept %},
+        -- The newest change that says it, by its position: s and the value, or n, a null.
+        substring(
+            max(
+                case
+                    when {{ kept[attribute].says }}
+                        then rpad(_position, 160, ' ')
+                            || coalesce('s' || {{ attribute }}, 'n')
+                end
+            ) over ({{ of_row }}),
+            161
+        ) as _said_{{ attribute }}
         {%- endfor %}
-    from (
-        {{ versions_of_changes(
-            new_changes_and_current_versions(
-                increment, changes, stream, key, attributes, history
-            ),
-            key,
-            attributes,
-            attributes,
-            kept_values(
-                attributes, texts_of_log(stream, attributes, node_of(history)), []
-            ),
-            truncates,
-            may_take_keys=may_take_keys(stream),
-        ) | indent(8) }}
-    ) as changed_rows
-    where
-        is_current
-        and not is_deleted
-        and {{ stands_there(stream, read) | indent(8) }}
-    union all
-    -- The rows without new changes.
+    from ordered_changes
+
+),
+
+newest_rows as (
+
     select
-        {{ columns_of_state(history) }}
-    from {{ history }} as versions
-    where
-        is_current
-        and not is_deleted
-        and not exists (
-            select 1
-            from {{ changes }} as new_changes
-            where
-                {{ new_rows(increment, stream) }}
-                and {{ has_place(key) }}
-                {%- for column in key %}
-                and new_changes.{{ column }} = versions.{{ column }}
-                {%- endfor %}
-        )
-        {%- if truncates %}
-        and seen_to_position > (
-            select coalesce(max(source_position || 'c'), '')
-            from (
-                {{ truncates | indent(12) }}
-            ) as truncates
-        )
+        {{ key | join(",\n        ") }},
+        {%- for attribute in attributes %}
+        {%- if attribute in kept %}
+        nullif(
+            substring(nullif(_said_{{ attribute }}, 'n'), 2), {{ left_out_value() }}
+        ) as {{ attribute }},
+        {%- else %}
+        {{ attribute }},
         {%- endif %}
-        and {{ stands_there(stream, read) | indent(8) }}
+        {%- endfor %}
+        is_deleted,
+        is_incomplete
+        {%- for attribute in kept %}
+        or coalesce(_said_{{ attribute }} = 's' || {{ left_out_value() }}, true)
+        {%- endfor %} as is_incomplete,
+        _changed_at as seen_to_at,
+        _commit_id,
+        _position
+    from newest_changes
+    where _recency = 1
+
+)
+
+select
+    {%- for column in names %}
+    cast({{ column }} as {{ types[column].data_type }}) as {{ column }}
+    {{- "," if not loop.last }}
+    {%- endfor %}
+from newest_rows
+where
+    not is_deleted
+    {%- if truncates %}
+    and _position > (
+        select coalesce(max(source_position || 'c'), '')
+        from (
+            {{ truncates | indent(12) }}
+        ) as truncates
+        where source_position is not null
+    )
+    {%- endif %}
+    and {{ stands_there(stream, read) | indent(4) }}
 {%- endmacro %}
 
 {#- What the YAML of a history lists between its key and the columns that each history has. -#}
@@ -113,22 +149,13 @@
     {%- if read.table_uuid is none -%}
 true
     {%- else -%}
-exists (
-    select 1
-    from (
-        select
-            table_uuid,
-            {{ epoch_micros("cast(committed_at as timestamp)") }} as table_since,
-            row_number() over (order by committed_at desc, table_uuid desc) as recency
+not exists (
+        select 1
         from {{ bronze_table("ingest.ingest_commits") }}
         where
             kind = 'table'
             and table_name = '{{ table.schema }}.{{ table.identifier }}'
-    ) as tables
-    where
-        recency = 1
-        and table_uuid = '{{ read.table_uuid }}'
-        and table_since = {{ read.table_since }}
-)
+            and {{ epoch_micros("cast(committed_at as timestamp)") }} > {{ read.table_since }}
+    )
     {%- endif -%}
 {%- endmacro %}

@@ -128,9 +128,15 @@ def confirmed_in(sent: Sent, value: bytes | None) -> Callable[[object, Message],
 class Ingest:
     """`spark-ingest`, at work on a feed as a process of its own."""
 
-    def __init__(self, feed: Feed, *options: str, command: str = "run") -> None:
+    def __init__(
+        self,
+        feed: Feed,
+        *options: str,
+        command: str = "run",
+        manifest: Path | None = None,
+    ) -> None:
         self._process = subprocess.Popen(
-            [PROGRAM, "--manifest", str(feed.manifest), command, *options],
+            [PROGRAM, "--manifest", str(manifest or feed.manifest), command, *options],
             cwd=PROJECT,
             env=feed.stack.env,
             stdout=subprocess.PIPE,
@@ -150,11 +156,15 @@ class Ingest:
 
     def batches(self, count: int = 1) -> None:
         """Wait until it has told of some batches."""
-        assert self._process.stdout is not None
-        for _ in range(count):
-            line = self._process.stdout.readline()
-            assert line, f"it ended before a batch: {self.errors()}"
+        for line in self.lines(count):
             json.loads(line)
+
+    def lines(self, count: int) -> list[str]:
+        """Wait until it has printed some lines."""
+        assert self._process.stdout is not None
+        lines = [self._process.stdout.readline() for _ in range(count)]
+        assert all(lines), f"it ended before line {count}: {self.errors()}"
+        return lines
 
     def is_over(self) -> bool:
         """Whether it has ended by itself."""

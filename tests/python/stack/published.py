@@ -14,17 +14,77 @@ from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroDeserializer
 from confluent_kafka.serialization import MessageField, SerializationContext
+from pyspark.sql import DataFrame
 from typer.testing import Result
 
+from sandbox.settings import Home
 from spark_ingest.publish.publications import read_publications
 from spark_ingest.publish.publisher import Publisher
 from tests.python.stack.conftest import Feed, command_here
 
+OF_CHANGE = ("_op", "_committed_at")
 COLUMNS = {
     "region": ("string", True),
     "at": ("timestamp", True),
     "amount": ("decimal(18,2)", False),
 }
+
+
+Sent = tuple[dict[str, Any], dict[str, Any] | None]
+"""A record of a topic: its key, and its value or that it is a tombstone."""
+
+
+def sent(home: Home, topic: str) -> list[Sent]:
+    """What is committed in a topic, in the order of each partition."""
+    read = AvroDeserializer(SchemaRegistryClient({"url": home.registry_url}))
+    consumer = Consumer(
+        {
+            "bootstrap.servers": home.bootstrap_servers,
+            "group.id": f"reader-{topic}",
+            "isolation.level": "read_committed",
+            "enable.partition.eof": True,
+            "enable.auto.commit": False,
+        }
+    )
+    numbers = consumer.list_topics(topic, 10).topics[topic].partitions
+    consumer.assign([TopicPartition(topic, number, 0) for number in numbers])
+    found: list[Sent] = []
+    ended = 0
+    while ended < len(numbers):
+        message = consumer.poll(10)
+        assert message is not None
+        if (error := message.error()) is not None:
+            assert error.name() == "_PARTITION_EOF"
+            ended += 1
+            continue
+        key = read(message.key(), SerializationContext(topic, MessageField.KEY))
+        value = message.value()
+        context = SerializationContext(topic, MessageField.VALUE)
+        found.append((key, None if value is None else read(value, context)))
+    consumer.close()
+    return found
+
+
+def last_rows(records: list[Sent]) -> list[dict[str, Any]]:
+    """What a reader of a topic has in the end: of each key the last row, if it is not gone."""
+    held: dict[tuple[Any, ...], dict[str, Any] | None] = {}
+    for key, value in records:
+        row = None
+        if value is not None and value.get("_op") != "d":
+            row = {name: value[name] for name in value if name not in OF_CHANGE}
+        held[tuple(key.values())] = row
+    return [row for row in held.values() if row is not None]
+
+
+def mart_rows(mart: DataFrame, *columns: str) -> list[dict[str, Any]]:
+    """A mart's rows, as Avro's readers give them."""
+    return [
+        {
+            name: value.astimezone(UTC) if isinstance(value, datetime) else value
+            for name, value in row.asDict(recursive=True).items()
+        }
+        for row in mart.select(*(columns or mart.columns)).collect()
+    ]
 
 
 @dataclass
@@ -115,58 +175,18 @@ class Sales:
         with Publisher(self.feed.services, publication) as opened:
             yield opened
 
-    def log(self) -> list[tuple[dict[str, Any], dict[str, Any] | None]]:
+    def log(self) -> list[Sent]:
         """What is committed in the topic, in the order of each partition."""
-        home = self.feed.stack.home
-        registry = SchemaRegistryClient({"url": home.registry_url})
-        read = AvroDeserializer(registry)
-        consumer = Consumer(
-            {
-                "bootstrap.servers": home.bootstrap_servers,
-                "group.id": f"reader-{self.name}",
-                "isolation.level": "read_committed",
-                "enable.partition.eof": True,
-                "enable.auto.commit": False,
-            }
-        )
-        found: list[tuple[dict[str, Any], dict[str, Any] | None]] = []
-        consumer.assign([TopicPartition(self.topic, number, 0) for number in (0, 1)])
-        ended = 0
-        while ended < 2:
-            message = consumer.poll(10)
-            assert message is not None
-            if (error := message.error()) is not None:
-                assert error.name() == "_PARTITION_EOF"
-                ended += 1
-                continue
-            key = read(
-                message.key(), SerializationContext(self.topic, MessageField.KEY)
-            )
-            value = message.value()
-            context = SerializationContext(self.topic, MessageField.VALUE)
-            found.append((key, None if value is None else read(value, context)))
-        consumer.close()
-        return found
+        return sent(self.feed.stack.home, self.topic)
 
     def read(self) -> set[tuple[Any, ...]]:
         """The rows that a reader of the whole topic has."""
-        held: dict[tuple[Any, ...], tuple[Any, ...] | None] = {}
-        for key, value in self.log():
-            gone = value is None or value.pop("_op", "u") == "d"
-            row = None
-            if value is not None and not gone:
-                value.pop("_committed_at", None)
-                row = tuple(value.values())
-            held[tuple(key.values())] = row
-        return {row for row in held.values() if row is not None}
+        return {tuple(row.values()) for row in last_rows(self.log())}
 
     def rows(self) -> set[tuple[Any, ...]]:
         """The rows of the mart."""
-        found = self.feed.services.spark.table(self.table).select(*self.columns)
-        rows = [
-            tuple(v.astimezone(UTC) if isinstance(v, datetime) else v for v in row)
-            for row in found.collect()
-        ]
+        found = mart_rows(self.feed.services.spark.table(self.table), *self.columns)
+        rows = [tuple(row.values()) for row in found]
         assert len(rows) == len(set(rows))
         return set(rows)
 

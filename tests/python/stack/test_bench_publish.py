@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from bench.report.publish_results import read_publications
 from sandbox.settings import PROJECT
 from tests.python.conftest import Stack
 
 
 @pytest.mark.nightly
-def test_a_mart_and_its_changes_are_measured(stack: Stack) -> None:
+def test_a_mart_and_its_changes_are_measured(stack: Stack, tmp_path: Path) -> None:
+    file = tmp_path / "publish.json"
     done = subprocess.run(
-        [sys.executable, "-m", "bench.publish", "--rows", "3000"],
+        [sys.executable, "-m", "bench.publish", "--rows", "3000", "--results", file],
         cwd=PROJECT,
         env=stack.env,
         capture_output=True,
@@ -27,7 +30,6 @@ def test_a_mart_and_its_changes_are_measured(stack: Stack) -> None:
     )
 
     assert done.returncode == 0, done.stderr
-    first, changes, alone = done.stdout.splitlines()
-    assert "3,000 records" in first
-    assert "300 records" in changes
-    assert "3,300 records" in alone
+    found = read_publications(file)
+    assert [one.records for one in found.sent] == [3000, 300, 3300]
+    assert all(one.seconds > 0 for one in found.sent)

@@ -1,26 +1,34 @@
 """The demo whole, on services that run already.
 
-Fails when `sandbox demo` miscounts a record, or leaves out a model or a column of the docs.
+Fails when `sandbox demo` miscounts a record or leaves out a model or a column, or a topic a row.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from sandbox.settings import PROJECT
 from sandbox.streams import STREAMS
 from sandbox.tour import left_out
+from spark_ingest.publish.publications import read_publications
 from spark_ingest.sources import target_folder
 from tests.python.conftest import Stack
 from tests.python.stack.conftest import DemoRun, command_here, dbt_here
+from tests.python.stack.published import last_rows, mart_rows, sent
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+TOPICS = [
+    "demo.purchases.enriched",
+    "demo.running.totals",
+    "pagila.sales.by_country",
+    "pagila.sales.summary.avro",
+]
 # Of 2,000 events half go to each source.
 EVENTS = {
     "produced": 1000,
@@ -100,6 +108,26 @@ def test_the_catalogue_has_every_built_model_and_column_with_type_and_descriptio
                 name,
                 column["name"],
             )
+
+
+def test_the_topics_hold_what_the_marts_hold(
+    stack: Stack, spark: SparkSession, demo: DemoRun
+) -> None:
+    manifest = demo.site / "manifest.json"
+    done = command_here(stack, manifest, "publish", "--once")
+    assert done.exit_code == 0, f"{done.output}{done.exception}"
+
+    def in_order(rows: list[dict[str, Any]]) -> list[list[tuple[str, Any]]]:
+        return sorted((sorted(row.items()) for row in rows), key=str)
+
+    found = {each.topic: each for each in read_publications(manifest)}
+    assert sorted(found) == TOPICS
+    for topic, publication in found.items():
+        # Those that ingest adds stay in the lake.
+        columns = [column.name for column in publication.columns]
+        rows = mart_rows(spark.table(publication.mart), *columns)
+        assert rows
+        assert in_order(last_rows(sent(stack.home, topic))) == in_order(rows), topic
 
 
 @pytest.mark.nightly
