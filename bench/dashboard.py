@@ -41,7 +41,7 @@ from bench.report.dashboard_results import (
     write_page,
 )
 from bench.report.machine import this_machine
-from bench.report.results import About
+from bench.report.results import About, write_kept
 from dashboard import queries
 from dashboard.lake import LakeIsEmpty, Look, look_at, open_catalog
 from dashboard.queries import Query, Value
@@ -84,8 +84,7 @@ def dashboard(
         write_page(read_dashboard(results))
         return
     done = measure(times)
-    results.parent.mkdir(parents=True, exist_ok=True)
-    results.write_text(done.model_dump_json(indent=1) + "\n")
+    write_kept(done, results)
     for line in table(done):
         tell(line)
     say(f"all numbers: {results}")

@@ -5,16 +5,20 @@
     sandbox up && eval "$(sandbox env)"
     python -m bench.publish                     # a million rows, then a tenth of them changed
     python -m bench.publish --rows 10000        # does it work?
+    python -m bench.publish --write-docs        # and put the results into the docs
 
 Makes a table and two topics of its own, and removes them at the end.
 """
 
 from __future__ import annotations
 
+import os
+import shlex
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 from uuid import uuid4
@@ -23,15 +27,25 @@ import typer
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from bench.report.machine import this_machine
+from bench.report.publish_results import (
+    RESULTS,
+    Publications,
+    Sent,
+    read_publications,
+    table,
+    write_page,
+)
+from bench.report.results import About, write_kept
 from sandbox.settings import PROJECT
-from sandbox.ui import err, tell
+from sandbox.ui import err, say, tell
 from spark_ingest.connect.broker import Broker
 from spark_ingest.connect.profile import Connections, load_connections
 from spark_ingest.connect.registry import SchemaRegistry
 from spark_ingest.errors import MillraceError
 from spark_ingest.lake.session import open_session
 from spark_ingest.publish.publications import MartColumn, Publication, PublishMeta
-from spark_ingest.publish.publisher import Publisher
+from spark_ingest.publish.publisher import LARGEST_TRANSACTION, Publisher
 from spark_ingest.streaming.progress import LineProgress
 from spark_ingest.streaming.services import Services
 
@@ -50,17 +64,51 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 @app.command()
 def publish(
     rows: Annotated[int, typer.Option(min=10, help="Rows of the mart.")] = 1_000_000,
+    results: Annotated[Path, typer.Option(help="The file of the results.")] = RESULTS,
+    write_docs: Annotated[
+        bool, typer.Option("--write-docs", help="Put the results into the docs, too.")
+    ] = False,
+    only_docs: Annotated[
+        bool,
+        typer.Option("--only-docs", help="Measure nothing; write docs from the file."),
+    ] = False,
 ) -> None:
     """Publish a mart, change a tenth of its rows on a tenth of its days, and publish again."""
+    if only_docs:
+        write_page(read_publications(results))
+        return
+    load, begun = os.getloadavg()[0], time.monotonic()
+    sent = measure(rows)
+    done = Publications(
+        about=About(
+            measured_on=datetime.now(UTC).date().isoformat(),
+            minutes=round((time.monotonic() - begun) / 60, 1),
+            command=shlex.join(["python", "-m", "bench.publish", *sys.argv[1:]]),
+            machine=this_machine(),
+            load_before=round(load, 2),
+        ),
+        largest_transaction=min(rows, LARGEST_TRANSACTION),
+        sent=sent,
+    )
+    write_kept(done, results)
+    for line in table(done):
+        tell(line)
+    say(f"all numbers: {results}")
+    if write_docs:
+        write_page(done)
+
+
+def measure(rows: int) -> list[Sent]:
+    """Publish twice, and send the same records by a producer alone."""
     profile = PROJECT / "profiles" / "ingest.yml"
     connections = load_connections(profile, None)
     spark = open_session()
     name = f"publish_{uuid4().hex[:8]}"
-    table = f"lake.bench.{name}"
+    mart = f"lake.bench.{name}"
     selected = ", ".join(f"{sql} as {column}" for column, sql in _COLUMNS.items())
     spark.sql("create namespace if not exists lake.bench")
     spark.sql(
-        f"create table {table} using iceberg partitioned by (days(purchased_at)) as "
+        f"create table {mart} using iceberg partitioned by (days(purchased_at)) as "
         f"select {selected} from range({rows})"
     )
     publication = Publication(
@@ -81,31 +129,26 @@ def publish(
     try:
         with _topics(connections, publication.topic, f"{publication.topic}.plain"):
             with Publisher(services, publication) as publisher:
-                first = _measured("first publication", publisher)
+                sent = [_measured("a whole mart", publisher)]
                 spark.sql(
-                    f"update {table} set quantity = quantity + 1 "
+                    f"update {mart} set quantity = quantity + 1 "
                     f"where day(purchased_at) <= {_DAYS // 10}"
                 )
-                _measured("its changes", publisher)
-            _plain(services, publication, first)
+                sent.append(_measured("the changes of a tenth of it", publisher))
+            return [*sent, _plain(services, publication)]
     finally:
-        spark.sql(f"drop table {table} purge")
+        spark.sql(f"drop table {mart} purge")
 
 
-def _measured(what: str, publisher: Publisher) -> float:
-    """Publish; its records per second."""
+def _measured(what: str, publisher: Publisher) -> Sent:
+    """Publish what changed."""
     done = publisher.publish()
     if done is None:
         raise MillraceError("the mart has no new snapshot")
-    rate = done.rows / done.seconds
-    tell(
-        f"{what:<20} {done.rows:>10,} records {done.seconds:8.1f} s {rate:>9,.0f}/s "
-        f"in {done.transactions} transactions"
-    )
-    return rate
+    return Sent(what=what, records=done.rows, seconds=round(done.seconds, 2))
 
 
-def _plain(services: Services, publication: Publication, published: float) -> None:
+def _plain(services: Services, publication: Publication) -> Sent:
     """Send the same bytes by a producer alone."""
     broker = services.broker
     topic = broker.existing_topic(publication.topic, publication.name)
@@ -135,11 +178,8 @@ def _plain(services: Services, publication: Publication, published: float) -> No
         producer.poll(0)
     producer.flush()
     seconds = time.monotonic() - begun
-    rate = len(records) / seconds
-    tell(
-        f"{'the producer alone':<20} {len(records):>10,} records {seconds:8.1f} s "
-        f"{rate:>9,.0f}/s, {rate / published:.1f} times the first publication"
-    )
+    what = "all these records, by a producer that does nothing else"
+    return Sent(what=what, records=len(records), seconds=round(seconds, 2))
 
 
 @contextmanager

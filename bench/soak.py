@@ -19,6 +19,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -34,11 +35,10 @@ from bench.ingest.load import payloads
 from bench.ingest.load import records as records_of
 from bench.ingest.watch import metadata
 from bench.report.machine import this_machine
-from bench.report.results import About
+from bench.report.results import About, write_kept
 from bench.report.soak_results import (
     RESULTS,
-    Batch,
-    Sample,
+    Series,
     Soak,
     growing,
     read_soak,
@@ -114,11 +114,10 @@ def soak(
         verified=run.verified,
         restarts=run.restarts,
         rounds=run.rounds,
-        samples=run.samples,
-        batches=run.batches,
+        commits=len(run.batches),
+        series={name: Series.of(points) for name, points in run.series().items()},
     )
-    results.parent.mkdir(parents=True, exist_ok=True)
-    results.write_text(done.model_dump_json(indent=1) + "\n")
+    write_kept(done, results)
     for line in soak_table(done):
         tell(line)
     say(f"all numbers: {results}")
@@ -130,6 +129,23 @@ def soak(
         raise NotBounded(f"not bounded: {'; '.join(growth)}")
 
 
+@dataclass(frozen=True)
+class Sample:
+    """A table at a moment.
+
+    Attributes:
+        at: Seconds since the first commit.
+        files: Data files of its newest snapshot.
+        snapshots: That its metadata names.
+        metadata_bytes: All that is in its metadata folder.
+    """
+
+    at: float
+    files: int
+    snapshots: int
+    metadata_bytes: int
+
+
 class _Run:
     """A stream, its maintenance and its producer, watched."""
 
@@ -138,7 +154,7 @@ class _Run:
     ) -> None:
         self.sent = 0
         self.samples: list[Sample] = []
-        self.batches: list[Batch] = []
+        self.batches: list[tuple[float, float]] = []
         self.restarts = 0
         self.rounds = 0
         self.verified = False
@@ -176,6 +192,17 @@ class _Run:
         verify = _command(manifest, "verify")
         with running(verify, ground.home, logs / "verify.log") as proof:
             self.verified = proof.popen.wait(_START_SECONDS) == 0
+
+    def series(self) -> dict[str, list[tuple[float, float]]]:
+        """What must stay bounded, each over seconds since the first commit."""
+        return {
+            "batch seconds": self.batches,
+            "files": [(one.at, float(one.files)) for one in self.samples],
+            "snapshots": [(one.at, float(one.snapshots)) for one in self.samples],
+            "metadata MB": [
+                (one.at, round(one.metadata_bytes / 2**20, 2)) for one in self.samples
+            ],
+        }
 
     @contextmanager
     def _producing(self) -> Iterator[None]:
@@ -236,13 +263,7 @@ class _Run:
             self.restarts += "reading its offsets again" in line
             if line.startswith("{") and 0 <= at - begin <= seconds:
                 told = json.loads(line)
-                self.batches.append(
-                    Batch(
-                        at=round(at - begin, 1),
-                        seconds=told["seconds"],
-                        rows=told["rows"],
-                    )
-                )
+                self.batches.append((round(at - begin, 1), told["seconds"]))
 
 
 def _command(manifest: Path, name: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""How long a database's commit takes to bronze and to the current state, and how many a second.
+"""How long a database's commit takes to bronze, to a live view and to the current state.
 
 ::
 
@@ -27,16 +27,8 @@ from typing import Annotated
 
 import typer
 
-from bench.capture.waits import (
-    CHANGES,
-    READY,
-    ROUND,
-    Change,
-    Round,
-    to_bronze,
-    to_current,
-    visible,
-)
+from bench.capture.events import ANSWER, CHANGES, READY, ROUND
+from bench.capture.waits import Change, Round, to_bronze, to_current, to_live, visible
 from bench.ingest.contest import Program, running, wait_for
 from bench.ingest.ground import open_sandbox
 from bench.ingest.usage import usage
@@ -52,7 +44,7 @@ from bench.report.capture_results import (
     write_page,
 )
 from bench.report.machine import this_machine
-from bench.report.results import About
+from bench.report.results import About, write_kept
 from sandbox.databases import run, statements
 from sandbox.databases.contents import Contents
 from sandbox.databases.draft import transactions
@@ -70,7 +62,9 @@ from spark_ingest.lake.preflight import check_spark
 DATABASE = DATABASES["moma"]
 TABLES = {f"moma.{table.name}": f"moma__{table.name}" for table in DATABASE.tables}
 HISTORIES = [f"int_moma__{table.name}_history" for table in DATABASE.tables]
+LIVE = ("moma.artists", "int_moma__artists_live")
 EVERY = "1s"
+_NICE = ("nice", "-n", "10")
 _LOOK_SECONDS = 0.05
 _START_SECONDS = 400.0
 _LAST_SECONDS = 600.0
@@ -88,6 +82,10 @@ def capture(
     seconds: Annotated[
         float, typer.Option(min=5, help="How long changes count.")
     ] = 300.0,
+    build_every: Annotated[
+        float,
+        typer.Option(min=0, help="Seconds between the beginnings of dbt's rounds."),
+    ] = 60.0,
     burst: Annotated[
         int,
         typer.Option(min=1, help="Changes made as fast as the database takes them."),
@@ -104,9 +102,10 @@ def capture(
         typer.Option("--only-docs", help="Measure nothing; write docs from the file."),
     ] = False,
 ) -> None:
-    """Measure the museum's way from PostgreSQL's commit to bronze and to the current state.
+    """Measure the museum's way from PostgreSQL's commit to bronze, live view and current state.
 
-    `spark-ingest run` and dbt's increments go on all the time, each in a process of its own.
+    `spark-ingest run`, dbt's rounds (of a low priority, by `nice`) and a reader who asks the live
+    view now and then are processes of their own.
     """
     if only_docs:
         write_page(read_capture(results))
@@ -114,7 +113,7 @@ def capture(
     check_spark()
     load, begun = os.getloadavg()[0], time.monotonic()
     with open_sandbox(folder / f"capture-{os.getpid()}") as home:
-        steady, stages, rows = _Run(home).measure(rate, seconds, burst)
+        steady, stages, rows = _Run(home).measure(rate, seconds, build_every, burst)
     done = Capture(
         about=About(
             measured_on=datetime.now(UTC).date().isoformat(),
@@ -129,8 +128,7 @@ def capture(
         burst_changes=burst,
         burst=stages,
     )
-    results.parent.mkdir(parents=True, exist_ok=True)
-    results.write_text(done.model_dump_json(indent=1) + "\n")
+    write_kept(done, results)
     for line in (*steady_table(done), *burst_table(done)):
         tell(line)
     say(f"all numbers: {results}")
@@ -146,7 +144,7 @@ class _Run:
         self._rounds: list[Round] = []
 
     def measure(
-        self, rate: float, seconds: float, burst: int
+        self, rate: float, seconds: float, build_every: float, burst: int
     ) -> tuple[Steady, list[Stage], int]:
         """Steady changes, then a burst; with how many rows the tables began."""
         home = self._home
@@ -157,7 +155,9 @@ class _Run:
         stack.up(home, ["connect"])
         wait_until_passed(home, DATABASE.connector)
         ingest = [programs.path_of("spark-ingest"), "run", "moma", "--every", EVERY]
-        rounds = [sys.executable, "-m", "bench.capture.rounds", json.dumps(TABLES)]
+        rounds = [*_NICE, sys.executable, "-m", "bench.capture.rounds"]
+        rounds += [json.dumps(TABLES), str(build_every), *HISTORIES, LIVE[1]]
+        asks = [sys.executable, "-m", "bench.capture.answers", *LIVE]
         with ExitStack() as ends:
             catalog = home.lake / "catalog.db"
             watches = {
@@ -166,20 +166,24 @@ class _Run:
             }
             for watch in watches.values():
                 ends.callback(watch.stop)
-            reader = running(ingest, home, home.logs / "run.log")
-            program = ends.enter_context(reader)
+            runner = running(ingest, home, home.logs / "run.log")
+            program = ends.enter_context(runner)
             wait_for(
                 lambda: all(w.records for w in watches.values()),
                 program,
                 _START_SECONDS,
             )
-            builder = running([*rounds, *HISTORIES], home, home.logs / "rounds.log")
+            builder = running(rounds, home, home.logs / "rounds.log")
             dbt = ends.enter_context(builder)
             wait_for(lambda: dbt.said.moment(READY) is not None, dbt, _START_SECONDS)
-            begin, end = self._steadily(rate, seconds, dbt)
+            asker = running(asks, home, home.logs / "answers.log")
+            reader = ends.enter_context(asker)
+            begin, end = self._steadily(rate, seconds, dbt, reader)
             wait_until_passed(home, DATABASE.connector)
             self._until_in_bronze(watches, dbt)
             self._until_current(watches, dbt)
+            self._until_answered(watches, reader)
+            reader.popen.send_signal(signal.SIGTERM)
             say(f"{burst:,} changes at once")
             first = time.time()
             moments = self._at_once(burst, watches, dbt)
@@ -189,15 +193,24 @@ class _Run:
             program.popen.wait(_LAST_SECONDS)
         seen = {name: visible(watch.seen) for name, watch in watches.items()}
         changes = [one for one in _changes(dbt) if begin <= one.at < end]
+        answers = _read_events(reader, ANSWER)
         counted = [one for one in self._rounds if begin <= one.at <= end]
         took = sum(
-            usage(each.samples, begin, end).cpu_seconds for each in (program, dbt)
+            usage(each.samples, begin, end).cpu_seconds
+            for each in (program, dbt, reader)
         )
         steady = Steady(
             rate=rate,
             changes=sum(one.count for one in changes),
             bronze=to_bronze(changes, seen),
+            live=to_live(
+                [one for one in changes if one.stream == LIVE[0]], seen, answers
+            ),
+            answer_seconds=round(
+                median(one.seconds for one in answers if begin <= one.at <= end), 2
+            ),
             current=to_current(changes, self._rounds),
+            build_every=build_every,
             rounds=len(counted),
             round_seconds=round(median(one.seconds for one in counted), 1),
             cores=round(took / (end - begin), 2),
@@ -213,7 +226,7 @@ class _Run:
         return steady, stages, filled
 
     def _steadily(
-        self, rate: float, seconds: float, dbt: Program
+        self, rate: float, seconds: float, dbt: Program, reader: Program
     ) -> tuple[float, float]:
         """Let changes come, and say from when until when they count."""
         stopping = threading.Event()
@@ -223,14 +236,18 @@ class _Run:
                 enough = len(self._rounds) + _WARM_ROUNDS
                 wait_for(lambda: len(self._said(dbt)) >= enough, dbt, _START_SECONDS)
                 say(f"{rate:g} changes a second for {seconds:.0f} s")
+                dbt.popen.send_signal(signal.SIGUSR1)
                 begin = time.time()
                 while time.time() < begin + seconds and not writer.done():
                     dbt.check("dbt")
+                    reader.check("the live view's reader")
                     time.sleep(_POLL_SECONDS)
             finally:
                 stopping.set()
             writer.result()
-        return begin, time.time()
+        end = time.time()
+        dbt.popen.send_signal(signal.SIGUSR2)
+        return begin, end
 
     def _at_once(
         self, changes: int, watches: Mapping[str, Watch], dbt: Program
@@ -283,15 +300,30 @@ class _Run:
         wait_for(lambda: all_read_at() is not None, dbt, _LAST_SECONDS)
         return all_read_at() or 0.0
 
+    def _until_answered(self, watches: Mapping[str, Watch], reader: Program) -> None:
+        """Wait until an answer of the live view has what bronze has."""
+        to = max(visible(watches[LIVE[0]].seen))
+        wait_for(
+            lambda: any(
+                one.read[LIVE[0]] >= to for one in _read_events(reader, ANSWER)
+            ),
+            reader,
+            _LAST_SECONDS,
+        )
+
     def _said(self, dbt: Program) -> list[Round]:
         """The rounds that dbt has told of."""
-        told = programs.json_lines("".join(line for _, line in list(dbt.said.lines)))
-        self._rounds = [
-            Round(at=one["at"], seconds=one["seconds"], read=one["read"])
-            for one in told
-            if one["event"] == ROUND
-        ]
+        self._rounds = _read_events(dbt, ROUND)
         return self._rounds
+
+
+def _read_events(program: Program, event: str) -> list[Round]:
+    told = programs.json_lines("".join(line for _, line in list(program.said.lines)))
+    return [
+        Round(at=one["at"], seconds=one["seconds"], read=one["read"])
+        for one in told
+        if one["event"] == event
+    ]
 
 
 def _topic(stream: str) -> str:

@@ -1,7 +1,8 @@
-"""dbt increments of some histories, one after the other, in a process that keeps its Spark.
+"""dbt increments of some histories and their live views, in a process that keeps its Spark.
 
 A program of its own: it prints a line of JSON behind each round, ends after the round at work
-when it gets SIGTERM, and then tells of each change in bronze when its database committed it.
+when it gets SIGTERM, and then tells of each change in bronze when its database committed it. One
+round follows the other; from SIGUSR1 on they begin at an interval, until SIGUSR2.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ import threading
 import time
 from typing import Any
 
-from bench.capture.waits import CHANGES, READY, ROUND
+from bench.capture.events import CHANGES, READY, ROUND, say
 from sandbox.settings import PROJECT, Home, load_home
 from sandbox.tour.query import open_lake
 from spark_ingest.errors import MillraceError
 from spark_ingest.lake.session import silence_statement_log
 
+_POLL_SECONDS = 0.1
 _NO_TESTS = ("--exclude-resource-type", "test", "unit_test")
 _READ = """
 select source_name, min(read_to) from state.read_points
@@ -36,30 +38,35 @@ class BuildFailed(MillraceError):
     """dbt did not build the histories."""
 
 
-def main(streams: dict[str, str], histories: list[str]) -> None:
+def main(streams: dict[str, str], every: float, models: list[str]) -> None:
     """Build all once, then increments until told to end.
 
     Args:
         streams: Bronze tables without their schema, by dbt's names of the sources.
-        histories: Models.
+        every: Seconds of the interval; a round may take longer.
+        models: Histories and live views.
     """
     home = load_home()
-    stopping = threading.Event()
+    stopping, paced = threading.Event(), threading.Event()
     signal.signal(signal.SIGTERM, lambda _signal, _frame: stopping.set())
+    signal.signal(signal.SIGUSR1, lambda _signal, _frame: paced.set())
+    signal.signal(signal.SIGUSR2, lambda _signal, _frame: paced.clear())
     spark = open_lake(home, "bench.capture")
     silence_statement_log()
     manifest = _dbt(home, None, "parse")
-    _dbt(home, manifest, "build", *_NO_TESTS, "--select", *(f"+{h}" for h in histories))
-    _say(READY)
+    _dbt(home, manifest, "build", *_NO_TESTS, "--select", *(f"+{m}" for m in models))
+    say(READY)
     names = ", ".join(f"'{name}'" for name in streams)
     while not stopping.is_set():
         begun = time.time()
-        _dbt(home, manifest, "run", "--select", *histories)
+        _dbt(home, manifest, "run", "--select", *models)
         read = {row[0]: row[1] for row in spark.sql(_READ.format(names)).collect()}
-        _say(ROUND, at=time.time(), seconds=time.time() - begun, read=read)
+        say(ROUND, at=time.time(), seconds=time.time() - begun, read=read)
+        while paced.is_set() and not stopping.is_set() and time.time() < begun + every:
+            time.sleep(_POLL_SECONDS)
     for name, table in streams.items():
         rows = spark.sql(_TIMES.format(table)).collect()
-        _say(CHANGES, stream=name, rows=[list(row) for row in rows])
+        say(CHANGES, stream=name, rows=[list(row) for row in rows])
 
 
 def _dbt(home: Home, manifest: Any, *words: str) -> Any:
@@ -80,10 +87,6 @@ def _dbt(home: Home, manifest: Any, *words: str) -> Any:
     return done.result
 
 
-def _say(event: str, **facts: Any) -> None:
-    print(json.dumps({"event": event, **facts}), flush=True)
-
-
 if __name__ == "__main__":
     os.chdir(PROJECT)
-    main(json.loads(sys.argv[1]), sys.argv[2:])
+    main(json.loads(sys.argv[1]), float(sys.argv[2]), sys.argv[3:])

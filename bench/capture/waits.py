@@ -10,7 +10,6 @@ from bench.ingest.watch import Seen
 from bench.report.capture_results import Waits
 from bench.report.ingest_results import percentile
 
-READY, ROUND, CHANGES = "ready", "round", "changes"
 COMMIT_ID = "millrace.commit-id"
 
 
@@ -33,10 +32,10 @@ class Change:
 
 @dataclass(frozen=True)
 class Round:
-    """A round of dbt.
+    """A round of dbt, or an answer of a live view.
 
     Attributes:
-        at: When it had committed, seconds since 1970.
+        at: When it had committed, or the answer was there, seconds since 1970.
         seconds: What it took.
         read: Up to which commit of bronze, by source.
     """
@@ -66,6 +65,31 @@ def to_bronze(
 ) -> Waits:
     """Of changes that are in bronze, by the moments at which its commits were seen."""
     return _waits([(seen[one.stream][one.commit_id], one) for one in changes])
+
+
+def to_live(
+    changes: Sequence[Change],
+    seen: Mapping[str, Mapping[int, float]],
+    answers: Sequence[Round],
+) -> Waits:
+    """Of changes in an answer of the live view that was asked for when they were in bronze.
+
+    An answer takes as long then as the next that was asked for and has them.
+
+    Raises:
+        StopIteration: None has one of them.
+    """
+    ends = []
+    for one in changes:
+        there = seen[one.stream][one.commit_id]
+        answer = next(
+            each
+            for each in answers
+            if each.at - each.seconds >= there
+            and each.read[one.stream] >= one.commit_id
+        )
+        ends.append((there + answer.seconds, one))
+    return _waits(ends)
 
 
 def to_current(changes: Sequence[Change], rounds: Sequence[Round]) -> Waits:

@@ -33,7 +33,7 @@ from bench.report.histories_results import (
     read_results,
 )
 from bench.report.machine import this_machine
-from bench.report.results import About
+from bench.report.results import About, write_kept
 from sandbox.install import spark_conf
 from sandbox.settings import PROJECT
 from sandbox.ui import err, say, tell
@@ -110,7 +110,7 @@ def histories(
     rows = sizes_of(sizes, changes, again)
     results.parent.mkdir(parents=True, exist_ok=True)
     for measured in measure(rows, changes, rounds, again, disturbed, folder):
-        results.write_text(measured.model_dump_json(indent=1) + "\n")
+        write_kept(measured, results)
     for line in [*table(measured), "", *other_table(measured)]:
         tell(line)
     say(f"all numbers: {results}")

@@ -25,6 +25,7 @@ from bench.increments.lake import Lake, Size
 from bench.report.increments_page import RESULTS, table, write_page
 from bench.report.increments_results import History, Results, is_flat, read_results
 from bench.report.machine import this_machine
+from bench.report.results import write_kept
 from sandbox.install import spark_conf
 from sandbox.settings import PROJECT
 from sandbox.ui import err, say, tell
@@ -86,8 +87,7 @@ def increments(
         sizes, rows, rounds, warm_ups = QUICK_SIZES, 1000, 1, 0
         results = folder / "quick.json"
     measured = measure(sizes_of(sizes, rows), rounds, warm_ups, folder)
-    results.parent.mkdir(parents=True, exist_ok=True)
-    results.write_text(measured.model_dump_json(indent=1) + "\n")
+    write_kept(measured, results)
     for line in table(measured):
         tell(line)
     say(f"all numbers: {results}")

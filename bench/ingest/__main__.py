@@ -46,7 +46,7 @@ from bench.report.ingest_results import (
     summary,
 )
 from bench.report.machine import this_machine
-from bench.report.results import About
+from bench.report.results import About, write_kept
 from sandbox.settings import PROJECT, Home
 from sandbox.ui import err, say, tell
 from spark_ingest.errors import ConfigurationError, MillraceError
@@ -155,8 +155,7 @@ def ingest(
                 about=about(), load=sent, rows=summary(runs, sent)
             )
     measured = measured.model_copy(update=update)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(measured.model_dump_json(indent=1) + "\n")
+    write_kept(measured, file)
     for part in update.values():
         for line in table(part):
             tell(line)

@@ -13,7 +13,7 @@ from docs.generate.parts import markdown, with_parts
 from sandbox.settings import PROJECT
 
 RESULTS = PROJECT / "bench/results/histories.json"
-PLOT = PLOTS / "histories.svg"
+PLOT = PLOTS / "histories.png"
 MIB = 2**20
 
 

@@ -19,7 +19,7 @@ from docs.generate.parts import markdown, with_parts
 from sandbox.settings import PROJECT
 
 RESULTS = PROJECT / "bench/results/increments.json"
-PLOT = PLOTS / "increments.svg"
+PLOT = PLOTS / "increments.png"
 MIB = 2**20
 
 

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 # In the generated parts: a link leads nowhere while there is no plot.
 _CONTEST_PLOT = (
     "![Records a second and CPU seconds for a million records, by contestant]"
-    "(performance/ingest.svg)"
+    "(performance/ingest.png)"
 )
 _SCALING_PLOT = (
     "![Records a second by records, partitions, executors, record size and fields]"
-    "(performance/ingest-scaling.svg)"
+    "(performance/ingest-scaling.png)"
 )
 _OURS, _LIMIT, _PEER = "tab:blue", "tab:gray", "tab:orange"
 
@@ -36,9 +36,9 @@ def write_page(results: Results, page: Path = PAGE, plots: Path = PLOTS) -> None
     """Write what was measured into the page, and its plots beside it."""
     page.write_text(with_results(page.read_text(), results))
     if results.contest:
-        draw_contest(results.contest, plots / "ingest.svg")
+        draw_contest(results.contest, plots / "ingest.png")
     if results.scaling:
-        draw_scaling(results.scaling, plots / "ingest-scaling.svg")
+        draw_scaling(results.scaling, plots / "ingest-scaling.png")
 
 
 def with_results(text: str, results: Results) -> str:

@@ -41,15 +41,13 @@ def new_figure(height: float) -> Figure:
     Args:
         height: Inches.
     """
-    import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    # The same results give the same file.
-    mpl.rcParams["svg.hashsalt"] = "millrace"
     return Figure(figsize=(9, height), layout="constrained")
 
 
 def save_plot(figure: Figure, file: Path) -> None:
     """Write a plot that the page shows."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(file, format="svg", metadata={"Date": None})
+    # The same results give the same file, whichever Matplotlib made it.
+    figure.savefig(file, format="png", metadata={"Software": None})

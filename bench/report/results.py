@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -52,7 +53,41 @@ class About(Kept):
     load_before: float
 
 
+_LINE = 100
 T = TypeVar("T", bound=Kept)
+
+
+def write_kept(results: Kept, file: Path) -> None:
+    """Write results to their file, in lines that a diff can show."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    lines = _lines(results.model_dump(mode="json"))
+    file.write_text("\n".join(lines) + "\n")
+
+
+def _lines(value: Any) -> list[str]:
+    """JSON, indented; entries that fit on a line share it."""
+    if not isinstance(value, dict | list):
+        return [json.dumps(value, ensure_ascii=False)]
+    entries = (
+        [(f"{json.dumps(key)}: ", item) for key, item in value.items()]
+        if isinstance(value, dict)
+        else [("", item) for item in value]
+    )
+    found: list[str] = []
+    is_short = False
+    for number, (name, item) in enumerate(entries, 1):
+        first, *more = _lines(item)
+        entry = [name + first, *more]
+        entry[-1] += "," if number < len(entries) else ""
+        if is_short and not more and len(found[-1]) + len(entry[0]) < _LINE:
+            found[-1] += f" {entry[0]}"
+        else:
+            found += entry
+        is_short = not more
+    begin, end = ("{", "}") if isinstance(value, dict) else ("[", "]")
+    if len(found) <= 1:
+        return ["".join([begin, *found, end])]
+    return [begin, *(f" {line}" for line in found), end]
 
 
 def read_kept(file: Path, kind: type[T], command: str) -> T:

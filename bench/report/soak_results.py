@@ -12,45 +12,40 @@ from sandbox.settings import PROJECT
 from spark_ingest.errors import ConfigurationError
 
 RESULTS = PROJECT / "bench/results/soak.json"
-PLOT = PLOTS / "soak.svg"
+PLOT = PLOTS / "soak.png"
 _PICTURE = (
     "![Batch seconds, files, snapshots and metadata megabytes over the minutes of a run]"
-    "(performance/soak.svg)"
+    "(performance/soak.png)"
 )
 # What grows with time would be twice as much, or more, in the last third as in the second.
 _GROWTH = 1.5
+_POINTS = 200
 # Differences of less than these are noise.
 _NOISE = {"batch seconds": 0.3, "files": 30, "snapshots": 30, "metadata MB": 1.0}
 
 
-class Sample(Kept):
-    """A table at a moment.
+class Series(Kept):
+    """What was seen of one thing over the time of a soak.
 
     Attributes:
-        at: Seconds since the first commit.
-        files: Data files of its newest snapshot.
-        snapshots: That its metadata names.
-        metadata_bytes: All that is in its metadata folder.
+        thirds: Of each third of the time the median and the most; None without any value.
+        points: Seconds since the first commit and values, as the plot shows them.
     """
 
-    at: float
-    files: int
-    snapshots: int
-    metadata_bytes: int
+    thirds: list[tuple[float, float] | None]
+    points: list[tuple[float, float]]
 
-
-class Batch(Kept):
-    """A batch of the stream.
-
-    Attributes:
-        at: Seconds from the first commit to its report.
-        seconds: What it took.
-        rows: Records that it landed.
-    """
-
-    at: float
-    seconds: float
-    rows: int
+    @classmethod
+    def of(cls, points: list[tuple[float, float]]) -> Series:
+        """All that was seen, as seconds and values in their order."""
+        end = max((at for at, _ in points), default=0.0)
+        values: list[list[float]] = [[], [], []]
+        for at, value in points:
+            values[min(int(3 * at / end), 2) if end else 0].append(value)
+        return cls(
+            thirds=[(median(part), max(part)) if part else None for part in values],
+            points=points[:: -(-len(points) // _POINTS) or 1],
+        )
 
 
 class Soak(Kept):
@@ -66,8 +61,8 @@ class Soak(Kept):
         verified: Whether `spark-ingest verify` held afterwards.
         restarts: Times the stream read its offsets again.
         rounds: Rounds of maintenance.
-        samples: The table over time.
-        batches: The stream's batches.
+        commits: Of the stream.
+        series: What must stay bounded.
     """
 
     about: About
@@ -79,29 +74,8 @@ class Soak(Kept):
     verified: bool
     restarts: int
     rounds: int
-    samples: list[Sample]
-    batches: list[Batch]
-
-
-def series(soak: Soak) -> dict[str, list[tuple[float, float]]]:
-    """What must stay bounded, each over seconds."""
-    return {
-        "batch seconds": [(batch.at, batch.seconds) for batch in soak.batches],
-        "files": [(sample.at, float(sample.files)) for sample in soak.samples],
-        "snapshots": [(sample.at, float(sample.snapshots)) for sample in soak.samples],
-        "metadata MB": [
-            (sample.at, sample.metadata_bytes / 2**20) for sample in soak.samples
-        ],
-    }
-
-
-def thirds(points: list[tuple[float, float]]) -> list[list[float]]:
-    """The values of each third of the time."""
-    end = max((at for at, _ in points), default=0.0)
-    found: list[list[float]] = [[], [], []]
-    for at, value in points:
-        found[min(int(3 * at / end), 2) if end else 0].append(value)
-    return found
+    commits: int
+    series: dict[str, Series]
 
 
 def growing(soak: Soak) -> list[str]:
@@ -110,14 +84,14 @@ def growing(soak: Soak) -> list[str]:
     Of a batch's time the median counts, of all else the most.
     """
     found = []
-    for name, points in series(soak).items():
-        _, second_third, last_third = thirds(points)
-        if not (second_third and last_third):
+    for name, one in soak.series.items():
+        _, second_third, last_third = one.thirds
+        if second_third is None or last_third is None:
             raise ConfigurationError(
                 f"the soak has no {name} over its whole time: give it more --minutes"
             )
-        of = median if name == "batch seconds" else max
-        second, last = of(second_third), of(last_third)
+        which = 0 if name == "batch seconds" else 1
+        second, last = second_third[which], last_third[which]
         if last > second * _GROWTH and last - second > _NOISE[name]:
             found.append(f"{name} went from {second:,.2f} to {last:,.2f}")
     return found
@@ -126,11 +100,11 @@ def growing(soak: Soak) -> list[str]:
 def soak_table(soak: Soak) -> list[str]:
     """The least, the middle and the most of each, by thirds of the time."""
     rows = []
-    for name, points in series(soak).items():
+    for name, one in soak.series.items():
         digits = 2 if name in ("batch seconds", "metadata MB") else 0
         cells = [
-            f"{median(part):,.{digits}f} / {max(part):,.{digits}f}" if part else ""
-            for part in thirds(points)
+            " / ".join(f"{value:,.{digits}f}" for value in third or ())
+            for third in one.thirds
         ]
         rows.append([name, *cells])
     return markdown(["median / most in the", "first third", "second", "last"], rows)
@@ -141,7 +115,7 @@ def text(soak: Soak) -> list[str]:
     growth = growing(soak)
     return [
         (
-            f"{soak.sent:,} records at {soak.rate} a second, {len(soak.batches):,} commits with"
+            f"{soak.sent:,} records at {soak.rate} a second, {soak.commits:,} commits with"
             f" `--every {soak.every}`, {soak.rounds} rounds of `maintain --every"
             f" {soak.maintain_every} --keep {soak.keep}`; the stream read its offsets again"
             f" {soak.restarts} times; `verify` {'holds' if soak.verified else 'FAILED'};"
@@ -167,13 +141,13 @@ def with_soak(page: str, soak: Soak) -> str:
 def draw(soak: Soak, file: Path) -> None:
     """Draw each of the series over minutes."""
     figure = new_figure(4.6)
-    for axes, (name, points) in zip(
-        figure.subplots(2, 2).flat, series(soak).items(), strict=True
+    for axes, (name, one) in zip(
+        figure.subplots(2, 2).flat, soak.series.items(), strict=True
     ):
         style = "." if name == "batch seconds" else "-"
-        minutes = [at / 60 for at, _ in points]
+        minutes = [at / 60 for at, _ in one.points]
         axes.plot(
-            minutes, [value for _, value in points], style, color="tab:blue", ms=2
+            minutes, [value for _, value in one.points], style, color="tab:blue", ms=2
         )
         axes.set_ylim(bottom=0)
         axes.set_ylabel(name)

@@ -6,7 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from bench.capture.waits import COMMIT_ID, Change, Round, to_bronze, to_current, visible
+from bench.capture.waits import (
+    COMMIT_ID,
+    Change,
+    Round,
+    to_bronze,
+    to_current,
+    to_live,
+    visible,
+)
 from bench.ingest.watch import Seen
 from bench.report.capture_results import (
     Capture,
@@ -61,6 +69,18 @@ def test_a_change_that_no_round_has_read_is_an_error() -> None:
         to_current([change(8.0, 2)], [Round(10.0, 3.0, {STREAM: 1})])
 
 
+def test_an_answer_is_asked_for_when_the_change_is_in_bronze() -> None:
+    seen, live = {STREAM: {1: 9.0, 2: 9.5}}, [change(8.0, 1), change(8.0, 2)]
+    # The first was asked for before, the second lacks a change.
+    early, lacking = Round(11.0, 3.0, {STREAM: 2}), Round(12.0, 1.0, {STREAM: 1})
+    answers = [early, lacking, Round(17.0, 2.0, {STREAM: 2})]
+
+    assert to_live(live[:1], seen, answers).p50 == 2.0
+    assert to_live(live[1:], seen, answers).p50 == 3.5
+    with pytest.raises(StopIteration):
+        to_live(live[1:], seen, answers[:2])
+
+
 def measured() -> Capture:
     waits = Waits(p50=1.0, p95=2.0, p99=3.0, hundredths=[0.1, 1.0, 3.0])
     return Capture(
@@ -76,24 +96,25 @@ def measured() -> Capture:
         every="1s",
         rows=4500,
         steady=Steady(
-            rate=200, changes=60_000, bronze=waits, current=waits, rounds=9,
-            round_seconds=8.5, cores=1.5,
+            rate=200, changes=60_000, bronze=waits, live=waits, answer_seconds=0.9,
+            current=waits, build_every=60, rounds=9, round_seconds=8.5, cores=1.5,
         ),
         burst_changes=30_000,
         burst=[Stage(name="bronze", seconds=20, changes_per_second=1500)],
     )  # fmt: skip
 
 
-def test_the_page_shows_both_ways_and_the_burst() -> None:
+def test_the_page_shows_each_way_and_the_burst() -> None:
     shown = with_capture(PAGE.read_text(), measured())
 
+    assert "| an answer of the live view | 1.0 | 2.0 | 3.0 |" in shown
     assert "| current state | 1.0 | 2.0 | 3.0 |" in shown
     assert "| bronze | 20 | 1,500 |" in shown
     assert "60,000 changes at 200 a second on 4,500 rows" in shown
 
 
 def test_the_same_results_give_the_same_plot(tmp_path: Path) -> None:
-    for name in ("a.svg", "b.svg"):
+    for name in ("a.png", "b.png"):
         draw(measured(), tmp_path / name)
 
-    assert (tmp_path / "a.svg").read_text() == (tmp_path / "b.svg").read_text()
+    assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()

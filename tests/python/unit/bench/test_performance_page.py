@@ -15,6 +15,7 @@ from bench.report import (
     histories_results,
     increments_page,
     increments_results,
+    publish_results,
 )
 from bench.report.page import PAGE
 
@@ -60,6 +61,16 @@ def test_what_should_be_flat_is_flat_on_a_hundred_times_as_many_rows() -> None:
         [one.rows for one in histories.histories],
     ):
         assert rows[0] * 100 <= rows[-1]
+
+
+def test_a_mart_and_its_changes_are_published_fast_enough() -> None:
+    publications = publish_results.read_publications(publish_results.RESULTS)
+
+    assert publish_results.with_publish(PAGE.read_text(), publications) == (
+        PAGE.read_text()
+    )
+    for one in publications.sent:
+        assert publish_results.rate(one) >= 20_000, one.what
 
 
 def test_each_page_of_the_dashboard_is_shown_within_its_limit() -> None:

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from bench.report.results import About, Machine
-from bench.report.soak_results import (
-    Batch,
-    Sample,
-    Soak,
-    draw,
-    growing,
-    series,
-    with_soak,
-)
+from bench.report.soak_results import Series, Soak, draw, growing, with_soak
 from spark_ingest.errors import ConfigurationError
 
 MACHINE = Machine(
@@ -30,19 +23,21 @@ ABOUT = About(
 )
 
 
+def over_minutes(values: Sequence[float]) -> Series:
+    return Series.of([(60.0 * minute, value) for minute, value in enumerate(values)])
+
+
 def soaked(files: list[int], seconds: list[float]) -> Soak:
     """A soak whose table had these files, and whose batches took this long, in order."""
     return Soak(
         about=ABOUT, rate=500, every="2s", maintain_every="2m", keep="4m", sent=9000,
-        verified=True, restarts=0, rounds=3,
-        samples=[
-            Sample(at=60.0 * i, files=n, snapshots=100, metadata_bytes=2**20)
-            for i, n in enumerate(files)
-        ],
-        batches=[
-            Batch(at=60.0 * i, seconds=each, rows=1000)
-            for i, each in enumerate(seconds)
-        ],
+        verified=True, restarts=0, rounds=3, commits=len(seconds),
+        series={
+            "batch seconds": over_minutes(seconds),
+            "files": over_minutes(files),
+            "snapshots": over_minutes([100] * len(files)),
+            "metadata MB": over_minutes([1] * len(files)),
+        },
     )  # fmt: skip
 
 
@@ -78,7 +73,14 @@ def test_the_page_gets_the_numbers_and_the_plot_is_the_same_twice(
     assert "nothing grew with time" in text
     assert "earlier" not in text
     assert with_soak(text, soak) == text
-    for name in ("one.svg", "two.svg"):
+    for name in ("one.png", "two.png"):
         draw(soak, tmp_path / name)
-    assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()
-    assert list(series(soak)) == ["batch seconds", "files", "snapshots", "metadata MB"]
+    assert (tmp_path / "one.png").read_bytes() == (tmp_path / "two.png").read_bytes()
+
+
+def test_of_many_points_the_file_keeps_few_and_the_thirds_of_all() -> None:
+    one = over_minutes(range(999))
+
+    assert len(one.points) == 200
+    assert one.points[1] == (300.0, 5.0)
+    assert [third and third[1] for third in one.thirds] == [332.0, 665.0, 998.0]
