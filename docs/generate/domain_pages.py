@@ -1,7 +1,7 @@
-"""The generated parts of docs/domains: tables of models, lineage, sample rows.
+"""The generated parts of docs/domains: the table of domains, sample rows.
 
-Tables and lineage come from dbt's manifest, and a unit test fails when they differ from it.
-Run as a program this rewrites them; with ``--rows`` it also asks the sandbox's lake for the
+The table comes from dbt's manifest, and a unit test fails when it differs from it.
+Run as a program this rewrites it; with ``--rows`` it also asks the sandbox's lake for the
 sample rows, of the named marts or of all, and adds those of a mart that has none::
 
     python -m docs.generate.domain_pages [--rows [MART ...]]
@@ -16,7 +16,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import StringIO
 from pathlib import Path
@@ -30,15 +30,6 @@ PAGES = PROJECT / "docs/domains"
 REWRITE = "python -m docs.generate.domain_pages"
 SAMPLE = re.compile(r'(```\n\$ sandbox sql "([^"]+)"\n)(.*?)(```\n)', re.DOTALL)
 ASKED = re.compile(r"from marts\.(\w+)")
-LAYERS = ("marts", "intermediate", "staging")
-# How Mermaid draws a node: round for what is declared, slanted for lists, boxes for models.
-SHAPES = {
-    "source": '[("{}")]',
-    "seed": '[/"{}"/]',
-    "model": '["{}"]',
-    "exposure": '(["{}"])',
-}
-
 Manifest = dict[str, Any]
 Node = dict[str, Any]
 
@@ -71,13 +62,14 @@ def parse_manifest(into: Path) -> Manifest:
 
 
 def everything(manifest: Manifest) -> dict[str, Node]:
-    """Nodes, sources and exposures by their unique id."""
-    return {**manifest["nodes"], **manifest["sources"], **manifest["exposures"]}
+    """Nodes and sources by their unique id."""
+    return {**manifest["nodes"], **manifest["sources"]}
 
 
 def domain_of(node: Node) -> str | None:
     """The domain whose folder holds a model, None for all that is in no domain."""
-    in_layer = node["resource_type"] == "model" and node["fqn"][1] in LAYERS[:2]
+    layers = {"marts", "intermediate"}
+    in_layer = node["resource_type"] == "model" and node["fqn"][1] in layers
     return str(node["fqn"][2]) if in_layer else None
 
 
@@ -98,9 +90,9 @@ def marts(manifest: Manifest, domain: str) -> dict[str, Node]:
 
 
 def way(manifest: Manifest, domain: str) -> set[tuple[str, str]]:
-    """The edges (parent, child) from the streams to the domain's models, and to exposures.
+    """The edges (parent, child) from the streams to the domain's models.
 
-    Another domain's model ends the way: its own page shows where it comes from.
+    Another domain's model ends the way: its own domain says where it comes from.
     """
     known = everything(manifest)
     ours = [name for name, node in known.items() if domain_of(node) == domain]
@@ -114,63 +106,13 @@ def way(manifest: Manifest, domain: str) -> set[tuple[str, str]]:
             edges.add((parent, child))
             if domain_of(known[parent]) in {domain, None}:
                 unseen.append(parent)
-    return edges | {
-        (parent, child)
-        for parent in ours
-        for child in manifest["child_map"][parent]
-        if child.startswith("exposure.")
-    }
+    return edges
 
 
 def involved(manifest: Manifest, domain: str) -> set[str]:
     """What lies on the way, and the domain's models that read nothing."""
     ours = {n for n, node in everything(manifest).items() if domain_of(node) == domain}
     return ours.union(*way(manifest, domain))
-
-
-def grain(node: Node) -> str:
-    """What one row is, as the first sentence of a model's description says it."""
-    text = " ".join(node["description"].split())
-    first = text.split(". ")[0].rstrip(".")
-    return first.removeprefix("One row per ")
-
-
-def models_part(manifest: Manifest, domain: str) -> str:
-    """A table of the domain's models and their staging, marts first."""
-    known = everything(manifest)
-    on_the_way = involved(manifest, domain)
-    shown = [
-        node
-        for name, node in known.items()
-        if name in on_the_way
-        and node["resource_type"] == "model"
-        and domain_of(node) in {domain, None}
-    ]
-    shown.sort(key=lambda node: (LAYERS.index(node["fqn"][1]), node["name"]))
-    lines = ["| model | one row per |", "|---|---|"]
-    for node in shown:
-        file = os.path.relpath(PROJECT / node["original_file_path"], PAGES)
-        lines.append(f"| [`{node['name']}`]({file}) | {grain(node)} |")
-    return "\n".join(lines) + "\n"
-
-
-def lineage_part(manifest: Manifest, domain: str) -> str:
-    """A Mermaid picture of the way from the streams to what is read."""
-    known = everything(manifest)
-    edges = way(manifest, domain)
-    lines = ["```mermaid", "flowchart LR"]
-    for name in sorted(involved(manifest, domain), key=_depth(edges)):
-        node = known[name]
-        label = str(node.get("label") or node["name"])
-        if node["resource_type"] == "source":
-            label = f"{node['source_name']}.{node['name']}"
-        shape = SHAPES[node["resource_type"]].format(label)
-        lines.append(f"    {_mermaid_id(name)}{shape}")
-    lines += [
-        f"    {_mermaid_id(parent)} --> {_mermaid_id(child)}"
-        for parent, child in sorted(edges)
-    ]
-    return "\n".join([*lines, "```"]) + "\n"
 
 
 def domains_part(manifest: Manifest) -> str:
@@ -207,16 +149,6 @@ def domains_part(manifest: Manifest) -> str:
             f" | {', '.join(read) or 'nothing'} | {names} |"
         )
     return "\n".join(lines) + "\n"
-
-
-def generated_parts(manifest: Manifest, page: Path) -> dict[str, list[str]]:
-    """The lines that belong between the markers of a page, by the marker's name."""
-    if page.name == "README.md":
-        return {"domains": domains_part(manifest).splitlines()}
-    return {
-        "models": models_part(manifest, page.stem).splitlines(),
-        "lineage": lineage_part(manifest, page.stem).splitlines(),
-    }
 
 
 def samples(text: str) -> list[tuple[str, str]]:
@@ -263,28 +195,10 @@ def _lake() -> Iterator[Callable[[str], str]]:
     spark.stop()
 
 
-def _mermaid_id(name: str) -> str:
-    kind, _, *rest = name.split(".")
-    # Two kinds may have one name, and a word like `end` alone would be Mermaid's own.
-    return "_".join([kind, *rest])
-
-
-def _depth(edges: Iterable[tuple[str, str]]) -> Callable[[str], tuple[int, str]]:
-    """An order in which every node stands behind its parents."""
-    parents: dict[str, list[str]] = {}
-    for parent, child in edges:
-        parents.setdefault(child, []).append(parent)
-
-    def steps(name: str) -> int:
-        return 1 + max((steps(parent) for parent in parents.get(name, [])), default=0)
-
-    return lambda name: (steps(name), name)
-
-
 def main() -> None:
-    """Write the generated parts of each page."""
+    """Write the table of domains, and the rows that are asked for."""
     parser = argparse.ArgumentParser(
-        description="Write the generated parts of docs/domains."
+        description="Write the table of domains into docs/domains."
     )
     parser.add_argument(
         "--rows",
@@ -295,12 +209,12 @@ def main() -> None:
     wanted = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         manifest = parse_manifest(Path(folder))
-    pages = sorted(PAGES.glob("*.md"))
-    for page in pages:
-        page.write_text(with_parts(page.read_text(), generated_parts(manifest, page)))
+    overview = PAGES / "README.md"
+    table = {"domains": domains_part(manifest).splitlines()}
+    overview.write_text(with_parts(overview.read_text(), table))
     if wanted.rows is not None:
         with _lake() as ask:
-            for page in pages:
+            for page in sorted(PAGES.glob("*.md")):
                 columns = {
                     name: list(node["columns"])
                     for name, node in marts(manifest, page.stem).items()
