@@ -101,8 +101,7 @@
 {%- endmacro %}
 
 {#- A recreated table counts its commits from 1 again, and one that was set back from where it
-    stands: what was read before says nothing of it, however far it has come since. Rows that got
-    another commit id may have been read under the old one, or passed over. -#}
+    stands: what was read before says nothing of it, however far it has come since. -#}
 {% macro assert_same_table(increment, stream, read) -%}
     {%- set fix = "dbt build --full-refresh --select source:" ~ stream ~ "+" -%}
     {%- for mine in own_reads(increment) if mine.source_name == stream -%}
@@ -116,8 +115,7 @@
         {%- if mine.table_since and read.table_since
             and mine.table_since != read.table_since -%}
             {{ stop(
-                bronze_table(stream)
-                ~ " was set back to an earlier commit, or rows of it got another commit id, since "
+                bronze_table(stream) ~ " was set back to an earlier commit since "
                 ~ increment.model_name ~ " read it",
                 fix,
             ) }}

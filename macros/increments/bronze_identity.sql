@@ -1,6 +1,6 @@
 {#- By which UUID a table is known however often its name was given again, and since when it
     stands there as it does: ingest writes both into its log when it makes or first opens a
-    table, finds it set back, or renumbers rows. None: ingest has not told, or tells nobody. -#}
+    table, or finds it set back. None: ingest has not told, or tells nobody. -#}
 {% macro bronze_identity(stream) -%}
     {%- set memory = invocation_memory() -%}
     {%- if "bronze identities" not in memory -%}

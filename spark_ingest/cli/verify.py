@@ -92,8 +92,9 @@ def _there_twice(spark: SparkSession, stream: Stream, full: bool) -> list[str]:
     from spark_ingest.operate import double_commits
 
     return [
-        f"{stream.name}: {stream.table} has commit {double.commit_id} twice: {double}: dbt may "
-        "have passed over some of these rows; docs/runbooks/commit-twice.md says how to mend it"
+        f"{stream.name}: {stream.table} has commit {double.commit_id} twice: {double}: another "
+        "program wrote it; dbt may have passed over some of these rows: "
+        f"`dbt build --full-refresh --select source:{stream.name}+`"
         for double in double_commits.find(spark, stream, full=full)
     ]
 

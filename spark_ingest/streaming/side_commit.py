@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spark_ingest.lake.branch import publish_on, stage
 from spark_ingest.lake.committed import Commit
-from spark_ingest.lake.jvm import CATALOG, Jvm
+from spark_ingest.lake.jvm import Jvm
 from spark_ingest.sources import Stream
 from spark_ingest.streaming.table_position import Position, standing
 
@@ -26,7 +26,6 @@ def commit_beside(
     stream: Stream,
     uuid: str,
     make: Callable[[Position], tuple[DataFrame, Commit] | None],
-    replaced: str | None = None,
 ) -> Commit | None:
     """Publish one commit to a stream's table while the stream may be running.
 
@@ -37,7 +36,6 @@ def commit_beside(
         make: Gives, for where the table stands now, the table's rows and the commit, whose id
             must be the next one; None when there is nothing to publish after all. Called
             again after each refusal, so the slow part of the work belongs before this.
-        replaced: The SQL condition of rows that go with the same commit.
 
     Returns:
         What was published.
@@ -53,9 +51,6 @@ def commit_beside(
         if made is None:
             return False
         rows, commit = made
-        if replaced is not None:
-            place = f"{CATALOG}.{stream.table}.branch_{branch}"
-            spark.sql(f"delete from {place} where {replaced}")
         stage(rows, stream.table, branch, commit)
         commits.append(commit)
         return True

@@ -249,7 +249,7 @@ MESSAGES = {
     "unknown view": f"reads {VIEW}, built from other code than the project has: run ",
     "fact alone": f"sales_regions, {VIEW}, not built yet: run `dbt build --select +",
     "older version": "was built by an older version",
-    "grown again": "bronze.pagila__sales was set back to an earlier commit, or rows",
+    "grown again": "bronze.pagila__sales was set back to an earlier commit since",
     "set back": "bronze.pagila__sales ends with commit 2",
     "recreated": "bronze.pagila__sales was recreated (second-table)",
     "defer again": f"was built from other code of {SALES}",

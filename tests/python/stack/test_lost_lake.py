@@ -31,7 +31,7 @@ from tests.python.stack.conftest import (
     orders,
     proofs,
 )
-from tests.python.stack.test_double_commits import Keeper, keeper_of
+from tests.python.stack.keeper import Keeper, keeper_of
 from tests.python.stack.test_recover import forget_own_snapshots
 
 RUNBOOK = PROJECT / "docs" / "runbooks" / "lost-lake.md"
