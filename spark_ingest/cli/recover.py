@@ -35,8 +35,8 @@ def recover(
 ) -> None:
     """Resume a stream that stopped because records are gone.
 
-    Says what is given up, and asks. The decision is a commit of the stream's table and
-    a row of the commit log, where `verify` and dbt's ledger find it.
+    Says what is given up, and asks. The decision is a commit of the stream's
+    table and a row of the commit log, where `verify` and dbt's ledger find it.
     """
     if accept_gap == new_topic:
         raise ConfigurationError("give either --accept-gap or --new-topic")
