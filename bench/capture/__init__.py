@@ -1,1 +1,1 @@
-"""How long a database's commit takes to bronze and to the current state, and how many a second."""
+"""How long a database's commit takes to bronze, to a live view and to the current state."""
