@@ -7,6 +7,7 @@
     {%- endif -%}
 {%- endmacro %}
 
+{#- A query of changes from records, a part of `captured_changes`. -#}
 {% macro changes_of_records(records, stream) -%}
     {%- set captured = stream.config.meta.ingest.captured -%}
     {%- set operation = {"flattened": "records.__op", "envelope": "records.op"}
@@ -135,6 +136,7 @@
     {{ return(fields) }}
 {%- endmacro %}
 
+{#- The dbt source of a captured table, or an error that says what to declare. -#}
 {% macro captured_stream(name) -%}
     {%- for source in graph.sources.values()
         if source.source_name ~ "." ~ source.name == name -%}
@@ -172,7 +174,8 @@
     {{ return(stream.config.meta.ingest.captured.get("database") or stream.source_name) }}
 {%- endmacro %}
 
-{#- `spark-ingest plan` tells all mistakes at once; dbt alone must not build on one. -#}
+{#- The keys of `config.meta.ingest.captured`, a list. `spark-ingest plan` tells all mistakes at
+    once; dbt alone must not build on one. -#}
 {% macro options_of_captured() -%}
     {{ return(
         [
@@ -182,6 +185,7 @@
     ) }}
 {%- endmacro %}
 
+{#- Stops with a mistake in `config.meta.ingest.captured`. -#}
 {% macro refuse_captured(stream, mistake) -%}
     {{ exceptions.raise_compiler_error(
         "source " ~ stream.source_name ~ "." ~ stream.name ~ " (" ~ stream.original_file_path

@@ -64,8 +64,8 @@ changes as (
 select * from row_versions
 {%- endmacro %}
 
-{#- In the order in which each history has them; the key and the attributes are behind the
-    first. -#}
+{#- The columns that every history has, in their order; the key and
+    the attributes are behind the first. -#}
 {% macro columns_of_history() -%}
     {{ return([
         "version_key", "is_deleted", "is_incomplete", "is_current", "valid_from_at",
@@ -75,7 +75,8 @@ select * from row_versions
     ]) }}
 {%- endmacro %}
 
-{#- Columns that a history or its staging model adds, and those of the steps between them. -#}
+{#- Stops where a column has the name of one that every history adds. Columns that a history or its
+    staging model adds, and those of the steps between them. -#}
 {% macro assert_names_are_free(columns) -%}
     {%- set taken = columns_of_history() + [
         "record_key", "change_kind", "is_tombstone", "is_snapshot", "source_position",
@@ -164,11 +165,12 @@ select * from row_versions
     {{ return(kept) }}
 {%- endmacro %}
 
+{#- What Debezium writes for a value that is not in the log, an SQL literal. -#}
 {% macro left_out_value() -%}
     {{ return("'__debezium_unavailable_value'") }}
 {%- endmacro %}
 
-{#- An edit of these makes other rows: the next increment stops. -#}
+{#- What a history was made under. An edit of these makes other rows: the next increment stops. -#}
 {% macro captured_settings(stream) -%}
     {%- if not execute -%}
         {{ return({}) }}

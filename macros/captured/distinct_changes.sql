@@ -1,8 +1,8 @@
 {#- Step 2: of the records at one position the one that was read last, with `_since`, when what it
     says begins, and what of its row was seen so far. A value that it leaves as it was is that of
     the last change that has it, in `_filled_<attribute>`; where no change ever had it, nobody
-    knows it, and the change `_is_incomplete`. `is_in_order`: no
-    transaction gave a row a key that another row freed later in it. -#}
+    knows it, and the change `_is_incomplete`. `is_in_order`: no transaction gave a row a key that
+    another row freed later in it. -#}
 {% macro distinct_changes(key, kept, is_in_order=false) -%}
 {%- set of_row = "partition by " ~ key | join(", ") -%}
 {%- set unknown = ["is_incomplete"] -%}
@@ -101,10 +101,11 @@ distinct_changes as (
 )
 {%- endmacro %}
 
-{#- `set id = id + 1` gives a row the key of another one before that one has left it: the delete of
-    the other is no delete of the row that took its place. How many rows a key had before a
-    transaction is known from the transaction, which leaves one or none, or from the change before
-    it. -#}
+{#- Common table expressions, a part of `distinct_changes`: the changes without deletes of another
+    row that had the key before. `set id = id + 1` gives a row the key of another one before that
+    one has left it: the delete of the other is no delete of the row that took its place. How many
+    rows a key had before a transaction is known from the transaction, which leaves one or none, or
+    from the change before it. -#}
 {% macro changes_of_the_row(key) -%}
 {%- set of_row = "partition by " ~ key | join(", ") -%}
 {%- set of_transaction -%}

@@ -47,6 +47,7 @@
     {%- endif %}
 {%- endmacro %}
 
+{#- The first columns of `dated_versions` and `newest_versions`. -#}
 {% macro key_and_attributes(parent) -%}
     {{ parent.key }}
         {%- for column, expression in parent.attributes.items() %},
@@ -116,6 +117,7 @@
     {{ return(names_of_state(history) | join(",\n        ")) }}
 {%- endmacro %}
 
+{#- The columns of a state, a list. -#}
 {% macro names_of_state(
     history, kept=["is_incomplete", "valid_from_at", "_commit_id"]
 ) -%}

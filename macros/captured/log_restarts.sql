@@ -41,10 +41,11 @@
     end
 {%- endmacro %}
 
-{#- Whether a change lies before one of the same row that came before it, though it was
-    committed after it: no log goes so, but for a transaction of PostgreSQL that was open while a
-    snapshot was taken. What is sent again has its old time, and what was sent before the current
-    version, through another partition, is of the same log. -#}
+{#- A condition of changes that only a log that restarted has. Whether a change lies before one of
+    the same row that came before it, though it was committed after it: no log goes so, but for a
+    transaction of PostgreSQL that was open while a snapshot was taken. What is sent again has its
+    old time, and what was sent before the current version, through another partition, is of the
+    same log. -#}
 {% macro is_restart(stream, is_everything) -%}
     {%- set source = captured_stream(stream) -%}
     {%- set position = source.config.meta.ingest.captured.get("position", "lsn") -%}
@@ -89,6 +90,7 @@
     {%- endif -%}
 {%- endmacro %}
 
+{#- Stops the build with what to add to `log_restarts`. -#}
 {% macro refuse_restarted_log(stream, restarted) -%}
     {%- set database = captured_database(captured_stream(stream)) -%}
     {%- set first = restarted | map(attribute=2) | min -%}

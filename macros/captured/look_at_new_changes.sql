@@ -56,10 +56,10 @@
     {%- endif -%}
 {%- endmacro %}
 
-{#- A row for each row of the database that needs more, with what and since when. Late is a
-    change that lies before one that was seen, a tombstone that nothing new comes before, any
-    change of a row with a value that nobody knows, a change that a snapshot overtook and a delete
-    behind a create of its transaction. A full build asks for restarts and the last two. -#}
+{#- A row for each row of the database that needs more, with what and since when. Late is a change
+    that lies before one that was seen, a tombstone that nothing new comes before, any change of a
+    row with a value that nobody knows, a change that a snapshot overtook and a delete behind a
+    create of its transaction. A full build asks for restarts and the last two. -#}
 {% macro findings_of_changes(increment, changes, stream, key) -%}
     {%- set keys = key | join(", ") -%}
     {%- set truncates = truncates_of(*stream.split(".")) -%}
@@ -208,7 +208,9 @@
     order by finding desc
 {%- endmacro %}
 
-{#- A database that checks each row as it is written has no key taken before it is free. -#}
+{#- Whether a transaction of the table's database may give a row a key before another one has left
+    it, as PostgreSQL's deferrable keys allow. A database that checks each row as it is written has
+    no key taken before it is free. -#}
 {% macro may_take_keys(stream) -%}
     {%- if not execute -%}
         {{ return(true) }}

@@ -1,3 +1,5 @@
+{#- A query of what an increment makes versions of: the new changes of each row, and its current
+    version. -#}
 {% macro new_changes_and_current_versions(
     increment, changes, stream, key, attributes, history=this
 ) -%}

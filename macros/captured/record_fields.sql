@@ -32,12 +32,13 @@
     {{ return(said ~ " = 'incremental'" if said else none) }}
 {%- endmacro %}
 
-{#- The same for a record that deletes all rows. -#}
+{#- Holds for a record that says that the table was emptied; none where there are no such. -#}
 {% macro truncate_condition(captured) -%}
     {%- set of_form = "records.op = 't'" if captured.form == "envelope" else none -%}
     {{ return(captured.get("truncates_when") or of_form) }}
 {%- endmacro %}
 
+{#- A field of what the connector says of a change's place in the log. -#}
 {% macro source_field(captured, field) -%}
     {%- if captured.form == "envelope" -%}
         {%- set type = {"lsn": "bigint", "pos": "bigint", "ts_ms": "bigint", "row": "int"} -%}
@@ -87,8 +88,8 @@
     ) }}
 {%- endmacro %}
 
-{#- As texts of one length, so that they compare as the log runs. A binlog's files are counted
-    behind the last dot of their names. -#}
+{#- Where a change lies in the log, as a text: all of one length, so that they compare as the log
+    runs. A binlog's files are counted behind the last dot of their names. -#}
 {% macro source_position(stream) -%}
     {%- set captured = stream.config.meta.ingest.captured -%}
     {%- set position = captured.position or "lsn" -%}
@@ -129,8 +130,9 @@
     )) }}
 {%- endmacro %}
 
-{#- A chunk of an incremental snapshot has no place of its own: it was read behind what the connector
-    had sent, the second of two numbers of its sequence. -#}
+{#- Where a record lies in PostgreSQL's log, a text. A chunk of an incremental snapshot has no
+    place of its own: it was read behind what the connector had sent, the second of two numbers of
+    its sequence. -#}
 {% macro log_sequence_number(stream) -%}
     {%- set captured = stream.config.meta.ingest.captured -%}
     {%- set number = "cast(" ~ source_field(captured, "lsn") ~ " as varchar(20))" -%}

@@ -1,5 +1,8 @@
-{#- A history's own query of records: staging has none that is about no row. The condition is of
-    bronze's columns as they are, so that files without such a record are not read. -#}
+{#- A query of the records that say that a captured table was emptied (TRUNCATE):
+    `source_position`, `source_committed_at` and the metadata of the record. None where the form
+    has no such records, and no `truncates_when` is given. A history's own query of records:
+    staging has none that is about no row. The condition is of bronze's columns as they are, so
+    that files without such a record are not read. -#}
 {% macro truncates_of(source_name, table_name) -%}
     {%- if not execute -%}
         {{ return(none) }}

@@ -1,3 +1,5 @@
+{#- The texts of an array in one, in their order and with commas between them. A null among them is
+    the word null, an empty array an empty text; null is only what is no array. -#}
 {% macro array_text(array) -%}
     {{ adapter.dispatch("array_text")(array) }}
 {%- endmacro %}

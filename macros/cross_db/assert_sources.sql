@@ -15,8 +15,9 @@
     ) }}
 {%- endmacro %}
 
-{#- Without this each model and test fails on its own, and PySpark prints a stack for each. Where other
-    sources are is their owner's business. -#}
+{#- What `assert_sources` does once it knows the engine. Without this each model and test fails on
+    its own, and PySpark prints a stack for each. Where other sources are is their owner's
+    business. -#}
 {% macro assert_needed_sources(fix) -%}
     {%- set missing = [] -%}
     {%- for source in graph.sources.values() if is_of_ingest(source) -%}

@@ -1,3 +1,4 @@
+{#- A statement that makes a table of few rows where it is missing. -#}
 {% macro create_small_table(relation, columns, partition) -%}
     {{ return(adapter.dispatch("create_small_table")(relation, columns, partition)) }}
 {%- endmacro %}

@@ -40,8 +40,8 @@
     {%- endif -%}
 {%- endmacro %}
 
-{#- The folder holds the export alone: what is there goes. A row whose partition is null is
-    among the files too. -#}
+{#- The statements of `export_rows`, a list. The folder holds the export alone: what is there goes.
+    A row whose partition is null is among the files too. -#}
 {% macro export_statements(relation, types, to, partition_by, iam_role) -%}
     {{ return(adapter.dispatch("export_statements")(
         relation, types, to, partition_by, iam_role

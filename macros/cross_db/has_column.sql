@@ -1,3 +1,4 @@
+{#- Whether a bronze table is there and has a column. -#}
 {% macro has_column(table, column) -%}
     {{ return(
         rendered_branch() is not none or adapter.dispatch("has_column")(table, column)

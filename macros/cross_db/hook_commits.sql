@@ -1,3 +1,5 @@
+{#- Whether what a hook writes at this place is committed on its own, whatever becomes of the
+    model. -#}
 {% macro hook_commits(inside_transaction) -%}
     {{ return(adapter.dispatch("hook_commits")(inside_transaction)) }}
 {%- endmacro %}

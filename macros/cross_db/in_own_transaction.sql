@@ -1,3 +1,5 @@
+{#- A statement that changes one table, or several that do, committed together and at once, while
+    others wait who change the table as well. -#}
 {% macro in_own_transaction(relation, statement) -%}
     {{ return(adapter.dispatch("in_own_transaction")(relation, statement)) }}
 {%- endmacro %}

@@ -1,3 +1,4 @@
+{#- Whether a source's table is there; on Redshift, whether an external schema shows it. -#}
 {% macro is_in_lake(source) -%}
     {{ return(
         rendered_branch() is not none or adapter.dispatch("is_in_lake")(source)

@@ -1,3 +1,4 @@
+{#- A value of a nested column, for the fixtures of unit tests. -#}
 {% macro nested_literal(json, type) -%}
     {{ adapter.dispatch("nested_literal")(json, type) }}
 {%- endmacro %}

@@ -1,3 +1,5 @@
+{#- Replaces the rows of keys that changed, in one commit: on Spark by one `merge`, on Redshift by
+    a delete and an insert. A key that changed and has no row any more goes. -#}
 {% macro replace_changed_rows(relation, fresh, columns, key, changed) -%}
     {{ return(adapter.dispatch("replace_changed_rows")(
         relation, fresh, columns, key, changed

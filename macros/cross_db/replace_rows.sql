@@ -1,3 +1,5 @@
+{#- A statement that replaces all rows of a table for which a condition holds by those of a query,
+    which must hold for it too. -#}
 {% macro replace_rows(relation, condition, query) -%}
     {{ return(adapter.dispatch("replace_rows")(relation, condition, query)) }}
 {%- endmacro %}

@@ -1,3 +1,5 @@
+{#- Replaces the versions of rows that changed, in one commit: on Spark by one `merge`, on Redshift
+    by a delete and an insert. -#}
 {% macro replace_versions(relation, fresh, columns, key, late) -%}
     {{ return(adapter.dispatch("replace_versions")(relation, fresh, columns, key, late)) }}
 {%- endmacro %}

@@ -41,8 +41,9 @@
     {%- endif -%}
 {%- endmacro %}
 
-{#- A row whose time no calendar of ours knows is in every span. The first day as a literal
-    keeps the files of earlier days closed. -#}
+{#- A query of the days of a model's rows that lie in spans of time, as texts. A row whose time no
+    calendar of ours knows is in every span. The first day as a literal keeps the files of earlier
+    days closed. -#}
 {% macro rows_in_spans(increment, spans, key, first_day) -%}
     {%- set time_column = "kept." ~ increment.time_column -%}
     {%- set is_timeless = (

@@ -1,5 +1,11 @@
-{#- Innermost first: the last record of each moment, whether it says what the one before it
-    said, and, of those that say something new, until when. -#}
+{#- A query of the history that records tell: a row for each version of each thing, from
+    `valid_from_at` until, but without, `valid_to_at` (null: it is current). Of two records of one
+    moment the later one wins, which within a partition is the later position, and between
+    partitions the later in Kafka; records that say what the one before them said make no version;
+    an end leaves a time without a version. Besides the key and the attributes it has
+    `is_first_version`, `is_current`, and the metadata of the record that made the version.
+    Innermost first: the last record of each moment, whether it says what the one before it said,
+    and, of those that say something new, until when. -#}
 {% macro versions(relation, key, attributes, time_column, ended_column) -%}
     select
         spans.{{ key }},

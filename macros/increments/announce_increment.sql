@@ -32,8 +32,8 @@
     {%- endif -%}
 {%- endmacro %}
 
-{#- Rows are added, and each twentieth time put together: what is told again goes then. Only
-    rows that this run has seen are replaced. -#}
+{#- A statement that records which days an increment changes. Rows are added, and each twentieth
+    time put together: what is told again goes then. Only rows that this run has seen are replaced. -#}
 {% macro touched_days_statement(increment, rows) -%}
     {%- set table = increment_tables().touched_days -%}
     {%- set told = [] -%}
@@ -63,6 +63,7 @@
     ))) }}
 {%- endmacro %}
 
+{#- One row of it. -#}
 {% macro touched_day_row(increment, day, is_onwards, increment_id, run_id) -%}
     {{ return({
         "model_name": "'" ~ increment.model_name ~ "'",

@@ -1,3 +1,5 @@
+{#- Whether queries may be sent while a model is rendered: not while parsing, linting or in unit
+    tests. -#}
 {% macro asks_the_lake() -%}
     {{ return(
         execute and target.name != "lint" and model.resource_type != "unit_test"
@@ -10,8 +12,8 @@
     {{ return(var("rendered_branch", none)) }}
 {%- endmacro %}
 
-{#- A model's question to the lake. Rendering answers with the made-up rows, and tells the log
-    what would have been asked. -#}
+{#- Rows that the lake gives for a query of a model. Without a lake they are made up, and the query
+    is written to the log, for `make render` to check. -#}
 {% macro lake_rows(query, made_up) -%}
     {%- if rendered_branch() is none -%}
         {{ return(run_query(query).rows) }}
@@ -20,8 +22,9 @@
     {{ return(made_up) }}
 {%- endmacro %}
 
-{#- `dbt compile` and `dbt docs generate` render the same models and write no row: what
-    would stop a build does not stop them. -#}
+{#- Whether the command at work builds models, rather than only rendering them. `dbt compile` and
+    `dbt docs generate` render the same models and write no row: what would stop a build does not
+    stop them. -#}
 {% macro writes_rows() -%}
     {{ return(flags.WHICH not in ["compile", "generate", "list", "show", "test"]) }}
 {%- endmacro %}

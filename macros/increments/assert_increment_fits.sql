@@ -1,6 +1,7 @@
-{#- An increment goes on where its rows were made by the same code, under the same settings,
-    from parents that the lake still has from this code. What is built whole needs the parents
-    alone. -#}
+{#- Stops a run that would mix rows of different code or settings, or build rows from parents that
+    the lake has from other code, and names the command that mends it. An increment goes on where
+    its rows were made by the same code, under the same settings, from parents that the lake still
+    has from this code. What is built whole needs the parents alone. -#}
 {% macro assert_increment_fits(increment) -%}
     {%- set name = increment.model_name -%}
     {%- if not increment.is_everything -%}
@@ -37,6 +38,8 @@
     {%- endif -%}
 {%- endmacro %}
 
+{#- Stops a run whose model reads views, tables or seeds that are not built yet, or from other code
+    than the project has. -#}
 {% macro assert_parents_are_of_this_code(increment) -%}
     {%- set parents = parents_of_other_code(model.unique_id) -%}
     {%- set names, missing = [], [] -%}
@@ -131,7 +134,7 @@
     {%- endif -%}
 {%- endmacro %}
 
-{#- A build that leaves rows out. -#}
+{#- Whether this build leaves rows out, with `--empty` or `--sample`. -#}
 {% macro is_partial_build() -%}
     {{ return(flags.EMPTY or invocation_args_dict.get("sample") is not none) }}
 {%- endmacro %}

@@ -1,6 +1,8 @@
-{#- What changes in a parent must come into the increments of what reads it. By what a model depends
-    on, and what it has recorded or compared: a join that the increment does not know of is found. A
-    fact by keys follows what `changed_keys` names, and of that no other view: it compares columns. -#}
+{#- Stops an incremental model that reads something with data of its own whose changes its
+    increments would never see. What changes in a parent must come into the increments of what
+    reads it. By what a model depends on, and what it has recorded or compared: a join that the
+    increment does not know of is found. A fact by keys follows what `changed_keys` names, and of
+    that no other view: it compares columns. -#}
 {% macro assert_parents_are_followed(increment) -%}
     {%- set reads = {} if increment.get("own_changes") else increment.reads -%}
     {%- set names = unfollowed_parents(model.unique_id, reads, increment.follows) -%}
@@ -9,6 +11,7 @@
     {%- endif -%}
 {%- endmacro %}
 
+{#- The error of `assert_parents_are_followed`. -#}
 {% macro refuse_unfollowed(increment, names) -%}
     {{ exceptions.raise_compiler_error(
         increment.model_name ~ " reads " ~ first_names(names)

@@ -1,5 +1,6 @@
-{#- The strategies of ours write what an increment found, and nothing else knows how: a model has
-    both or none. Without either it is dbt's own. -#}
+{#- Stops a model that has a strategy of the project's and begins no increment, or the other way
+    round. The strategies of ours write what an increment found, and nothing else knows how: a
+    model has both or none. Without either it is dbt's own. -#}
 {% macro assert_strategy_is_of_increment(increment) -%}
     {%- set strategy = model.config.incremental_strategy or "the adapter's own" -%}
     {%- if model.config.materialized != "incremental" -%}
@@ -17,6 +18,7 @@
     {%- endif -%}
 {%- endmacro %}
 
+{#- The incremental strategies of the project. -#}
 {% macro strategies_of_increments() -%}
     {{ return(["rewrite", "rewrite_keys"]) }}
 {%- endmacro %}

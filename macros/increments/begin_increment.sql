@@ -104,8 +104,8 @@
     {{ return(recorded) }}
 {%- endmacro %}
 
-{#- As if each model had ended an increment that touched two days, the second with all after
-    it. -#}
+{#- What `recorded_increments` reads when there is no lake. As if each model had ended an increment
+    that touched two days, the second with all after it. -#}
 {% macro made_up_increments(names) -%}
     {%- set rows = [] -%}
     {%- for name in names -%}
@@ -124,6 +124,7 @@
     {{ return(rows) }}
 {%- endmacro %}
 
+{#- A day as Python's date. -#}
 {% macro calendar_day(text) -%}
     {{ return(modules.datetime.date.fromisoformat((text | string)[:10])) }}
 {%- endmacro %}

@@ -1,3 +1,4 @@
+{#- The bronze table of a stream. -#}
 {% macro bronze_table(stream) -%}
     {%- for source in graph.sources.values() -%}
         {%- if source.source_name ~ "." ~ source.name == stream -%}

@@ -1,6 +1,7 @@
-{#- What a relation's rows, or a view's, were made by is kept with it: on Spark a property that
-    the creating statement sets, on Redshift the end of its comment, within the transaction. No
-    run that dies leaves new rows under an old checksum. -#}
+{#- The checksum of the code that a relation in the lake was built from; none when it is not there.
+    What a relation's rows, or a view's, were made by is kept with it: on Spark a property that the
+    creating statement sets, on Redshift the end of its comment, within the transaction. No run
+    that dies leaves new rows under an old checksum. -#}
 {% macro built_checksum(node) -%}
     {%- set memory = invocation_memory() -%}
     {%- set key = "built checksum of " ~ node.unique_id -%}
@@ -13,6 +14,8 @@
     {{ return(memory[key]) }}
 {%- endmacro %}
 
+{#- The same as the engine keeps it: a property of the relation on Spark, the end of its comment on
+    Redshift. -#}
 {% macro recorded_checksum(relation) -%}
     {{ return(adapter.dispatch("recorded_checksum")(relation)) }}
 {%- endmacro %}
@@ -51,8 +54,9 @@
     ) }}
 {%- endmacro %}
 
-{#- A view or a seed is its own code; a table has the rows that its parents gave when it was
-    built. -#}
+{#- What `built_checksum` is when the relation was built from the project's code; for a table also
+    from such parents. A view or a seed is its own code; a table has the rows that its parents gave
+    when it was built. -#}
 {% macro code_checksum_of_relation(node, is_now_built=false) -%}
     {%- if node.config.materialized != "table" -%}
         {{ return(code_checksum(node)) }}
@@ -93,6 +97,7 @@
     {{ alter_relation_comment(relation, comment_with_code(model.description)) }}
 {%- endmacro %}
 
+{#- A description with the checksum of the code behind it, for Redshift. -#}
 {% macro comment_with_code(description) -%}
     {%- set checksum = checksum_to_record() -%}
     {{ return(

@@ -41,7 +41,9 @@
     {%- endfor -%}
 {%- endmacro %}
 
-{#- A history is read as far as it has read its stream. A TRUNCATE names no row: all are made anew. -#}
+{#- Records that an increment follows a history and its stream; everything is rewritten after a
+    TRUNCATE. A history is read as far as it has read its stream. A TRUNCATE names no row: all are
+    made anew. -#}
 {% macro follow_history(increment, parent) -%}
     {%- do touch_days_of(increment, parent.relation) -%}
     {%- do read_with(increment, parent.relation, parent.stream) -%}
@@ -67,8 +69,8 @@
     {%- endif -%}
 {%- endmacro %}
 
-{#- The changes that a history is made of: of what it reads, that which has its stream behind it. Marts
-    do not read it, but that they ask what is new in it. -#}
+{#- The staging model that a history is made of: of what it reads, that which has its stream behind
+    it. Marts do not read it, but that they ask what is new in it. -#}
 {% macro changes_of(parent) -%}
     {%- for node_id in node_of(parent.relation).depends_on.nodes if node_id in graph.nodes -%}
         {%- set streams = [] -%}

@@ -25,6 +25,7 @@
     {%- endif -%}
 {%- endmacro %}
 
+{#- The first moment of a day. -#}
 {% macro midnight(day) -%}
     {{ return("cast('" ~ day.isoformat() ~ " 00:00:00' as timestamp)") }}
 {%- endmacro %}

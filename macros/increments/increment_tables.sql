@@ -1,4 +1,5 @@
-{#- Both are small. A column is added at the end: an older lake gets it at its next run. -#}
+{#- The relations of these two tables. Both are small. A column is added at the end: an older lake
+    gets it at its next run. -#}
 {% macro increment_tables() -%}
     {{ return({
         "read_points": api.Relation.create(
@@ -10,6 +11,7 @@
     }) }}
 {%- endmacro %}
 
+{#- The columns of the two tables, with their types. -#}
 {% macro increment_columns() -%}
     {{ return({
         "read_points": {

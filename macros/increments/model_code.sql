@@ -31,8 +31,9 @@
     {{ return(found) }}
 {%- endmacro %}
 
-{#- Twelve hexadecimal digits of what a model's rows or a seed's are made by. Descriptions, layout
-    and comments make no rows. -#}
+{#- A checksum of a model's code, of the macros that it calls, of the variables that it names and
+    of its captured sources, or of a seed's file. Twelve hexadecimal digits of what a model's rows
+    or a seed's are made by. Descriptions, layout and comments make no rows. -#}
 {% macro code_checksum(node) -%}
     {%- if node.resource_type == "seed" -%}
         {{ return(node.checksum.checksum[:12]) }}

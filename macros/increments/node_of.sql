@@ -13,7 +13,8 @@
     {{ return(named | first) }}
 {%- endmacro %}
 
-{#- As `--select` takes it: two versions of a model, or models of two packages, are two. -#}
+{#- What `--select` calls a node, with its package and version where it has them. As `--select`
+    takes it: two versions of a model, or models of two packages, are two. -#}
 {% macro node_name(node) -%}
     {%- set version = node.get("version") -%}
     {{ return(

@@ -1,5 +1,6 @@
-{#- A model that is ephemeral has no name in the lake: its own text stands for it, with the
-    texts of those it reads. -#}
+{#- What a question to the lake may read for a model: its relation, or the query that it is where
+    the model is ephemeral. A model that is ephemeral has no name in the lake: its own text stands
+    for it, with the texts of those it reads. -#}
 {% macro queryable(relation) -%}
     {%- if relation is string or not (relation.is_cte | default(false)) -%}
         {{ return(relation) }}
@@ -7,7 +8,8 @@
     {{ return(queryable_model(relation.identifier.removeprefix("__dbt__cte__"))) }}
 {%- endmacro %}
 
-{#- Takes what `ref` takes: a name, before it a package, and a version. -#}
+{#- The same for a model or a seed by what `ref` is given, within another's text. Takes what `ref`
+    takes: a name, before it a package, and a version. -#}
 {% macro queryable_model(name, name_in_package=none, version=none, v=none) -%}
     {%- set package = name if name_in_package else none -%}
     {%- set name = name_in_package or name -%}

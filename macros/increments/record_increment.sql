@@ -38,9 +38,11 @@
     {{ return({"newest": newest | max, "others": others}) }}
 {%- endmacro %}
 
-{#- Two runs at one time may each have replaced what the other wrote. Then nobody has read
-    anything: the next run reads it once more, rewrites the days of this one too, and its rows
-    are right again. Before a row was written it is enough to stop. -#}
+{#- Stops a run when another one recorded an increment of the same model meanwhile; where rows were
+    written, after it has made sure that the next run reads again what the two have read. Two runs
+    at one time may each have replaced what the other wrote. Then nobody has read anything: the
+    next run reads it once more, rewrites the days of this one too, and its rows are right again.
+    Before a row was written it is enough to stop. -#}
 {% macro assert_nobody_else_built(increment, since, has_written) -%}
     {%- if since.newest != increment.committed -%}
         {%- if has_written -%}
@@ -111,6 +113,7 @@
     {{ return(fromjson(mine[0].unfinished) if mine else {}) }}
 {%- endmacro %}
 
+{#- A statement that records how far an increment has read. -#}
 {% macro read_points_statement(increment, bound, increment_id) -%}
     {%- set rows = [] -%}
     {%- for source_name, read in increment.reads.items() -%}
@@ -138,7 +141,8 @@
     )) }}
 {%- endmacro %}
 
-{#- A table or code that an older lake does not know is worth a row, too. -#}
+{#- Whether an increment reads or changes anything. A table or code that an older lake does not
+    know is worth a row, too. -#}
 {% macro is_anything_read(increment) -%}
     {%- for read in increment.reads.values() if read.to != read.after -%}
         {{ return(true) }}

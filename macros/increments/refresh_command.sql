@@ -3,7 +3,7 @@
     {{ exceptions.raise_compiler_error(message ~ ": run `" ~ command ~ command_end() ~ "`") }}
 {%- endmacro %}
 
-{#- No message is a page long. -#}
+{#- The first three names, and how many more there are. No message is a page long. -#}
 {% macro first_names(names) -%}
     {{ return(
         names[:3] | join(", ")
@@ -45,7 +45,8 @@
     ) }}
 {%- endmacro %}
 
-{#- Of one domain alone not all is there that some mart of several domains reads. -#}
+{#- Whether the lake has all tables that some models read, but for those models themselves. Of one
+    domain alone not all is there that some mart of several domains reads. -#}
 {% macro are_parents_there(node_ids) -%}
     {%- for node_id in node_ids -%}
         {%- for parent in graph.nodes[node_id].depends_on.nodes
@@ -73,7 +74,8 @@
     {{ return(found) }}
 {%- endmacro %}
 
-{#- `flags` does not have these. -#}
+{#- The options of the command that was given, where another one needs them too. `flags` does not
+    have these. -#}
 {% macro command_end() -%}
     {%- set given = invocation_args_dict -%}
     {%- set words = [""] -%}
@@ -90,7 +92,8 @@
     {{ return(words | join(" ")) }}
 {%- endmacro %}
 
-{#- In quotes where a shell would take the folder for two. -#}
+{#- The option that names the folder of the artifacts to defer to. In quotes where a shell would
+    take the folder for two. -#}
 {% macro state_option() -%}
     {%- set given = invocation_args_dict -%}
     {%- set folder = (given.get("defer_state") or given.get("state")) | string -%}

@@ -14,6 +14,7 @@
     {%- endfor -%}
 {%- endmacro %}
 
+{#- Touches one day. -#}
 {% macro touch_day(increment, day, is_onwards=false) -%}
     {%- if day not in increment.days -%}
         {%- do increment.days.append(day) -%}

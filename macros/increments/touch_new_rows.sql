@@ -1,3 +1,5 @@
+{#- Touches the days in which the new rows of a stream lie, and with a key also the days in which
+    older rows of the same keys lie. -#}
 {% macro touch_new_rows(increment, rows, stream, time_column, key=none) -%}
     {%- set read = read_of_stream(increment, stream) -%}
     {%- if not increment.is_everything and read.after < read.to -%}
@@ -66,11 +68,15 @@
     {%- endif -%}
 {%- endmacro %}
 
+{#- A condition for the records before this increment of the keys that have records in several
+    partitions. Only for them the model's row does not tell which record is the last;
+    `increment.moved` is null when there are none. -#}
 {% macro older_rows_of_moved(increment, stream) -%}
     _commit_id <= {{ increment.reads[stream].after }} and {{ increment.moved }}
 {%- endmacro %}
 
-{#- A time that no calendar of ours knows goes with those that are missing. -#}
+{#- The day of a time as text, `none` when it has none of the years 2 to 9998. A time that no
+    calendar of ours knows goes with those that are missing. -#}
 {% macro day_text(time_column) -%}
     case
         when {{ is_dated(time_column) }}
@@ -79,15 +85,18 @@
     end
 {%- endmacro %}
 
+{#- A condition for times of the years 2 to 9998. -#}
 {% macro is_dated(time_column) -%}
     {{ time_column }} >= cast('0002-01-01 00:00:00' as timestamp)
     and {{ time_column }} < cast('9999-01-01 00:00:00' as timestamp)
 {%- endmacro %}
 
+{#- A condition for keys from a first to a last one. -#}
 {% macro key_range(column, first, last) -%}
     ({{ column }} between {{ sql_literal(first) }} and {{ sql_literal(last) }})
 {%- endmacro %}
 
+{#- Touches the days that a query found. -#}
 {% macro touch_days_in(increment, rows) -%}
     {%- for row in rows -%}
         {%- if row[0] == "none" -%}
@@ -98,7 +107,8 @@
     {%- endfor -%}
 {%- endmacro %}
 
-{#- A backslash is an escape to one engine and itself to the other; its number is neither. -#}
+{#- A number or a text as SQL writes it. A backslash is an escape to one engine and itself to the
+    other; its number is neither. -#}
 {% macro sql_literal(value) -%}
     {%- if value is string -%}
         {%- set text = "'" ~ value | replace("'", "''") ~ "'" -%}

@@ -14,6 +14,7 @@
     {{ return(load_result("collect_freshness")) }}
 {% endmacro %}
 
+{#- Mends `dbt source freshness` for streams that never had a record. -#}
 {% macro redshift__collect_freshness(source, loaded_at_field, filter) %}
     {%- call statement("collect_freshness", fetch_result=True, auto_begin=False) -%}
         select

@@ -1,4 +1,4 @@
-{#- Mends the fixtures of unit tests, each row of which dbt selects on its own: see
+{#- Mends the rows that a unit test gives, each of which would be a task of its own on Spark: see
     `value_rows`. -#}
 {% macro get_fixture_sql(rows, column_name_to_data_types) -%}
     {%- set types = {} -%}
@@ -32,7 +32,8 @@
     {{ value_rows(given) }}
 {%- endmacro %}
 
-{#- dbt 1.10 says nothing of quotes, and asks for no row in its own words. -#}
+{#- Mends the rows that a unit test expects in the same way. dbt 1.10 says nothing of quotes, and
+    asks for no row in its own words. -#}
 {% macro get_expected_sql(rows, column_name_to_data_types, column_name_to_quoted=none) -%}
     {%- if not rows and column_name_to_quoted is none -%}
         {{ return(dbt.get_expected_sql(rows, column_name_to_data_types)) }}

@@ -13,6 +13,7 @@
     )) }}
 {%- endmacro %}
 
+{#- Gives the statement of the strategy `rewrite`; the others are the adapter's. -#}
 {% macro dbt_spark_get_incremental_sql(
     strategy, source, target, existing, unique_key, incremental_predicates
 ) -%}

@@ -8,6 +8,8 @@
     {{ refuse_clone() }}
 {% endmaterialization %}
 
+{#- Stops `dbt clone`, which does not copy what a mart has read, and names the build that does the
+    same. -#}
 {% macro refuse_clone() -%}
     {{ stop(
         "`dbt clone` does not copy how far a mart has read",

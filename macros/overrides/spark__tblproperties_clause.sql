@@ -1,7 +1,8 @@
-{#- Mends the properties of tables and views, among which the adapter cannot have what is known
-    only when dbt runs: which code made them. An increment of a history replaces the current
-    versions of rows all over the table: it writes deletes beside their files, where copies of all
-    these files would grow with the table. -#}
+{#- Adds the checksum of the code that makes a table or a view to its properties. Mends the
+    properties of tables and views, among which the adapter cannot have what is known only when dbt
+    runs: which code made them. An increment of a history replaces the current versions of rows all
+    over the table: it writes deletes beside their files, where copies of all these files would
+    grow with the table. -#}
 {% macro spark__tblproperties_clause() -%}
     {%- set properties = {} -%}
     {%- if config.get("materialized") == "incremental"

@@ -1,4 +1,5 @@
-{#- Spark's own escapes: a backslash and an apostrophe each get a backslash. -#}
+{#- A value as a text of Spark's SQL, or null, with Spark's own escapes: a backslash and an
+    apostrophe each get a backslash. -#}
 {% macro text_literal(value) -%}
     {%- if value is none -%}
         null

@@ -21,6 +21,7 @@
     {%- endif -%}
 {%- endmacro %}
 
+{#- Makes `state.runs` where it is missing. -#}
 {% macro create_runs_table() -%}
     {%- do run_query(create_small_table(source("dbt", "runs"), {
         "invocation_id": "varchar(64)",
@@ -37,8 +38,8 @@
     }, "run_date")) -%}
 {%- endmacro %}
 
-{#- Rows are those that the engine says it wrote, which Spark does not; of a test those that
-    failed. -#}
+{#- What became of a node, as literals by column of `state.runs`. Rows are those that the engine
+    says it wrote, which Spark does not; of a test those that failed. -#}
 {% macro run_row(result) -%}
     {%- set written = (result.adapter_response or {}).get("rows_affected") -%}
     {%- set counted = written if result.failures is none else result.failures -%}
@@ -70,7 +71,8 @@
     }) }}
 {%- endmacro %}
 
-{#- dbt begins an error with where it happened; what happened stands in the line behind it. -#}
+{#- What a message of dbt says, in one line of at most 500 characters. dbt begins an error with
+    where it happened; what happened stands in the line behind it. -#}
 {% macro first_line(message) -%}
     {%- set lines = message | string | trim | replace("\r", "") -%}
     {%- set lines = lines.split("\n") -%}

@@ -32,8 +32,9 @@
     {%- endif %}
 {%- endmacro %}
 
-{#- Both have a column where both say so in their YAML. dbt does not tell a unit test, which
-    has no table to keep rows of. -#}
+{#- The columns that a view and the model that keeps its rows both describe. Both have a column
+    where both say so in their YAML. dbt does not tell a unit test, which has no table to keep rows
+    of. -#}
 {% macro columns_kept_of(rows) -%}
     {%- if not execute or model.resource_type == "unit_test" -%}
         {{ return("*") }}

@@ -87,7 +87,7 @@ def wrongly_shown(manifest: Manifest) -> dict[str, bool]:
         macro["name"]: macro["docs"]["show"]
         for macro in manifest["macros"].values()
         if macro["package_name"] == "millrace"
-        and macro["description"]
+        and macro["patch_path"]
         and macro["docs"]["show"] != (macro["name"] in called)
     }
 
