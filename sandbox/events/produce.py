@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Annotated
 
 import typer
@@ -19,8 +20,9 @@ from sandbox.settings import load_home
 from sandbox.streams.faults import FAULTS
 from sandbox.streams.generator import Generator, generators
 from sandbox.streams.timeline import LATEST_MILLIS, Plan
-from sandbox.streams.times import as_text, instant_micros, span_millis
+from sandbox.streams.times import as_text, instant_micros
 from spark_ingest.errors import ConfigurationError
+from spark_ingest.units import duration
 
 app = typer.Typer(
     help="Make events of streams, and rows and changes of databases, from a seed.",
@@ -311,10 +313,7 @@ def event_times(
         begin = now - _DELAY_MILLIS if begin is None else begin
         step, latest = 1_000 / (rate or 1), begin
     else:
-        try:
-            length = span_millis(span or DEFAULT_SPAN)
-        except ValueError as error:
-            raise ConfigurationError(f"--span {span!r} {error}") from error
+        length = duration("--span", span or DEFAULT_SPAN) // timedelta(milliseconds=1)
         delay = LATEST_MILLIS if late else _DELAY_MILLIS
         if begin is None:
             begin = now - length - delay

@@ -1,4 +1,4 @@
-"""Instants and spans of time as people and files write them."""
+"""Instants as people and files write them."""
 
 from __future__ import annotations
 
@@ -9,15 +9,6 @@ from decimal import Decimal
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?", re.ASCII)
 _BLANK_BEFORE_ZONE = re.compile(r"\s+(?=[+-]\d{2}(:?\d{2})?$|[zZ]$)", re.ASCII)
-_SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|min|h|d)", re.ASCII)
-_UNIT_MILLIS = {
-    "ms": 1,
-    "s": 1_000,
-    "m": 60_000,
-    "min": 60_000,
-    "h": 3_600_000,
-    "d": 86_400_000,
-}
 
 # An epoch number tells its unit by its size: each bound is 5138 in the unit before it
 # and 1973 in its own, so no instant between those years is misread.
@@ -61,19 +52,6 @@ def _epoch_micros(number: Decimal) -> int:
         if abs(number) < bound:
             return int((number * micros) // 1)
     return int((number / 1_000) // 1)
-
-
-def span_millis(written: str) -> int:
-    """Milliseconds of a span such as ``90s``, ``30m``, ``2h`` or ``1.5d``.
-
-    Raises:
-        ValueError: It is no span, or an empty one.
-    """
-    match = _SPAN.fullmatch(written.strip().lower())
-    millis = int(Decimal(match[1]) * _UNIT_MILLIS[match[2]]) if match else 0
-    if millis < 1:
-        raise ValueError("is not a span of time (write it like 90s, 30m, 2h or 1d)")
-    return millis
 
 
 def as_text(millis: int) -> str:

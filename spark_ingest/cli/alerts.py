@@ -12,10 +12,10 @@ import typer
 from rich.table import Table
 
 from spark_ingest.cli.app import Options, app, console, open_lake, stop_on_signals
-from spark_ingest.cli.maintain import duration
 from spark_ingest.connect.profile import load_connections, read_target
 from spark_ingest.errors import MillraceError
 from spark_ingest.sources import fresh_manifest
+from spark_ingest.units import duration
 
 if TYPE_CHECKING:
     from spark_ingest.alerts.alert import Found

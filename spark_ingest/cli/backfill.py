@@ -16,9 +16,9 @@ from spark_ingest.cli.app import (
     open_services,
     stop_on_signals,
 )
-from spark_ingest.cli.maintain import size_of
 from spark_ingest.cli.streams import begin_of
 from spark_ingest.errors import NothingCaptured
+from spark_ingest.units import size_of
 
 
 @app.command("backfill")

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import re
 import threading
 import time
 from dataclasses import asdict, replace
-from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,6 +14,7 @@ from rich.table import Table
 
 from spark_ingest.cli.app import Select, app, console, open_lake, stop_on_signals
 from spark_ingest.errors import ConfigurationError
+from spark_ingest.units import duration, size_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,10 +22,6 @@ if TYPE_CHECKING:
     from spark_ingest.operate.maintain import Maintained, Policy
     from spark_ingest.sources import Stream
 
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h|d)")
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-_SIZE = re.compile(r"(\d+)\s*(KB|MB|GB)", re.IGNORECASE)
-_BYTES = {"KB": 2**10, "MB": 2**20, "GB": 2**30}
 # Finding them lists every file of a table.
 _ORPHANS_EVERY_SECONDS = 86400.0
 
@@ -101,34 +96,6 @@ def maintain_command(
         _round(spark, tables, now, dry_run, form, stopping)
         if pause is None or stopping.wait(max(pause - (time.monotonic() - began), 0)):
             return
-
-
-def duration(option: str, text: str) -> timedelta:
-    """A length of time as people write it: ``30s``, ``10m``, ``6h``, ``7d``.
-
-    Raises:
-        ConfigurationError: It is none; the text names the option.
-    """
-    match = _DURATION.fullmatch(text.strip())
-    if match is None:
-        raise ConfigurationError(
-            f"{option} {text}: a number and s, m, h or d, for example 10m"
-        )
-    return timedelta(seconds=float(match[1]) * _SECONDS[match[2]])
-
-
-def size_of(option: str, text: str) -> int:
-    """Bytes as people write them: ``64KB``, ``128MB``, ``1GB``.
-
-    Raises:
-        ConfigurationError: It is none; the text names the option.
-    """
-    match = _SIZE.fullmatch(text.strip())
-    if match is None or int(match[1]) == 0:
-        raise ConfigurationError(
-            f"{option} {text}: a whole number and KB, MB or GB, for example 128MB"
-        )
-    return int(match[1]) * _BYTES[match[2].upper()]
 
 
 def _tables(

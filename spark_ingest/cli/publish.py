@@ -14,7 +14,6 @@ from rich.table import Table
 from typer.core import TyperGroup
 
 from spark_ingest.cli.app import Options, app, console, open_lake, stop_on_signals
-from spark_ingest.cli.maintain import duration
 from spark_ingest.connect.profile import load_connections
 from spark_ingest.errors import (
     ConfigurationError,
@@ -23,6 +22,7 @@ from spark_ingest.errors import (
     StreamsFailed,
 )
 from spark_ingest.sources import fresh_manifest
+from spark_ingest.units import duration
 
 if TYPE_CHECKING:
     from spark_ingest.publish.publications import Publication

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
@@ -20,14 +19,11 @@ from spark_ingest.cli.app import (
     open_services,
     stop_on_signals,
 )
-from spark_ingest.cli.maintain import size_of
 from spark_ingest.errors import ConfigurationError, MillraceError, StreamsFailed
+from spark_ingest.units import duration, size_of
 
 if TYPE_CHECKING:
     from spark_ingest.connect.broker import Begin
-
-_EVERY = re.compile(r"^(\d+(?:\.\d+)?)\s*(ms|s|m|h)$")
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 @app.command()
@@ -135,7 +131,7 @@ def run_command(
         raise ConfigurationError(
             "give either --once or --every, for example --every 10s"
         )
-    interval = None if every is None else seconds_of(every)
+    interval = None if every is None else duration("--every", every).total_seconds()
     first, most_bytes = begin_of(begin), size_of("--max-batch-bytes", max_batch_bytes)
     streams, services = open_services(
         context, select, topics_needed=True, some_topic_needed=once, alone=True
@@ -163,20 +159,6 @@ def run_command(
         # dbt reads it, whether or not anything was ever reconciled.
         reconciliations.create(services.spark)
         run.run_streams(services, streams, settings, stopping, missing)
-
-
-def seconds_of(text: str) -> float:
-    """Seconds, as people write them: ``10s``, ``500ms``, ``1m``, ``2h``.
-
-    Raises:
-        ConfigurationError: There is no number, or no unit.
-    """
-    match = _EVERY.match(text.strip())
-    if match is None:
-        raise ConfigurationError(
-            f"--every {text}: a number and ms, s, m or h, for example 10s"
-        )
-    return float(match[1]) * _UNITS[match[2]]
 
 
 def begin_of(text: str) -> Begin:

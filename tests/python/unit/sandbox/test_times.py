@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from sandbox.streams.times import as_text, instant_micros, span_millis
+from sandbox.streams.times import as_text, instant_micros
 
 MOMENT = 1_620_651_846_996_577  # 2021-05-10 13:04:06.996577 UTC
 
@@ -64,23 +64,3 @@ def test_what_is_no_instant_is_refused(written: str) -> None:
 def test_a_small_number_is_refused_rather_than_guessed(written: str | int) -> None:
     with pytest.raises(ValueError, match="too small"):
         instant_micros(written)
-
-
-@pytest.mark.parametrize(
-    ("written", "millis"),
-    [
-        ("90s", 90_000),
-        ("30m", 1_800_000),
-        ("2h", 7_200_000),
-        ("1.5d", 129_600_000),
-        ("5 MS", 5),
-    ],
-)
-def test_spans_have_units(written: str, millis: int) -> None:
-    assert span_millis(written) == millis
-
-
-@pytest.mark.parametrize("written", ["", "2", "h", "-2h", "0s", "2 weeks", "0.1ms"])
-def test_what_is_no_span_is_refused(written: str) -> None:
-    with pytest.raises(ValueError, match="is not a span"):
-        span_millis(written)

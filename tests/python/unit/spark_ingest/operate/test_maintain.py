@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from spark_ingest.cli.maintain import duration
 from spark_ingest.errors import ConfigurationError
 from spark_ingest.lake.branch import made_at
 from spark_ingest.operate.maintain import History, Policy, Snapshot
@@ -58,20 +57,6 @@ def test_only_branches_that_were_made_for_one_commit_tell_their_time() -> None:
     assert made_at("side_1767268800_0123456789ab") == NOON
     assert made_at("writer_0123456789ab") is None
     assert made_at("main") is None
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [("30s", 30), ("10m", 600), ("1.5h", 5400), (" 7 d", 604800)],
-)
-def test_durations_are_read_as_people_write_them(text: str, seconds: float) -> None:
-    assert duration("--keep", text).total_seconds() == seconds
-
-
-@pytest.mark.parametrize("text", ["", "10", "ten minutes", "-1h"])
-def test_what_is_no_duration_is_refused_with_the_options_name(text: str) -> None:
-    with pytest.raises(ConfigurationError, match=f"^--keep {text}: a number and s"):
-        duration("--keep", text)
 
 
 def test_orphans_of_today_are_not_looked_for() -> None:

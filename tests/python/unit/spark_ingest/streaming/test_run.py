@@ -6,22 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from spark_ingest.cli.streams import begin_of, seconds_of
+from spark_ingest.cli.streams import begin_of
 from spark_ingest.errors import ConfigurationError
 from spark_ingest.streaming.run import RunSettings
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"), [("500ms", 0.5), ("10s", 10), ("1.5 m", 90), ("1h", 3600)]
-)
-def test_how_often_has_a_unit(text: str, seconds: float) -> None:
-    assert seconds_of(text) == seconds
-
-
-@pytest.mark.parametrize("text", ["10", "s", "ten s", "10 d", "-1s"])
-def test_how_often_without_a_unit_is_refused(text: str) -> None:
-    with pytest.raises(ConfigurationError, match=f"--every {text}: a number and ms"):
-        seconds_of(text)
 
 
 def test_where_to_begin_is_an_end_or_a_time() -> None:
