@@ -26,7 +26,7 @@ def duration(option: str, text: str) -> timedelta:
     except OverflowError:
         pass
     raise ConfigurationError(
-        f"{option} {text}: a number and ms, s, m, h or d, for example 10m"
+        f"{option} {text}: a number and ms, s, m, h or d, for example 10s"
     )
 
 
