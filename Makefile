@@ -140,7 +140,7 @@ bench-increments: java .venv/.installed ## Measure an increment on histories of 
 bench-histories: java .venv/.installed ## Measure an increment of a captured table of 0.1 to 10 million rows (half an hour)
 	@$(WITH_VENV) python -m bench.histories
 
-bench-cdc: java .venv/.installed ## Measure the way from a database's commit to bronze, live view and current state (a quarter of an hour)
+bench-cdc: java .venv/.installed ## Measure the way from a database's commit to live view and current state (a quarter of an hour)
 	@$(WITH_VENV) sandbox parts
 	@$(WITH_VENV) python -m bench.capture
 

@@ -10,17 +10,13 @@
 from __future__ import annotations
 
 import logging
-import os
-import shlex
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from importlib.metadata import version
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Annotated, Any
 from unittest.mock import patch
 
@@ -40,8 +36,9 @@ from bench.report.dashboard_results import (
     table,
     write_page,
 )
-from bench.report.machine import this_machine
-from bench.report.results import About, write_kept
+from bench.report.machine import Measurement
+from bench.report.options import OnlyDocs, ResultsFile, WriteDocs
+from bench.report.results import write_kept
 from dashboard import queries
 from dashboard.lake import LakeIsEmpty, Look, look_at, open_catalog
 from dashboard.queries import Query, Value
@@ -65,14 +62,9 @@ class PageFailed(MillraceError):
 @app.command()
 def dashboard(
     times: Annotated[int, typer.Option(min=1, help="How often each page.")] = 10,
-    results: Annotated[Path, typer.Option(help="The file of the results.")] = RESULTS,
-    write_docs: Annotated[
-        bool, typer.Option("--write-docs", help="Put the results into the docs, too.")
-    ] = False,
-    only_docs: Annotated[
-        bool,
-        typer.Option("--only-docs", help="Measure nothing; write docs from the file."),
-    ] = False,
+    results: ResultsFile = RESULTS,
+    write_docs: WriteDocs = False,
+    only_docs: OnlyDocs = False,
 ) -> None:
     """Measure the pages on the lake that the dashboard reads; a page without tables is left out.
 
@@ -110,7 +102,7 @@ def measure(times: int) -> Dashboard:
         catalog = open_catalog()
     except LakeIsEmpty as error:
         raise ConfigurationError(str(error)) from error
-    load, begun = os.getloadavg()[0], time.monotonic()
+    measurement = Measurement("dashboard")
     shown = [page for page in map(_Shown, _pages()) if page.find(catalog)]
     if not shown:
         raise ConfigurationError("the lake has no table of any page: `make demo`")
@@ -118,13 +110,7 @@ def measure(times: int) -> Dashboard:
         for page in shown:
             page.measure(catalog)
     return Dashboard(
-        about=About(
-            measured_on=datetime.now(UTC).date().isoformat(),
-            minutes=round((time.monotonic() - begun) / 60, 1),
-            command=shlex.join(["python", "-m", "bench.dashboard", *sys.argv[1:]]),
-            machine=this_machine(),
-            load_before=round(load, 2),
-        ),
+        about=measurement.about(),
         versions={name: version(package) for name, package in PACKAGES.items()},
         pages=[page.result() for page in shown],
     )

@@ -12,13 +12,10 @@ Makes a table and two topics of its own, and removes them at the end.
 
 from __future__ import annotations
 
-import os
-import shlex
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 from uuid import uuid4
@@ -27,7 +24,8 @@ import typer
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from bench.report.machine import this_machine
+from bench.report.machine import Measurement
+from bench.report.options import OnlyDocs, ResultsFile, WriteDocs
 from bench.report.publish_results import (
     RESULTS,
     Publications,
@@ -36,7 +34,7 @@ from bench.report.publish_results import (
     table,
     write_page,
 )
-from bench.report.results import About, write_kept
+from bench.report.results import write_kept
 from sandbox.settings import PROJECT
 from sandbox.ui import err, say, tell
 from spark_ingest.connect.broker import Broker
@@ -64,29 +62,18 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 @app.command()
 def publish(
     rows: Annotated[int, typer.Option(min=10, help="Rows of the mart.")] = 1_000_000,
-    results: Annotated[Path, typer.Option(help="The file of the results.")] = RESULTS,
-    write_docs: Annotated[
-        bool, typer.Option("--write-docs", help="Put the results into the docs, too.")
-    ] = False,
-    only_docs: Annotated[
-        bool,
-        typer.Option("--only-docs", help="Measure nothing; write docs from the file."),
-    ] = False,
+    results: ResultsFile = RESULTS,
+    write_docs: WriteDocs = False,
+    only_docs: OnlyDocs = False,
 ) -> None:
     """Publish a mart, change a tenth of its rows on a tenth of its days, and publish again."""
     if only_docs:
         write_page(read_publications(results))
         return
-    load, begun = os.getloadavg()[0], time.monotonic()
+    measurement = Measurement("publish")
     sent = measure(rows)
     done = Publications(
-        about=About(
-            measured_on=datetime.now(UTC).date().isoformat(),
-            minutes=round((time.monotonic() - begun) / 60, 1),
-            command=shlex.join(["python", "-m", "bench.publish", *sys.argv[1:]]),
-            machine=this_machine(),
-            load_before=round(load, 2),
-        ),
+        about=measurement.about(),
         largest_transaction=min(rows, LARGEST_TRANSACTION),
         sent=sent,
     )

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import signal
 import subprocess
 import sys
@@ -20,7 +19,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import unquote, urlsplit
@@ -34,8 +32,9 @@ from bench.ingest.ground import SCHEMA, Ground, open_sandbox, prepare, write_man
 from bench.ingest.load import payloads
 from bench.ingest.load import records as records_of
 from bench.ingest.watch import metadata
-from bench.report.machine import this_machine
-from bench.report.results import About, write_kept
+from bench.report.machine import Measurement
+from bench.report.options import OnlyDocs, ResultsFile, WriteDocs
+from bench.report.results import write_kept
 from bench.report.soak_results import (
     RESULTS,
     Series,
@@ -75,14 +74,9 @@ def soak(
     folder: Annotated[
         Path, typer.Option(help="For the sandbox, which is removed at the end.")
     ] = PROJECT / "target" / "bench",
-    results: Annotated[Path, typer.Option(help="The file of the results.")] = RESULTS,
-    write_docs: Annotated[
-        bool, typer.Option("--write-docs", help="Put the results into the docs, too.")
-    ] = False,
-    only_docs: Annotated[
-        bool,
-        typer.Option("--only-docs", help="Measure nothing; write docs from the file."),
-    ] = False,
+    results: ResultsFile = RESULTS,
+    write_docs: WriteDocs = False,
+    only_docs: OnlyDocs = False,
 ) -> None:
     """Let a stream commit every few seconds, with maintenance beside it, and watch its table.
 
@@ -92,20 +86,14 @@ def soak(
         write_page(read_soak(results))
         return
     check_spark()
-    load, begun = os.getloadavg()[0], time.monotonic()
+    measurement = Measurement("soak")
     with open_sandbox(folder / f"soak-{os.getpid()}") as home:
         ground = prepare(home, "bench.soak", 0)
         ground.clear()
         run = _Run(ground, rate, every, maintain_every, keep)
         run.measure(minutes * 60)
     done = Soak(
-        about=About(
-            measured_on=datetime.now(UTC).date().isoformat(),
-            minutes=round((time.monotonic() - begun) / 60, 1),
-            command=shlex.join(["python", "-m", "bench.soak", *sys.argv[1:]]),
-            machine=this_machine(),
-            load_before=round(load, 2),
-        ),
+        about=measurement.about(),
         rate=rate,
         every=every,
         maintain_every=maintain_every,

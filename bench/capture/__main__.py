@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import signal
 import sys
 import threading
@@ -19,7 +18,6 @@ import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from datetime import UTC, datetime
 from itertools import takewhile
 from pathlib import Path
 from statistics import median
@@ -43,8 +41,9 @@ from bench.report.capture_results import (
     steady_table,
     write_page,
 )
-from bench.report.machine import this_machine
-from bench.report.results import About, write_kept
+from bench.report.machine import Measurement
+from bench.report.options import OnlyDocs, ResultsFile, WriteDocs
+from bench.report.results import write_kept
 from sandbox.databases import run, statements
 from sandbox.databases.contents import Contents
 from sandbox.databases.draft import transactions
@@ -93,14 +92,9 @@ def capture(
     folder: Annotated[
         Path, typer.Option(help="For the sandbox, which is removed at the end.")
     ] = PROJECT / "target" / "bench",
-    results: Annotated[Path, typer.Option(help="The file of the results.")] = RESULTS,
-    write_docs: Annotated[
-        bool, typer.Option("--write-docs", help="Put the results into the docs, too.")
-    ] = False,
-    only_docs: Annotated[
-        bool,
-        typer.Option("--only-docs", help="Measure nothing; write docs from the file."),
-    ] = False,
+    results: ResultsFile = RESULTS,
+    write_docs: WriteDocs = False,
+    only_docs: OnlyDocs = False,
 ) -> None:
     """Measure the museum's way from PostgreSQL's commit to bronze, live view and current state.
 
@@ -111,17 +105,11 @@ def capture(
         write_page(read_capture(results))
         return
     check_spark()
-    load, begun = os.getloadavg()[0], time.monotonic()
+    measurement = Measurement("capture")
     with open_sandbox(folder / f"capture-{os.getpid()}") as home:
         steady, stages, rows = _Run(home).measure(rate, seconds, build_every, burst)
     done = Capture(
-        about=About(
-            measured_on=datetime.now(UTC).date().isoformat(),
-            minutes=round((time.monotonic() - begun) / 60, 1),
-            command=shlex.join(["python", "-m", "bench.capture", *sys.argv[1:]]),
-            machine=this_machine(),
-            load_before=round(load, 2),
-        ),
+        about=measurement.about(),
         every=EVERY,
         rows=rows,
         steady=steady,

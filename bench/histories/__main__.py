@@ -9,14 +9,10 @@
 
 from __future__ import annotations
 
-import os
-import shlex
 import signal
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -32,8 +28,9 @@ from bench.report.histories_results import (
     is_flat,
     read_results,
 )
-from bench.report.machine import this_machine
-from bench.report.results import About, write_kept
+from bench.report.machine import Measurement
+from bench.report.options import OnlyDocs, ResultsFile, WriteDocs
+from bench.report.results import write_kept
 from sandbox.install import spark_conf
 from sandbox.settings import PROJECT
 from sandbox.ui import err, say, tell
@@ -77,21 +74,13 @@ def histories(
         Path,
         typer.Option(help="Where the lakes are made, and removed when all went well."),
     ] = PROJECT / "target" / "bench",
-    results: Annotated[Path, typer.Option(help="The file of the results.")] = RESULTS,
+    results: ResultsFile = RESULTS,
     quick: Annotated[
         bool,
         typer.Option("--quick", help="Small and once: shows that it works, no more."),
     ] = False,
-    write_docs: Annotated[
-        bool,
-        typer.Option(
-            "--write-docs", help="Put tables and plot of the results into docs."
-        ),
-    ] = False,
-    only_docs: Annotated[
-        bool,
-        typer.Option("--only-docs", help="Measure nothing; write docs from the file."),
-    ] = False,
+    write_docs: WriteDocs = False,
+    only_docs: OnlyDocs = False,
 ) -> None:
     """Measure what an increment of a captured history costs, by the rows of the table.
 
@@ -108,7 +97,6 @@ def histories(
         sizes, changes, rounds, again = QUICK_SIZES, 1000, 1, 3000
         results = folder / "quick-histories.json"
     rows = sizes_of(sizes, changes, again)
-    results.parent.mkdir(parents=True, exist_ok=True)
     for measured in measure(rows, changes, rounds, again, disturbed, folder):
         write_kept(measured, results)
     for line in [*table(measured), "", *other_table(measured)]:
@@ -147,18 +135,12 @@ def measure(
     spark_conf.bring_spark()
     folder.mkdir(parents=True, exist_ok=True)
     check_disk(folder)
-    begun, load_before = time.monotonic(), os.getloadavg()[0]
+    measurement = Measurement("histories")
     found: list[History] = []
 
     def so_far() -> Results:
         return Results(
-            about=About(
-                measured_on=datetime.now(UTC).date().isoformat(),
-                minutes=round((time.monotonic() - begun) / 60, 1),
-                command=shlex.join(["python", "-m", "bench.histories", *sys.argv[1:]]),
-                machine=this_machine(),
-                load_before=load_before,
-            ),
+            about=measurement.about(),
             changes=changes,
             warm_ups=WARM_UPS,
             kinds=KINDS,

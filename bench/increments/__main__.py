@@ -25,6 +25,7 @@ from bench.increments.lake import Lake, Size
 from bench.report.increments_page import RESULTS, table, write_page
 from bench.report.increments_results import History, Results, is_flat, read_results
 from bench.report.machine import this_machine
+from bench.report.options import OnlyDocs, ResultsFile, WriteDocs
 from bench.report.results import write_kept
 from sandbox.install import spark_conf
 from sandbox.settings import PROJECT
@@ -56,21 +57,13 @@ def increments(
         Path,
         typer.Option(help="Where the lakes are made, and removed when all went well."),
     ] = PROJECT / "target" / "bench",
-    results: Annotated[Path, typer.Option(help="The file of the results.")] = RESULTS,
+    results: ResultsFile = RESULTS,
     quick: Annotated[
         bool,
         typer.Option("--quick", help="Small and once: shows that it works, no more."),
     ] = False,
-    write_docs: Annotated[
-        bool,
-        typer.Option(
-            "--write-docs", help="Put table and plot of the results into docs."
-        ),
-    ] = False,
-    only_docs: Annotated[
-        bool,
-        typer.Option("--only-docs", help="Measure nothing; write docs from the file."),
-    ] = False,
+    write_docs: WriteDocs = False,
+    only_docs: OnlyDocs = False,
 ) -> None:
     """Measure what one increment of all facts costs on histories of different lengths.
 

@@ -16,7 +16,6 @@ import shutil
 import signal
 import sys
 import time
-from datetime import UTC, datetime
 from math import ceil
 from pathlib import Path
 from typing import Annotated, Any
@@ -45,8 +44,9 @@ from bench.report.ingest_results import (
     read_results,
     summary,
 )
-from bench.report.machine import this_machine
-from bench.report.results import About, write_kept
+from bench.report.machine import Measurement
+from bench.report.options import OnlyDocs, WriteDocs
+from bench.report.results import write_kept
 from sandbox.settings import PROJECT, Home
 from sandbox.ui import err, say, tell
 from spark_ingest.errors import ConfigurationError, MillraceError
@@ -100,13 +100,8 @@ def ingest(
     anyway: Annotated[
         bool, typer.Option("--anyway", help="Measure though the machine is at work.")
     ] = False,
-    write_docs: Annotated[
-        bool, typer.Option("--write-docs", help="Put the results into the docs, too.")
-    ] = False,
-    only_docs: Annotated[
-        bool,
-        typer.Option("--only-docs", help="Measure nothing; write docs from the file."),
-    ] = False,
+    write_docs: WriteDocs = False,
+    only_docs: OnlyDocs = False,
 ) -> None:
     """Measure what takes records from Kafka to a table, each in a process of its own.
 
@@ -123,36 +118,25 @@ def ingest(
         write_page(read_results(file))
         return
     _check(folder, records * MOST_TIMES if scaling else records, anyway)
-    load = os.getloadavg()[0]
-    begun = time.monotonic()
-
-    def about() -> About:
-        return About(
-            measured_on=datetime.now(UTC).date().isoformat(),
-            minutes=round((time.monotonic() - begun) / 60, 1),
-            command=shlex.join(["python", "-m", "bench.ingest", *sys.argv[1:]]),
-            machine=this_machine(),
-            load_before=round(load, 2),
-        )
-
+    measurement = Measurement("ingest")
     measured = read_results(file) if file.exists() else Results()
     with open_sandbox(folder / f"ingest-{os.getpid()}") as home:
         update: dict[str, Any] = {}
         if scaling:
             cases = list(measure_scaling(home, records))
-            update["scaling"] = Scaling(about=about(), cases=cases)
+            update["scaling"] = Scaling(about=measurement.about(), cases=cases)
         elif latency:
             waits = list(measure_latency(home, seconds))
             update["latency"] = Latencies(
-                about=about(), records_per_second=RATE, rows=waits
+                about=measurement.about(), records_per_second=RATE, rows=waits
             )
         elif quiet:
             rows = list(measure_quiet(home, seconds))
-            update["quiet"] = QuietStreams(about=about(), rows=rows)
+            update["quiet"] = QuietStreams(about=measurement.about(), rows=rows)
         else:
             runs, sent = compete(home, contestants, records, repeats)
             update["contest"] = Contest(
-                about=about(), load=sent, rows=summary(runs, sent)
+                about=measurement.about(), load=sent, rows=summary(runs, sent)
             )
     measured = measured.model_copy(update=update)
     write_kept(measured, file)

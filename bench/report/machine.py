@@ -1,17 +1,47 @@
-"""The machine on which something was measured."""
+"""When, where and how something is measured: the machine, its load, the time, the command."""
 
 from __future__ import annotations
 
+import os
 import platform
+import shlex
 import subprocess
+import sys
+import time
+from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
 import psutil
 
-from bench.report.results import Machine
+from bench.report.results import About, Machine
 from sandbox.install import parts
 from spark_ingest.lake.preflight import java_program
+
+
+class Measurement:
+    """A measurement that begins now.
+
+    Args:
+        program: Its module, without ``bench.``.
+    """
+
+    def __init__(self, program: str) -> None:
+        self._program = program
+        self._load = os.getloadavg()[0]
+        self._begun = time.monotonic()
+
+    def about(self) -> About:
+        """What there is to know of it as it ends."""
+        return About(
+            measured_on=datetime.now(UTC).date().isoformat(),
+            minutes=round((time.monotonic() - self._begun) / 60, 1),
+            command=shlex.join(
+                ["python", "-m", f"bench.{self._program}", *sys.argv[1:]]
+            ),
+            machine=this_machine(),
+            load_before=round(self._load, 2),
+        )
 
 
 def this_machine() -> Machine:

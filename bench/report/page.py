@@ -49,5 +49,5 @@ def new_figure(height: float) -> Figure:
 def save_plot(figure: Figure, file: Path) -> None:
     """Write a plot that the page shows."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    # The same results give the same file, whichever Matplotlib made it.
+    # The same results give the same file.
     figure.savefig(file, format="png", metadata={"Software": None})

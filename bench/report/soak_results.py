@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import ceil
 from pathlib import Path
 from statistics import median
 
@@ -44,7 +45,7 @@ class Series(Kept):
             values[min(int(3 * at / end), 2) if end else 0].append(value)
         return cls(
             thirds=[(median(part), max(part)) if part else None for part in values],
-            points=points[:: -(-len(points) // _POINTS) or 1],
+            points=points[:: max(ceil(len(points) / _POINTS), 1)],
         )
 
 

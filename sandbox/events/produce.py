@@ -314,6 +314,8 @@ def event_times(
         step, latest = 1_000 / (rate or 1), begin
     else:
         length = duration("--span", span or DEFAULT_SPAN) // timedelta(milliseconds=1)
+        if length < 1:
+            raise ConfigurationError(f"--span {span}: give a millisecond or more")
         delay = LATEST_MILLIS if late else _DELAY_MILLIS
         if begin is None:
             begin = now - length - delay

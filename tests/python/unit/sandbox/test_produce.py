@@ -65,6 +65,8 @@ def test_start_and_span_say_when_events_happen() -> None:
     [
         (5, "soon", None, "--start 'soon' is not a time"),
         (5, None, "long", "--span long: a number and ms"),
+        (5, None, "0s", "--span 0s: give a millisecond or more"),
+        (5, None, "0.1ms", "--span 0.1ms: give a millisecond or more"),
         (5, "2190-01-01", None, "more than an hour ahead"),
         (5, "1969-12-31", "1h", "before 1970"),
         (5, None, "99999d", "before 1970"),
