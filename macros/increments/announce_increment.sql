@@ -2,17 +2,10 @@
     It adds to what others told, and looks afterwards whether one of them has ended meanwhile:
     of two runs at one time at least one sees the other. Facts that no other fact reads tell,
     too: what a run that died beside another wrote is known from nowhere else. -#}
-{% macro announce_increment(inside_transaction=true) -%}
-    {%- set increment = current_increment() if execute else none -%}
-    {%- if execute and writes_rows() -%}
-        {%- do assert_strategy_is_of_increment(increment) -%}
-        {%- if increment -%}
-            {%- do assert_parents_are_followed(increment) -%}
-        {%- endif -%}
-    {%- endif -%}
-    {%- if increment and hook_commits(inside_transaction) and not is_partial_build() and (
+{% macro announce_increment(increment) -%}
+    {%- if model.config.materialized == "incremental" and (
         increment.is_everything or increment.has_timeless or increment.days
-    ) and model.config.materialized == "incremental" -%}
+    ) -%}
         {%- set rows = [] -%}
         {%- if increment.is_everything -%}
             {%- do rows.append([none, true]) -%}

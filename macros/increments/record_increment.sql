@@ -1,17 +1,13 @@
 {#- After the rows are there: a run that dies in between reads the same rows again, and
     rewrites the same days to the same result. -#}
-{% macro record_increment(inside_transaction=true) -%}
-    {%- set increment = current_increment() if execute else none -%}
-    {#- What --empty or --sample makes has read nothing; the next run says so. -#}
-    {%- if increment and hook_commits(inside_transaction) and not is_partial_build() and (
-        increment.is_everything or is_anything_read(increment)
-    ) -%}
+{% macro record_increment(increment) -%}
+    {%- if increment.is_everything or is_anything_read(increment) -%}
         {%- set since = recorded_since(increment) -%}
         {%- do assert_nobody_else_built(increment, since, has_written=true) -%}
         {%- do increment.update({
             "unfinished": still_unfinished(increment, since.others), "is_recorded": true,
         }) -%}
-        {{ read_points_statement(increment, "to", increment.id) }}
+        {%- do run_query(read_points_statement(increment, "to", increment.id)) -%}
     {%- endif -%}
 {%- endmacro %}
 

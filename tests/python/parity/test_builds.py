@@ -28,10 +28,10 @@ pytestmark = pytest.mark.long
 Step = dict[str, Any]
 
 # Behind what a run announces and before its rows. Only a run that is told to waits.
-ANNOUNCES = "{{ announce_increment(inside_transaction=false) }}"
+ANNOUNCES = "{%- do announce_increment(increment) -%}"
 GATE = """{% macro wait_at_gate() -%}
     {%- if env_var("AT_GATE", "") == model.name -%}
-        {{ in_own_transaction("gate.gate", "select 1") }}
+        {%- do run_query(in_own_transaction("gate.gate", "select 1")) -%}
     {%- endif -%}
 {%- endmacro %}
 """
@@ -116,10 +116,10 @@ def far_days(stops: StandinStops) -> None:
 
 
 def history(stops: StandinStops) -> None:
-    settings = stops.project / "dbt_project.yml"
-    assert ANNOUNCES in settings.read_text()
-    gated_hook = ANNOUNCES + "{{ wait_at_gate() }}"
-    settings.write_text(settings.read_text().replace(ANNOUNCES, gated_hook))
+    building = stops.project / "macros/increments/materialization.sql"
+    assert ANNOUNCES in building.read_text()
+    gated = ANNOUNCES + "{%- do wait_at_gate() -%}"
+    building.write_text(building.read_text().replace(ANNOUNCES, gated))
     (stops.project / "macros/overrides/wait_at_gate.sql").write_text(GATE)
     kept = stops.records.one_of_each(KEPT_DAYS, FIRST_KEPT)[SALES_STREAM]
     stops.steps.append({"commit": SALES_STREAM, "rows": kept})

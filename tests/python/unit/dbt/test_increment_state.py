@@ -91,7 +91,7 @@ def test_days_are_told_before_their_rows_are_written() -> None:
     lake = Lake([["read", 7]])
     begun = increment(days=[date(2026, 1, 5), date(2026, 1, 2)], reads={PARENT: {}})
 
-    on_lake(lake, begun).announce_increment()
+    on_lake(lake, begun).announce_increment(begun)
 
     told, *_ = lake.asked
     assert told.startswith("insert into state.touched_days")
@@ -111,4 +111,4 @@ def test_of_two_builds_at_one_time_one_stops() -> None:
     )
 
     with pytest.raises(CompilerError, match="another run of dbt built marts"):
-        on_lake(lake, begun).announce_increment()
+        on_lake(lake, begun).announce_increment(begun)

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from sandbox.settings import PROJECT
-from tests.python.unit.dbt.test_dbt_macros import ENGINES, CompilerError, Macros
+from tests.python.unit.dbt.test_dbt_macros import CompilerError, Macros
 
 ROLE = "arn:aws:iam::123456789012:role/spectrum"
 
@@ -191,13 +191,6 @@ def test_rows_of_state_are_committed_at_once(engine: str, statement: str) -> Non
     made = Macros(engine).in_own_transaction("state.t", "delete from t")
 
     assert " ".join(made.split()) == statement
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-def test_one_of_two_hooks_commits_on_each_engine(engine: str) -> None:
-    macros = Macros(engine)
-
-    assert macros.hook_commits(True) is not macros.hook_commits(False)
 
 
 def test_every_text_of_staging_is_asked_whether_it_fits() -> None:
