@@ -17,7 +17,7 @@ from pathlib import Path
 
 import psutil
 
-from tests.python.mechanisms.planting import Mechanism, taken_out
+from tests.python.mutations.planting import Mechanism, taken_out
 
 # A mutant may wait for what never comes.
 _SECONDS = 600
