@@ -25,8 +25,9 @@ from tests.python.parity.trial import (
     targets,
 )
 from tests.python.project_copy import copy_project
-from tests.python.spark.increments_records import Records, Row
 from tests.python.spark.lake_steps import run_steps
+from tests.python.world.kafka import Row
+from tests.python.world.records import Records
 
 SCHEMA = "mutants"
 RENDER, STANDIN, CELLS = "refused in render", "refused by the stand-in", "differs"

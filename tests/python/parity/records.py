@@ -15,16 +15,16 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from tests.python.parity.captured import Captured, Museum
-from tests.python.spark.captured_records import ARTISTS
-from tests.python.spark.increments_records import (
+from tests.python.world.artists import ARTISTS
+from tests.python.world.captured import Captured, Museum
+from tests.python.world.kafka import Row
+from tests.python.world.records import (
     DAYS,
     LATE_PRODUCT,
     LONELY_DAY,
     LONELY_PURCHASE,
     LONELY_SALE,
     Records,
-    Row,
     catalogue,
 )
 

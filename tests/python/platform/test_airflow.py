@@ -23,8 +23,8 @@ from tests.python.conftest import (
 )
 from tests.python.platform.environments import AIRFLOW, programs
 from tests.python.platform.jobs import jobs, steps_of
-from tests.python.spark.increments_records import DAYS, Records
 from tests.python.spark.lake_steps import run_steps
+from tests.python.world.records import DAYS, Records
 
 DAGS = PROJECT / "deploy/airflow/dags"
 READER = Path(__file__).with_name("airflow_dags.py")

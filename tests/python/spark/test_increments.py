@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from sandbox.settings import PROJECT, Home
-from tests.python.spark.increments_records import (
+from tests.python.spark.lake_steps import do_steps
+from tests.python.world.records import (
     DAYS,
     DAYS_BETWEEN,
     LATE_PRODUCT,
@@ -23,7 +24,6 @@ from tests.python.spark.increments_records import (
     Records,
     catalogue,
 )
-from tests.python.spark.lake_steps import do_steps
 
 # The histories of captured tables have trials of their own.
 FOLDERS = [f"models/marts/{domain}" for domain in ("rentals", "smoothies", "shared")]

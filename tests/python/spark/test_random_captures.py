@@ -45,11 +45,7 @@ def assert_history_is_the_log(folder: Path, seed: int, count: int) -> None:
 
     results = do_steps(folder, trial.steps, project_with_truncates(folder / "project"))
 
-    for at in trial.must_succeed:
-        done = results[at]
-        assert done["success"], f"seed {seed}, step {at}: {done['said']}"
-    for at, number in trial.differences.items():
-        assert results[at] == [], f"seed {seed}, round {number}, step {at}"
+    trial.assert_equal(results)
     for number, steps in enumerate(trial.alike):
         before, held, behind = (results[at] for at in steps)
         assert before == held == behind, f"seed {seed}, round {number}"

@@ -25,11 +25,7 @@ def assert_rounds_equal_full_refreshes(folder: Path, seed: int, count: int) -> N
 
     results = do_steps(folder, trial.steps)
 
-    for at in trial.must_succeed:
-        done = results[at]
-        assert done["success"], f"seed {seed}, step {at}: {done['said']}"
-    for at, number in trial.differences.items():
-        assert results[at] == [], f"seed {seed}, round {number}, step {at}"
+    trial.assert_equal(results)
 
 
 @pytest.mark.nightly
