@@ -22,6 +22,7 @@ from sandbox.install import parts, spark_conf
 from sandbox.processes import process
 from sandbox.services import stack as services
 from sandbox.settings import DEFAULT_PORTS, PROJECT, Home, save_settings
+from tests.python.programs import ran
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -149,15 +150,11 @@ class Stack:
             stdin: Text for its standard input.
         """
         program = Path(sys.executable).parent / command[0]
-        done = subprocess.run(
+        done = ran(
             [str(program), *command[1:]],
-            cwd=PROJECT,
             env=self.env,
-            input=stdin,
-            capture_output=True,
-            text=True,
+            stdin=stdin,
             timeout=PROGRAM_SECONDS,
-            check=False,
         )
         if check and done.returncode != 0:
             pytest.fail(

@@ -18,6 +18,7 @@ from sqlfluff.core import FluffConfig, Linter
 
 from sandbox.settings import PROJECT
 from tests.python.mutations.planting import entries, plant_all
+from tests.python.programs import ran
 from tests.python.project_copy import copy_project
 
 BIN = Path(sys.executable).parent
@@ -30,16 +31,13 @@ def failed_checks(project: Path) -> set[str]:
     }
 
     def typed(command: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
+        return ran(
             [
                 f"{BIN}/{word}" if word.startswith("dbt") else word
                 for word in command.split()
             ],
             cwd=project,
             env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
         )
 
     parsed = typed("dbt --quiet parse --target lint --profiles-dir profiles")

@@ -30,6 +30,7 @@ from sandbox.services import stack as services
 from sandbox.services.kafka import end_offsets, present_topics
 from sandbox.settings import PROJECT, Home
 from tests.python.conftest import Stack, make_home, program_environment
+from tests.python.programs import ran
 
 pytestmark = pytest.mark.nightly
 
@@ -95,14 +96,7 @@ def poll(stack: Stack, delay: float = 0) -> str:
 
 def killed(stack: Stack, moment: str) -> None:
     program = KILLED.format(moment=moment)
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=PROJECT,
-        env=stack.env,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = ran([sys.executable, "-c", program], env=stack.env)
     assert done.returncode == -signal.SIGKILL, done.stderr
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from tests.python.mutations.__main__ import chosen
 from tests.python.mutations.page import PAGE, rows, with_trials
 from tests.python.mutations.planting import Mechanism, mechanisms, taken_out, without
 from tests.python.mutations.trial import Said, Trial, Verdict, judged, read_report
+from tests.python.programs import ran
 
 MECHANISMS = mechanisms()
 ONE = Mechanism("One holds", "x.md#y", "a.py", "held = True", "held = False", "t.py::t")
@@ -52,12 +52,8 @@ def test_each_test_is_one_that_make_test_runs() -> None:
     assert recipe is not None
     tests = sorted({one.node_id for one in MECHANISMS})
 
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "--collect-only", "-qm", recipe[1], *tests],
-        cwd=PROJECT,
-        capture_output=True,
-        text=True,
-        check=False,
+    done = ran(
+        [sys.executable, "-m", "pytest", "--collect-only", "-qm", recipe[1], *tests]
     )
 
     assert done.returncode == 0, done.stdout + done.stderr

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import time
 from importlib.metadata import distributions, packages_distributions
@@ -16,6 +15,7 @@ from packaging.requirements import Requirement
 from sandbox.install import environment
 from sandbox.install.environment import Pin, canonical, pins
 from sandbox.settings import PROJECT
+from tests.python.programs import ran
 
 SMALL = """\
 rich==15.0.0 \\
@@ -100,9 +100,7 @@ def test_what_fetches_the_parts_is_installed_before_it_starts() -> None:
     )
     # In a process of its own: pytest has loaded more.
     command = [sys.executable, "-c", code]
-    done = subprocess.run(
-        command, cwd=PROJECT, capture_output=True, text=True, check=False
-    )
+    done = ran(command)
     providers = packages_distributions()
     loaded = {
         canonical(name)
