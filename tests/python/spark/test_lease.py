@@ -28,9 +28,7 @@ from tests.python.gate import Answer, Gate, Request
 from tests.python.spark.lakes import (
     COLUMNS,
     Lake,
-    jdbc_lake,
     meddle,
-    rest_lake,
     with_table,
 )
 
@@ -38,19 +36,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 FAILURE = Answer(500, {"Content-Type": "application/json"}, b"{}")
-
-
-@pytest.fixture(scope="module")
-def jdbc(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    return jdbc_lake(spark, tmp_path_factory.mktemp("jdbc"))
-
-
-@pytest.fixture(scope="module")
-def rest(
-    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Lake]:
-    with rest_lake(spark, tmp_path_factory.mktemp("rest")) as made:
-        yield made
 
 
 def glue_lake(spark: SparkSession, before: Gate, folder: Path) -> Lake:

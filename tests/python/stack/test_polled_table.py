@@ -26,10 +26,9 @@ from sandbox.events.poll import PollTopic
 from sandbox.events.polled_table import PolledTable
 from sandbox.processes import programs
 from sandbox.services import postgres
-from sandbox.services import stack as services
 from sandbox.services.kafka import end_offsets, present_topics
 from sandbox.settings import PROJECT, Home
-from tests.python.conftest import Stack, make_home, program_environment
+from tests.python.conftest import Stack, own_stack
 from tests.python.programs import ran
 
 pytestmark = pytest.mark.nightly
@@ -74,13 +73,12 @@ poll.PolledTable.rows = some
 @pytest.fixture
 def stack(tmp_path: Path) -> Iterator[Stack]:
     """A broker and a database for one test; no connector, no log of changes."""
-    home = make_home(tmp_path / "sand box")
-    try:
-        services.up(home, ["kafka", "registry", "postgres"])
-        target = {"DBT_TARGET_PATH": str(home.path / "target")}
-        yield Stack(home, program_environment(home) | target)
-    finally:
-        services.down(home)
+    path = tmp_path / "sand box"
+    target = str(path.resolve() / "target")
+    with own_stack(
+        path, "kafka", "registry", "postgres", DBT_TARGET_PATH=target
+    ) as found:
+        yield found
 
 
 def write(home: Home, statement: str, *values: object) -> None:

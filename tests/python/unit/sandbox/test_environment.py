@@ -8,14 +8,13 @@ import time
 from importlib.metadata import distributions, packages_distributions
 from pathlib import Path
 
-import psutil
 import pytest
 from packaging.requirements import Requirement
 
 from sandbox.install import environment
 from sandbox.install.environment import Pin, canonical, pins
 from sandbox.settings import PROJECT
-from tests.python.programs import ran
+from tests.python.programs import assert_gone, ran
 
 SMALL = """\
 rich==15.0.0 \\
@@ -155,16 +154,7 @@ def test_a_fetch_ends_with_an_installation_that_fails(tmp_path: Path) -> None:
     with pytest.raises(SystemExit):
         fails()
 
-    deadline = time.monotonic() + 10
-    while any(_runs(int(pid)) for pid in pids.read_text().split()):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
-def _runs(pid: int) -> bool:
-    return (
-        psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    )
+    assert_gone(pids)
 
 
 @pytest.mark.parametrize("has_uv", [False, True])
