@@ -224,16 +224,13 @@ def first(bronze: Bronze) -> None:
     bronze.commit(PRODUCTS, catalogue(records, "2025-12-01 08:00:00"))
     bronze.commit_all(records.some(60, DAYS, newest=50))
     bronze.commit(
-        SALES,
-        [records.sale(LONELY_SALE, f"{LONELY_DAY} 12:00:00", partition=1)],
+        SALES, [records.sale(LONELY_SALE, f"{LONELY_DAY} 12:00:00", partition=1)]
     )
     bronze.commit(
         PURCHASES,
         [
             records.purchase(
-                LATE_PRODUCT,
-                f"{LONELY_DAY} 12:00:00.5",
-                transaction_id=LONELY_PURCHASE,
+                LATE_PRODUCT, f"{LONELY_DAY} 12:00:00.5", transaction_id=LONELY_PURCHASE
             )
         ],
     )

@@ -12,12 +12,7 @@ from datetime import date, timedelta
 from typing import Any
 
 from sandbox.settings import PROJECT
-from tests.python.world.records import (
-    LATE_PRODUCT,
-    PRODUCTS,
-    Records,
-    catalogue,
-)
+from tests.python.world.records import LATE_PRODUCT, PRODUCTS, Records, catalogue
 from tests.python.world.rounds import NO_TESTS, Rounds
 
 # Facts that are rewritten by days, with the time that each goes by; those of captured tables

@@ -104,10 +104,7 @@ def write_records(file: Path, records: Iterable[Record]) -> None:
 
 
 def run_trial(
-    folder: Path,
-    records: Iterable[Record],
-    project: Path = PROJECT,
-    zone: str = "UTC",
+    folder: Path, records: Iterable[Record], project: Path = PROJECT, zone: str = "UTC"
 ) -> Trial:
     """Build a project on a new lake that holds the records.
 

@@ -22,7 +22,7 @@ MODELS = {
     "unknown_table": "select *\nfrom nowhere.nothing\n",
 }
 TESTS = {
-    "fails_while_it_runs": "select id\nfrom range(3)\nwhere assert_true(id < 2) is null\n",
+    "fails_while_it_runs": "select id\nfrom range(3)\nwhere assert_true(id < 2) is null\n"
 }
 
 

@@ -14,12 +14,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from spark_ingest.lake import bronze, commit_log, quarantine_table
-from spark_ingest.lake.committed import (
-    BatchResult,
-    Commit,
-    CommitKind,
-    own_snapshots,
-)
+from spark_ingest.lake.committed import BatchResult, Commit, CommitKind, own_snapshots
 from spark_ingest.lake.jvm import CATALOG, Jvm
 from spark_ingest.lake.table_change import first_snapshot
 from spark_ingest.lake.table_identity import uuid_of

@@ -14,10 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from spark_ingest.errors import (
-    CommitUnknown,
-    LeaseLost,
-)
+from spark_ingest.errors import CommitUnknown, LeaseLost
 from spark_ingest.lake import lease
 from spark_ingest.lake.committed import Commit, own_snapshots
 from spark_ingest.lake.jvm import JAVA_ERRORS
@@ -25,12 +22,7 @@ from spark_ingest.lake.lease import Lease
 from spark_ingest.lake.table_change import Step, is_conflict
 from tests.python import catalogs
 from tests.python.gate import Answer, Gate, Request
-from tests.python.spark.lakes import (
-    COLUMNS,
-    Lake,
-    meddle,
-    with_table,
-)
+from tests.python.spark.lakes import COLUMNS, Lake, meddle, with_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

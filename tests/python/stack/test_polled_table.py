@@ -129,8 +129,7 @@ def phones(home: Home, row: int) -> list[str]:
 def build(stack: Stack) -> None:
     stack.run("spark-ingest", "run", "pagila.polled_address", "--once")
     stack.run(
-        *("dbt", "build", "--select", "+int_pagila__polled_address_current"),
-        *NO_TESTS,
+        *("dbt", "build", "--select", "+int_pagila__polled_address_current"), *NO_TESTS
     )
 
 
@@ -170,13 +169,7 @@ def test_what_queries_see_of_a_table_is_its_state_but_for_what_they_cannot_see(
     )
 
     # The database has 3 with another phone, and 4 no more.
-    assert current == [
-        [1, "killed"],
-        [2, "last"],
-        [3, "old"],
-        [4, "old"],
-        [5, "new"],
-    ]
+    assert current == [[1, "killed"], [2, "last"], [3, "old"], [4, "old"], [5, "new"]]
     assert versions == [
         [1, "old", False, False, True],
         [1, "changed", False, False, True],

@@ -34,12 +34,7 @@ from sandbox.settings import PROJECT
 from sandbox.streams import STREAMS, Stream
 from sandbox.streams.faults import FAULTS
 from sandbox.streams.pagila.sales import sales
-from sandbox.streams.smoothies.shop import (
-    INVENTORIES,
-    PRODUCTS,
-    PURCHASES,
-    smoothies,
-)
+from sandbox.streams.smoothies.shop import INVENTORIES, PRODUCTS, PURCHASES, smoothies
 from sandbox.streams.timeline import Plan, Record, timeline
 from sandbox.streams.times import instant_micros
 from tests.python.conftest import Stack, make_home, own_stack, program_environment

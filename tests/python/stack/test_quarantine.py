@@ -18,11 +18,7 @@ import pytest
 from typer.testing import Result
 
 from sandbox.settings import PROJECT
-from spark_ingest.cli.quarantine import (
-    discard_records,
-    list_groups,
-    replayed_lines,
-)
+from spark_ingest.cli.quarantine import discard_records, list_groups, replayed_lines
 from spark_ingest.errors import ConfigurationError
 from spark_ingest.lake import quarantine_table, table_change
 from spark_ingest.lake.committed import CommitKind, own_snapshots

@@ -9,12 +9,7 @@ import pytest
 from bench.histories.__main__ import sizes_of
 from bench.histories.records import STRIDE
 from bench.increments.table_use import TableUse
-from bench.report.histories_page import (
-    draw,
-    other_table,
-    table,
-    with_results,
-)
+from bench.report.histories_page import draw, other_table, table, with_results
 from bench.report.histories_results import (
     History,
     Results,

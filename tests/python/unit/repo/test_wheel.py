@@ -52,7 +52,7 @@ PROMISES = {
             ["-c", "import spark_ingest.operate.backfill as b; print(b.__name__)"],
             0,
             "spark_ingest.operate.backfill",
-        ),
+        )
     ],
     "dbt": [
         ("dbt", ["--version"], 0, "redshift"),
@@ -70,7 +70,7 @@ PROMISES = {
             ["-c", "import aws_msk_iam_sasl_signer as a; print(a.__name__)"],
             0,
             "aws_msk_iam_sasl_signer",
-        ),
+        )
     ],
     "dashboard": [("python", ["-m", "dashboard", "--help"], 0, "PYICEBERG_CATALOG")],
     "sandbox": [

@@ -126,9 +126,7 @@ def test_ingest_hears_when_the_records_are_there_and_services_end_behind_it(
 
 
 def test_the_ticket_shop_is_filled_and_then_changed_as_never_before(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     happened: list[str] = []
     started: list[tuple[str, ...]] = []

@@ -140,8 +140,7 @@ def test_a_program_that_ended_is_told_on_one_line_with_its_log(
 
 
 @pytest.mark.parametrize(
-    ("then", "grace", "code"),
-    [("sys.exit(0)", 10.0, 0), ("time.sleep(60)", 0.1, None)],
+    ("then", "grace", "code"), [("sys.exit(0)", 10.0, 0), ("time.sleep(60)", 0.1, None)]
 )
 def test_nothing_is_left_of_a_program_that_ended_or_would_not(
     tmp_path: Path,
