@@ -7,14 +7,13 @@ view from the next build.
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 
 import pytest
 
 from sandbox.settings import Home
 from tests.python.project_copy import copy_project
-from tests.python.spark.lake_steps import do_steps
+from tests.python.spark.lake_steps import do_steps, lakes_for
 from tests.python.spark.random_captures import Trial
 
 QUICK_ROUNDS = 4
@@ -70,8 +69,5 @@ def test_random_transactions_are_held_as_the_log_tells(
 def test_ten_minutes_of_random_transactions_are_held_as_the_log_tells(
     home: Home, tmp_path: Path
 ) -> None:
-    first = int(time.time())
-    end, seed = time.monotonic() + LONG_SECONDS, first
-    while time.monotonic() < end:
-        assert_history_is_the_log(tmp_path / str(seed - first), seed, ROUNDS_OF_A_LAKE)
-        seed += 1
+    for folder, seed in lakes_for(LONG_SECONDS, tmp_path):
+        assert_history_is_the_log(folder, seed, ROUNDS_OF_A_LAKE)
