@@ -84,14 +84,8 @@ def made(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Bronze:
     """A table whose commits are published whatever their id, as by another program."""
     monkeypatch.setattr("spark_ingest.lake.branch.check_number", lambda *_: None)
     name = f"double{next(_NUMBERS)}"
-    stream = Stream(
-        name=f"test.{name}",
-        table=f"bronze.{name}",
-        description="",
-        columns={},
-        tags=frozenset(),
-        ingest=IngestMeta(topic=name),
-    )
+    meta = IngestMeta(topic=name)
+    stream = Stream(f"test.{name}", f"bronze.{name}", "", {}, frozenset(), meta)
     bronze.create_schema(spark)
     quarantine_table.create(spark)
     commit_log.create(spark)
