@@ -45,7 +45,6 @@ from tests.python.stack.conftest import (
     ORDER,
     Feed,
     away,
-    framed,
     orders,
     proofs,
     running,
@@ -53,6 +52,7 @@ from tests.python.stack.conftest import (
     wide,
 )
 from tests.python.stack.test_recover import forget_own_snapshots
+from tests.python.world.avro import framed
 
 
 def admin(feed: Feed) -> AdminClient:

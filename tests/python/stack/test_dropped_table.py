@@ -21,8 +21,9 @@ from spark_ingest.quarantine.choice import Choice
 from spark_ingest.quarantine.replay import replay
 from spark_ingest.streaming import tables
 from spark_ingest.streaming.table_position import standing
-from tests.python.stack.conftest import ORDER, Feed, framed, orders, proofs
+from tests.python.stack.conftest import ORDER, Feed, orders, proofs
 from tests.python.stack.test_recover import expire, forget_own_snapshots
+from tests.python.world.avro import framed
 
 if TYPE_CHECKING:
     from spark_ingest.operate.verify import PartitionProof

@@ -24,7 +24,8 @@ from sandbox.settings import PROJECT
 from spark_ingest.sources import fresh_manifest, read_streams
 from tests.python.conftest import free_ports
 from tests.python.programs import ran
-from tests.python.stack.conftest import ORDER, Feed, framed
+from tests.python.stack.conftest import ORDER, Feed
+from tests.python.world.avro import framed
 
 PROGRAM = str(Path(sys.executable).parent / "spark-ingest")
 SECONDS = 180

@@ -27,7 +27,8 @@ from spark_ingest.lake.lease import Lease
 from spark_ingest.lake.table_identity import uuid_of
 from spark_ingest.streaming import tables
 from spark_ingest.streaming.side_commit import commit_beside
-from tests.python.stack.conftest import ORDER, Feed, framed, orders
+from tests.python.stack.conftest import ORDER, Feed, orders
+from tests.python.world.avro import framed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

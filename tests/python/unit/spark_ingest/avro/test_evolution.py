@@ -13,19 +13,7 @@ from pyspark.sql.types import IntegerType, LongType, StringType, StructField, St
 from spark_ingest.avro import json_text
 from spark_ingest.avro.evolution import TopicSchema, combine
 from spark_ingest.avro.schema import WriterSchema
-
-
-def record(*fields: tuple[str, Any], name: str = "R") -> dict[str, Any]:
-    return {
-        "type": "record",
-        "name": name,
-        "namespace": "n",
-        "fields": [{"name": field, "type": kind} for field, kind in fields],
-    }
-
-
-def combined(*schemas: Any) -> TopicSchema:
-    return combine([WriterSchema(i, schema) for i, schema in enumerate(schemas, 1)])
+from tests.python.world.avro import combined, record
 
 
 def read(schema: TopicSchema, writer_id: int, writer: Any, value: Any) -> Any:
