@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from sandbox.install import parts, spark_conf
 from sandbox.processes import process
 from sandbox.services import stack as services
 from sandbox.settings import DEFAULT_PORTS, PROJECT, Home, save_settings
+from tests.python.programs import ran
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -149,15 +151,11 @@ class Stack:
             stdin: Text for its standard input.
         """
         program = Path(sys.executable).parent / command[0]
-        done = subprocess.run(
+        done = ran(
             [str(program), *command[1:]],
-            cwd=PROJECT,
             env=self.env,
-            input=stdin,
-            capture_output=True,
-            text=True,
+            stdin=stdin,
             timeout=PROGRAM_SECONDS,
-            check=False,
         )
         if check and done.returncode != 0:
             pytest.fail(
@@ -222,11 +220,27 @@ def spark(home: Home) -> Iterator[SparkSession]:
     session.stop()
 
 
-@pytest.fixture(scope="session")
-def stack(home: Home) -> Iterator[Stack]:
-    """The services of ``home``, up; down again at the end."""
+@contextmanager
+def own_stack(
+    path: Path, *wanted: str, secure: bool = False, **variables: str
+) -> Iterator[Stack]:
+    """A sandbox for some tests alone, its services up; down again at the end."""
+    with up(make_home(path), *wanted, secure=secure) as made:
+        yield Stack(made.home, made.env | variables)
+
+
+@contextmanager
+def up(home: Home, *wanted: str, secure: bool = False) -> Iterator[Stack]:
+    """Services of a sandbox, up; all of them down again at the end."""
     try:
-        services.up(home)
+        services.up(home, wanted, secure=secure)
         yield Stack(home, program_environment(home))
     finally:
         services.down(home)
+
+
+@pytest.fixture(scope="session")
+def stack(home: Home) -> Iterator[Stack]:
+    """The services of ``home``."""
+    with up(home) as found:
+        yield found

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from pathlib import Path
 
 from sandbox.settings import PROJECT
+from tests.python.programs import ran
 
 
 def copy_project(into: Path) -> Path:
@@ -20,12 +20,9 @@ def copy_project(into: Path) -> Path:
 
 def tracked() -> list[Path]:
     """Files that are in the repository, or would be with the next `git add`."""
-    listed = subprocess.run(
+    listed = ran(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=PROJECT,
         check=True,
-        capture_output=True,
-        text=True,
     ).stdout
     files = [PROJECT / name for name in listed.split("\0") if name]
     return [file for file in files if file.exists()]

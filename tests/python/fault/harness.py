@@ -23,7 +23,8 @@ import psutil
 from confluent_kafka import KafkaError, Message
 
 from sandbox.settings import PROJECT
-from tests.python.stack.conftest import ORDER, Feed, framed, proofs
+from tests.python.stack.conftest import ORDER, Feed, proofs
+from tests.python.world.avro import framed
 
 PROGRAM = str(Path(sys.executable).parent / "spark-ingest")
 # Where `make fault-table` wants the results; without it they are checked and forgotten.

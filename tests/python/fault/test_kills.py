@@ -25,7 +25,8 @@ from tests.python.fault.harness import (
     send,
 )
 from tests.python.fault.moments import Begun, Moments
-from tests.python.stack.conftest import ORDER, Feed, framed, orders
+from tests.python.stack.conftest import ORDER, Feed, orders
+from tests.python.world.avro import framed
 
 RUN = ("--every", "500ms", "--max-batch", "2000")
 # What one looks for, what is killed, how people call it.

@@ -14,14 +14,7 @@ import pytest
 from sandbox.install import spark_conf
 from spark_ingest.lake.jvm import Jvm
 from spark_ingest.streaming import tables
-from tests.python.fault.harness import (
-    Ingest,
-    Sent,
-    account,
-    ingesting,
-    record,
-    send,
-)
+from tests.python.fault.harness import Ingest, Sent, account, ingesting, record, send
 from tests.python.stack.conftest import ORDER, Feed, orders, wait_for, wide
 
 PARTITIONS = 6

@@ -29,8 +29,6 @@ from sandbox.processes import process
 from sandbox.services import stack as sandbox_services
 from spark_ingest.errors import MillraceError
 from spark_ingest.lake import commit_log
-from spark_ingest.lake.committed import own_snapshots
-from spark_ingest.lake.jvm import Jvm
 from spark_ingest.operate import recover
 from tests.python import catalogs
 from tests.python.fault.harness import (
@@ -47,13 +45,14 @@ from tests.python.stack.conftest import (
     ORDER,
     Feed,
     away,
-    framed,
     orders,
     proofs,
     running,
     wait_for,
     wide,
 )
+from tests.python.stack.test_recover import forget_own_snapshots
+from tests.python.world.avro import framed
 
 
 def admin(feed: Feed) -> AdminClient:
@@ -306,14 +305,7 @@ def test_aborted_records_are_none_also_when_all_own_snapshots_are_expired(
     # A commit that the rows of the table know nothing of.
     sent |= send(feed, b"junk")
     feed.ingest()
-    spark = feed.services.spark
-    # Maintenance: a snapshot that is nobody's commit, and the others expired.
-    spark.sql(f"insert into {feed.table} select * from {feed.table} limit 0")
-    spark.sql(
-        f"call lake.system.expire_snapshots(table => '{feed.stream.table}', "
-        "older_than => timestamp '2100-01-01 00:00:00', retain_last => 1)"
-    )
-    assert own_snapshots(Jvm(spark), feed.stream.table) == []
+    forget_own_snapshots(feed)
     sent |= send(feed, *orders(number, 9, 2))
     (batch,) = feed.ingest()
     assert (batch.commit_id, batch.rows) == (3, 2)

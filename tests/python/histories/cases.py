@@ -13,6 +13,14 @@ PARTITIONS = 2
 KINDS = ["create"] * 3 + ["update"] * 8 + ["delete"] * 2 + ["again"] * 2
 KINDS += ["open", "close", "snapshot", "compacted", "truncate", "back", "unplaced"]
 KINDS += ["anew", "shift"]
+FORMS = [
+    ("flattened", "lsn"),
+    ("flattened", "binlog"),
+    ("envelope", "lsn"),
+    ("envelope", "binlog"),
+    ("rows", "numbers"),
+    ("rows", "moment"),
+]
 Values = tuple[object, ...]
 _BEGIN = datetime.fromisoformat("2026-01-01")
 _RESTART = _BEGIN + timedelta(minutes=2)
@@ -25,16 +33,7 @@ def options_of(random: Random) -> Options:
     def some() -> tuple[str, ...]:
         return tuple(name for name in ATTRIBUTES if random.random() < 0.4)
 
-    form, position = random.choice(
-        [
-            ("flattened", "lsn"),
-            ("flattened", "binlog"),
-            ("envelope", "lsn"),
-            ("envelope", "binlog"),
-            ("rows", "numbers"),
-            ("rows", "moment"),
-        ]
-    )
+    form, position = random.choice(FORMS)
     texts = tuple(name for name in some() if name != "rank")
     truncates = form == "envelope" or random.random() < 0.4
     return Options(

@@ -17,9 +17,7 @@ from typing import Any, cast
 from unittest.mock import patch
 
 from spark_ingest.connect.broker import Topic
-from spark_ingest.errors import (
-    ServiceUnavailable,
-)
+from spark_ingest.errors import ServiceUnavailable
 from spark_ingest.lake import commit_log, commit_log_writer, quarantine_table
 from spark_ingest.lake.committed import (
     COMMIT_ID,
@@ -29,13 +27,7 @@ from spark_ingest.lake.committed import (
 )
 from spark_ingest.lake.jvm import Jvm
 from spark_ingest.sources import IngestMeta, Stream
-from spark_ingest.streaming import (
-    batch,
-    leftovers,
-    run,
-    set_back,
-    table_position,
-)
+from spark_ingest.streaming import batch, leftovers, run, set_back, table_position
 from spark_ingest.streaming.batch_size import BatchSize
 from spark_ingest.streaming.progress import BatchReport, Progress
 from spark_ingest.streaming.run import StreamRun

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from redshift_connector.core import Connection
 
-from tests.python.histories.cases import PARTITIONS, Log, options_of
+from tests.python.histories.cases import FORMS, PARTITIONS, Log, options_of
 from tests.python.histories.lake import Change, Lake, bronze_columns, bronze_records
 from tests.python.histories.options import ATTRIBUTES, EPOCH, Options
 from tests.python.histories.sql import HistorySql, Names
@@ -22,14 +22,6 @@ if TYPE_CHECKING:
 
 BRONZE = "random_bronze"
 HISTORIES = "random_histories"
-FORMS = [
-    ("flattened", "lsn"),
-    ("flattened", "binlog"),
-    ("envelope", "lsn"),
-    ("envelope", "binlog"),
-    ("rows", "numbers"),
-    ("rows", "moment"),
-]
 KEYS = ["number", "text", "compound"]
 COMMITS = 2
 ROWS = 60

@@ -14,10 +14,7 @@ from sandbox.settings import Home
 from tests.python.parity.relations import Cell
 
 # As a person chooses them on the page: an artist with several versions, as they are at last.
-CHOSEN: dict[str, Value] = {
-    "artist_id": 3,
-    "instant": datetime(2100, 1, 1, tzinfo=UTC),
-}
+CHOSEN: dict[str, Value] = {"artist_id": 3, "instant": datetime(2100, 1, 1, tzinfo=UTC)}
 
 
 def figures() -> dict[str, Query]:

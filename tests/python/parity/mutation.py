@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from sandbox.services.redshift.refusals import NotRedshift, Page, check
 from sandbox.settings import Home
+from tests.python.mutations.planting import entries
 from tests.python.parity.compare import compare
 from tests.python.parity.records import SALES, Step
 from tests.python.parity.relations import Cell, Relation, from_spark, load
@@ -26,10 +25,10 @@ from tests.python.parity.trial import (
     targets,
 )
 from tests.python.project_copy import copy_project
-from tests.python.spark.increments_records import Records, Row
 from tests.python.spark.lake_steps import run_steps
+from tests.python.world.kafka import Row
+from tests.python.world.records import Records
 
-FILE = Path(__file__).with_name("mutants.yml")
 SCHEMA = "mutants"
 RENDER, STANDIN, CELLS = "refused in render", "refused by the stand-in", "differs"
 _SELECT = ["--select", f"+path:models/{SCHEMA}"]
@@ -41,20 +40,20 @@ _FROM = {
 
 @dataclass(frozen=True)
 class Mutant:
-    """A construct, as `mutants.yml` has it."""
+    """A construct, as `mutations.yml` has it; its comments say what the keys are."""
 
-    name: str
-    construct: str
-    write: str
-    instead: str
+    file: str
+    why: str
+    old: str
+    new: str
     redshift: str
     page: Page
-    of: str
-    by: str | None
-    instead_by: str | None
-    where: str | None
-    column: str
-    spark: str | None
+    of: str = "staging"
+    by: str | None = None
+    old_by: str | None = None
+    where: str = ""
+    column: str = "found"
+    spark: str | None = None
 
 
 @dataclass(frozen=True)
@@ -81,23 +80,10 @@ class Mutation:
 
 
 def mutants() -> list[Mutant]:
-    """All mutants of the file, in its order."""
+    """All of the file, in its order."""
     return [
-        Mutant(
-            name=said["name"],
-            construct=said["construct"],
-            write=said["write"],
-            instead=said["instead"],
-            redshift=said["redshift"],
-            page=Page(**said["page"]),
-            of=said.get("of", "staging"),
-            by=said.get("by"),
-            instead_by=said.get("instead_by", said.get("by")),
-            where=said.get("where"),
-            column=said.get("as", "found"),
-            spark=said.get("spark"),
-        )
-        for said in yaml.safe_load(FILE.read_text())
+        Mutant(**{**said, "page": Page(**said["page"])})
+        for said in entries("portability")
     ]
 
 
@@ -116,15 +102,15 @@ def model(of: str, by: str | None, columns: Mapping[str, str], where: str = "") 
 def models() -> dict[str, str]:
     """The mutants' models by name, and the controls': what is written instead of each."""
     found = {
-        mutant.name: model(
-            mutant.of, mutant.by, {mutant.column: mutant.write}, mutant.where or ""
+        mutant.file: model(
+            mutant.of, mutant.by, {mutant.column: mutant.new}, mutant.where
         )
         for mutant in mutants()
     }
     controls: dict[tuple[str, str | None], dict[str, str]] = defaultdict(dict)
     for mutant in mutants():
-        columns = controls[mutant.of, mutant.instead_by]
-        columns[mutant.name] = mutant.instead
+        columns = controls[mutant.of, mutant.old_by or mutant.by]
+        columns[mutant.file] = mutant.old
     for number, ((of, by), columns) in enumerate(controls.items(), start=1):
         found[f"control_{number}"] = model(of, by, columns)
     return found
@@ -204,7 +190,7 @@ def run_mutants(home: Home) -> Mutation:
         )
         for name in models()
     }
-    named = {mutant.name for mutant in mutants()}
+    named = {mutant.file for mutant in mutants()}
     return Mutation(
         {name: found for name, found in caught.items() if name in named},
         {name: found for name, found in caught.items() if name not in named},

@@ -86,15 +86,15 @@ def text(mutation: Mutation) -> str:
     lines += [_row(map(_code, names)) for names in TYPES]
     lines.append(_CONSTRUCTS)
     for mutant in mutants():
-        caught = mutation.mutants[mutant.name]
+        caught = mutation.mutants[mutant.file]
         refuses = caught.layer in {RENDER, STANDIN}
         cells = [
-            mutant.construct,
-            _code(_spoken(mutant.write, mutant.by, mutant.where, mutant.column)),
+            mutant.why,
+            _code(_spoken(mutant.new, mutant.by, mutant.where, mutant.column)),
             mutant.spark or _value(caught.spark or "does not build"),
             f"{mutant.redshift} [{mutant.page.title}]({mutant.page.url})",
             "refuses it" if refuses else _value(caught.standin),
-            _code(_spoken(mutant.instead, mutant.instead_by)),
+            _code(_spoken(mutant.old, mutant.old_by or mutant.by)),
             caught.layer or "nowhere",
         ]
         lines.append(_row(cells))
@@ -105,9 +105,7 @@ def _row(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |\n"
 
 
-def _spoken(
-    value: str, by: str | None, where: str | None = None, column: str = "found"
-) -> str:
+def _spoken(value: str, by: str | None, where: str = "", column: str = "found") -> str:
     """An expression with what the rest of its select says."""
     name = "" if column == "found" else f" as {column}"
     group = f" … group by {by}" if by else ""

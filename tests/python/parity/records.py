@@ -15,16 +15,16 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from tests.python.parity.captured import Captured, Museum
-from tests.python.spark.captured_records import ARTISTS
-from tests.python.spark.increments_records import (
+from tests.python.world.artists import ARTISTS
+from tests.python.world.captured import Captured, Museum
+from tests.python.world.kafka import Row
+from tests.python.world.records import (
     DAYS,
     LATE_PRODUCT,
     LONELY_DAY,
     LONELY_PURCHASE,
     LONELY_SALE,
     Records,
-    Row,
     catalogue,
 )
 
@@ -97,19 +97,32 @@ class Bronze:
         self._commits[table] = 0
         self._moment += timedelta(minutes=1)
         self._uuids[table] = str(UUID(int=len(self._uuids)))
-        row = {
+        row = self._commit_row(
+            table, (table, None), [], kind="table", value_bytes=0, started_at=None
+        )
+        self.steps.append({"add": "bronze.ingest_commits", "rows": [row]})
+
+    def _commit_row(
+        self,
+        table: str,
+        topic: tuple[str, str | None],
+        offsets: list[Row],
+        **other: Any,
+    ) -> Row:
+        """What the log says of the newest commit."""
+        return {
             "table_name": table,
-            "commit_id": 0,
-            "kafka_topic": table,
-            "offsets": [],
+            "commit_id": self._commits[table],
+            "table_uuid": self._uuids.get(table),
+            "kafka_topic": topic[0],
+            "kafka_topic_id": topic[1],
+            "offsets": offsets,
             "row_count": 0,
             "quarantined_count": 0,
-            "value_bytes": 0,
+            "started_at": self._moment.isoformat(),
             "committed_at": self._moment.isoformat(),
-            "kind": "table",
-            "table_uuid": self._uuids[table],
+            **other,
         }
-        self.steps.append({"add": "bronze.ingest_commits", "rows": [row]})
 
     def commit(
         self, table: str, rows: list[Row], aside: list[Row] | None = None
@@ -144,33 +157,19 @@ class Bronze:
             partition, offset = row["_kafka_partition"], row["_kafka_offset"]
             first, end = ends.get(partition, (offset, offset + 1))
             ends[partition] = min(first, offset), max(end, offset + 1)
-        number = self._commits[table]
-        self.steps.append(
-            {
-                "add": "bronze.ingest_commits",
-                "rows": [
-                    {
-                        "table_name": table,
-                        "commit_id": number,
-                        "table_uuid": self._uuids.get(table),
-                        "kafka_topic": rows[0]["_kafka_topic"],
-                        "kafka_topic_id": rows[0]["_kafka_topic_id"],
-                        "offsets": [
-                            {"partition": p, "first_offset": first, "end_offset": end}
-                            for p, (first, end) in sorted(ends.items())
-                        ],
-                        "row_count": len(rows),
-                        "quarantined_count": len(aside),
-                        # A commit that was logged late has no bytes and no start.
-                        "value_bytes": 133 * len(rows) if number % 3 else None,
-                        "started_at": self._moment.isoformat() if number % 3 else None,
-                        "committed_at": (
-                            self._moment + timedelta(seconds=2.5)
-                        ).isoformat(),
-                    }
-                ],
-            }
+        # A commit that was logged late has no bytes and no start.
+        is_late = self._commits[table] % 3 == 0
+        row = self._commit_row(
+            table,
+            (rows[0]["_kafka_topic"], rows[0]["_kafka_topic_id"]),
+            [_range(p, first, end) for p, (first, end) in sorted(ends.items())],
+            row_count=len(rows),
+            quarantined_count=len(aside),
+            value_bytes=None if is_late else 133 * len(rows),
+            started_at=None if is_late else self._moment.isoformat(),
+            committed_at=(self._moment + timedelta(seconds=2.5)).isoformat(),
         )
+        self.steps.append({"add": "bronze.ingest_commits", "rows": [row]})
         if aside:
             self.steps.append({"add": "bronze.quarantine", "rows": aside})
 
@@ -178,26 +177,13 @@ class Bronze:
         """Commit a gap: offsets behind the last row, which a person accepted as lost."""
         self._commits[table] += 1
         first = last["_kafka_offset"] + 1
-        row = {
-            "table_name": table,
-            "commit_id": self._commits[table],
-            "table_uuid": self._uuids.get(table),
-            "kafka_topic": last["_kafka_topic"],
-            "kafka_topic_id": last["_kafka_topic_id"],
-            "offsets": [
-                {
-                    "partition": last["_kafka_partition"],
-                    "first_offset": first,
-                    "end_offset": first + count,
-                }
-            ],
-            "row_count": 0,
-            "quarantined_count": 0,
-            "value_bytes": 0,
-            "started_at": self._moment.isoformat(),
-            "committed_at": self._moment.isoformat(),
-            "kind": "gap",
-        }
+        row = self._commit_row(
+            table,
+            (last["_kafka_topic"], last["_kafka_topic_id"]),
+            [_range(last["_kafka_partition"], first, first + count)],
+            value_bytes=0,
+            kind="gap",
+        )
         self.steps.append({"add": "bronze.ingest_commits", "rows": [row]})
 
     def quarantined(self, record: Row, message: str, **other: Any) -> Row:
@@ -215,6 +201,10 @@ class Bronze:
         }
 
 
+def _range(partition: int, first: int, end: int) -> Row:
+    return {"partition": partition, "first_offset": first, "end_offset": end}
+
+
 def first(bronze: Bronze) -> None:
     """Ordinary days of both domains, awkward texts, and every state of quarantine."""
     records = bronze.records
@@ -224,16 +214,13 @@ def first(bronze: Bronze) -> None:
     bronze.commit(PRODUCTS, catalogue(records, "2025-12-01 08:00:00"))
     bronze.commit_all(records.some(60, DAYS, newest=50))
     bronze.commit(
-        SALES,
-        [records.sale(LONELY_SALE, f"{LONELY_DAY} 12:00:00", partition=1)],
+        SALES, [records.sale(LONELY_SALE, f"{LONELY_DAY} 12:00:00", partition=1)]
     )
     bronze.commit(
         PURCHASES,
         [
             records.purchase(
-                LATE_PRODUCT,
-                f"{LONELY_DAY} 12:00:00.5",
-                transaction_id=LONELY_PURCHASE,
+                LATE_PRODUCT, f"{LONELY_DAY} 12:00:00.5", transaction_id=LONELY_PURCHASE
             )
         ],
     )

@@ -60,9 +60,9 @@ def print_mutation(out: Console, mutation: Mutation) -> None:
     """Each construct with the layer that caught it, then what none did."""
     rows = []
     for mutant in mutants():
-        caught = mutation.mutants[mutant.name]
+        caught = mutation.mutants[mutant.file]
         layer = caught.layer or "SLIPS THROUGH"
-        rows.append((mutant.construct, layer, caught.spark or "fails", caught.standin))
+        rows.append((mutant.why, layer, caught.spark or "fails", caught.standin))
     _print(out, ["construct", "caught", "on Spark", "on the stand-in"], rows)
     for sentence in slipped(mutation):
         out.print(Text(sentence, style="red"))

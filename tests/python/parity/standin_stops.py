@@ -12,12 +12,7 @@ from tests.python.parity.relations import load
 from tests.python.parity.trial import external_schema, read_standin, standin
 from tests.python.project_copy import copy_project
 from tests.python.spark.lake_steps import run_steps
-from tests.python.spark.test_increment_stops import (
-    ALL,
-    SALES,
-    WINDOWS,
-    Stops,
-)
+from tests.python.spark.test_increment_stops import ALL, SALES, WINDOWS, Stops
 
 PROFILE = """
     {name}:

@@ -41,12 +41,7 @@ TYPED = {
     "fresh": ["source", "freshness", "--select", "source:salesforce"],
     "stale": ["source", "freshness", "--select", "source:finance"],
     "no increment": ["run", "--select", "fct_account_payments"],
-    "not followed": [
-        "run",
-        "--full-refresh",
-        "--select",
-        "fct_account_payments",
-    ],
+    "not followed": ["run", "--full-refresh", "--select", "fct_account_payments"],
 }
 STOPS = {
     "stale": "payments",

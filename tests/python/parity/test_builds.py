@@ -173,9 +173,7 @@ def test_a_build_fails_where_a_right_is_missing(
     assert f"permission denied for table {BROKEN[right]}" in failed["said"]
 
 
-def test_all_other_commands_succeed(
-    trial: tuple[dict[str, Any], StandinStops],
-) -> None:
+def test_all_other_commands_succeed(trial: tuple[dict[str, Any], StandinStops]) -> None:
     found, _ = trial
 
     others = {TOGETHER, OVERTAKEN, *(f"no {right}" for right in BROKEN)}
@@ -191,9 +189,7 @@ def test_all_ends_as_a_full_refresh_on_redshift(
     assert_all_as_a_full_refresh(stops)
 
 
-def test_rows_of_other_days_stay(
-    trial: tuple[dict[str, Any], StandinStops],
-) -> None:
+def test_rows_of_other_days_stay(trial: tuple[dict[str, Any], StandinStops]) -> None:
     _, stops = trial
 
     [touched] = load(stops.home.path / "days.json").values()

@@ -12,7 +12,7 @@ from tests.python.parity.mutation import CELLS, RENDER, STANDIN, Mutation, mutan
 
 pytestmark = pytest.mark.nightly
 
-NAMES = [mutant.name for mutant in mutants()]
+NAMES = [mutant.file for mutant in mutants()]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -14,14 +14,7 @@ from sandbox.settings import PROJECT
 from tests.python.parity import museum_page
 from tests.python.parity.compare import Difference
 from tests.python.parity.relations import Cell
-from tests.python.parity.trial import (
-    ANALYSES,
-    ENGINES,
-    ROUNDS,
-    STATE,
-    Trial,
-    relations,
-)
+from tests.python.parity.trial import ANALYSES, ENGINES, ROUNDS, STATE, Trial, relations
 
 pytestmark = pytest.mark.all_models
 

@@ -12,8 +12,8 @@ from tests.python.conftest import bring_spark, make_home
 from tests.python.platform.environments import dbt_lock, programs
 from tests.python.platform.jobs import THIS_DBT, Platform, platform
 from tests.python.spark.bronze_tables import tables_made
-from tests.python.spark.increments_records import DAYS, Records
 from tests.python.spark.lake_steps import at_work, run_steps
+from tests.python.world.records import DAYS, Records
 
 
 @pytest.fixture(scope="module")

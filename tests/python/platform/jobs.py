@@ -11,7 +11,6 @@ import json
 import os
 import shlex
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -29,6 +28,7 @@ from sandbox.services import stack as services
 from sandbox.settings import PROJECT, Home
 from tests.python.conftest import PROGRAM_SECONDS
 from tests.python.parity.relations import connected
+from tests.python.programs import ran
 from tests.python.project_copy import copy_checkout
 
 FOLDER = PROJECT / "deploy/dbt-platform"
@@ -138,7 +138,7 @@ class Platform:
             )
         )
         ours = ("DBT_", "SANDBOX_", "SPARK_", "PYTHONPATH")
-        done = subprocess.run(
+        done = ran(
             [*self.dbt, *words],
             cwd=clone or self.clone,
             env={
@@ -153,10 +153,7 @@ class Platform:
                 "DBT_SEND_ANONYMOUS_USAGE_STATS": "false",
                 **(variables or {}),
             },
-            capture_output=True,
-            text=True,
             timeout=PROGRAM_SECONDS,
-            check=False,
         )
         if done.returncode != 0:
             pytest.fail(f"dbt {' '.join(words)}\n{done.stdout[-8000:]}{done.stderr}")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -23,8 +22,9 @@ from tests.python.conftest import (
 )
 from tests.python.platform.environments import AIRFLOW, programs
 from tests.python.platform.jobs import jobs, steps_of
-from tests.python.spark.increments_records import DAYS, Records
+from tests.python.programs import ran
 from tests.python.spark.lake_steps import run_steps
+from tests.python.world.records import DAYS, Records
 
 DAGS = PROJECT / "deploy/airflow/dags"
 READER = Path(__file__).with_name("airflow_dags.py")
@@ -45,13 +45,10 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 def run(program: str, *words: str, environment: dict[str, str]) -> str:
-    done = subprocess.run(
+    done = ran(
         [programs(AIRFLOW.read_text()) / program, *words],
         env=environment,
-        capture_output=True,
-        text=True,
         timeout=PROGRAM_SECONDS,
-        check=False,
     )
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-4000:]
     return done.stdout

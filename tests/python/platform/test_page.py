@@ -21,6 +21,7 @@ from tests.python.conftest import (
     make_home,
     program_environment,
 )
+from tests.python.programs import ran
 from tests.python.project_copy import copy_checkout
 
 PAGE = PROJECT / "docs/dbt-platform.md"
@@ -52,7 +53,7 @@ def test_the_page_can_be_typed(tmp_path: Path) -> None:
         )
     environment = program_environment(home)
     try:
-        done = subprocess.run(
+        done = ran(
             ["bash", "-exc", script],
             cwd=checkout,
             env={
@@ -63,10 +64,7 @@ def test_the_page_can_be_typed(tmp_path: Path) -> None:
                 },
                 "PATH": f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}",
             },
-            capture_output=True,
-            text=True,
             timeout=2 * PROGRAM_SECONDS,
-            check=False,
         )
         assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-4000:]
     finally:

@@ -7,13 +7,13 @@ job otherwise.
 from __future__ import annotations
 
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.python.platform.environments import DBT_VERSIONS, dbt_lock, programs
 from tests.python.platform.jobs import ENGINES, Platform, check_production, pull_request
+from tests.python.programs import ran
 from tests.python.project_copy import copy_checkout
 
 TARGETS = ("thrift", "redshift-standin")
@@ -25,13 +25,10 @@ pytestmark = pytest.mark.fetches
 
 def parse(program: Path, target: str, clone: Path, *options: str) -> str:
     copy_checkout(clone)
-    done = subprocess.run(
+    done = ran(
         [program, *options, "parse", "--target", target, "--profiles-dir", "profiles"],
         cwd=clone,
         env={"PATH": os.environ["PATH"], "HOME": str(clone), **EXPERIMENTAL},
-        capture_output=True,
-        text=True,
-        check=False,
     )
     printed = done.stdout + done.stderr
     assert done.returncode == 0, printed

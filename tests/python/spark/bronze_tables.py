@@ -10,13 +10,7 @@ from typing import Any
 import yaml
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import (
-    ArrayType,
-    BinaryType,
-    StringType,
-    StructField,
-    StructType,
-)
+from pyspark.sql.types import ArrayType, BinaryType, StringType, StructField, StructType
 
 from spark_ingest.lake import bronze, commit_log, quarantine_table
 from spark_ingest.lake.jvm import literal_rows

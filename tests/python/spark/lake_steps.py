@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -40,6 +41,15 @@ def random_lakes(rounds: int) -> list[tuple[int, int]]:
         (seed + number, min(rounds, in_all - before))
         for number, before in enumerate(range(0, in_all, rounds))
     ]
+
+
+def lakes_for(seconds: int, folder: Path) -> Iterator[tuple[Path, int]]:
+    """Folders for new lakes until the time is over, each with its seed."""
+    first = int(time.time())
+    end, seed = time.monotonic() + seconds, first
+    while time.monotonic() < end:
+        yield folder / str(seed - first), seed
+        seed += 1
 
 
 def do_steps(

@@ -6,18 +6,12 @@ records; after the last, when ingest has read all, it must be what the database'
 
 from __future__ import annotations
 
-from random import Random
-from typing import Any
+from tests.python.world.artists import ARTISTS, PARTITIONS, Artists, State
+from tests.python.world.rounds import NO_TESTS, Rounds, differences
 
-from tests.python.spark.captured_records import ARTISTS, PARTITIONS, Artists, State
-from tests.python.spark.increments_records import Row
-
-Step = dict[str, Any]
 HISTORY = "int_moma__artists_history"
 HELD = "int_moma__artists_current"
 LIVE = "int_moma__artists_live"
-OWN_SCHEMAS = ["--vars", "{bare_schema_targets: []}"]
-NO_TESTS = ["--exclude-resource-type", "test", "unit_test"]
 NAMES = ["Frida", "Georgia", "Hilma", None, ""]
 NATIONALITIES = ["Mexican", "American", "Swedish", None]
 KEYS = range(1, 13)
@@ -28,16 +22,10 @@ KINDS += ["open", "end", "snapshot", "again", "truncate"]
 NO_VALUE = "∅"
 
 
-class Trial:
+class Trial(Rounds):
     """The steps of some rounds, and what they must give.
 
-    Args:
-        seed: Decides everything.
-
     Attributes:
-        steps: As ``lake_program`` takes them.
-        must_succeed: Those that run dbt.
-        differences: Those that must find none, with the number of their round.
         alike: Those that must give the same: what is live before and behind a build, and what
             is held behind it.
         history: The step that gives the whole history.
@@ -45,11 +33,8 @@ class Trial:
     """
 
     def __init__(self, seed: int) -> None:
-        self.random = Random(seed)
+        super().__init__(seed)
         self.artists = Artists(self.random)
-        self.steps: list[Step] = []
-        self.must_succeed: list[int] = []
-        self.differences: dict[int, int] = {}
         self.alike: list[tuple[int, int, int]] = []
         self.history = 0
         self.emptied = 0
@@ -76,29 +61,25 @@ class Trial:
                 if number == 0
                 else ["run", "--select", HISTORY, *renewed]
             )
-            before = self._ask(LIVE) if number else None
-            self._dbt(how)
-            held, behind = self._ask(HELD), self._ask(LIVE)
+            before = self._rows_of(LIVE) if number else None
+            self.dbt(how)
+            held, behind = self._rows_of(HELD), self._rows_of(LIVE)
             self.alike.append((behind if before is None else before, held, behind))
             whole = [*how, "--full-refresh"] if number else how
-            self._dbt([*whole, *OWN_SCHEMAS], target="whole")
-            self.differences[len(self.steps)] = number
-            self.steps.append({"sql": _differences()})
-        self.history = len(self.steps)
-        self.steps.append(
-            {
-                "sql": "select artist_id, artist_name, nationality, is_deleted,"
-                " is_current, date_format(valid_from_at, 'yyyy-MM-dd HH:mm:ss.SSS')"
-                f" from intermediate.{HISTORY} order by artist_id, version_key"
-            }
+            self.whole(whole)
+            self.compare(number, differences(f"intermediate.{HISTORY}"))
+        self.history = self.ask(
+            "select artist_id, artist_name, nationality, is_deleted,"
+            " is_current, date_format(valid_from_at, 'yyyy-MM-dd HH:mm:ss.SSS')"
+            f" from intermediate.{HISTORY} order by artist_id, version_key"
         )
 
         # What is live is as old as the build before, and the history a full refresh.
-        self._dbt(["run", "--select", HISTORY, "--full-refresh"])
-        self.alike.append((self._ask(LIVE), *self.alike[-1][1:]))
+        self.dbt(["run", "--select", HISTORY, "--full-refresh"])
+        self.alike.append((self._rows_of(LIVE), *self.alike[-1][1:]))
 
         self._made("another table")
-        self.emptied = self._ask(LIVE)
+        self.emptied = self._rows_of(LIVE)
 
     def expected(self) -> list[list[str]]:
         """What the history must be, as the last step gives it, by key."""
@@ -147,47 +128,23 @@ class Trial:
         """Partitions are read at their own pace."""
         for partition in range(PARTITIONS):
             count = 10_000 if everything else self.random.choice([0, 2, 8, 1000])
-            if rows := self.artists.deliver(partition, count):
-                self._commit(rows)
-
-    def _commit(self, rows: list[Row]) -> None:
-        self.steps.append({"commit": ARTISTS, "rows": rows})
+            self.commit(ARTISTS, self.artists.deliver(partition, count))
 
     def _made(self, uuid: str) -> None:
         """Ingest tells which table stands there."""
-        self.steps.append(
-            {
-                "sql": "insert into bronze.ingest_commits (table_name, commit_id, kafka_topic,"
-                " kafka_topic_id, offsets, row_count, quarantined_count, committed_at, kind,"
-                f" table_uuid) values ('{ARTISTS}', 0, 'moma.public.artists', 'first', array(),"
-                f" 0, 0, current_timestamp(), 'table', '{uuid}')"
-            }
+        self.ask(
+            "insert into bronze.ingest_commits (table_name, commit_id, kafka_topic,"
+            " kafka_topic_id, offsets, row_count, quarantined_count, committed_at, kind,"
+            f" table_uuid) values ('{ARTISTS}', 0, 'moma.public.artists', 'first', array(),"
+            f" 0, 0, current_timestamp(), 'table', '{uuid}')"
         )
 
-    def _ask(self, model: str) -> int:
+    def _rows_of(self, model: str) -> int:
         """A step that gives the rows of a state."""
-        self.steps.append(
-            {
-                "sql": "select artist_id, artist_name, nationality"
-                f" from intermediate.{model} order by artist_id"
-            }
+        return self.ask(
+            "select artist_id, artist_name, nationality"
+            f" from intermediate.{model} order by artist_id"
         )
-        return len(self.steps) - 1
-
-    def _dbt(self, words: list[str], target: str = "target") -> None:
-        self.must_succeed.append(len(self.steps))
-        self.steps.append({"dbt": words, "target": target})
 
     def _state(self) -> State:
         return self.random.choice(NAMES), self.random.choice(NATIONALITIES)
-
-
-def _differences() -> str:
-    """A query of the rows that only one of the two histories has."""
-    one, other = f"intermediate.{HISTORY}", f"dev_intermediate.{HISTORY}"
-    return (
-        f"select 'only by increments', * from"
-        f" (select * from {one} except all select * from {other})"
-        f" union all select 'only by a full refresh', * from"
-        f" (select * from {other} except all select * from {one})"
-    )

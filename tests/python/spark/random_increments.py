@@ -9,18 +9,11 @@ from __future__ import annotations
 
 import re
 from datetime import date, timedelta
-from random import Random
 from typing import Any
 
 from sandbox.settings import PROJECT
-from tests.python.spark.increments_records import (
-    LATE_PRODUCT,
-    PRODUCTS,
-    Records,
-    catalogue,
-)
-
-Step = dict[str, Any]
+from tests.python.world.records import LATE_PRODUCT, PRODUCTS, Records, catalogue
+from tests.python.world.rounds import NO_TESTS, Rounds
 
 # Facts that are rewritten by days, with the time that each goes by; those of captured tables
 # are rewritten by keys, in rounds of their own.
@@ -41,24 +34,15 @@ MARTS = {
     )
 }
 FACTS = [mart for marts in MARTS.values() for mart in marts if mart != "dim_products"]
-NO_TESTS = ["--exclude-resource-type", "test", "unit_test"]
-OWN_SCHEMAS = ["--vars", "{bare_schema_targets: []}"]
 FIRST_DAY = date(2026, 1, 1)
 
 
-class Trial:
-    """The steps of some rounds, and which of them must succeed, or find no difference.
-
-    Args:
-        seed: Decides everything.
-    """
+class Trial(Rounds):
+    """The steps of some rounds."""
 
     def __init__(self, seed: int) -> None:
-        self.random = Random(seed)
+        super().__init__(seed)
         self.records = Records(seed)
-        self.steps: list[Step] = []
-        self.must_succeed: list[int] = []
-        self.differences: dict[int, int] = {}
         self._products = [*PRODUCTS, LATE_PRODUCT]
         self._copies = 0
 
@@ -66,7 +50,7 @@ class Trial:
         """A first build, and rounds of loads, accidents and an increment."""
         self._commit({"bronze.smoothies__products": catalogue(self.records, _moment())})
         self._load(30)
-        self._dbt(["build", "--select", *_with_parents(FACTS), *NO_TESTS])
+        self.dbt(["build", "--select", *_with_parents(FACTS), *NO_TESTS])
         domains = list(MARTS)
         self.random.shuffle(domains)
         for number in range(count):
@@ -83,25 +67,19 @@ class Trial:
                         self._die_beside_another,
                     ]
                 )()
-            self._dbt(["run", "--select", *marts])
+            self.dbt(["run", "--select", *marts])
             # Views are made in the first turn.
             whole = (
                 ["build", "--select", *_with_parents(marts), *NO_TESTS]
                 if number < len(domains)
                 else ["run", "--full-refresh", "--select", *marts]
             )
-            self._dbt([*whole, *OWN_SCHEMAS], target="whole")
-            self.differences[len(self.steps)] = number
-            self.steps.append({"sql": _differences(marts)})
+            self.whole(whole)
+            self.compare(number, _differences(marts))
 
     def _commit(self, tables: dict[str, list[dict[str, Any]]]) -> None:
-        self.steps += [
-            {"commit": table, "rows": rows} for table, rows in tables.items() if rows
-        ]
-
-    def _dbt(self, words: list[str], target: str = "target") -> None:
-        self.must_succeed.append(len(self.steps))
-        self.steps.append({"dbt": words, "target": target})
+        for table, rows in tables.items():
+            self.commit(table, rows)
 
     def _try(self, words: list[str]) -> None:
         """What may stop, because it goes without a parent that it needs."""
@@ -170,15 +148,12 @@ class Trial:
         """A run tells what it will change and cannot write it; a child may be built next."""
         fact = self.random.choice(FACTS)
         set_format = f"alter table marts.{fact} set tblproperties"
-        self.steps.append({"sql": f"{set_format} ('write.format.default' = 'none')"})
+        self.ask(f"{set_format} ('write.format.default' = 'none')")
         self._try(["run", "--select", fact])
         if self.random.random() < 0.5:
             self._select()
-        self.steps.append(
-            {
-                "sql": f"alter table marts.{fact} unset tblproperties"
-                " ('write.format.default')"
-            }
+        self.ask(
+            f"alter table marts.{fact} unset tblproperties ('write.format.default')"
         )
 
     def _die_before_the_record(self) -> None:
@@ -218,30 +193,24 @@ class Trial:
                 )
             )
         """
-        self.steps += [
-            {
-                "sql": f"insert overwrite marts.{fact}"
-                f" select * from {later} as kept where not {is_told}"
-                f" union all select * from {rows} as kept where {is_told}"
-            },
-        ]
+        self.ask(
+            f"insert overwrite marts.{fact}"
+            f" select * from {later} as kept where not {is_told}"
+            f" union all select * from {rows} as kept where {is_told}"
+        )
 
     def _copy(self, table: str) -> str:
         self._copies += 1
         copy = f"kept.copy_{self._copies}"
-        self.steps += [
-            {"sql": "create schema if not exists kept"},
-            {"sql": f"create table {copy} using iceberg as select * from {table}"},
-        ]
+        self.ask("create schema if not exists kept")
+        self.ask(f"create table {copy} using iceberg as select * from {table}")
         return copy
 
     def _put_back(self, table: str, copy: str, fact: str) -> None:
         condition = f"model_name = 'marts.{fact}'"
-        self.steps.append(
-            {
-                "sql": f"insert into {table} replace where {condition}"
-                f" select * from {copy} where {condition}"
-            }
+        self.ask(
+            f"insert into {table} replace where {condition}"
+            f" select * from {copy} where {condition}"
         )
 
 

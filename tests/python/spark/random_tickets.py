@@ -9,14 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from random import Random
-from typing import Any
 
-from tests.python.spark.increments_records import Kafka, Row
+from tests.python.world.debezium import binlog, flattened, lsn
+from tests.python.world.kafka import Kafka, Row
+from tests.python.world.rounds import NO_TESTS, Rounds, differences
 
-Step = dict[str, Any]
 FACTS = ("fct_ticket_sales", "fct_ticket_listings")
-OWN_SCHEMAS = ["--vars", "{bare_schema_targets: []}"]
-NO_TESTS = ["--exclude-resource-type", "test", "unit_test"]
 GROWN = ["build", "--select", *(f"+{fact}" for fact in FACTS), *NO_TESTS]
 PARTITIONS = 2
 _BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -222,50 +220,25 @@ class Shop:
         self._place += 10
         self._now += timedelta(milliseconds=self._random.choice([0, 1, 1_700]))
         millis = round(self._now.timestamp() * 1_000)
-        position: Row = (
-            {
-                "__source_file": "binlog.000001",
-                "__source_pos": self._place,
-                "__source_row": 0,
-                "__source_ts_ms": millis // 1_000 * 1_000,
-            }
-            if table.has_binlog
-            else {"__lsn": self._place, "__source_ts_ms": millis}
-        )
-        self._waiting[name].append(
-            {
-                table.key: key,
-                **row,
-                **position,
-                "_key": {table.key: key},
-                "__op": kind,
-                "__table": name,
-                "__deleted": "true" if kind == "d" else "false",
-                "_schema_id": 1,
-            }
-        )
+        place = lsn(self._place)
+        if table.has_binlog:
+            place, millis = binlog(self._place), millis // 1_000 * 1_000
+        at = {table.key: key}
+        record = flattened(name, kind, place, millis, **(at | row))
+        self._waiting[name].append(record | {"_key": at})
 
 
-class Trial:
+class Trial(Rounds):
     """The steps of some rounds, and what they must give.
 
-    Args:
-        seed: Decides everything.
-
     Attributes:
-        steps: As ``lake_program`` takes them.
-        must_succeed: Those that run dbt.
-        differences: Those that must find none, with the number of their round.
         counts: Those that count the rows of a fact.
         written: That which counts the rows of sales that a build has written though none was new.
     """
 
     def __init__(self, seed: int) -> None:
-        self._random = Random(seed)
-        self._shop = Shop(self._random)
-        self.steps: list[Step] = []
-        self.must_succeed: list[int] = []
-        self.differences: dict[int, int] = {}
+        super().__init__(seed)
+        self._shop = Shop(self.random)
         self.counts: list[int] = []
         self.written = 0
 
@@ -273,55 +246,36 @@ class Trial:
         """Changes of all tables, and then of what facts have as it was before."""
         self._shop.fill()
         for number in range(count):
-            for _ in range(self._random.choice([0, 6, 30]) if number else 10):
+            for _ in range(self.random.choice([0, 6, 30]) if number else 10):
                 self._shop.change()
             for name in TABLES:
-                most = self._random.choice([0, 2, 1_000]) if number else 1_000
+                most = self.random.choice([0, 2, 1_000]) if number else 1_000
                 self._commit(name, most)
             self._compare(number)
         for name in TABLES:
             while self._shop.is_waiting(name):
                 self._commit(name, 1_000)
-        self._dbt(GROWN)
+        self.dbt(GROWN)
         for name in TABLES:
             if name not in ("sale", "listing"):
                 self._shop.change_all(name)
                 self._commit(name, 1_000)
-        self._dbt(GROWN)
+        self.dbt(GROWN)
         # A sale has all of this as it was then.
-        self.written = len(self.steps)
-        self.steps.append({"sql": _written("fct_ticket_sales")})
+        self.written = self.ask(_written("fct_ticket_sales"))
         self._compare(count)
 
     def _compare(self, number: int) -> None:
         """An increment, and a full refresh from the second on."""
-        self._dbt(GROWN)
+        self.dbt(GROWN)
         whole = [*GROWN, "--full-refresh"] if number else GROWN
-        self._dbt([*whole, *OWN_SCHEMAS], target="whole")
+        self.whole(whole)
         for fact in FACTS:
-            self.differences[len(self.steps)] = number
-            self.steps.append({"sql": _differences(fact)})
-            self.counts.append(len(self.steps))
-            self.steps.append({"sql": f"select count(*) from marts.{fact}"})
+            self.compare(number, differences(f"marts.{fact}"))
+            self.counts.append(self.ask(f"select count(*) from marts.{fact}"))
 
     def _commit(self, name: str, most: int) -> None:
-        if rows := self._shop.deliver(name, most):
-            self.steps.append({"commit": f"bronze.tickit__{name}", "rows": rows})
-
-    def _dbt(self, words: list[str], target: str = "target") -> None:
-        self.must_succeed.append(len(self.steps))
-        self.steps.append({"dbt": words, "target": target})
-
-
-def _differences(fact: str) -> str:
-    """A query of the rows that only one of the two facts has."""
-    one, other = f"marts.{fact}", f"dev_marts.{fact}"
-    return (
-        f"select 'only by increments', * from"
-        f" (select * from {one} except all select * from {other})"
-        f" union all select 'only by a full refresh', * from"
-        f" (select * from {other} except all select * from {one})"
-    )
+        self.commit(f"bronze.tickit__{name}", self._shop.deliver(name, most))
 
 
 def _written(fact: str) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import os
-import subprocess
 import sys
 from collections.abc import Iterable
 from dataclasses import astuple, dataclass, fields
@@ -19,6 +18,7 @@ import pytest
 
 from sandbox.install import spark_conf
 from sandbox.settings import PROJECT, Home
+from tests.python.programs import ran
 from tests.python.spark.sales_trial import CLOCKS, MARTS
 
 TRIAL = Path(__file__).with_name("sales_trial.py")
@@ -104,10 +104,7 @@ def write_records(file: Path, records: Iterable[Record]) -> None:
 
 
 def run_trial(
-    folder: Path,
-    records: Iterable[Record],
-    project: Path = PROJECT,
-    zone: str = "UTC",
+    folder: Path, records: Iterable[Record], project: Path = PROJECT, zone: str = "UTC"
 ) -> Trial:
     """Build a project on a new lake that holds the records.
 
@@ -121,14 +118,10 @@ def run_trial(
     spark_conf.render(home, home.spark_conf)
     trial = Trial(home, project, home.path / "out", home.path / "records.csv")
     write_records(trial.records, records)
-    done = subprocess.run(
+    done = ran(
         [sys.executable, TRIAL, project, trial.records, trial.out],
-        cwd=PROJECT,
         env=trial.environment(TZ=zone, PYTHONPATH=str(PROJECT)),
-        capture_output=True,
-        text=True,
         timeout=TRIAL_SECONDS,
-        check=False,
     )
     if done.returncode != 0:
         pytest.fail(f"the trial failed\n{done.stdout}\n{done.stderr}")

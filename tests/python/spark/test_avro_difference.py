@@ -25,13 +25,7 @@ from spark_ingest.avro.evolution import TopicSchema, combine
 from spark_ingest.avro.schema import WriterSchema
 from spark_ingest.records.avro_check import schema_problem
 from tests.python.spark.avro_columns import column, json_text, plain
-from tests.python.spark.avro_reference import (
-    Branch,
-    Damaged,
-    Reader,
-    misfit,
-    unframed,
-)
+from tests.python.spark.avro_reference import Branch, Damaged, Reader, misfit, unframed
 from tests.python.spark.avro_topics import FRAMINGS, Part, Sent, sent, topic
 from tests.python.spark.test_ingest_decode import ROW, judge
 

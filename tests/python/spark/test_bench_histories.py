@@ -5,31 +5,26 @@ Fails when `make bench-histories` does not run to its end, or what it builds is 
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from bench.report.histories_results import read_results
-from sandbox.settings import PROJECT
+from tests.python.programs import ran
 
 
 @pytest.mark.long
 def test_increments_refreshes_and_what_comes_late_are_measured(tmp_path: Path) -> None:
     folder = tmp_path / "a bench"
-    done = subprocess.run(
+    done = ran(
         [
             *(sys.executable, "-m", "bench.histories"),
             "--quick",
             "--folder",
             str(folder),
         ],
-        cwd=PROJECT,
-        capture_output=True,
-        text=True,
         timeout=1100,
-        check=False,
     )
 
     assert done.returncode == 0, done.stderr

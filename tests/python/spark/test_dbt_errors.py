@@ -6,12 +6,12 @@ Fails when a failing dbt statement prints a plan or a stack trace, or not the li
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 from sandbox.settings import PROJECT, Home
 from tests.python.conftest import program_environment
+from tests.python.programs import ran
 
 MODELS = {
     "unknown_column": "select\n    a,\n    nope\nfrom (select 1 as a, 2 as b)\n",
@@ -22,7 +22,7 @@ MODELS = {
     "unknown_table": "select *\nfrom nowhere.nothing\n",
 }
 TESTS = {
-    "fails_while_it_runs": "select id\nfrom range(3)\nwhere assert_true(id < 2) is null\n",
+    "fails_while_it_runs": "select id\nfrom range(3)\nwhere assert_true(id < 2) is null\n"
 }
 
 
@@ -36,13 +36,10 @@ def test_a_failing_statement_shows_class_object_and_line_and_the_log_has_the_pla
     # Not where the checkout's manifest is looked for.
     place += ["--target-path", str(tmp_path / "target")]
 
-    done = subprocess.run(
+    done = ran(
         [dbt, "--no-use-colors", "build", *place],
         env=program_environment(home),
-        capture_output=True,
-        text=True,
         timeout=300,
-        check=False,
     )
 
     said = done.stdout + done.stderr

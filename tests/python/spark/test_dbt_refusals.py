@@ -5,7 +5,6 @@ Fails when dbt builds on another lake than asked for, outside UTC, or without br
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import pytest
 
 from sandbox.settings import PROJECT, Home
 from tests.python.conftest import program_environment
+from tests.python.programs import ran
 from tests.python.spark.bronze_tables import declared_tables
 from tests.python.spark.lake_steps import do_steps
 
@@ -70,13 +70,9 @@ def test_a_lake_without_bronze_says_so_in_one_line(said: dict[str, str]) -> None
 
 def test_a_foreign_spark_is_refused_in_one_line_before_it_starts(home: Home) -> None:
     dbt = str(Path(sys.executable).parent / "dbt")
-    done = subprocess.run(
+    done = ran(
         [dbt, "--no-use-colors", "run"],
-        cwd=PROJECT,
         env={**program_environment(home), "SPARK_HOME": "/opt/spark"},
-        capture_output=True,
-        text=True,
-        check=False,
     )
 
     assert done.returncode == 2

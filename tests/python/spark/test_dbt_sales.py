@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 
 from sandbox.install import spark_conf
-from sandbox.settings import PROJECT, Home
+from sandbox.settings import Home
+from tests.python.programs import ran
 from tests.python.spark.sales_check import (
     Record,
     Trial,
@@ -159,9 +160,8 @@ def dbt(
     # Where Spark's settings lie in a path with a blank, one line of Java's is not taken out.
     conf = trial.home.path.parent / "conf"
     spark_conf.render(trial.home, conf)
-    return subprocess.run(
+    return ran(
         [str(Path(sys.executable).parent / "dbt"), "--no-use-colors", *arguments],
-        cwd=PROJECT,
         env=trial.environment(
             **{
                 "DBT_TARGET_PATH": str(trial.out / "target"),
@@ -170,10 +170,7 @@ def dbt(
                 **environment,
             }
         ),
-        capture_output=True,
-        text=True,
         timeout=600,
-        check=False,
     )
 
 

@@ -14,12 +14,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from spark_ingest.lake import bronze, commit_log, quarantine_table
-from spark_ingest.lake.committed import (
-    BatchResult,
-    Commit,
-    CommitKind,
-    own_snapshots,
-)
+from spark_ingest.lake.committed import BatchResult, Commit, CommitKind, own_snapshots
 from spark_ingest.lake.jvm import CATALOG, Jvm
 from spark_ingest.lake.table_change import first_snapshot
 from spark_ingest.lake.table_identity import uuid_of
@@ -89,14 +84,8 @@ def made(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Bronze:
     """A table whose commits are published whatever their id, as by another program."""
     monkeypatch.setattr("spark_ingest.lake.branch.check_number", lambda *_: None)
     name = f"double{next(_NUMBERS)}"
-    stream = Stream(
-        name=f"test.{name}",
-        table=f"bronze.{name}",
-        description="",
-        columns={},
-        tags=frozenset(),
-        ingest=IngestMeta(topic=name),
-    )
+    meta = IngestMeta(topic=name)
+    stream = Stream(f"test.{name}", f"bronze.{name}", "", {}, frozenset(), meta)
     bronze.create_schema(spark)
     quarantine_table.create(spark)
     commit_log.create(spark)

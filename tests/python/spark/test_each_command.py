@@ -12,8 +12,8 @@ import pytest
 
 from sandbox.settings import PROJECT, Home
 from tests.python.spark.bronze_tables import tables_made
-from tests.python.spark.increments_records import DAYS, Records
 from tests.python.spark.lake_steps import do_steps
+from tests.python.world.records import DAYS, Records
 
 MODEL = "fct_rental_sales"
 # What ingest has made before: all bronze tables, and records of sales.

@@ -6,7 +6,6 @@ Fails when an exported file differs from its mart, or keeps a partition that the
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from decimal import Decimal
 from pathlib import Path
@@ -17,6 +16,7 @@ import yaml
 
 from sandbox.settings import PROJECT, Home
 from tests.python.conftest import program_environment
+from tests.python.programs import ran
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -51,18 +51,14 @@ def export(home: Home, to: Path, tmp_path: Path, **more: str | list[str]) -> str
         "partition_by": "classification",
         **more,
     }
-    done = subprocess.run(
+    done = ran(
         [
             str(Path(sys.executable).with_name("dbt")),
             *("--quiet", "run-operation", "export_rows"),
             *("--target-path", str(tmp_path / "target")),
             *("--args", json.dumps(arguments)),
         ],
-        cwd=PROJECT,
         env=program_environment(home),
-        capture_output=True,
-        text=True,
-        check=False,
     )
     return done.stdout + done.stderr
 

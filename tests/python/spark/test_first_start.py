@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from sandbox.settings import PROJECT, Home
 from spark_ingest.errors import ConfigurationError
 from spark_ingest.lake.jvm import CATALOG
 from spark_ingest.lake.session import require_class
+from tests.python.programs import ran
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -50,7 +50,7 @@ def test_a_first_command_with_an_empty_cache_fetches_the_jars_and_opens_the_lake
     words, typed, code, wanted = FIRST[program]
     folder = Path(sys.executable).parent
 
-    done = subprocess.run(
+    done = ran(
         [str(folder / program), *words],
         env=os.environ
         | {
@@ -61,12 +61,8 @@ def test_a_first_command_with_an_empty_cache_fetches_the_jars_and_opens_the_lake
             "DBT_TARGET_PATH": str(tmp_path / "target"),
             "DBT_LOG_PATH": str(tmp_path / "logs"),
         },
-        input=typed,
-        cwd=PROJECT,
-        capture_output=True,
-        text=True,
+        stdin=typed,
         timeout=300,
-        check=False,
     )
 
     told = done.stdout + done.stderr

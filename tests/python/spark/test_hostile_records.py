@@ -17,7 +17,8 @@ from spark_ingest.avro.evolution import TopicSchema, combine, declared
 from spark_ingest.avro.framing import JSON, apicurio_headers, header
 from spark_ingest.avro.schema import WriterSchema
 from spark_ingest.records.verdict import Recipe, recipe
-from tests.python.spark.test_ingest_decode import kafka, record, topic
+from tests.python.spark.test_ingest_decode import kafka
+from tests.python.world.avro import combined, record
 
 SIZE = 2**20
 LIMIT = 2**22
@@ -73,7 +74,7 @@ def test_avro_takes_no_longer_than_its_bytes_account_for(spark: SparkSession) ->
     small = before + none + number(10**15) + none
     trial(
         spark,
-        topic(PLAIN),
+        combined(PLAIN),
         {name: [header(1) + value] for name, value in kinds.items()}
         | {"items of no bytes, many records": copies(header(1) + small)},
     )
@@ -98,7 +99,7 @@ def test_json_text_of_avro_takes_no_longer_than_its_bytes_account_for(
     small = zero + b"\x00" + number(10**15) + bytes(3)
     trial(
         spark,
-        topic(TREE),
+        combined(TREE),
         {name: [header(1) + value] for name, value in kinds.items()}
         | {"items of no bytes, many records": copies(header(1) + small)},
     )
@@ -158,7 +159,7 @@ def test_what_is_too_long_is_not_looked_at(spark: SparkSession) -> None:
     of_json = {"decimal as text": [b'{"m":"' + b"7" * 2 * SIZE + b'"}']}
     trial(spark, json_columns(), of_json, SIZE)
     of_avro = {"decimal": [header(1) + chunk(b"\x7f" * 2 * SIZE) + bytes(4)]}
-    trial(spark, topic(TREE), of_avro, SIZE)
+    trial(spark, combined(TREE), of_avro, SIZE)
 
 
 @pytest.mark.nightly

@@ -15,8 +15,8 @@ import pytest
 
 from sandbox.settings import Home
 from tests.python.project_copy import copy_project
-from tests.python.spark.increments_records import DAYS, Records
 from tests.python.spark.lake_steps import do_steps
+from tests.python.world.records import DAYS, Records
 
 SALES = "fct_rental_sales"
 WINDOWS = "fct_regional_sales_windows"

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from sandbox.settings import PROJECT, Home
-from tests.python.spark.increments_records import (
+from tests.python.spark.lake_steps import do_steps
+from tests.python.world.records import (
     DAYS,
     DAYS_BETWEEN,
     LATE_PRODUCT,
@@ -23,7 +24,6 @@ from tests.python.spark.increments_records import (
     Records,
     catalogue,
 )
-from tests.python.spark.lake_steps import do_steps
 
 # The histories of captured tables have trials of their own.
 FOLDERS = [f"models/marts/{domain}" for domain in ("rentals", "smoothies", "shared")]
@@ -145,8 +145,7 @@ def history() -> Steps:
     steps.add("goes on", dbt=RUN)
     steps.add("lonely after", export=["marts.fct_rental_sales"])
     steps.add(
-        "forget",
-        sql="insert overwrite state.read_points select * from state.kept",
+        "forget", sql="insert overwrite state.read_points select * from state.kept"
     )
     # Times that are missing, or that no calendar knows.
     steps.commit(
@@ -275,9 +274,7 @@ def test_changed_windows_stop_the_run_and_name_the_full_refresh(
     )
 
 
-def test_a_mart_without_a_read_point_stops_the_run(
-    found: dict[str, Any],
-) -> None:
+def test_a_mart_without_a_read_point_stops_the_run(found: dict[str, Any]) -> None:
     done = found["not recorded"]
 
     assert not done["success"]

@@ -26,6 +26,7 @@ from spark_ingest.records.bronze_rows import batch_columns, row_columns
 from spark_ingest.records.verdict import Judged, recipe
 from spark_ingest.streaming.batch import batch_counters, record_notes
 from spark_ingest.streaming.batch_size import record_bytes
+from tests.python.world.avro import combined, framed, record
 
 ROW = (
     "key binary, value binary, topic string, partition int, offset long, timestamp timestamp, "
@@ -33,27 +34,8 @@ ROW = (
 )
 
 
-def record(*fields: tuple[str, Any], name: str = "R") -> dict[str, Any]:
-    return {
-        "type": "record",
-        "name": name,
-        "namespace": "n",
-        "fields": [{"name": field, "type": kind} for field, kind in fields],
-    }
-
-
 V1 = record(("id", "int"), ("note", "string"))
 V2 = record(("id", "long"), ("note", "string"), ("tag", ["null", "string"]))
-
-
-def topic(*schemas: Any) -> TopicSchema:
-    return combine([WriterSchema(i, schema) for i, schema in enumerate(schemas, 1)])
-
-
-def framed(schema_id: int, schema: Any, value: Any) -> bytes:
-    out = io.BytesIO()
-    fastavro.schemaless_writer(out, fastavro.parse_schema(schema), value)
-    return header(schema_id) + out.getvalue()
 
 
 def kafka(
@@ -84,7 +66,7 @@ def decoded(
 
 
 def test_each_record_is_read_with_the_schema_that_wrote_it(spark: SparkSession) -> None:
-    schema = topic(V1, V2)
+    schema = combined(V1, V2)
     assert decoded(
         spark,
         schema,
@@ -148,7 +130,7 @@ def test_bad_records_of_every_kind_are_told_apart(spark: SparkSession) -> None:
             header(1),  # nothing behind the frame
         ),
         "id",
-        topic(V1, V2),
+        combined(V1, V2),
         None,
     )
     assert verdicts(judged.records) == [
@@ -192,7 +174,7 @@ def test_a_claimed_length_does_not_take_the_memory(
     spark: SparkSession, length: int
 ) -> None:
     value = header(1) + zigzag(7) + zigzag(length) + b"x" * 50
-    judged = judge(kafka(spark, value), "id", topic(V1), None)
+    judged = judge(kafka(spark, value), "id", combined(V1), None)
     assert verdicts(judged.records) == ["undecodable"]
 
 
@@ -202,7 +184,7 @@ def test_a_misfit_version_is_set_aside_with_the_reason(spark: SparkSession) -> N
         framed(2, other, {"id": "x", "note": "y"}),
         framed(1, V1, {"id": 1, "note": "a"}),
     )
-    judged = judge(kafka(spark, *values), "id", topic(V1, other), None)
+    judged = judge(kafka(spark, *values), "id", combined(V1, other), None)
     rows = judged.records.orderBy("_kafka_offset").select(
         *quarantine_table.rows("_verdict", F.lit(datetime.now(UTC)))
     )
@@ -219,15 +201,17 @@ def test_keys_are_decoded_and_a_bad_key_sets_the_record_aside(
 ) -> None:
     value = framed(1, V1, {"id": 1, "note": "a"})
     keys = combine([WriterSchema(7, "int")])
-    good = judge(kafka(spark, value, key=framed(7, "int", 42)), "id", topic(V1), keys)
+    good = judge(
+        kafka(spark, value, key=framed(7, "int", 42)), "id", combined(V1), keys
+    )
     assert good.records.select(good.columns["_key"].alias("k")).collect() == [Row(k=42)]
     for key, said in (
         (b"abc", "key_not_framed"),
         (header(8) + b"\x02", "key_unknown_id"),
     ):
-        judged = judge(kafka(spark, value, key=key), "id", topic(V1), keys)
+        judged = judge(kafka(spark, value, key=key), "id", combined(V1), keys)
         assert verdicts(judged.records) == [said]
-    none = judge(kafka(spark, value), "id", topic(V1), keys)
+    none = judge(kafka(spark, value), "id", combined(V1), keys)
     assert verdicts(none.records) == [None]
 
 
@@ -237,7 +221,7 @@ def test_a_record_key_becomes_a_struct(spark: SparkSession) -> None:
     judged = judge(
         kafka(spark, framed(1, V1, {"id": 1, "note": "a"}), key=key),
         "id",
-        topic(V1),
+        combined(V1),
         combine([WriterSchema(7, shape)]),
     )
     assert judged.records.select(judged.columns["_key"].alias("k")).collect() == [
@@ -249,7 +233,7 @@ def test_without_any_usable_schema_values_are_unknown_and_tombstones_good(
     spark: SparkSession,
 ) -> None:
     judged = judge(
-        kafka(spark, framed(1, V1, {"id": 1, "note": ""}), None), "id", topic(), None
+        kafka(spark, framed(1, V1, {"id": 1, "note": ""}), None), "id", combined(), None
     )
     assert verdicts(judged.records) == ["unknown_id", None]
 
@@ -263,7 +247,7 @@ def test_nested_records_arrays_and_maps_are_merged_inside(spark: SparkSession) -
         )
 
     v1, v2 = version(("x", "int")), version(("x", "long"), ("y", "string"))
-    schema = topic(v1, v2)
+    schema = combined(v1, v2)
     assert not schema.misfits
     old, new = {"x": 1}, {"x": 1, "y": "z"}
     first, second = decoded(
@@ -306,7 +290,7 @@ def test_nested_fields_meet_a_tables_by_name_and_not_by_place(
 def test_an_array_that_claims_millions_of_items_is_bad(spark: SparkSession) -> None:
     shape = record(("a", {"type": "array", "items": "int"}))
     value = header(1) + zigzag(500_000_000) + b"\x02" * 10
-    judged = judge(kafka(spark, value), "id", topic(shape), None)
+    judged = judge(kafka(spark, value), "id", combined(shape), None)
     assert verdicts(judged.records) == ["undecodable"]
 
 
@@ -319,7 +303,7 @@ def test_meanings_survive(spark: SparkSession) -> None:
     shape = record(("m", money), ("t", when), ("d", day), ("e", kind), ("f", code))
     at = datetime(1969, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)
     value = {"m": Decimal("-0.01"), "t": at, "d": at.date(), "e": "B", "f": b"xy"}
-    schema = topic(shape)
+    schema = combined(shape)
     judged = judge(kafka(spark, framed(1, shape, value)), "id", schema, None)
     types = judged.columns
     row = judged.records.select(
@@ -337,7 +321,9 @@ def test_meanings_survive(spark: SparkSession) -> None:
 
 
 def test_values_that_are_no_records_become_a_column(spark: SparkSession) -> None:
-    assert decoded(spark, topic("string"), framed(1, "string", "x")) == [Row(value="x")]
+    assert decoded(spark, combined("string"), framed(1, "string", "x")) == [
+        Row(value="x")
+    ]
 
 
 def test_a_record_that_may_be_null_keeps_what_contains_itself(
@@ -347,7 +333,7 @@ def test_a_record_that_may_be_null_keeps_what_contains_itself(
     maybe = ["null", node]
     assert decoded(
         spark,
-        topic(maybe, node),
+        combined(maybe, node),
         framed(1, maybe, {"id": 1, "next": {"id": 2, "next": None}}),
         framed(1, maybe, None),
         framed(2, node, {"id": 3, "next": None}),
@@ -360,7 +346,7 @@ def test_a_record_that_may_be_null_keeps_what_contains_itself(
 
 def test_a_record_is_decoded_once(spark: SparkSession) -> None:
     """The optimizer repeats a decode when a filter reaches through the projection."""
-    judged = judge(kafka(spark, None), "id", topic(V1, V2), None)
+    judged = judge(kafka(spark, None), "id", combined(V1, V2), None)
     from pyspark.sql import Observation
 
     counted = judged.records.observe(
@@ -368,12 +354,12 @@ def test_a_record_is_decoded_once(spark: SparkSession) -> None:
     )
     good = counted.where(F.col("_verdict").isNull()).select(*judged.columns.values())
     plan = good._jdf.queryExecution().executedPlan().toString()
-    assert plan.lower().count("from_avro(") == len(topic(V1, V2).writers)
+    assert plan.lower().count("from_avro(") == len(combined(V1, V2).writers)
 
 
 def test_a_row_is_made_once_on_its_way_to_the_table(spark: SparkSession) -> None:
     """A column of another type, or a function without generated code, costs a copy of each."""
-    judged = judge(kafka(spark, b"junk"), "id", topic(V1, V2), None)
+    judged = judge(kafka(spark, b"junk"), "id", combined(V1, V2), None)
     # Fields that came later stand behind the metadata.
     columns = bronze.table_columns(judged.schema())
     table = StructType([*columns.fields[1:], columns.fields[0]])
@@ -404,7 +390,7 @@ def test_keys_and_headers_count_in_how_large_records_are(spark: SparkSession) ->
     size = record_bytes(records)
     assert size is not None
     assert 2500 + len(value) <= size < 2550
-    judged = judge(records, "id", topic(V1), None).records
+    judged = judge(records, "id", combined(V1), None).records
     noted = judged.select(
         "_kafka_key", "_kafka_headers", *record_notes(["value"], 8000)
     )
@@ -447,7 +433,7 @@ def test_a_namespace_that_only_java_takes_is_read(
     }
     schema = record(("a", "int"), ("node", node)) | {"namespace": space}
 
-    (row,) = decoded(spark, topic(schema), header(1) + b"\x0a\x02\x00")
+    (row,) = decoded(spark, combined(schema), header(1) + b"\x0a\x02\x00")
 
     assert (row["a"], json.loads(row["node"])["next"] is not None) == (5, True)
 
@@ -469,9 +455,9 @@ def test_of_a_decimal_of_64_digits_a_value_that_is_too_long_is_bad_alone(
     ]
 
     assert [
-        row["amount"] for row in decoded(spark, topic(schema), *records[:3])
+        row["amount"] for row in decoded(spark, combined(schema), *records[:3])
     ] == values[:3]
-    judged = judge(kafka(spark, *records), "id", topic(schema), None)
+    judged = judge(kafka(spark, *records), "id", combined(schema), None)
     assert verdicts(judged.records) == [None, None, None, "undecodable"]
 
 
@@ -481,6 +467,6 @@ def test_a_decimal_of_more_places_than_digits_has_its_value(
     tiny = {"type": "bytes", "logicalType": "decimal", "precision": 3, "scale": 5}
     schema = record(("a", tiny))
 
-    (row,) = decoded(spark, topic(schema), header(1) + b"\x02\x7b")
+    (row,) = decoded(spark, combined(schema), header(1) + b"\x02\x7b")
 
     assert row["a"] == Decimal("0.00123")

@@ -15,15 +15,8 @@ from spark_ingest.avro.evolution import TopicSchema, combine
 from spark_ingest.avro.framing import header
 from spark_ingest.avro.schema import WriterSchema
 from spark_ingest.records.avro_check import schema_problem
-from tests.python.spark.test_ingest_decode import (
-    framed,
-    judge,
-    kafka,
-    record,
-    topic,
-    verdicts,
-    zigzag,
-)
+from tests.python.spark.test_ingest_decode import judge, kafka, verdicts, zigzag
+from tests.python.world.avro import combined, framed, record
 
 MONEY = {"type": "bytes", "logicalType": "decimal", "precision": 10, "scale": 2}
 WIDE = {"type": "bytes", "logicalType": "decimal", "precision": 38, "scale": 0}
@@ -110,7 +103,7 @@ def test_a_value_that_does_not_fit_is_set_aside_with_its_fields_name(
     for kind, *_ in BAD:
         if kind not in kinds:
             kinds.append(kind)
-    schema = topic(*(record((f"x{i}", kind)) for i, kind in enumerate(kinds)))
+    schema = combined(*(record((f"x{i}", kind)) for i, kind in enumerate(kinds)))
     assert not schema.misfits
     versions = [kinds.index(kind) for kind, *_ in BAD]
     values = [
@@ -136,7 +129,7 @@ def test_what_contains_itself_is_held_to_the_same_rules(spark: SparkSession) -> 
         good + b"\x02\x00" + chunk(CUT),
         endless,
     ]
-    told = said(spark, topic(record(("x", link))), [header(1) + v for v in values])
+    told = said(spark, combined(record(("x", link))), [header(1) + v for v in values])
     assert told[0]["error_class"] is None
     for row, reason in zip(
         told[1:],
@@ -157,7 +150,7 @@ def test_a_key_that_does_not_fit_sets_its_record_aside(spark: SparkSession) -> N
         [WriterSchema(7, record(("paid", "boolean"))), WriterSchema(8, "null")]
     )
     records = kafka(spark, value, key=header(7) + b"\x02")
-    judged = judge(records, "id", topic(record(("a", "int"))), keys)
+    judged = judge(records, "id", combined(record(("a", "int"))), keys)
     (row,) = judged.records.select("_verdict.*").collect()
     assert row["error_class"] == "key_undecodable"
     assert row["error_message"] == "key schema 7: paid: boolean byte 2"
@@ -180,7 +173,7 @@ def test_the_widest_values_that_fit_arrive_unchanged(spark: SparkSession) -> Non
         + chunk("ż 🐢 \U0010ffff \x7f".encode())
         + zigzag((2**63 - 1) // 1000)
     )
-    judged = judge(kafka(spark, header(1) + payload), "id", topic(shape), None)
+    judged = judge(kafka(spark, header(1) + payload), "id", combined(shape), None)
     assert verdicts(judged.records) == [None]
     columns = judged.columns
     shown = [columns[n].cast("string").alias(n) for n in ("money", "wide", "fixed")]

@@ -66,9 +66,7 @@ def test_a_table_of_the_lake_lies_in_the_home_though_its_path_has_a_blank(
     spark.sql("drop table conf_check.numbers purge")
 
 
-def test_literal_rows_are_what_python_would_have_sent(
-    spark: SparkSession,
-) -> None:
+def test_literal_rows_are_what_python_would_have_sent(spark: SparkSession) -> None:
     made = literal_rows(spark, ROWS, COLUMNS)
 
     assert made.dtypes == spark.createDataFrame([], COLUMNS).dtypes

@@ -14,10 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from spark_ingest.errors import (
-    CommitUnknown,
-    LeaseLost,
-)
+from spark_ingest.errors import CommitUnknown, LeaseLost
 from spark_ingest.lake import lease
 from spark_ingest.lake.committed import Commit, own_snapshots
 from spark_ingest.lake.jvm import JAVA_ERRORS
@@ -25,32 +22,12 @@ from spark_ingest.lake.lease import Lease
 from spark_ingest.lake.table_change import Step, is_conflict
 from tests.python import catalogs
 from tests.python.gate import Answer, Gate, Request
-from tests.python.spark.lakes import (
-    COLUMNS,
-    Lake,
-    jdbc_lake,
-    meddle,
-    rest_lake,
-    with_table,
-)
+from tests.python.spark.lakes import COLUMNS, Lake, meddle, with_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 FAILURE = Answer(500, {"Content-Type": "application/json"}, b"{}")
-
-
-@pytest.fixture(scope="module")
-def jdbc(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    return jdbc_lake(spark, tmp_path_factory.mktemp("jdbc"))
-
-
-@pytest.fixture(scope="module")
-def rest(
-    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Lake]:
-    with rest_lake(spark, tmp_path_factory.mktemp("rest")) as made:
-        yield made
 
 
 def glue_lake(spark: SparkSession, before: Gate, folder: Path) -> Lake:

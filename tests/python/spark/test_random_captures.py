@@ -7,14 +7,13 @@ view from the next build.
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 
 import pytest
 
 from sandbox.settings import Home
 from tests.python.project_copy import copy_project
-from tests.python.spark.lake_steps import do_steps
+from tests.python.spark.lake_steps import do_steps, lakes_for
 from tests.python.spark.random_captures import Trial
 
 QUICK_ROUNDS = 4
@@ -45,11 +44,7 @@ def assert_history_is_the_log(folder: Path, seed: int, count: int) -> None:
 
     results = do_steps(folder, trial.steps, project_with_truncates(folder / "project"))
 
-    for at in trial.must_succeed:
-        done = results[at]
-        assert done["success"], f"seed {seed}, step {at}: {done['said']}"
-    for at, number in trial.differences.items():
-        assert results[at] == [], f"seed {seed}, round {number}, step {at}"
+    trial.assert_equal(results)
     for number, steps in enumerate(trial.alike):
         before, held, behind = (results[at] for at in steps)
         assert before == held == behind, f"seed {seed}, round {number}"
@@ -74,8 +69,5 @@ def test_random_transactions_are_held_as_the_log_tells(
 def test_ten_minutes_of_random_transactions_are_held_as_the_log_tells(
     home: Home, tmp_path: Path
 ) -> None:
-    first = int(time.time())
-    end, seed = time.monotonic() + LONG_SECONDS, first
-    while time.monotonic() < end:
-        assert_history_is_the_log(tmp_path / str(seed - first), seed, ROUNDS_OF_A_LAKE)
-        seed += 1
+    for folder, seed in lakes_for(LONG_SECONDS, tmp_path):
+        assert_history_is_the_log(folder, seed, ROUNDS_OF_A_LAKE)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -24,11 +24,11 @@ from tests.python.interleavings.schedule import (
     every_order,
     usual,
 )
-from tests.python.spark.lakes import Lake, jdbc_lake, rest_lake, with_table
+from tests.python.spark.lakes import Lake, with_table
 from tests.python.spark.turns import Turns
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    pass
 
 pytestmark = pytest.mark.nightly
 # The same ones each night, but for those who ask for others.
@@ -53,19 +53,6 @@ POINTED: list[tuple[Programs, Mapping[int, int]]] = [
     (STREAMS, {11: 3, 12: 1, 18: 2}),
 ]
 _NUMBERS = itertools.count(1)
-
-
-@pytest.fixture(scope="module")
-def jdbc(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    return jdbc_lake(spark, tmp_path_factory.mktemp("jdbc"))
-
-
-@pytest.fixture(scope="module")
-def rest(
-    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Lake]:
-    with rest_lake(spark, tmp_path_factory.mktemp("rest")) as made:
-        yield made
 
 
 @pytest.fixture

@@ -14,18 +14,12 @@ import pytest
 
 from sandbox.settings import Home
 from tests.python.project_copy import copy_project
-from tests.python.spark.captured_records import ARTISTS, PARTITIONS, Artists
 from tests.python.spark.lake_steps import do_steps
+from tests.python.world.artists import ARTISTS, PARTITIONS, Artists
+from tests.python.world.rounds import NO_TESTS
 
 HISTORY, HELD = "int_moma__artists_history", "int_moma__artists_current"
-BUILD = [
-    "build",
-    "--select",
-    f"+{HELD}",
-    "--exclude-resource-type",
-    "test",
-    "unit_test",
-]
+BUILD = ["build", "--select", f"+{HELD}", *NO_TESTS]
 RUN = ["run", "--select", HISTORY]
 TOLD_BY_NOBODY = "  log_restarts: {}\n"
 

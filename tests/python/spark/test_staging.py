@@ -37,9 +37,7 @@ def test_what_is_staged_is_seen_by_no_reader_until_it_is_published(
     writer.release()
 
 
-def test_nothing_is_published_behind_rows_that_came_meanwhile(
-    lake: lakes.Lake,
-) -> None:
+def test_nothing_is_published_behind_rows_that_came_meanwhile(lake: lakes.Lake) -> None:
     writer = Lease.take(lake.jvm, lake.table)
     lake.stage(writer, 1)
     lake.spark.sql(f"insert into lake.{lake.table} values (1, 'the same one')")

@@ -17,14 +17,8 @@ from spark_ingest.streaming import set_back
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-STREAM = Stream(
-    name="test.clocks",
-    table="bronze.test__clocks",
-    description="",
-    columns={},
-    tags=frozenset(),
-    ingest=IngestMeta(topic="clocks"),
-)
+META = IngestMeta(topic="clocks")
+STREAM = Stream("test.clocks", "bronze.test__clocks", "", {}, frozenset(), META)
 LOG = f"{CATALOG}.{commit_log.TABLE}"
 MINE = f"table_name = '{STREAM.table}' and kind = 'table'"
 

@@ -9,13 +9,7 @@ from dataclasses import dataclass, field
 from urllib.parse import unquote
 
 import pytest
-from playwright.sync_api import (
-    Browser,
-    ConsoleMessage,
-    Page,
-    Response,
-    sync_playwright,
-)
+from playwright.sync_api import Browser, ConsoleMessage, Page, Response, sync_playwright
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 CHROMIUM = next(filter(None, map(shutil.which, BROWSERS)), None)

@@ -1,4 +1,4 @@
-"""Faults of the data tests of captured tables' values: too long, of no engine, alike, set aside."""
+"""Faults of the data tests of captured tables' values: too long, of no engine, alike."""
 
 from __future__ import annotations
 
@@ -17,11 +17,6 @@ def texts_fit(test: DataTest, lake: Lake) -> Iterator[Fault]:
         path = name.removeprefix("records.").split(".")
         value = lake.with_field(test.relation, path, text)
         yield lake.added(test.relation, {path[0]: value})
-
-
-def quarantined_change(lake: Lake) -> list[Fault]:
-    change = {"kafka_topic": "'moma.public.artists'", "open_count": "1"}
-    return [lake.added("marts.rpt_quarantine", change)]
 
 
 def moments_fit(test: DataTest, lake: Lake) -> Iterator[Fault]:

@@ -15,40 +15,50 @@ _SNAPSHOT = {
     "connect.default": "false",
     "connect.name": "io.debezium.data.Enum",
 }
-_SOURCE = {
-    "type": "record",
-    "name": "Source",
-    "namespace": "io.debezium.connector.postgresql",
-    "fields": [
-        {"name": "version", "type": "string"},
-        {"name": "connector", "type": "string"},
-        {"name": "name", "type": "string"},
-        {"name": "ts_ms", "type": "long"},
+
+
+def _record(
+    name: str, namespace: str, fields: list[dict[str, Any]], **more: Any
+) -> dict[str, Any]:
+    return {
+        "type": "record",
+        "name": name,
+        "namespace": namespace,
+        "fields": fields,
+        "connect.name": f"{namespace}.{name}",
+        **more,
+    }
+
+
+def _fields(**kinds: Any) -> list[dict[str, Any]]:
+    return [{"name": name, "type": kind} for name, kind in kinds.items()]
+
+
+def _optional(**kinds: Any) -> list[dict[str, Any]]:
+    return [
+        {"name": name, "type": ["null", kind], "default": None}
+        for name, kind in kinds.items()
+    ]
+
+
+_SOURCE = _record(
+    "Source",
+    "io.debezium.connector.postgresql",
+    [
+        *_fields(version="string", connector="string", name="string", ts_ms="long"),
         {"name": "snapshot", "type": [_SNAPSHOT, "null"], "default": "false"},
-        {"name": "db", "type": "string"},
-        {"name": "sequence", "type": ["null", "string"], "default": None},
-        {"name": "ts_us", "type": ["null", "long"], "default": None},
-        {"name": "ts_ns", "type": ["null", "long"], "default": None},
-        {"name": "schema", "type": "string"},
-        {"name": "table", "type": "string"},
-        {"name": "txId", "type": ["null", "long"], "default": None},
-        {"name": "lsn", "type": ["null", "long"], "default": None},
-        {"name": "xmin", "type": ["null", "long"], "default": None},
+        *_fields(db="string"),
+        *_optional(sequence="string", ts_us="long", ts_ns="long"),
+        *_fields(schema="string", table="string"),
+        *_optional(txId="long", lsn="long", xmin="long"),
     ],
-    "connect.name": "io.debezium.connector.postgresql.Source",
-}
-_TRANSACTION = {
-    "type": "record",
-    "name": "block",
-    "namespace": "event",
-    "fields": [
-        {"name": "id", "type": "string"},
-        {"name": "total_order", "type": "long"},
-        {"name": "data_collection_order", "type": "long"},
-    ],
-    "connect.version": 1,
-    "connect.name": "event.block",
-}
+)
+_TRANSACTION = _record(
+    "block",
+    "event",
+    _fields(id="string", total_order="long", data_collection_order="long"),
+    **{"connect.version": 1},
+)
 
 
 def decimal(precision: int, scale: int) -> dict[str, Any]:
@@ -123,13 +133,7 @@ def with_field(
 
 def key_schema(topic: str, *names: str) -> dict[str, Any]:
     """The schema of a table's keys."""
-    return {
-        "type": "record",
-        "name": "Key",
-        "namespace": topic,
-        "fields": [{"name": name, "type": "int"} for name in names],
-        "connect.name": f"{topic}.Key",
-    }
+    return _record("Key", topic, _fields(**dict.fromkeys(names, "int")))
 
 
 def envelope(topic: str, fields: list[dict[str, Any]]) -> dict[str, Any]:
@@ -140,52 +144,32 @@ def envelope(topic: str, fields: list[dict[str, Any]]) -> dict[str, Any]:
         "fields": fields,
         "connect.name": f"{topic}.Value",
     }
-    return {
-        "type": "record",
-        "name": "Envelope",
-        "namespace": topic,
-        "fields": [
-            {"name": "before", "type": ["null", row], "default": None},
-            {"name": "after", "type": ["null", "Value"], "default": None},
-            {"name": "source", "type": _SOURCE},
-            {"name": "transaction", "type": ["null", _TRANSACTION], "default": None},
-            {"name": "op", "type": "string"},
-            {"name": "ts_ms", "type": ["null", "long"], "default": None},
-            {"name": "ts_us", "type": ["null", "long"], "default": None},
-            {"name": "ts_ns", "type": ["null", "long"], "default": None},
-        ],
-        "connect.version": 2,
-        "connect.name": f"{topic}.Envelope",
-    }
+    sides: list[dict[str, Any]] = [
+        {"name": "before", "type": ["null", row], "default": None},
+        {"name": "after", "type": ["null", "Value"], "default": None},
+        *_fields(source=_SOURCE),
+        *_optional(transaction=_TRANSACTION),
+        *_fields(op="string"),
+        *_optional(ts_ms="long", ts_us="long", ts_ns="long"),
+    ]
+    return _record("Envelope", topic, sides, **{"connect.version": 2})
 
 
 def flattened(topic: str, fields: list[dict[str, Any]]) -> dict[str, Any]:
     """The schema of rows with the connector's fields beside them."""
-    added = {
-        "__op": "string",
-        "__db": "string",
-        "__table": "string",
-        "__schema": "string",
-        "__lsn": "long",
-        "__source_ts_ms": "long",
-        "__source_sequence": "string",
-        "__source_txId": "long",
-        "__source_snapshot": _SNAPSHOT,
-    }
-    return {
-        "type": "record",
-        "name": "Value",
-        "namespace": topic,
-        "fields": [
-            *fields,
-            *(
-                {"name": name, "type": ["null", kind], "default": None}
-                for name, kind in added.items()
-            ),
-            {"name": "__deleted", "type": ["null", "string"], "default": None},
-        ],
-        "connect.name": f"{topic}.Value",
-    }
+    added = _optional(
+        __op="string",
+        __db="string",
+        __table="string",
+        __schema="string",
+        __lsn="long",
+        __source_ts_ms="long",
+        __source_sequence="string",
+        __source_txId="long",
+        __source_snapshot=_SNAPSHOT,
+        __deleted="string",
+    )
+    return _record("Value", topic, [*fields, *added])
 
 
 def source(lsn: int, **more: Any) -> dict[str, Any]:

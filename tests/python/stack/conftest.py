@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import itertools
 import json
 import os
@@ -17,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
-import fastavro
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
@@ -27,7 +25,6 @@ from typer.testing import CliRunner, Result
 
 from sandbox.install import spark_conf
 from sandbox.settings import PROJECT
-from spark_ingest.avro.framing import header
 from spark_ingest.cli.app import app
 from spark_ingest.connect.broker import Broker
 from spark_ingest.connect.profile import load_connections
@@ -42,6 +39,7 @@ from spark_ingest.streaming.services import Services
 from tests.python.conftest import Stack
 from tests.python.spark.lake_program import type_dbt
 from tests.python.stack.browser import opened_browser
+from tests.python.world.avro import framed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -240,13 +238,6 @@ class Feed:
             (row[0], row[1])
             for row in mine.select("_kafka_offset", "error_class").collect()
         )
-
-
-def framed(schema_id: int, schema: Any, value: Any) -> bytes:
-    """A value as a producer frames it."""
-    out = io.BytesIO()
-    fastavro.schemaless_writer(out, fastavro.parse_schema(schema), value)
-    return header(schema_id) + out.getvalue()
 
 
 def orders(schema_id: int, first: int, count: int) -> list[bytes]:

@@ -77,9 +77,7 @@ def test_a_stream_that_leaves_records_unread_is_posted_until_it_reads(
 
 
 def test_a_receiver_that_fails_gets_the_notice_after_the_next_look(
-    feed: Feed,
-    posted: Callable[[Receiver], list[Any]],
-    monkeypatch: pytest.MonkeyPatch,
+    feed: Feed, posted: Callable[[Receiver], list[Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = feed.stream.name
     feed.register(ORDER)

@@ -5,14 +5,13 @@ Fails when `make bench-cdc` does not run to its end.
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from bench.report.capture_results import read_capture
-from sandbox.settings import PROJECT
+from tests.python.programs import ran
 
 
 @pytest.mark.long
@@ -22,13 +21,8 @@ def test_changes_are_followed_to_bronze_live_view_and_current_state(
     folder, file = tmp_path / "a bench", tmp_path / "capture.json"
     command = [sys.executable, "-m", "bench.capture", "--seconds", "20"]
     command += ["--rate", "50", "--burst", "500", "--build-every", "10"]
-    done = subprocess.run(
-        [*command, "--folder", str(folder), "--results", str(file)],
-        cwd=PROJECT,
-        capture_output=True,
-        text=True,
-        timeout=1100,
-        check=False,
+    done = ran(
+        [*command, "--folder", str(folder), "--results", str(file)], timeout=1100
     )
 
     assert done.returncode == 0, done.stderr

@@ -5,15 +5,14 @@ Fails when `make bench-dashboard` does not run to its end on the demo's lake.
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from bench.report.dashboard_results import read_dashboard
-from sandbox.settings import PROJECT
 from tests.python.conftest import Stack
+from tests.python.programs import ran
 from tests.python.stack.conftest import DemoRun
 
 pytest.importorskip(
@@ -26,15 +25,7 @@ def test_each_page_that_has_tables_is_measured(
 ) -> None:
     file = tmp_path / "dashboard.json"
     command = [sys.executable, "-m", "bench.dashboard", "--times", "2"]
-    done = subprocess.run(
-        [*command, "--results", str(file)],
-        cwd=PROJECT,
-        env=stack.env,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
+    done = ran([*command, "--results", str(file)], env=stack.env, timeout=600)
 
     # Beside other tests a page may take longer than it should.
     assert done.returncode == 0 or "longer than 1 s" in done.stderr, done.stderr

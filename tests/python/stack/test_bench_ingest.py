@@ -6,13 +6,12 @@ Fails when `make bench` does not run to its end, or misses that its peer loses r
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from sandbox.settings import PROJECT
+from tests.python.programs import ran
 
 RECORDS = 20_000
 
@@ -22,14 +21,7 @@ def test_the_benchmark_measures_us_and_the_careless_job(tmp_path: Path) -> None:
     folder = tmp_path / "a bench"
     command = [sys.executable, "-m", "bench.ingest", "--anyway", "--repeats", "1"]
     command += ["--only", "millrace", "--only", "careless", "--records", str(RECORDS)]
-    done = subprocess.run(
-        [*command, "--folder", str(folder)],
-        cwd=PROJECT,
-        capture_output=True,
-        text=True,
-        timeout=900,
-        check=False,
-    )
+    done = ran([*command, "--folder", str(folder)], timeout=900)
     assert done.returncode == 0, done.stderr
     contest = json.loads((folder / "ingest-part.json").read_text())["contest"]
     rows = {row["name"]: row for row in contest["rows"]}

@@ -5,28 +5,23 @@ Fails when `python -m bench.publish` does not run to its end.
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from bench.report.publish_results import read_publications
-from sandbox.settings import PROJECT
 from tests.python.conftest import Stack
+from tests.python.programs import ran
 
 
 @pytest.mark.nightly
 def test_a_mart_and_its_changes_are_measured(stack: Stack, tmp_path: Path) -> None:
     file = tmp_path / "publish.json"
-    done = subprocess.run(
+    done = ran(
         [sys.executable, "-m", "bench.publish", "--rows", "3000", "--results", file],
-        cwd=PROJECT,
         env=stack.env,
-        capture_output=True,
-        text=True,
         timeout=600,
-        check=False,
     )
 
     assert done.returncode == 0, done.stderr

@@ -5,14 +5,13 @@ Fails when a stream with maintenance beside it grows without bound, or loses a r
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from bench.report.soak_results import read_soak
-from sandbox.settings import PROJECT
+from tests.python.programs import ran
 
 
 @pytest.mark.long
@@ -20,14 +19,7 @@ def test_a_soak_stays_bounded_and_verified(tmp_path: Path) -> None:
     folder, file = tmp_path / "a bench", tmp_path / "soak.json"
     command = [sys.executable, "-m", "bench.soak", "--minutes", "3", "--every", "1s"]
     command += ["--maintain-every", "20s", "--keep", "20s"]
-    done = subprocess.run(
-        [*command, "--folder", str(folder), "--results", str(file)],
-        cwd=PROJECT,
-        capture_output=True,
-        text=True,
-        timeout=900,
-        check=False,
-    )
+    done = ran([*command, "--folder", str(folder), "--results", str(file)], timeout=900)
     assert done.returncode == 0, done.stderr
     soak = read_soak(file)
     assert soak.verified

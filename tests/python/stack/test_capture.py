@@ -31,7 +31,7 @@ from sandbox.services.kafka import admin, end_offsets
 from sandbox.services.stack import SERVICES
 from sandbox.settings import Home
 from spark_ingest.errors import MillraceError
-from tests.python.conftest import Stack, make_home, program_environment
+from tests.python.conftest import Stack, own_stack
 
 pytestmark = pytest.mark.nightly
 
@@ -57,12 +57,8 @@ class Record:
 @pytest.fixture(scope="module")
 def capture(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """Databases and Connect for these tests alone, in a path with a blank."""
-    home = make_home(tmp_path_factory.mktemp("capture") / "sand box")
-    try:
-        services.up(home, ["cdc"])
-        yield Stack(home, program_environment(home))
-    finally:
-        services.down(home)
+    with own_stack(tmp_path_factory.mktemp("capture") / "sand box", "cdc") as found:
+        yield found
 
 
 def in_postgres(home: Home, database: str, *statements: str) -> None:

@@ -35,14 +35,8 @@ from tests.python.stack.captured_records import (
     source,
     with_field,
 )
-from tests.python.stack.conftest import (
-    Feed,
-    Reports,
-    framed,
-    proofs,
-    running,
-    wait_for,
-)
+from tests.python.stack.conftest import Feed, Reports, proofs, running, wait_for
+from tests.python.world.avro import framed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -25,6 +25,7 @@ from sandbox.processes.process import accepts
 from sandbox.services.redshift.lake import Lake
 from sandbox.settings import PROJECT
 from tests.python.conftest import Stack, free_ports
+from tests.python.programs import ran
 from tests.python.stack.browser import NEEDS_CHROMIUM, Watched
 from tests.python.stack.conftest import DemoRun, wait_for
 
@@ -247,13 +248,9 @@ def test_a_page_follows_the_lake_by_itself(dashboard: Dashboard) -> None:
 
 
 def test_an_empty_lake_names_the_command_that_fills_it(tmp_path: Path) -> None:
-    done = subprocess.run(
+    done = ran(
         [sys.executable, "-m", "dashboard"],
-        cwd=PROJECT,
         env=os.environ | {"SANDBOX_HOME": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
     )
 
     assert done.returncode == 1

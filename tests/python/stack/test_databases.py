@@ -32,7 +32,7 @@ from sandbox.events.produce_tickit import split
 from sandbox.services import postgres
 from sandbox.services import stack as services
 from sandbox.settings import PROJECT
-from tests.python.conftest import Stack, make_home, program_environment
+from tests.python.conftest import Stack, own_stack
 
 pytestmark = pytest.mark.nightly
 
@@ -47,12 +47,10 @@ ROWS = 40
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """A sandbox that captures all databases, for these tests alone."""
-    home = make_home(tmp_path_factory.mktemp("data bases"))
-    try:
-        services.up(home, ["kafka", "registry", "cdc"])
-        yield Stack(home, program_environment(home))
-    finally:
-        services.down(home)
+    with own_stack(
+        tmp_path_factory.mktemp("data bases"), "kafka", "registry", "cdc"
+    ) as found:
+        yield found
 
 
 def stored(stack: Stack, database: Database) -> dict[tuple[str, Any], Row]:

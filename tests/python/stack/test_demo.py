@@ -30,13 +30,7 @@ TOPICS = [
     "pagila.sales.summary.avro",
 ]
 # Of 2,000 events half go to each source.
-EVENTS = {
-    "produced": 1000,
-    "bronze": 990,
-    "quarantine": 10,
-    "missing": 0,
-    "doubled": 0,
-}
+EVENTS = {"produced": 1000, "bronze": 990, "quarantine": 10, "missing": 0, "doubled": 0}
 
 
 def test_the_demo_accounts_for_every_event_and_leaves_what_it_found(

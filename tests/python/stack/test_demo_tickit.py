@@ -32,10 +32,7 @@ pytestmark = [
 ]
 
 
-QUERIES = [
-    *queries.of_page("tickets").values(),
-    queries.of_page("overview")["tickets"],
-]
+QUERIES = [*queries.of_page("tickets").values(), queries.of_page("overview")["tickets"]]
 
 
 def both_ways(stack: Stack) -> dict[str, tuple[list[Any], list[Any]]]:

@@ -21,8 +21,9 @@ from spark_ingest.quarantine.choice import Choice
 from spark_ingest.quarantine.replay import replay
 from spark_ingest.streaming import tables
 from spark_ingest.streaming.table_position import standing
-from tests.python.stack.conftest import ORDER, Feed, framed, orders, proofs
+from tests.python.stack.conftest import ORDER, Feed, orders, proofs
 from tests.python.stack.test_recover import expire, forget_own_snapshots
+from tests.python.world.avro import framed
 
 if TYPE_CHECKING:
     from spark_ingest.operate.verify import PartitionProof
@@ -58,13 +59,19 @@ def counted(feed: Feed) -> list[tuple[int, int, int]]:
     return [(p.first, p.bronze, p.quarantined) for p in holding(feed)]
 
 
-@pytest.mark.nightly
-def test_a_dropped_table_begins_anew_with_what_the_broker_holds(feed: Feed) -> None:
+def ingested(feed: Feed) -> int:
+    """Five good records in two partitions, and three bad ones; the schema's id."""
     number = feed.register(ORDER)
     late = framed(UNKNOWN, ORDER, {"id": 1, "note": ""})
     feed.send(*orders(number, 0, 3), b"junk", late)
     feed.send(*orders(number, 3, 2), b"junk", partition=1)
     feed.ingest()
+    return number
+
+
+@pytest.mark.nightly
+def test_a_dropped_table_begins_anew_with_what_the_broker_holds(feed: Feed) -> None:
+    number = ingested(feed)
     feed.send(*orders(number, 5, 2))
     feed.ingest()
     spark = feed.services.spark
@@ -106,11 +113,7 @@ def test_a_dropped_table_begins_anew_with_what_the_broker_holds(feed: Feed) -> N
 
 @pytest.mark.long
 def test_whatever_was_dropped_with_it_each_record_is_there_once(feed: Feed) -> None:
-    number = feed.register(ORDER)
-    late = framed(UNKNOWN, ORDER, {"id": 1, "note": ""})
-    feed.send(*orders(number, 0, 3), b"junk", late)
-    feed.send(*orders(number, 3, 2), b"junk", partition=1)
-    feed.ingest()
+    ingested(feed)
     books = counted(feed)
     assert books == [(0, 3, 2), (0, 2, 1)]
     # Quarantine and log are other streams' too: what they have of this one goes.

@@ -15,8 +15,9 @@ from typing import Any
 from confluent_kafka.schema_registry import SchemaRegistryClient
 from pyspark.sql import Row
 
-from tests.python.stack.conftest import Feed, framed, proofs
+from tests.python.stack.conftest import Feed, proofs
 from tests.python.stack.test_types import array, ingest_all, logical, record, table
+from tests.python.world.avro import framed
 
 
 def enum(*symbols: str) -> dict[str, Any]:

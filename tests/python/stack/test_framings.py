@@ -18,8 +18,9 @@ from pyspark.sql import Row
 
 from spark_ingest.avro.framing import header
 from spark_ingest.sources import IngestMeta
-from tests.python.stack.conftest import ORDER, Feed, framed
+from tests.python.stack.conftest import ORDER, Feed
 from tests.python.stack.test_types import avro, ingest_all, table
+from tests.python.world.avro import framed
 
 TYPES = {
     "id": "int",

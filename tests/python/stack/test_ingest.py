@@ -13,12 +13,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from spark_ingest.errors import (
-    ConfigurationError,
-    MillraceError,
-)
+from spark_ingest.errors import ConfigurationError, MillraceError
 from spark_ingest.streaming import plan, run, tables
-from tests.python.stack.conftest import ORDER, Feed, framed, orders, proofs, wait_for
+from tests.python.stack.conftest import ORDER, Feed, orders, proofs, wait_for
+from tests.python.world.avro import framed
 
 WIDER = {
     **ORDER,

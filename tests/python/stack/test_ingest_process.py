@@ -23,7 +23,9 @@ import pytest
 from sandbox.settings import PROJECT
 from spark_ingest.sources import fresh_manifest, read_streams
 from tests.python.conftest import free_ports
-from tests.python.stack.conftest import ORDER, Feed, framed
+from tests.python.programs import ran
+from tests.python.stack.conftest import ORDER, Feed
+from tests.python.world.avro import framed
 
 PROGRAM = str(Path(sys.executable).parent / "spark-ingest")
 SECONDS = 180
@@ -189,14 +191,10 @@ def test_what_is_missing_is_said_in_one_line_with_the_fix(
     ]
     for extra, said in cases:
         env = {**feed.stack.env, **extra}
-        done = subprocess.run(
+        done = ran(
             [PROGRAM, "--manifest", str(feed.manifest), "run", "--once"],
-            cwd=PROJECT,
             env=env,
-            capture_output=True,
-            text=True,
             timeout=SECONDS,
-            check=False,
         )
         assert done.returncode == 2, done.stderr
         assert len(_lines(done.stderr)) == 1, done.stderr

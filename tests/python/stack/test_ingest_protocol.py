@@ -27,10 +27,11 @@ from spark_ingest.lake.lease import Lease
 from spark_ingest.lake.table_identity import uuid_of
 from spark_ingest.streaming import tables
 from spark_ingest.streaming.side_commit import commit_beside
-from tests.python.stack.conftest import ORDER, Feed, framed, orders
+from tests.python.stack.conftest import ORDER, Feed, orders
+from tests.python.world.avro import framed
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
     from spark_ingest.avro.framing import Ids
     from spark_ingest.avro.schema import WriterSchema
@@ -48,13 +49,18 @@ def test_a_second_writer_is_refused_and_told_who_writes(feed: Feed) -> None:
     assert feed.ingest() == []
 
 
-def test_an_overtaken_writer_cannot_publish(
-    feed: Feed, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def taken(feed: Feed) -> tuple[Jvm, SparkSession, Lease]:
+    """A table of two records, and a writer that has taken it."""
     feed.send(*orders(feed.register(ORDER), 0, 2))
     feed.ingest()
     jvm, spark = Jvm(feed.services.spark), feed.services.spark
-    asleep = Lease.take(jvm, feed.stream.table)
+    return jvm, spark, Lease.take(jvm, feed.stream.table)
+
+
+def test_an_overtaken_writer_cannot_publish(
+    feed: Feed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jvm, spark, asleep = taken(feed)
     commit = own_snapshots(jvm, feed.stream.table)[0].commit
     asleep.stage(spark.table(feed.table).limit(1), commit)
     monkeypatch.setattr(
@@ -71,10 +77,7 @@ def test_a_write_that_makes_an_overtaken_writers_branch_anew_publishes_nothing(
     feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Iceberg commits a write that was under way to its branch even where that is gone."""
-    feed.send(*orders(feed.register(ORDER), 0, 2))
-    feed.ingest()
-    jvm, spark = Jvm(feed.services.spark), feed.services.spark
-    asleep = Lease.take(jvm, feed.stream.table)
+    jvm, spark, asleep = taken(feed)
     monkeypatch.setattr(
         "spark_ingest.lake.lease.Holder.alive", lambda self, last_write: False
     )
@@ -126,10 +129,7 @@ def test_a_batch_whose_bad_records_cannot_be_kept_is_not_published(
 
 
 def test_nothing_is_published_over_a_table_that_moved(feed: Feed) -> None:
-    feed.send(*orders(feed.register(ORDER), 0, 2))
-    feed.ingest()
-    jvm, spark = Jvm(feed.services.spark), feed.services.spark
-    lease = Lease.take(jvm, feed.stream.table)
+    jvm, spark, lease = taken(feed)
     commit = own_snapshots(jvm, feed.stream.table)[0].commit
     lease.stage(spark.table(feed.table).limit(1), commit)
     spark.sql(f"insert into {feed.table} select * from {feed.table} limit 0")

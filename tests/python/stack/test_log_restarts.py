@@ -22,7 +22,7 @@ from sandbox.services import stack as services
 from sandbox.services.connect import rest, wait_until_passed
 from sandbox.services.stack import SERVICES
 from sandbox.settings import Home
-from tests.python.conftest import Stack, make_home, program_environment
+from tests.python.conftest import Stack, own_stack
 
 pytestmark = pytest.mark.long
 
@@ -38,12 +38,8 @@ LACKS_MARIADB = SERVICES["mariadb"].lacks_platform()
 @pytest.fixture
 def captured(tmp_path: Path) -> Iterator[Stack]:
     """Databases, Connect and a lake for one test."""
-    home = make_home(tmp_path / "sandbox")
-    try:
-        services.up(home, ["cdc"])
-        yield Stack(home, program_environment(home))
-    finally:
-        services.down(home)
+    with own_stack(tmp_path / "sandbox", "cdc") as found:
+        yield found
 
 
 class Followed:

@@ -15,9 +15,8 @@ import psycopg2
 import pytest
 
 from sandbox.services import postgres
-from sandbox.services import stack as services
 from sandbox.services.connect import rest, wait_until_passed
-from tests.python.conftest import Stack, make_home, program_environment
+from tests.python.conftest import Stack, own_stack
 from tests.python.stack.conftest import wait_for
 
 MISSING = "assert_every_row_of_moma_artists_is_in_newest_snapshot"
@@ -27,12 +26,10 @@ DIFFERENT = "assert_histories_hold_what_databases_hold"
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """A sandbox that captures PostgreSQL, for this test alone."""
-    home = make_home(tmp_path_factory.mktemp("lost slot"))
-    try:
-        services.up(home, ["kafka", "registry", "postgres", "connect"])
-        yield Stack(home, program_environment(home))
-    finally:
-        services.down(home)
+    with own_stack(
+        tmp_path_factory.mktemp("lost slot"), "kafka", "registry", "postgres", "connect"
+    ) as found:
+        yield found
 
 
 def dbt(stack: Stack, target: Path, *command: str, check: bool = True) -> str:

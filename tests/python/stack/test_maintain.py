@@ -142,9 +142,7 @@ def test_a_file_with_many_deleted_rows_is_written_without_them(feed: Feed) -> No
 
 
 @pytest.mark.nightly
-def test_a_file_that_no_snapshot_names_is_removed_when_it_is_old(
-    feed: Feed,
-) -> None:
+def test_a_file_that_no_snapshot_names_is_removed_when_it_is_old(feed: Feed) -> None:
     feed.send(*orders(feed.register(ORDER), 0, 2))
     feed.ingest()
     spark, table = feed.services.spark, feed.stream.table

@@ -22,11 +22,11 @@ import pytest
 from sandbox.settings import PROJECT
 from spark_ingest.sources import target_folder
 from tests.python.conftest import Stack
+from tests.python.mutations.planting import entries
 from tests.python.parity.records import Bronze
 from tests.python.spark.bronze_tables import add, append
 from tests.python.stack.captured_faults import (
     moments_fit,
-    quarantined_change,
     text_keys_stay_apart,
     texts_fit,
 )
@@ -317,118 +317,19 @@ GENERIC: dict[str, Callable[[DataTest, Lake], Iterator[Fault]]] = {
     "windows_hold": sums,
 }
 
-_LEDGER = "marts.rpt_ingest_ledger"
 _PRODUCTS = "marts.dim_products"
-_RUNNING = "marts.fct_product_running_totals"
-_PURCHASES = "marts.fct_purchases_enriched"
-_TICKETS = "marts.fct_ticket_sales"
-SINGULAR: dict[str, Callable[[Lake], list[Fault]]] = {
-    "assert_histories_hold_what_databases_hold": lambda lake: [
-        lake.added(
-            "marts.rpt_reconciliation",
-            {"is_newest": "true", "reconciliation_state": "'different'"},
-        )
-    ],
-    "assert_no_captured_change_is_in_quarantine": quarantined_change,
-    "assert_no_record_is_lost": lambda lake: [
-        lake.changed(_LEDGER, {"gap_count": "1"})
-    ],
-    "assert_no_record_is_doubled": lambda lake: [
-        lake.changed(_LEDGER, {"duplicate_count": "1"})
-    ],
-    "assert_no_row_is_uncommitted": lambda lake: [
-        lake.changed(_LEDGER, {"uncommitted_count": "1"})
-    ],
-    "assert_no_empty_offset_is_filled": lambda lake: [
-        lake.changed("marts.rpt_ingest_commits", {"commit_empty_count": "1000000"})
-    ],
-    "assert_each_ticket_sale_has_one_price": lambda lake: [
-        lake.changed(_TICKETS, {"ticket_amount": "null"}),
-        lake.changed(_TICKETS, {"ticket_amount": "ticket_amount + 0.02"}),
-    ],
-    "assert_ticket_sales_are_of_their_listings": lambda lake: [
-        lake.changed(_TICKETS, {column: value})
-        for column, value in {
-            "seller_id": "-1",
-            "event_id": "-1",
-            "sold_ticket_count": "1000",
-        }.items()
-    ],
-    "assert_every_discrepancy_is_reported": lambda lake: [
-        lake.removed("marts.rpt_purchase_discrepancies"),
-        lake.added("marts.rpt_purchase_discrepancies", {"record_key": "'nowhere'"}),
-        lake.added(
-            _PURCHASES,
-            {
-                "record_key": "'nowhere'",
-                "total_purchase_amount": "total_purchase_amount + 1",
-            },
-        ),
-    ],
-    "assert_product_versions_do_not_overlap": lambda lake: [
-        # Ends before it begins; overlaps; has no end and is not the last.
-        lake.versions({"valid_to_at": "valid_from_at"}, {}),
-        lake.versions({}, {"valid_from_at": "valid_from_at"}),
-        lake.versions({"is_current": "true", "valid_to_at": "null"}, {}),
-        lake.versions({"is_first_version": "false"}, {}),
-        lake.versions({}, {"is_first_version": "true"}),
-        lake.versions({"is_current": "true"}, {}),
-        lake.versions({}, {"is_current": "false"}),
-    ],
-    "assert_purchases_have_the_product_of_their_time": lambda lake: [
-        lake.changed(_PURCHASES, {"product_key": "'nowhere'"}),
-        lake.changed(_PURCHASES, {"product_key": "null"}, "product_key is not null"),
-        lake.changed(_PURCHASES, {"product_name": "'nowhere'"}, "is_known_product"),
-        lake.changed(
-            _PURCHASES,
-            {"product_price_amount": "product_price_amount + 1"},
-            "is_known_product",
-        ),
-    ],
-    "assert_running_totals_end_with_the_report": lambda lake: [
-        lake.removed(_RUNNING),
-        lake.removed("marts.rpt_product_sales"),
-        lake.added(_RUNNING, {}),
-        *(
-            lake.changed("marts.rpt_product_sales", {column: f"{column} + 1"})
-            for column in ("purchase_count", "quantity", "sales_amount")
-        ),
-    ],
-    "assert_running_totals_grow_by_each_purchase": lambda lake: [
-        lake.changed(_RUNNING, {column: f"{column} + 1"})
-        for column in ("running_quantity", "running_sales_amount")
-    ],
-}
 
-# These read no relation: what is at fault is the macro that they try. By name the texts of
-# its SQL that are wrong instead, each with what is right.
-OF_MACROS: dict[str, list[tuple[str, str]]] = {
-    "assert_changed_spans_are_where_histories_differ": [
-        ("lead(edge_at)", "lead(edge_at, 2)"),
-        ("when ends.is_end = 1 then 0", "when ends.is_end = 1 then null"),
-        ("unbounded preceding and current row", "current row and current row"),
-    ],
-    "assert_epoch_micros_count_exactly": [
-        ("unix_micros(moment)", "unix_millis(moment) * 1000"),
-    ],
-    "assert_epoch_seconds_floor": [
-        ("unix_seconds(moment)", "cast(cast(moment as double) as bigint)"),
-    ],
-    "assert_histories_follow_the_log": [
-        ("lead(_since) over (", "lag(_since) over ("),
-        ("lag(is_deleted) over (", "lead(is_deleted) over ("),
-    ],
-    "assert_sliding_windows_hold_each_event": [
-        ("event_second < events.last_start", "event_second <= events.last_start"),
-    ],
-    "assert_timestamp_from_epoch_is_the_way_back": [
-        ("timestamp_seconds(seconds)", "timestamp_millis(seconds)"),
-    ],
-    "assert_whole_numbers_count_from_zero": [
-        ("from range(37)", "from range(36)"),
-        ("bit_4.digit * 16", "bit_4.digit * 8"),
-    ],
-}
+
+def of_entry(entry: dict[str, Any], lake: Lake) -> Fault:
+    """A fault as `mutations.yml` has it."""
+    where = entry.get("where", "true")
+    if "versions" in entry:
+        return lake.versions(*entry["versions"])
+    if "removed" in entry:
+        return lake.removed(entry["file"], where)
+    if "added" in entry:
+        return lake.added(entry["file"], entry["added"], where)
+    return lake.changed(entry["file"], entry["changed"], where)
 
 
 def relation_of(node: dict[str, Any]) -> str:
@@ -467,26 +368,29 @@ def test_every_data_test_catches_its_fault(
     manifest = json.loads((target_folder(PROJECT) / "manifest.json").read_text())
     described = {**manifest["nodes"], **manifest["sources"]}
     lake = Lake(spark)
-    missed, tried = [], Counter[str]()
+    missed, tried, singular = [], Counter[str](), entries("data_tests")
 
     for node in manifest["nodes"].values():
         if node["resource_type"] != "test":
             continue
         kind = (node.get("test_metadata") or {}).get("name")
         query = node["compiled_code"]
-        if node["name"] in OF_MACROS:
-            for right, wrong in OF_MACROS[node["name"]]:
-                assert right in query, node["name"]
-                tried[node["name"]] += 1
-                if not returned(spark, query.replace(right, wrong)):
-                    missed.append(f"{node['name']}: {wrong} in place of {right}")
-            continue
+        faults = []
         if kind:
             of = described[node["attached_node"] or node["depends_on"]["nodes"][0]]
             test = DataTest(node, relation_of(of), of)
             faults = list(GENERIC[kind](test, lake))
-        else:
-            faults = SINGULAR[node["name"]](lake)
+        for entry in () if kind else singular[node["name"]]:
+            if "old" not in entry:
+                faults.append(of_entry(entry, lake))
+                continue
+            # What is at fault is the macro that the test tries.
+            assert entry["old"] in query, node["name"]
+            tried[node["name"]] += 1
+            if not returned(spark, query.replace(entry["old"], entry["new"])):
+                missed.append(
+                    f"{node['name']}: {entry['new']} in place of {entry['old']}"
+                )
         if node["name"] == "assert_product_versions_do_not_overlap":
             assert planted(lake, query, lake.versions({}, {})) == []
         for fault in faults:

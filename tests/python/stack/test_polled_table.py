@@ -26,10 +26,10 @@ from sandbox.events.poll import PollTopic
 from sandbox.events.polled_table import PolledTable
 from sandbox.processes import programs
 from sandbox.services import postgres
-from sandbox.services import stack as services
 from sandbox.services.kafka import end_offsets, present_topics
 from sandbox.settings import PROJECT, Home
-from tests.python.conftest import Stack, make_home, program_environment
+from tests.python.conftest import Stack, own_stack
+from tests.python.programs import ran
 
 pytestmark = pytest.mark.nightly
 
@@ -73,13 +73,12 @@ poll.PolledTable.rows = some
 @pytest.fixture
 def stack(tmp_path: Path) -> Iterator[Stack]:
     """A broker and a database for one test; no connector, no log of changes."""
-    home = make_home(tmp_path / "sand box")
-    try:
-        services.up(home, ["kafka", "registry", "postgres"])
-        target = {"DBT_TARGET_PATH": str(home.path / "target")}
-        yield Stack(home, program_environment(home) | target)
-    finally:
-        services.down(home)
+    path = tmp_path / "sand box"
+    target = str(path.resolve() / "target")
+    with own_stack(
+        path, "kafka", "registry", "postgres", DBT_TARGET_PATH=target
+    ) as found:
+        yield found
 
 
 def write(home: Home, statement: str, *values: object) -> None:
@@ -95,14 +94,7 @@ def poll(stack: Stack, delay: float = 0) -> str:
 
 def killed(stack: Stack, moment: str) -> None:
     program = KILLED.format(moment=moment)
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=PROJECT,
-        env=stack.env,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = ran([sys.executable, "-c", program], env=stack.env)
     assert done.returncode == -signal.SIGKILL, done.stderr
 
 
@@ -137,8 +129,7 @@ def phones(home: Home, row: int) -> list[str]:
 def build(stack: Stack) -> None:
     stack.run("spark-ingest", "run", "pagila.polled_address", "--once")
     stack.run(
-        *("dbt", "build", "--select", "+int_pagila__polled_address_current"),
-        *NO_TESTS,
+        *("dbt", "build", "--select", "+int_pagila__polled_address_current"), *NO_TESTS
     )
 
 
@@ -178,13 +169,7 @@ def test_what_queries_see_of_a_table_is_its_state_but_for_what_they_cannot_see(
     )
 
     # The database has 3 with another phone, and 4 no more.
-    assert current == [
-        [1, "killed"],
-        [2, "last"],
-        [3, "old"],
-        [4, "old"],
-        [5, "new"],
-    ]
+    assert current == [[1, "killed"], [2, "last"], [3, "old"], [4, "old"], [5, "new"]]
     assert versions == [
         [1, "old", False, False, True],
         [1, "changed", False, False, True],

@@ -34,15 +34,10 @@ from sandbox.settings import PROJECT
 from sandbox.streams import STREAMS, Stream
 from sandbox.streams.faults import FAULTS
 from sandbox.streams.pagila.sales import sales
-from sandbox.streams.smoothies.shop import (
-    INVENTORIES,
-    PRODUCTS,
-    PURCHASES,
-    smoothies,
-)
+from sandbox.streams.smoothies.shop import INVENTORIES, PRODUCTS, PURCHASES, smoothies
 from sandbox.streams.timeline import Plan, Record, timeline
 from sandbox.streams.times import instant_micros
-from tests.python.conftest import Stack, make_home, program_environment
+from tests.python.conftest import Stack, make_home, own_stack, program_environment
 
 STREAM = STREAMS["pagila.sales"]
 SMOOTHIES = (PRODUCTS, PURCHASES, INVENTORIES)
@@ -54,12 +49,8 @@ SANDBOX = str(Path(sys.executable).parent / "sandbox")
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """A sandbox for these tests alone: they fill its topic with broken records."""
-    home = make_home(tmp_path_factory.mktemp("own home"))
-    try:
-        services.up(home)
-        yield Stack(home, program_environment(home))
-    finally:
-        services.down(home)
+    with own_stack(tmp_path_factory.mktemp("own home")) as found:
+        yield found
 
 
 def ends(stack: Stack, stream: Stream = STREAM) -> dict[int, int]:

@@ -20,6 +20,7 @@ from spark_ingest.streaming.metrics import MetricsProgress
 from spark_ingest.streaming.progress import BatchReport, LineProgress
 from spark_ingest.streaming.supervise import Reason
 from tests.python.conftest import free_ports
+from tests.python.programs import ran
 from tests.python.stack.conftest import wait_for
 
 RULES = PROJECT / "deploy/prometheus/millrace.rules.yml"
@@ -91,12 +92,7 @@ def alerts(address: str) -> dict[str, str]:
 
 
 def test_prometheus_takes_every_rule() -> None:
-    done = subprocess.run(
-        ["promtool", "check", "rules", str(RULES)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = ran(["promtool", "check", "rules", str(RULES)])
 
     assert done.returncode == 0, done.stdout + done.stderr
 

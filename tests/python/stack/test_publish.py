@@ -15,12 +15,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from confluent_kafka.admin import (
-    AdminClient,
-    ConfigResource,
-    NewTopic,
-    ResourceType,
-)
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
 from spark_ingest.errors import PersonNeeded, ServiceUnavailable
 from spark_ingest.publish import publisher as publishing

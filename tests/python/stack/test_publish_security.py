@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.services import stack as services
 from sandbox.services.security import INGEST, PUBLISHER
 from sandbox.settings import PROJECT
 from sandbox.streams import published_topics
@@ -24,19 +23,15 @@ from spark_ingest.publish.transactions import (
     TopicWriter,
     read_progress,
 )
-from tests.python.conftest import Stack, make_home, program_environment
+from tests.python.conftest import Stack, own_stack
 from tests.python.stack.conftest import wait_for
 
 
 @pytest.fixture
 def secure(tmp_path: Path) -> Iterator[Stack]:
     """A secure broker and registry."""
-    home = make_home(tmp_path / "sandbox")
-    try:
-        services.up(home, secure=True)
-        yield Stack(home, program_environment(home))
-    finally:
-        services.down(home)
+    with own_stack(tmp_path / "sandbox", secure=True) as found:
+        yield found
 
 
 def test_the_publisher_may_publish_and_the_ingest_may_not(secure: Stack) -> None:

@@ -18,11 +18,7 @@ import pytest
 from typer.testing import Result
 
 from sandbox.settings import PROJECT
-from spark_ingest.cli.quarantine import (
-    discard_records,
-    list_groups,
-    replayed_lines,
-)
+from spark_ingest.cli.quarantine import discard_records, list_groups, replayed_lines
 from spark_ingest.errors import ConfigurationError
 from spark_ingest.lake import quarantine_table, table_change
 from spark_ingest.lake.committed import CommitKind, own_snapshots
@@ -33,7 +29,8 @@ from spark_ingest.quarantine.replay import Replayed, replay
 from spark_ingest.quarantine.show import newest_record, record, screen
 from spark_ingest.records import bronze_rows
 from spark_ingest.streaming import side_commit
-from tests.python.stack.conftest import ORDER, Feed, framed, orders, proofs, wait_for
+from tests.python.stack.conftest import ORDER, Feed, orders, proofs, wait_for
+from tests.python.world.avro import framed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row

@@ -17,9 +17,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from sandbox.services import stack as services
 from sandbox.settings import PROJECT
-from tests.python.conftest import Stack, make_home, program_environment
+from tests.python.conftest import Stack, own_stack
 from tests.python.project_copy import copy_project
 from tests.python.spark.sales_check import Trial, write_records
 from tests.python.spark.sales_trial import CLOCKS, MARTS
@@ -134,12 +133,8 @@ def replayed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replayed]:
     data = real_data()
     assert data is not None
     folder = tmp_path_factory.mktemp("replayed")
-    home = make_home(folder / "own home")
-    try:
-        services.up(home)
-        yield _replay(data, folder, Stack(home, program_environment(home)))
-    finally:
-        services.down(home)
+    with own_stack(folder / "own home") as own:
+        yield _replay(data, folder, own)
 
 
 def _replay(data: Path, folder: Path, own: Stack) -> Replayed:

@@ -15,7 +15,8 @@ from spark_ingest.lake import commit_log
 from spark_ingest.lake.committed import CommitKind, own_snapshots
 from spark_ingest.lake.jvm import Jvm
 from spark_ingest.streaming.table_position import standing
-from tests.python.stack.conftest import ORDER, Feed, framed, orders, proofs, wait_for
+from tests.python.stack.conftest import ORDER, Feed, orders, proofs, wait_for
+from tests.python.world.avro import framed
 
 
 def expire(feed: Feed, partition: int, before: int) -> None:

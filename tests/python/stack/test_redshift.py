@@ -118,10 +118,7 @@ def test_the_driver_meets_a_server_it_knows(lake: Home) -> None:
             datetime.fromisoformat("2026-02-01"),
         ),
         # SHA2: as texts; 0 is 256, and of another number of bits there is none.
-        (
-            "sha2('ü', 256) = sha2('ü', 0) and length(sha2('ü', 224)) = 56",
-            True,
-        ),
+        ("sha2('ü', 256) = sha2('ü', 0) and length(sha2('ü', 224)) = 56", True),
         (
             "sha2('abc', 256)",
             "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",

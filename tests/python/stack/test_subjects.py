@@ -21,8 +21,9 @@ from pyspark.sql import Row
 from spark_ingest.avro.framing import header
 from spark_ingest.errors import ConfigurationError
 from spark_ingest.sources import IngestMeta
-from tests.python.stack.conftest import Feed, framed, proofs, running, wait_for
+from tests.python.stack.conftest import Feed, proofs, running, wait_for
 from tests.python.stack.test_types import avro, ingest_all, record, table
+from tests.python.world.avro import framed
 
 
 def typed(name: str, **fields: Any) -> dict[str, Any]:

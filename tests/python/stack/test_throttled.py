@@ -19,14 +19,7 @@ from spark_ingest.streaming.metrics import MetricsProgress
 from spark_ingest.streaming.progress import Progress
 from tests.python import catalogs
 from tests.python.gate import Answer, Gate, Request, gate
-from tests.python.stack.conftest import (
-    ORDER,
-    Feed,
-    orders,
-    proofs,
-    running,
-    wait_for,
-)
+from tests.python.stack.conftest import ORDER, Feed, orders, proofs, running, wait_for
 from tests.python.stack.test_trouble import logged, of
 
 pytestmark = pytest.mark.nightly

@@ -15,9 +15,8 @@ import duckdb
 import pytest
 
 from sandbox.databases.known import DATABASES
-from sandbox.services import stack as services
 from sandbox.services.mariadb import MARIADB
-from tests.python.conftest import Stack, make_home, program_environment
+from tests.python.conftest import Stack, own_stack
 
 pytestmark = [
     pytest.mark.nightly,
@@ -74,13 +73,10 @@ EXPECTED = """
 @pytest.fixture
 def stack(tmp_path: Path) -> Iterator[Stack]:
     """The databases of the ticket shop, empty, and what captures them."""
-    home = make_home(tmp_path / "sand box")
-    try:
-        services.up(home, ["kafka", "registry", "cdc"])
-        target = {"DBT_TARGET_PATH": str(home.path / "target")}
-        yield Stack(home, program_environment(home) | target)
-    finally:
-        services.down(home)
+    path = tmp_path / "sand box"
+    target = str(path.resolve() / "target")
+    with own_stack(path, "kafka", "registry", "cdc", DBT_TARGET_PATH=target) as found:
+        yield found
 
 
 def made_files(folder: Path) -> Path:

@@ -23,14 +23,7 @@ from confluent_kafka.admin import (
 from sandbox.tour.query import Format, write_rows
 from spark_ingest.operate.backfill import BackfillSettings, backfill
 from spark_ingest.streaming import run, tables
-from tests.python.stack.conftest import (
-    ORDER,
-    Feed,
-    orders,
-    proofs,
-    running,
-    wait_for,
-)
+from tests.python.stack.conftest import ORDER, Feed, orders, proofs, running, wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

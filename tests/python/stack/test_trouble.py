@@ -30,13 +30,13 @@ from tests.python.stack.conftest import (
     ORDER,
     Feed,
     away,
-    framed,
     orders,
     proofs,
     running,
     wait_for,
     wide,
 )
+from tests.python.world.avro import framed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -20,63 +20,43 @@ from tests.python.stack.truth_databases import Captured, Lane
 
 MINUTES = 10.0
 
+
+def _captured(table: str, source: str, renamed: str, derived: str = "") -> Captured:
+    """A table, and what columns of its models are called in the database."""
+    names = dict(pair.split("=") for pair in renamed.split())
+    return Captured(table, f"int_{source}__{table}", names, frozenset(derived.split()))
+
+
 LANES = (
     Lane(
         DATABASES["moma"],
         "moma",
         (
-            Captured("artists", "int_moma__artists", {"artist_name": "name"}),
-            Captured("artworks", "int_moma__artworks", {"artwork_title": "title"}),
+            _captured("artists", "moma", "artist_name=name"),
+            _captured("artworks", "moma", "artwork_title=title"),
         ),
     ),
     Lane(
         DATABASES["ecomm"],
         "tickit",
         (
-            Captured(
-                "listing",
-                "int_tickit__listing",
-                {
-                    "listing_id": "listid",
-                    "seller_id": "sellerid",
-                    "event_id": "eventid",
-                    "date_id": "dateid",
-                    "ticket_count": "numtickets",
-                    "ticket_amount": "priceperticket",
-                    "listing_amount": "totalprice",
-                    "offered_at": "listtime",
-                },
+            _captured(
+                "listing", "tickit",
+                "listing_id=listid seller_id=sellerid event_id=eventid date_id=dateid"
+                " ticket_count=numtickets ticket_amount=priceperticket"
+                " listing_amount=totalprice offered_at=listtime",
             ),
-            Captured(
-                "sale",
-                "int_tickit__sale",
-                {
-                    "ticket_sale_id": "saleid",
-                    "listing_id": "listid",
-                    "seller_id": "sellerid",
-                    "buyer_id": "buyerid",
-                    "event_id": "eventid",
-                    "date_id": "dateid",
-                    "sold_ticket_count": "qtysold",
-                    "tickets_amount": "pricepaid",
-                    "commission_amount": "commission",
-                    "sold_at": "saletime",
-                },
+            _captured(
+                "sale", "tickit",
+                "ticket_sale_id=saleid listing_id=listid seller_id=sellerid buyer_id=buyerid"
+                " event_id=eventid date_id=dateid sold_ticket_count=qtysold"
+                " tickets_amount=pricepaid commission_amount=commission sold_at=saletime",
             ),
-            Captured(
-                "date",
-                "int_tickit__date",
-                {
-                    "date_id": "dateid",
-                    "day_code": "day",
-                    "month_code": "month",
-                    "quarter_code": "qtr",
-                    "week_number": "week",
-                    "calendar_year": "year",
-                    "is_holiday": "holiday",
-                    "calendar_date": "caldate",
-                },
-                frozenset({"quarter_number", "month_number", "day_of_month"}),
+            _captured(
+                "date", "tickit",
+                "date_id=dateid day_code=day month_code=month quarter_code=qtr"
+                " week_number=week calendar_year=year is_holiday=holiday calendar_date=caldate",
+                "quarter_number month_number day_of_month",
             ),
         ),
     ),
@@ -84,28 +64,18 @@ LANES = (
         DATABASES["pagila"],
         "pagila",
         (
-            Captured(
-                "film",
-                "int_pagila__film",
-                {
-                    "film_title": "title",
-                    "film_description": "description",
-                    "film_rating": "rating",
-                    "film_words": "fulltext",
-                    "rental_days": "rental_duration",
-                    "rental_amount": "rental_rate",
-                    "film_minutes": "length",
-                    "replacement_amount": "replacement_cost",
-                    "updated_at": "last_update",
-                },
+            _captured(
+                "film", "pagila",
+                "film_title=title film_description=description film_rating=rating"
+                " film_words=fulltext rental_days=rental_duration rental_amount=rental_rate"
+                " film_minutes=length replacement_amount=replacement_cost"
+                " updated_at=last_update",
             ),
-            Captured(
-                "film_actor", "int_pagila__film_actor", {"updated_at": "last_update"}
-            ),
+            _captured("film_actor", "pagila", "updated_at=last_update"),
         ),
         truncates=True,
     ),
-)
+)  # fmt: skip
 
 
 def assert_tables_are_the_databases(folder: Path, minutes: float) -> None:

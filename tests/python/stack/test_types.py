@@ -24,16 +24,13 @@ from pyspark.sql import Row
 
 from spark_ingest.avro.framing import header
 from spark_ingest.streaming import run, tables
-from tests.python.stack.conftest import Feed, framed
+from tests.python.stack.conftest import Feed
+from tests.python.world.avro import framed
+from tests.python.world.avro import record as described
 
 
 def record(name: str, /, **fields: Any) -> dict[str, Any]:
-    return {
-        "type": "record",
-        "name": name,
-        "namespace": "test",
-        "fields": [{"name": field, "type": kind} for field, kind in fields.items()],
-    }
+    return described(*fields.items(), name=name, namespace="test")
 
 
 def logical(kind: str, meaning: str, **more: Any) -> dict[str, Any]:

@@ -382,10 +382,7 @@ class Trial:
             for captured in lane.tables:
                 text = _model(captured, chosen[lane.database.name])
                 (models / f"{captured.instants}.sql").write_text(text)
-                names += [
-                    f"intermediate.{captured.held}",
-                    f"truth.{captured.instants}",
-                ]
+                names += [f"intermediate.{captured.held}", f"truth.{captured.instants}"]
         self._on_both("run", "--select", "path:models/truth")
         file = self.home.path / "standin.json"
         read, told = self._do(

@@ -39,10 +39,7 @@ _SHIFTED = {"moma": "artworks"}
 _BETWEEN_SHIFTS = 2.0
 # By database a table and values of it that PostgreSQL has and a lake has not: they become null.
 _BEYOND: dict[str, tuple[str, Row]] = {
-    "moma": (
-        "artworks",
-        {"acquisition_date": "infinity", "weight_kg": Decimal("NaN")},
-    )
+    "moma": ("artworks", {"acquisition_date": "infinity", "weight_kg": Decimal("NaN")})
 }
 # What psycopg2 makes of an infinite date.
 _INFINITE = (date.min, date.max)

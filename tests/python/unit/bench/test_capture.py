@@ -25,7 +25,7 @@ from bench.report.capture_results import (
     with_capture,
 )
 from bench.report.page import PAGE
-from bench.report.results import About, Machine
+from tests.python.unit.bench.measured import about
 
 STREAM = "moma.artists"
 
@@ -84,15 +84,7 @@ def test_an_answer_is_asked_for_when_the_change_is_in_bronze() -> None:
 def measured() -> Capture:
     waits = Waits(p50=1.0, p95=2.0, p99=3.0, hundredths=[0.1, 1.0, 3.0])
     return Capture(
-        about=About(
-            measured_on="2026-01-01",
-            minutes=9,
-            command="python -m bench.capture",
-            machine=Machine(
-                processor="p", cores=2, memory_gib=24, system="Linux", versions={}
-            ),
-            load_before=0.1,
-        ),
+        about=about("capture", minutes=9),
         every="1s",
         rows=4500,
         steady=Steady(

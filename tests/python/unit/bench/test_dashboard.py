@@ -8,17 +8,9 @@ from __future__ import annotations
 import pytest
 
 from bench.report.dashboard_results import Dashboard, Page, slow, with_dashboard
-from bench.report.results import About, Machine
+from tests.python.unit.bench.measured import about
 
-ABOUT = About(
-    measured_on="2026-01-01",
-    minutes=1,
-    command="python -m bench.dashboard",
-    machine=Machine(
-        processor="a processor", cores=2, memory_gib=24, system="Linux", versions={}
-    ),
-    load_before=0.1,
-)
+ABOUT = about("dashboard", minutes=1)
 
 
 def page(name: str, shown: list[float], missing: int = 0) -> Page:

@@ -9,12 +9,7 @@ import pytest
 from bench.histories.__main__ import sizes_of
 from bench.histories.records import STRIDE
 from bench.increments.table_use import TableUse
-from bench.report.histories_page import (
-    draw,
-    other_table,
-    table,
-    with_results,
-)
+from bench.report.histories_page import draw, other_table, table, with_results
 from bench.report.histories_results import (
     History,
     Results,
@@ -23,8 +18,8 @@ from bench.report.histories_results import (
     ratios,
     read_results,
 )
-from bench.report.results import About, Machine
 from spark_ingest.errors import ConfigurationError
+from tests.python.unit.bench.measured import about
 
 pytestmark = pytest.mark.unit
 
@@ -64,19 +59,7 @@ def history(rows: int, *seconds: float, others: tuple[float, ...] = ()) -> Histo
 
 def results(*histories: History) -> Results:
     return Results(
-        about=About(
-            measured_on="2026-01-02",
-            minutes=12.3,
-            command="python -m bench.histories",
-            machine=Machine(
-                processor="A processor",
-                cores=2,
-                memory_gib=16,
-                system="Linux 6",
-                versions={"Spark": "4"},
-            ),
-            load_before=0.5,
-        ),
+        about=about("histories"),
         changes=1000,
         warm_ups=1,
         kinds=KINDS,

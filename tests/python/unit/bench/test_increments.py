@@ -20,8 +20,8 @@ from bench.report.increments_results import (
     ratios,
     read_results,
 )
-from bench.report.results import Machine
 from spark_ingest.errors import ConfigurationError
+from tests.python.unit.bench.measured import MACHINE
 
 pytestmark = pytest.mark.unit
 
@@ -61,13 +61,7 @@ def results(*histories: History) -> Results:
     return Results(
         measured_on="2026-01-02",
         minutes=12.3,
-        machine=Machine(
-            processor="A processor",
-            cores=2,
-            memory_gib=16,
-            system="Linux 6",
-            versions={"Spark": "4"},
-        ),
+        machine=MACHINE,
         increment_rows=10_000,
         day_rows=100_000,
         warm_ups=2,

@@ -31,21 +31,13 @@ from bench.report.ingest_results import (
     read_results,
     summary,
 )
-from bench.report.results import About, Machine
 from sandbox.settings import PROJECT
 from spark_ingest.errors import ConfigurationError
+from tests.python.unit.bench.measured import about
 
 IDS = (7, 9)
 FIELDS = [field["name"] for field in schemas(Shape())[1]["fields"]]
-ABOUT = About(
-    measured_on="2026-01-02",
-    minutes=3,
-    command="python -m bench.ingest",
-    machine=Machine(
-        processor="p", cores=2, memory_gib=24, system="Linux", versions={"Spark": "4"}
-    ),
-    load_before=0.1,
-)
+ABOUT = about("ingest", minutes=3)
 LOAD = Load(records=1000, value_bytes=133, fields=15, partitions=4, bad=5, tombstones=1)
 
 

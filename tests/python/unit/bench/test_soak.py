@@ -7,20 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from bench.report.results import About, Machine
 from bench.report.soak_results import Series, Soak, draw, growing, with_soak
 from spark_ingest.errors import ConfigurationError
+from tests.python.unit.bench.measured import about
 
-MACHINE = Machine(
-    processor="a processor", cores=2, memory_gib=24, system="Linux", versions={}
-)
-ABOUT = About(
-    measured_on="2026-01-01",
-    minutes=30,
-    command="python -m bench.soak",
-    machine=MACHINE,
-    load_before=0.1,
-)
+ABOUT = about("soak", minutes=30)
 
 
 def over_minutes(values: Sequence[float]) -> Series:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from docs.generate.domain_pages import Manifest, Node
-from sandbox.settings import PROJECT
+from tests.python.programs import ran
 
 EVERYDAY, PROOF = ["--selector", "everyday"], ["--selector", "proof"]
 MODIFIED = ["--select", "state:modified"]
@@ -79,15 +78,12 @@ def selected(
         PROOF,
         *(["--select", f"+group:{group}"] for group in groups(manifest)),
     ]
-    done = subprocess.run(
+    done = ran(
         [
             *(sys.executable, "-m", "tests.python.unit.dbt.selections"),
             *(str(folder), *map(json.dumps, asked)),
         ],
-        cwd=PROJECT,
         env={k: v for k, v in os.environ.items() if not k.startswith("DBT_")},
-        capture_output=True,
-        text=True,
         check=True,
     )
     found = json.loads(done.stdout.splitlines()[-1])

@@ -24,6 +24,7 @@ from packaging.utils import canonicalize_name
 import sandbox.cli
 import spark_ingest.cli
 from sandbox.settings import PROJECT
+from tests.python.programs import ran
 from tests.python.project_copy import tracked
 
 ROOT = PROJECT
@@ -74,14 +75,7 @@ def make(
     inherited = {
         k: v for k, v in os.environ.items() if k not in {"MAKEFLAGS", "MFLAGS"}
     }
-    return subprocess.run(
-        ["make", *words],
-        cwd=folder,
-        env=inherited | environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return ran(["make", *words], cwd=folder, env=inherited | environment)
 
 
 def program(folder: Path, name: str, script: str) -> Path:

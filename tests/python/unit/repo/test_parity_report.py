@@ -43,7 +43,7 @@ def caught(
 ) -> Mutation:
     good = {
         name: Caught(CELLS, "1 (integer)", "2 (integer)")
-        for name in (mutant.name for mutant in mutation.mutants())
+        for name in (mutant.file for mutant in mutation.mutants())
     }
     good["integer_division"] = Caught(layer, spark, "0 (integer)")
     return Mutation(good, {"control_1": Caught(None, "1", "1"), **others})

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.settings import PROJECT
+from tests.python.programs import ran
 
 PACKAGES = ("bench", "dashboard", "sandbox", "spark_ingest")
 MOST_MODULES = 16
@@ -23,12 +24,9 @@ DOCUMENTS = [
 
 
 def lint_imports(project: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+    return ran(
         [Path(sys.executable).with_name("lint-imports"), "--no-cache", "--no-logo"],
         cwd=project,
-        capture_output=True,
-        text=True,
-        check=False,
     )
 
 

@@ -28,6 +28,7 @@ from packaging.utils import canonicalize_name
 
 from sandbox.install.environment import EXTRAS
 from sandbox.settings import PROJECT
+from tests.python.programs import ran
 
 PACKAGES = ("dashboard", "sandbox", "spark_ingest")
 OWNERS = {top: set(names) for top, names in packages_distributions().items()}
@@ -51,7 +52,7 @@ PROMISES = {
             ["-c", "import spark_ingest.operate.backfill as b; print(b.__name__)"],
             0,
             "spark_ingest.operate.backfill",
-        ),
+        )
     ],
     "dbt": [
         ("dbt", ["--version"], 0, "redshift"),
@@ -69,7 +70,7 @@ PROMISES = {
             ["-c", "import aws_msk_iam_sasl_signer as a; print(a.__name__)"],
             0,
             "aws_msk_iam_sasl_signer",
-        ),
+        )
     ],
     "dashboard": [("python", ["-m", "dashboard", "--help"], 0, "PYICEBERG_CATALOG")],
     "sandbox": [
@@ -114,12 +115,9 @@ def metadata(wheel: Path) -> Message:
 
 
 def test_the_wheel_has_every_file_of_the_packages_and_no_other(wheel: Path) -> None:
-    listed = subprocess.run(
+    listed = ran(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", *PACKAGES],
-        cwd=PROJECT,
         check=True,
-        capture_output=True,
-        text=True,
     ).stdout.split()
     tracked = {name for name in listed if (PROJECT / name).exists()}
 
@@ -251,15 +249,7 @@ def test_an_extra_installs_what_it_promises(
         "COLUMNS": "200",
     }
 
-    done = subprocess.run(
-        command,
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+    done = ran(command, cwd=tmp_path, env=environment, timeout=120)
 
     assert done.returncode == code, done.stderr
     assert said in done.stdout + done.stderr

@@ -13,8 +13,9 @@ from typer.testing import CliRunner
 
 from sandbox import cli
 from sandbox.services import stack
-from sandbox.settings import PROJECT, Home, load_home, save_settings
+from sandbox.settings import Home, load_home, save_settings
 from spark_ingest.errors import ConfigurationError
+from tests.python.programs import ran
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -49,18 +50,12 @@ def sandbox(
 
 
 def test_env_survives_a_shell(home: Home) -> None:
-    printed = subprocess.run(
-        [str(Path(sys.executable).parent / "sandbox"), "env"],
-        cwd=PROJECT,
-        capture_output=True,
-        text=True,
-        check=True,
+    printed = ran(
+        [str(Path(sys.executable).parent / "sandbox"), "env"], check=True
     ).stdout
 
     script = f'{printed}\nprintf "%s|%s" "$SANDBOX_HOME" "$KAFKA_BOOTSTRAP_SERVERS"'
-    shell = subprocess.run(
-        ["sh", "-c", script], capture_output=True, text=True, check=True
-    )
+    shell = ran(["sh", "-c", script], check=True)
 
     assert shell.stdout == f"{home.path}|127.0.0.1:19092"
 

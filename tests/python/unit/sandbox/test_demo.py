@@ -22,6 +22,14 @@ from sandbox.tour.showings import SHOWINGS, TICKETS
 from spark_ingest.errors import ConfigurationError
 
 
+def has_all_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is fetched, and Java and Spark are good."""
+    monkeypatch.setattr(parts, "fetch", list)
+    monkeypatch.setattr(spark_conf, "bring_spark", lambda: None)
+    for check in ("check_java", "check_spark_home"):
+        monkeypatch.setattr(demo, check, lambda: None)
+
+
 @pytest.mark.parametrize(("keep", "stopped"), [(False, [["kafka"]]), (True, [])])
 def test_only_what_it_started_is_stopped_and_kept_when_asked(
     tmp_path: Path,
@@ -32,10 +40,7 @@ def test_only_what_it_started_is_stopped_and_kept_when_asked(
     downs: list[list[str]] = []
     monkeypatch.setattr(stack, "up", lambda _home, _names, secure: ["kafka"])
     monkeypatch.setattr(stack, "down", lambda _home, names: downs.append(list(names)))
-    monkeypatch.setattr(parts, "fetch", list)
-    monkeypatch.setattr(spark_conf, "bring_spark", lambda: None)
-    for check in ("check_java", "check_spark_home"):
-        monkeypatch.setattr(demo, check, lambda: None)
+    has_all_parts(monkeypatch)
 
     def fails(_home: Home, _topic: str) -> dict[int, int]:
         raise DemoFailed("the broker went away")
@@ -103,10 +108,7 @@ def test_ingest_hears_when_the_records_are_there_and_services_end_behind_it(
 
     monkeypatch.setattr(stack, "up", lambda _home, _names, secure: ["kafka"])
     monkeypatch.setattr(stack, "down", lambda _home, _names: happened.append("down"))
-    monkeypatch.setattr(parts, "fetch", list)
-    monkeypatch.setattr(spark_conf, "bring_spark", lambda: None)
-    for check in ("check_java", "check_spark_home"):
-        monkeypatch.setattr(demo, check, lambda: None)
+    has_all_parts(monkeypatch)
     monkeypatch.setattr(demo, "end_offsets", lambda _home, _topic: {0: 2})
     monkeypatch.setattr(demo, "dbt_results", lambda _file: Counter())
     monkeypatch.setattr(Demo, "_begin_marts", lambda _demo, _lock: Marts(happened))
@@ -126,9 +128,7 @@ def test_ingest_hears_when_the_records_are_there_and_services_end_behind_it(
 
 
 def test_the_ticket_shop_is_filled_and_then_changed_as_never_before(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     happened: list[str] = []
     started: list[tuple[str, ...]] = []
@@ -146,10 +146,7 @@ def test_the_ticket_shop_is_filled_and_then_changed_as_never_before(
 
     monkeypatch.setattr(stack, "up", up)
     monkeypatch.setattr(stack, "down", lambda _home, _names: None)
-    monkeypatch.setattr(parts, "fetch", list)
-    monkeypatch.setattr(spark_conf, "bring_spark", lambda: None)
-    for check in ("check_java", "check_spark_home"):
-        monkeypatch.setattr(demo, check, lambda: None)
+    has_all_parts(monkeypatch)
     monkeypatch.setattr(demo, "end_offsets", lambda _home, _topic: {0: 10})
     monkeypatch.setattr(demo, "dbt_results", lambda _file: Counter())
     monkeypatch.setattr(Demo, "_begin_marts", lambda _demo, _lock: Marts([]))

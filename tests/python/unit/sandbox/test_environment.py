@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import time
 from importlib.metadata import distributions, packages_distributions
 from pathlib import Path
 
-import psutil
 import pytest
 from packaging.requirements import Requirement
 
 from sandbox.install import environment
 from sandbox.install.environment import Pin, canonical, pins
 from sandbox.settings import PROJECT
+from tests.python.programs import assert_gone, ran
 
 SMALL = """\
 rich==15.0.0 \\
@@ -100,9 +99,7 @@ def test_what_fetches_the_parts_is_installed_before_it_starts() -> None:
     )
     # In a process of its own: pytest has loaded more.
     command = [sys.executable, "-c", code]
-    done = subprocess.run(
-        command, cwd=PROJECT, capture_output=True, text=True, check=False
-    )
+    done = ran(command)
     providers = packages_distributions()
     loaded = {
         canonical(name)
@@ -157,16 +154,7 @@ def test_a_fetch_ends_with_an_installation_that_fails(tmp_path: Path) -> None:
     with pytest.raises(SystemExit):
         fails()
 
-    deadline = time.monotonic() + 10
-    while any(_runs(int(pid)) for pid in pids.read_text().split()):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
-def _runs(pid: int) -> bool:
-    return (
-        psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    )
+    assert_gone(pids)
 
 
 @pytest.mark.parametrize("has_uv", [False, True])

@@ -98,9 +98,7 @@ def test_what_is_built_is_counted_and_what_is_not_is_told_in_one_line() -> None:
     assert "captured" not in left_out.told(small(), [])
 
 
-def test_of_one_group_only_its_models_are_built_and_counted(
-    manifest: Manifest,
-) -> None:
+def test_of_one_group_only_its_models_are_built_and_counted(manifest: Manifest) -> None:
     selected = left_out.selection(manifest, ["tickit.sale"], "tickets")
     told = left_out.told(manifest, ["tickit.sale", "moma.artists"], "tickets")
 

@@ -143,10 +143,7 @@ def test_what_is_no_utf8_is_refused(tmp_path: Path, sent: list[Any]) -> None:
 
 @pytest.mark.parametrize(
     ("schema", "found"),
-    [
-        ('"long"', {"type": "long"}),
-        ('{"type": "long"}', {"type": "long"}),
-    ],
+    [('"long"', {"type": "long"}), ('{"type": "long"}', {"type": "long"})],
 )
 def test_the_newest_schema_of_a_subject_is_read(
     home: Home, monkeypatch: pytest.MonkeyPatch, schema: str, found: dict[str, Any]

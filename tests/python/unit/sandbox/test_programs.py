@@ -10,7 +10,6 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
 import pytest
 
 from sandbox.processes.programs import (
@@ -22,6 +21,7 @@ from sandbox.processes.programs import (
     run_to_end,
 )
 from sandbox.settings import Home
+from tests.python.programs import assert_gone
 
 # Starts a child, tells both pids, then waits for its end.
 _FAMILY = """
@@ -90,7 +90,7 @@ def test_ctrl_c_ends_the_program_and_what_it_started(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt), (tmp_path / "log").open("wb") as log:
         run_group([sys.executable, "-c", code], dict(os.environ), log)
 
-    _assert_gone(pids)
+    assert_gone(pids)
 
 
 def test_a_running_program_is_read_line_by_line_and_ends_when_asked(
@@ -140,8 +140,7 @@ def test_a_program_that_ended_is_told_on_one_line_with_its_log(
 
 
 @pytest.mark.parametrize(
-    ("then", "grace", "code"),
-    [("sys.exit(0)", 10.0, 0), ("time.sleep(60)", 0.1, None)],
+    ("then", "grace", "code"), [("sys.exit(0)", 10.0, 0), ("time.sleep(60)", 0.1, None)]
 )
 def test_nothing_is_left_of_a_program_that_ended_or_would_not(
     tmp_path: Path,
@@ -160,20 +159,7 @@ def test_nothing_is_left_of_a_program_that_ended_or_would_not(
 
     assert running.end(grace) == code
 
-    _assert_gone(pids)
-
-
-def _assert_gone(pids: Path) -> None:
-    deadline = time.monotonic() + 10
-    while any(_runs(int(pid)) for pid in pids.read_text().split()):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
-def _runs(pid: int) -> bool:
-    return (
-        psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    )
+    assert_gone(pids)
 
 
 def dialogue(tmp_path: Path, lock: int, code: str) -> Dialogue:
@@ -240,4 +226,4 @@ def test_a_partner_and_what_it_started_end_with_our_work(
     with pytest.raises(KeyboardInterrupt):
         interrupted()
 
-    _assert_gone(pids)
+    assert_gone(pids)

@@ -33,14 +33,7 @@ from sandbox.streams.smoothies.shop import (
     RESTOCKED,
     smoothies,
 )
-from sandbox.streams.timeline import (
-    LATE,
-    LATEST_MILLIS,
-    ON_TIME,
-    WRONG,
-    Plan,
-    Record,
-)
+from sandbox.streams.timeline import LATE, LATEST_MILLIS, ON_TIME, WRONG, Plan, Record
 
 IDS = {PRODUCTS.name: (3, 4), PURCHASES.name: (3, 5), INVENTORIES.name: (3, 6)}
 SCHEMAS = {

@@ -16,6 +16,7 @@ from sandbox.install.parts import component_folder
 from sandbox.settings import Home
 from spark_ingest.errors import ServiceUnavailable
 from spark_ingest.lake.preflight import pyspark_folder
+from tests.python.programs import ran
 
 
 def settings_of(file: Path) -> dict[str, str]:
@@ -77,12 +78,9 @@ def conf(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def launch(conf: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     """What Spark's launcher does: it reads the start-up file, then starts Java."""
-    return subprocess.run(
+    return ran(
         ["bash", "-c", f"set -a; . {conf}/spark-env.sh; set +a; echo java"],
         env={**os.environ, **variables},
-        capture_output=True,
-        text=True,
-        check=False,
     )
 
 

@@ -90,11 +90,7 @@ def rows_of(table: str, text: str) -> list[Row]:
                 *(True, True, None, False, None, True, None, None, True, None),
             ),
         ),
-        (
-            "ecomm.date",
-            DATE,
-            (1827, date(2008, 1, 1), "WE", 1, "JAN", "1", 2008, True),
-        ),
+        ("ecomm.date", DATE, (1827, date(2008, 1, 1), "WE", 1, "JAN", "1", 2008, True)),
         (
             "ecomm.listing",
             LISTING,

@@ -8,30 +8,12 @@ from typing import Any
 
 import fastavro
 import pytest
-from pyspark.sql.types import (
-    IntegerType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-)
+from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
 from spark_ingest.avro import json_text
 from spark_ingest.avro.evolution import TopicSchema, combine
 from spark_ingest.avro.schema import WriterSchema
-
-
-def record(*fields: tuple[str, Any], name: str = "R") -> dict[str, Any]:
-    return {
-        "type": "record",
-        "name": name,
-        "namespace": "n",
-        "fields": [{"name": field, "type": kind} for field, kind in fields],
-    }
-
-
-def combined(*schemas: Any) -> TopicSchema:
-    return combine([WriterSchema(i, schema) for i, schema in enumerate(schemas, 1)])
+from tests.python.world.avro import combined, record
 
 
 def read(schema: TopicSchema, writer_id: int, writer: Any, value: Any) -> Any:
@@ -143,10 +125,7 @@ def test_a_version_that_does_not_fit_is_named_and_the_others_stay(
             {"type": "long", "logicalType": "timestamp-millis"},
             {"type": "long", "logicalType": "timestamp-micros"},
         ),
-        (
-            decimal(9, 2),
-            {**decimal(9, 2), "type": "fixed", "name": "F", "size": 4},
-        ),
+        (decimal(9, 2), {**decimal(9, 2), "type": "fixed", "name": "F", "size": 4}),
     ],
 )
 def test_types_that_share_a_column_fit_each_other(old: Any, new: Any) -> None:

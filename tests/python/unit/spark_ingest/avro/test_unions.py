@@ -11,12 +11,8 @@ from pyspark.sql.types import StructType
 
 from spark_ingest.avro.evolution import combine
 from spark_ingest.avro.schema import WriterSchema
-from tests.python.unit.spark_ingest.avro.test_evolution import (
-    combined,
-    kinds,
-    read,
-    record,
-)
+from tests.python.unit.spark_ingest.avro.test_evolution import kinds, read
+from tests.python.world.avro import combined, record
 
 
 def typed(name: str, *fields: str) -> dict[str, Any]:

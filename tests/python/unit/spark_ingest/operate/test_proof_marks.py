@@ -32,8 +32,7 @@ def jvm(*snapshots: Any) -> Jvm:
     """A session's JVM with one table; the last snapshot is its current one."""
     by_id = {each.number: each for each in snapshots}
     table = SimpleNamespace(
-        currentSnapshot=lambda: snapshots[-1] if snapshots else None,
-        snapshot=by_id.get,
+        currentSnapshot=lambda: snapshots[-1] if snapshots else None, snapshot=by_id.get
     )
     return cast("Jvm", SimpleNamespace(iceberg_table=lambda _: table))
 

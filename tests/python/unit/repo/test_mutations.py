@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -11,23 +10,15 @@ from pathlib import Path
 import pytest
 
 from sandbox.settings import PROJECT
-from tests.python.mechanisms.__main__ import chosen
-from tests.python.mechanisms.page import PAGE, rows, with_trials
-from tests.python.mechanisms.planting import Mechanism, mechanisms, taken_out, without
-from tests.python.mechanisms.trial import Said, Trial, Verdict, judged, read_report
+from tests.python.mutations.__main__ import chosen
+from tests.python.mutations.page import PAGE, rows, with_trials
+from tests.python.mutations.planting import Mechanism, mechanisms, taken_out, without
+from tests.python.mutations.trial import Said, Trial, Verdict, judged, read_report
+from tests.python.programs import ran
 
 MECHANISMS = mechanisms()
-ONE = Mechanism(
-    "one",
-    "One holds",
-    "docs/x.md#y",
-    "a.py",
-    "held = True",
-    "held = False",
-    "t.py",
-    "t",
-)
-each = pytest.mark.parametrize("one", MECHANISMS, ids=lambda one: one.name)
+ONE = Mechanism("One holds", "x.md#y", "a.py", "held = True", "held = False", "t.py::t")
+each = pytest.mark.parametrize("one", MECHANISMS, ids=lambda one: one.why)
 
 
 def anchors(page: Path) -> set[str]:
@@ -35,9 +26,8 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", head).lower().replace(" ", "-") for head in heads}
 
 
-def test_there_are_twenty_and_each_has_its_own_name() -> None:
-    assert len({one.name for one in MECHANISMS}) == len(MECHANISMS) >= 20
-    assert len({one.holds for one in MECHANISMS}) == len(MECHANISMS)
+def test_there_are_twenty_and_each_has_its_own_sentence() -> None:
+    assert len({one.why for one in MECHANISMS}) == len(MECHANISMS) >= 20
 
 
 @each
@@ -51,7 +41,7 @@ def test_each_is_found_once_in_its_file_and_what_is_left_is_python(
 def test_each_is_said_by_a_document(one: Mechanism) -> None:
     page, _, anchor = one.doc.partition("#")
 
-    assert anchor in anchors(PROJECT / page)
+    assert anchor in anchors(PROJECT / "docs" / page)
 
 
 def test_each_test_is_one_that_make_test_runs() -> None:
@@ -62,21 +52,8 @@ def test_each_test_is_one_that_make_test_runs() -> None:
     assert recipe is not None
     tests = sorted({one.node_id for one in MECHANISMS})
 
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "pytest",
-            "--collect-only",
-            "-q",
-            "-m",
-            recipe[1],
-            *tests,
-        ],
-        cwd=PROJECT,
-        capture_output=True,
-        text=True,
-        check=False,
+    done = ran(
+        [sys.executable, "-m", "pytest", "--collect-only", "-qm", recipe[1], *tests]
     )
 
     assert done.returncode == 0, done.stdout + done.stderr
@@ -148,7 +125,7 @@ def test_a_test_without_parameters_is_all_that_it_is_run_with(tmp_path: Path) ->
 
 
 def test_rows_of_what_was_not_tried_stay() -> None:
-    other = replace(ONE, name="other", holds="Another holds")
+    other = replace(ONE, why="Another holds")
     page = "<!-- generated: mechanisms -->\n<!-- /generated -->\n"
 
     first = with_trials(page, [ONE, other], [Trial(ONE, Verdict.CAUGHT, "", 3.2)])
@@ -165,7 +142,7 @@ def test_the_page_has_the_row_of_each() -> None:
 
 
 def test_words_choose() -> None:
-    other = replace(ONE, name="other", file="b.py")
+    other = replace(ONE, file="b.py")
 
     assert chosen([ONE, other], []) == [ONE, other]
-    assert chosen([ONE, other], ["OTHER", "nothing"]) == [other]
+    assert chosen([ONE, other], ["B.PY", "nothing"]) == [other]

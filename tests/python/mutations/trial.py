@@ -17,7 +17,8 @@ from pathlib import Path
 
 import psutil
 
-from tests.python.mechanisms.planting import Mechanism, taken_out
+from tests.python.mutations.planting import Mechanism, taken_out
+from tests.python.programs import ran
 
 # A mutant may wait for what never comes.
 _SECONDS = 600
@@ -158,13 +159,11 @@ class Copy:
             f"for name in ({names}): print(importlib.import_module(name).__file__)"
         )
         # Elsewhere than in the copy: as programs do that a test starts.
-        done = subprocess.run(
+        done = ran(
             [sys.executable, "-P", "-c", program],
             cwd=self._folder,
             env=self._env,
             check=True,
-            capture_output=True,
-            text=True,
         )
         for file in done.stdout.split("\n")[:-1]:
             if not Path(file).is_relative_to(self._project):

@@ -1,8 +1,8 @@
 """Does a test fail when a mechanism of the code is taken out?
 
-    python -m tests.python.mechanisms -k lease
+    python -m tests.python.mutations -k lease
 
-Each mechanism of `mechanisms.yml` is taken out of a copy of the checkout by a small edit, and
+Each mechanism of `mutations.yml` is taken out of a copy of the checkout by a small edit, and
 the one test that is there for it is run. It must fail by an assertion ("caught"). One that
 passes ("survived") proves nothing: strengthen it. "broken" is a test that could not do its
 work, or that fails with the mechanism in place, too. The rows of what was run are written into
@@ -22,9 +22,9 @@ from pathlib import Path
 from rich.table import Table
 
 from sandbox import ui
-from tests.python.mechanisms.page import PAGE, with_trials
-from tests.python.mechanisms.planting import Mechanism, mechanisms
-from tests.python.mechanisms.trial import Copy, Said, Trial, Verdict
+from tests.python.mutations.page import PAGE, with_trials
+from tests.python.mutations.planting import Mechanism, mechanisms
+from tests.python.mutations.trial import Copy, Said, Trial, Verdict
 from tests.python.project_copy import copy_checkout
 
 _STYLES = {Verdict.CAUGHT: "green", Verdict.SURVIVED: "red", Verdict.BROKEN: "yellow"}
@@ -33,7 +33,7 @@ _STYLES = {Verdict.CAUGHT: "green", Verdict.SURVIVED: "red", Verdict.BROKEN: "ye
 def parser() -> argparse.ArgumentParser:
     """What can be typed."""
     made = argparse.ArgumentParser(
-        prog="python -m tests.python.mechanisms",
+        prog="python -m tests.python.mutations",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -43,8 +43,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="WORD",
         action="append",
         default=[],
-        help="only the one of this name, or those with the word in name, sentence, file or "
-        "test; may be repeated",
+        help="only those with the word in sentence, file or test; may be repeated",
     )
     made.add_argument(
         "--list", action="store_true", help="say which there are, and run nothing"
@@ -52,19 +51,17 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--page",
         action="store_true",
-        help="bring the page's rows up to date with mechanisms.yml, and run nothing: those of "
+        help="bring the page's rows up to date with mutations.yml, and run nothing: those of "
         "changed entries say `not run`",
     )
     return made
 
 
 def chosen(known: Sequence[Mechanism], words: Sequence[str]) -> list[Mechanism]:
-    """Those that a word is the name of, or else that have it; all where there are none."""
-    names = {one.name for one in known}
+    """Those that have one of the words; all where there are none."""
 
     def has(one: Mechanism, word: str) -> bool:
-        text = f"{one.name} {one.holds} {one.file} {one.node_id}".lower()
-        return word == one.name if word in names else word.lower() in text
+        return word.lower() in f"{one.why} {one.file} {one.node_id}".lower()
 
     return [one for one in known if not words or any(has(one, word) for word in words)]
 
@@ -73,7 +70,7 @@ def sound(copy: Copy, wanted: Sequence[Mechanism]) -> dict[str, Said]:
     """What each test says with every mechanism in place; one pytest for each file."""
     files: dict[str, set[str]] = defaultdict(set)
     for mechanism in wanted:
-        files[mechanism.test_file].add(mechanism.node_id)
+        files[mechanism.node_id.partition("::")[0]].add(mechanism.node_id)
     found: dict[str, Said] = {}
     for file, tests in files.items():
         ui.say(f"{file}: {len(tests)} as they are …")
@@ -94,7 +91,7 @@ def tried(copy: Copy, wanted: Sequence[Mechanism]) -> Iterator[Trial]:
             why = f"{said.outcome} with the mechanism in place: {said.why}"
             trial = Trial(mechanism, Verdict.BROKEN, why, 0)
         ui.say(
-            f"{number}/{len(wanted)} {mechanism.name}: {trial.verdict} "
+            f"{number}/{len(wanted)} {mechanism.why}: {trial.verdict} "
             f"({trial.seconds:.0f} s) {trial.why}",
             _STYLES[trial.verdict],
         )
@@ -110,7 +107,7 @@ def table(trials: Sequence[Trial]) -> Table:
     made.add_column("seconds", justify="right")
     for trial in trials:
         made.add_row(
-            trial.mechanism.name,
+            trial.mechanism.why,
             trial.mechanism.test,
             f"[{_STYLES[trial.verdict]}]{trial.verdict}[/]",
             trial.why[:80].replace("[", r"\["),
@@ -128,7 +125,7 @@ def main(arguments: list[str]) -> int:
         return 2
     if asked.list:
         for one in wanted:
-            ui.tell(f"{one.name}: {one.holds}")
+            ui.tell(one.why)
         return 0
     if asked.page:
         PAGE.write_text(with_trials(PAGE.read_text(), known, []))

@@ -13,7 +13,8 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
 
-from tests.python.spark.increments_records import Kafka, Row
+from tests.python.world.debezium import flattened, lsn
+from tests.python.world.kafka import Kafka, Row, said_by
 
 PARTITIONS = 2
 ARTISTS = "bronze.moma__artists"
@@ -95,8 +96,8 @@ class Artists:
         self._open[artist_id] = self._lsn, state
 
     def end_updates(self) -> None:
-        for artist_id, (lsn, state) in self._open.items():
-            self._commit(artist_id, state, "u", lsn)
+        for artist_id, (place, state) in self._open.items():
+            self._commit(artist_id, state, "u", place)
         self._open.clear()
 
     def snapshot(self) -> None:
@@ -119,8 +120,7 @@ class Artists:
         while tail and tail[0].get("_is_tombstone"):
             tail.pop(0)
         for row in tail:
-            again = {name: value for name, value in row.items() if name[:6] != "_kafka"}
-            self._send(artist_id, again)
+            self._send(artist_id, said_by(row))
 
     def deliver(self, partition: int, count: int) -> list[Row]:
         """The oldest records that wait in a partition, which then wait no longer."""
@@ -134,18 +134,18 @@ class Artists:
         return set(self._open)
 
     def _commit(
-        self, artist_id: int, state: State | None, kind: str, lsn: int | None = None
+        self, artist_id: int, state: State | None, kind: str, place: int | None = None
     ) -> None:
         self._tick()
-        if lsn is None:
-            lsn = self._lsn
+        if place is None:
+            place = self._lsn
         if state is None:
             self.rows.pop(artist_id)
         else:
             self.rows[artist_id] = state
         self._know(artist_id, state)
         held = ("", "") if state is None else state
-        self._send(artist_id, self._record(artist_id, held, kind, lsn))
+        self._send(artist_id, self._record(artist_id, held, kind, place))
 
     def _know(self, artist_id: int, state: State | None) -> None:
         versions = self.truth.setdefault(artist_id, [])
@@ -157,25 +157,13 @@ class Artists:
         self._lsn += 10
         self._now += timedelta(milliseconds=self.random.choice([0, 1, 1000]))
 
-    def _record(
-        self, artist_id: int, state: State, kind: str, lsn: int
-    ) -> dict[str, Any]:
-        return {
-            "artist_id": artist_id,
-            "name": state[0],
-            "nationality": state[1],
-            **self._said_of(kind, lsn),
-        }
+    def _record(self, artist_id: int, state: State, kind: str, place: int) -> Row:
+        row = {"artist_id": artist_id, "name": state[0], "nationality": state[1]}
+        return self._said_of(kind, place, **row)
 
-    def _said_of(self, kind: str, lsn: int) -> dict[str, Any]:
-        return {
-            "__op": kind,
-            "__table": "artists",
-            "__lsn": lsn,
-            "__source_ts_ms": round(self._now.timestamp() * 1000),
-            "__deleted": "true" if kind == "d" else "false",
-            "_schema_id": 1,
-        }
+    def _said_of(self, kind: str, place: int, **row: Any) -> Row:
+        millis = round(self._now.timestamp() * 1000)
+        return flattened("artists", kind, lsn(place), millis, **row)
 
     def _send(self, artist_id: int, record: dict[str, Any]) -> None:
         """Kafka's time is later than the commit's, and all that a tombstone has."""

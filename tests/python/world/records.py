@@ -13,7 +13,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from random import Random
 from typing import Any
 
-Row = dict[str, Any]
+from tests.python.world.kafka import Kafka, Row
 
 DAYS = ["2026-01-01", "2026-01-02", "2026-01-03"]
 LONELY_DAY = "2025-12-25"
@@ -37,29 +37,6 @@ DAYS_BETWEEN = [
     (date(2024, 1, 1) + timedelta(days=210 + step)).isoformat() for step in range(18)
 ]
 UNKNOWN_PRODUCT = "XX99"
-
-
-class Kafka:
-    """Gives records their place in Kafka, one topic's offsets going up."""
-
-    def __init__(self, topic: str) -> None:
-        self.topic = topic
-        self.topic_id = "first"
-        self._ends: dict[tuple[str, int], int] = {}
-
-    def record(self, partition: int, sent_at: str | None, **values: Any) -> Row:
-        """A record at the end of a partition."""
-        place = (self.topic_id, partition)
-        offset = self._ends.get(place, 0)
-        self._ends[place] = offset + 1
-        return {
-            "_kafka_topic": self.topic,
-            "_kafka_topic_id": self.topic_id,
-            "_kafka_partition": partition,
-            "_kafka_offset": offset,
-            "_kafka_timestamp": sent_at or "2026-01-04 00:00:00",
-            **values,
-        }
 
 
 class Records:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from docs.generate.parts import GENERATED, with_parts
 from sandbox.settings import PROJECT
-from tests.python.mechanisms.planting import Mechanism
-from tests.python.mechanisms.trial import Trial, Verdict
+from tests.python.mutations.planting import Mechanism
+from tests.python.mutations.trial import Trial, Verdict
 
 PAGE = PROJECT / "docs/testing.md"
 PART = "mechanisms"
@@ -24,12 +24,12 @@ def with_trials(page: str, known: Sequence[Mechanism], trials: Sequence[Trial]) 
         known: All mechanisms, in order.
         trials: What was tried now.
     """
-    told = {trial.mechanism.name: _told(trial) for trial in trials}
+    told = {trial.mechanism.why: _told(trial) for trial in trials}
     before = rows(page)
     lines = [f"| {' | '.join(_HEAD)} |", "|---|---|---|---:|"]
     for mechanism in known:
         row = _row(mechanism)
-        lines.append(f"{row} {told.get(mechanism.name, before.get(row, 'not run'))} |")
+        lines.append(f"{row} {told.get(mechanism.why, before.get(row, 'not run'))} |")
     return with_parts(page, {PART: lines})
 
 
@@ -44,12 +44,11 @@ def rows(page: str) -> dict[str, str]:
 
 
 def _row(mechanism: Mechanism) -> str:
+    file, _, test = mechanism.test.partition("::")
     # The page is in docs/, too.
-    doc = mechanism.doc.removeprefix("docs/")
-    file = mechanism.test_file.removeprefix("tests/python/")
     return (
-        f"| [{mechanism.holds}]({doc}) | `{mechanism.file}` "
-        f"| `{mechanism.test}` in `{file}` |"
+        f"| [{mechanism.why}]({mechanism.doc}) | `{mechanism.file}` "
+        f"| `{test}` in `{file}` |"
     )
 
 

@@ -1,4 +1,4 @@
-"""The mechanisms that exactness and increments rest on, and the text that takes each out."""
+"""What `mutations.yml` has, and how a text of a file is exchanged for another."""
 
 from __future__ import annotations
 
@@ -8,45 +8,38 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import yaml
 
-FILE = Path(__file__).with_name("mechanisms.yml")
+FILE = Path(__file__).with_name("mutations.yml")
 
 
 @dataclass(frozen=True)
 class Mechanism:
-    """One entry of `mechanisms.yml`.
+    """One of the mechanisms of `mutations.yml`; its comments say what the keys are."""
 
-    Attributes:
-        name: A short word for it.
-        holds: What holds while it is there, as a sentence.
-        doc: The page and heading that say so.
-        file: What it is taken out of.
-        old: A text of that file, found there once.
-        new: What stands there without the mechanism.
-        test_file: Where the test is that fails then.
-        test: Its name.
-    """
-
-    name: str
-    holds: str
+    why: str
     doc: str
     file: str
     old: str
     new: str
-    test_file: str
     test: str
 
     @property
     def node_id(self) -> str:
         """What pytest calls the test."""
-        return f"{self.test_file}::{self.test}"
+        return f"tests/python/{self.test}"
+
+
+def entries(section: str) -> Any:
+    """What the file has in one of its sections, in its order."""
+    return yaml.safe_load(FILE.read_text())[section]
 
 
 def mechanisms() -> list[Mechanism]:
-    """All of the file, in its order."""
-    return [Mechanism(**said) for said in yaml.safe_load(FILE.read_text())]
+    """All of them."""
+    return [Mechanism(**said) for said in entries("mechanisms")]
 
 
 def places(text: str, old: str) -> list[tuple[int, int, str]]:
@@ -75,7 +68,7 @@ def without(mechanism: Mechanism, text: str) -> str:
     found = places(text, mechanism.old)
     if len(found) != 1:
         raise ValueError(
-            f"{mechanism.name}: {mechanism.file} has its `old` {len(found)} times"
+            f"{mechanism.why}: {mechanism.file} has its `old` {len(found)} times"
         )
     ((begin, end, indent),) = found
     new = "\n".join(
@@ -83,12 +76,12 @@ def without(mechanism: Mechanism, text: str) -> str:
     )
     changed = text[:begin] + new + text[end:]
     if changed == text:
-        raise ValueError(f"{mechanism.name}: `new` is its `old`")
+        raise ValueError(f"{mechanism.why}: `new` is its `old`")
     if mechanism.file.endswith(".py"):
         try:
             ast.parse(changed)
         except SyntaxError as error:
-            raise ValueError(f"{mechanism.name}: {error}") from error
+            raise ValueError(f"{mechanism.why}: {error}") from error
     return changed
 
 
@@ -102,3 +95,17 @@ def taken_out(mechanism: Mechanism, project: Path) -> Iterator[None]:
         yield
     finally:
         file.write_text(text)
+
+
+def plant_all(project: Path, section: str) -> None:
+    """Make every edit of a section, in its order, in a copy of the project.
+
+    Raises:
+        ValueError: A file has not the text that stands there in its place.
+    """
+    for one in entries(section):
+        file = project / one["file"]
+        text, old = (file.read_text(), one["old"]) if "old" in one else ("", "")
+        if old not in text:
+            raise ValueError(f"{one['file']} does not have {old!r}")
+        file.write_text(text.replace(old, one["new"], 1))
