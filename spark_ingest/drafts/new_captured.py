@@ -15,6 +15,7 @@ from spark_ingest.drafts.project_files import (
     docs_of,
     refuse_what_exists,
     with_docs,
+    with_models,
     with_owners,
     with_table,
 )
@@ -116,24 +117,25 @@ def planned_files(project: Path, names: Names, table: CapturedTable) -> dict[Pat
         f"One row per record of the topic `{table.topic}`, as it came: a change of a row of "
         f"the table {names.table}, or the tombstone that follows a delete.",
     )
-    staging = Path("models") / "staging" / names.source
-    histories = Path("models") / "intermediate" / names.domain
-    block = files.source_block(names, table, docs)
-    planned = {
-        **with_table(project, names, files.said_of(names, table), block),
-        staging / f"{names.staging}.sql": files.staging_sql(names, table),
-        staging / f"{names.staging}.yml": files.staging_yaml(names, table, docs),
-        histories / f"{names.history}.sql": files.history_sql(names, table),
-        histories / f"{names.history}.yml": files.history_yaml(names, table, docs),
-        histories / f"{names.state}.sql": files.state_sql(names),
-        histories / f"{names.state}.yml": files.state_yaml(names, table, docs),
+    folders = {
+        names.staging: Path("models") / "staging" / names.source,
+        **dict.fromkeys(
+            (names.history, names.state), Path("models") / "intermediate" / names.domain
+        ),
     }
-    planned |= with_docs(project, names, docs)
-    planned |= with_owners(
-        project, names, {"staging": names.source, "intermediate": names.domain}
-    )
-    planned |= _compared(project, names)
-    return planned
+    return {
+        **with_table(project, names, files.said_of(names, table), table, docs),
+        **{
+            folders[model] / f"{model}.sql": text
+            for model, text in files.models_sql(names, table).items()
+        },
+        **with_models(project, names, table, docs),
+        **with_docs(project, names, docs),
+        **with_owners(
+            project, names, {"staging": names.source, "intermediate": names.domain}
+        ),
+        **_compared(project, names),
+    }
 
 
 def _compared(project: Path, names: Names) -> dict[Path, str]:

@@ -138,9 +138,8 @@ def planned_files(project: Path, names: Names, stream: EventStream) -> dict[Path
         f"One row per record of the topic `{stream.topic}`, as it came.",
     )
     staging = Path("models") / "staging" / names.source
-    said = f"The events of {names.source}, each a record of a topic."
     return {
-        **with_table(project, names, said, files.source_block(names, stream, docs)),
+        **with_table(project, names, files.said_of(names), stream, docs),
         staging / f"{names.staging}.sql": files.staging_sql(names, stream),
         staging / f"{names.staging}.yml": files.staging_yaml(names, stream, docs),
         **with_docs(project, names, docs),
