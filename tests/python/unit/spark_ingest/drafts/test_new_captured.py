@@ -18,7 +18,7 @@ from spark_ingest.drafts import captured_files as files
 from spark_ingest.drafts.captured_columns import CapturedColumn, singular
 from spark_ingest.drafts.captured_schema import CapturedTable, read_table, topic_of
 from spark_ingest.drafts.model_text import Names
-from spark_ingest.drafts.new_captured import models_of, planned_files
+from spark_ingest.drafts.plans import models_of, planned_files
 from spark_ingest.drafts.project_files import refuse_what_exists, write_files
 from spark_ingest.errors import ConfigurationError
 from tests.python.project_copy import copy_project
