@@ -55,7 +55,7 @@ def new_captured(
     """
     from spark_ingest.connect.broker import Broker
     from spark_ingest.connect.registry import SchemaRegistry
-    from spark_ingest.drafts.new_captured import Wanted, plan_captured
+    from spark_ingest.drafts.plans import Wanted, plan_captured
     from spark_ingest.drafts.project_files import write_files
 
     chosen = context.obj
@@ -68,7 +68,7 @@ def new_captured(
         Broker(connections),
     )
     write_files(chosen.project, planned.files)
-    table = planned.table
+    table = planned.read
     print(
         f"{stream}: topic {table.topic}, form {table.form}, position {table.position}, "
         f"key {', '.join(table.key)}, {len(table.columns)} columns"
@@ -133,11 +133,11 @@ def new_stream(
     """
     from spark_ingest.connect.broker import Broker
     from spark_ingest.connect.registry import SchemaRegistry
-    from spark_ingest.drafts.new_stream import Wanted, plan_of_csv, plan_of_topic
+    from spark_ingest.drafts.plans import Wanted, plan_of_csv, plan_of_topic
     from spark_ingest.drafts.project_files import write_files
 
     chosen = context.obj
-    wanted = Wanted(stream, topic, domain)
+    wanted = Wanted(stream, topic, domain=domain)
     if csv is not None:
         if key is None:
             raise ConfigurationError(
@@ -154,7 +154,7 @@ def new_stream(
             chosen.project, wanted, SchemaRegistry(connections), Broker(connections)
         )
     write_files(chosen.project, planned.files)
-    found = planned.stream
+    found = planned.read
     print(
         f"{stream}: topic {found.topic}, key {found.key_type or 'none'}, "
         f"{len(found.columns)} columns"

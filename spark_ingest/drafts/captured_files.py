@@ -2,91 +2,43 @@
 
 from __future__ import annotations
 
-import json
-import textwrap
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
 
 from spark_ingest.drafts.captured_columns import CapturedColumn
 from spark_ingest.drafts.captured_schema import CapturedTable
 from spark_ingest.drafts.model_text import (
-    ITEM,
-    WIDTH,
     Docs,
     Names,
-    described,
-    first_and_others,
-    folded,
+    anchored,
+    flow_column,
     grouped,
-    keyed,
     ordered,
-    pattern,
-    selected,
-    source_column,
-    source_tests,
+    rendered,
 )
+from spark_ingest.drafts.yaml_places import parse
 
 
 def names_of_changes() -> set[str]:
     """The columns that changes have beside those of the database."""
-    return set(ITEM.findall(pattern("staging")))
+    return {column["name"] for column in _bare()[0]["columns"]}
 
 
 def added_names() -> set[str]:
     """The columns that models have beside those of the database."""
-    return names_of_changes() | set(ITEM.findall(pattern("history")))
+    return {column["name"] for model in _bare() for column in model["columns"]}
 
 
-def source_block(names: Names, table: CapturedTable, docs: Docs) -> str:
-    """The table's item in the list of its source's tables."""
-    stream = f"{names.source}_{names.table}"
-    said = {column.source: column for column in table.columns}
-    longest = {
-        column.source: column.max_bytes
-        for column in table.columns
-        if column.max_bytes is not None
-    }
-    lines = [
-        f"- name: {names.table}",
-        f"  identifier: {names.source}__{names.table}",
-        f"  description: {docs.reference(f'{names.source}__{names.table}')}",
-        "  config:",
-        "    event_time: _kafka_timestamp",
-        "    loaded_at_field: _ingested_at",
-        "    # A table may change nothing for days.",
-        "    freshness:",
-        "      warn_after: {count: 30, period: day}",
-        "      error_after: {count: 90, period: day}",
-        "    meta:",
-        "      ingest:",
-        f"        topic: {table.topic}",
-        "        framing: confluent",
-        *(["        key: confluent"] if table.key_type else []),
-        "        captured:",
-        f"          form: {table.form}",
-        f"          key: [{', '.join(table.key)}]",
-        *(["          position: binlog"] if table.position == "binlog" else []),
-        # Of an envelope the texts lie inside of a struct.
-        *source_tests(stream, longest if table.form == "flattened" else {}),
+@cache
+def _bare() -> list[dict[str, Any]]:
+    """The models of a table that has no columns of its own."""
+    names = Names("source", "table", "domain", "row")
+    empty = CapturedTable("topic", "envelope", "lsn", (), None, {}, (), {})
+    models: list[dict[str, Any]] = parse(models_yaml(names, empty, Docs((), {}), ""))[
+        "models"
     ]
-    moments = {c.source: c.counts for c in table.columns if c.counts is not None}
-    if moments:
-        within = ["          within: after"] if table.form == "envelope" else []
-        lines += [
-            "    - moments_fit:",
-            f"        name: assert_every_moment_of_{stream}_is_one_of_both_engines",
-            "        arguments:",
-            *within,
-            "          columns:",
-            *(f"            {name}: {counts}" for name, counts in moments.items()),
-        ]
-    lines.append("  columns:")
-    for name, kind in table.fields.items():
-        column = said.get(name) if table.form == "flattened" else None
-        described_as = docs.of_field(name) if column is None else docs.of(column)
-        lines += source_column(name, described_as, kind)
-    if table.key_type:
-        lines += source_column("_key", docs.reference("ingest__key"), table.key_type)
-    block = textwrap.indent("\n".join(lines) + "\n", " " * 6)
-    return block + pattern("source")
+    return models
 
 
 def said_of(names: Names, table: CapturedTable) -> str:
@@ -99,138 +51,77 @@ def said_of(names: Names, table: CapturedTable) -> str:
     )
 
 
-def staging_sql(names: Names, table: CapturedTable) -> str:
-    """The staging model: every change, renamed and cast."""
-    parts = []
-    for group, columns in grouped(table.columns):
-        lines = [f"        -- {group}"]
-        if group == "keys":
-            lines.append("        record_key,")
-        lines += [selected(column) for column in columns]
-        parts.append("\n".join(lines))
-    chosen = "\n\n".join(parts)
-    return (
-        "with\n\nchanges as (\n\n"
-        f'    {{{{ captured_changes("{names.source}", "{names.table}") }}}}\n\n'
-        "),\n\nfinal as (\n\n    select\n"
-        f"{chosen}\n\n"
-        "        {{ columns_of_change() }}\n"
-        "    from changes\n\n)\n\nselect * from final\n"
+def models_yaml(names: Names, table: CapturedTable, docs: Docs, there: str) -> str:
+    """What staging, history and state promise, behind what the source's other tables do.
+
+    Args:
+        names: What the table is called.
+        table: What its schemas say.
+        docs: What its columns are.
+        there: The YAML of the other tables; nothing where there are none.
+    """
+    text = there or rendered("captured_head.yml", names=names)
+    known = anchored(text)
+    aliases, columns = [], []
+    for column in ordered(table.columns):
+        fields = _fields(column, docs, column.source in table.key)
+        meant = _meant(fields, known)
+        same = [anchor for anchor, said in known.items() if said == meant]
+        taken = column.name in known
+        anchor = same[0] if same else f"{names.table}_{column.name}" if taken else ""
+        anchor = anchor or column.name
+        aliases.append(f"*{anchor},")
+        columns.append(f"      *{anchor}," if same else flow_column(anchor, fields))
+    key = _of_key(table)
+    one = names.entity.replace("_", " ")
+    row = f"{'an' if one[0] in 'aeiou' else 'a'} {one}"
+    block = rendered(
+        "captured_table.yml",
+        names=names,
+        columns=columns,
+        aliases=" ".join(aliases),
+        key=[column.name for column in key],
+        text_key=[column.name for column in key if column.max_bytes is not None],
+        of_changes=f"One row per change of {row}, as the database's log records it.",
+        of_versions=f"One row per version of {row}: its row's values, from one change until "
+        "the next. A deleted row keeps its last values.",
+        of_rows=f"One row per {one} that the database holds now.",
     )
+    return text + (block if there else block.removeprefix("\n"))
 
 
-def staging_yaml(names: Names, table: CapturedTable, docs: Docs) -> str:
-    """What the staging model promises."""
-    staging_key, staging_tail = first_and_others(pattern("staging"))
-    return (
-        "models:\n"
-        f"  - name: {names.staging}\n"
-        "    description: >-\n"
-        + folded(
-            f"One row per change of {names.one}, as the database's log records it.", 6
-        )
-        + keyed(["record_key"])
-        + "            columns_where:\n"
-        "              not is_tombstone: [source_position]\n"
-        "    columns:\n"
-        + staging_key
-        + "".join(
-            described(column, docs, column.source in table.key)
-            for column in ordered(table.columns)
-        )
-        + staging_tail
-    )
+def _fields(column: CapturedColumn, docs: Docs, is_key: bool) -> dict[str, str]:
+    """A column's item in the YAML, as it is written."""
+    has_commas = "," in column.contract
+    return {
+        "name": column.name,
+        "description": docs.of(column),
+        "data_type": f'"{column.contract}"' if has_commas else column.contract,
+        **({"constraints": "*not_null"} if is_key else {}),
+    }
 
 
-def history_sql(names: Names, table: CapturedTable) -> str:
-    """The model of all versions."""
-    key = json.dumps([column.name for column in _of_key(table)])
-    others = [
-        column.name
-        for column in ordered(table.columns)
-        if column.source not in table.key
-    ]
-    attributes = f"    attributes={json.dumps(others)},"
-    if len(attributes) > WIDTH:
-        lines = "".join(f'        "{name}",\n' for name in others)
-        attributes = f"    attributes=[\n{lines}    ],"
-    return (
-        "{{ config(\n"
-        '    materialized="incremental",\n'
-        '    incremental_strategy="rewrite_keys",\n'
-        '    partition_by="is_current",\n'
-        ") }}\n\n"
-        "{{ change_history(\n"
-        f'    ref("{names.staging}"),\n'
-        f'    stream="{names.stream}",\n'
-        f"    key={key},\n"
-        f"{attributes}\n"
-        ") }}\n"
-    )
+def _meant(fields: Mapping[str, str], known: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        key: known[text[1:]] if text.startswith("*") else parse(text)
+        for key, text in fields.items()
+    }
 
 
-def history_yaml(names: Names, table: CapturedTable, docs: Docs) -> str:
-    """The contract of the versions."""
-    history_key, history_tail = first_and_others(pattern("history"))
-    said = (
-        f"One row per version of {names.one}: its row's values, from one change until the "
-        "next. A deleted row keeps its last values."
-    )
-    return (
-        "models:\n"
-        f"  - name: {names.history}\n"
-        f"    description: >-\n{folded(said, 6)}"
-        "    config:\n"
-        "      contract: {enforced: true}\n"
-        + keyed(["version_key"])
-        + "      - in_newest_snapshot:\n"
-        f"          name: assert_every_row_of_{names.source}_{names.table}"
-        "_is_in_newest_snapshot\n"
-        "          arguments:\n"
-        f"            changes: ref('{names.staging}')\n"
-        + _texts_apart(table)
-        + "    columns:\n"
-        + history_key
-        + "".join(
-            described(column, docs, column.source in table.key, promised=True)
-            for column in ordered(table.columns)
-        )
-        + history_tail
-    )
-
-
-def state_sql(names: Names) -> str:
-    """The model of what the database holds now."""
-    return f'{{{{ latest_state(ref("{names.history}")) }}}}\n'
-
-
-def state_yaml(names: Names, table: CapturedTable, docs: Docs) -> str:
-    """What the state promises."""
-    said = names.entity.replace("_", " ")
-    return (
-        "models:\n"
-        f"  - name: {names.state}\n"
-        f"    description: One row per {said} that the database holds now.\n"
-        + keyed([column.name for column in _of_key(table)])
-        + "    columns:\n"
-        + "".join(
-            described(column, docs, column.source in table.key)
-            for column in ordered(table.columns)
-        )
-        + pattern("state")
-    )
+def models_sql(names: Names, table: CapturedTable) -> dict[str, str]:
+    """The SQL of staging, history and state, by the model."""
+    key = [column.name for column in _of_key(table)]
+    others = [c.name for c in ordered(table.columns) if c.source not in table.key]
+    return {
+        names.staging: rendered(
+            "captured_staging.sql", names=names, groups=grouped(table.columns, ["keys"])
+        ),
+        names.history: rendered(
+            "captured_history.sql", names=names, key=key, attributes=others
+        ),
+        names.state: f'{{{{ latest_state(ref("{names.history}")) }}}}\n',
+    }
 
 
 def _of_key(table: CapturedTable) -> list[CapturedColumn]:
     return [column for column in ordered(table.columns) if column.source in table.key]
-
-
-def _texts_apart(table: CapturedTable) -> str:
-    texts = [column.name for column in _of_key(table) if column.max_bytes is not None]
-    if not texts:
-        return ""
-    return (
-        "      - text_keys_stay_apart:\n"
-        "          arguments:\n"
-        f"            key: [{', '.join(texts)}]\n"
-    )

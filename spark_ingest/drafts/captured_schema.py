@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from pyspark.sql.types import BinaryType, DataType, StructType
 
@@ -19,7 +19,7 @@ _ENVELOPE = ("before", AFTER, "source", "op")
 # The fields that the flattening adds, with what the connector calls them.
 _OPERATION, _DELETED = "__op", "__deleted"
 _ADDED = {_OPERATION: "op", "__source_ts_ms": "source.ts_ms"}
-_ABSENT = "the topic comes with the table's first row or change"
+CHANGE_ABSENT = "the topic comes with the table's first row or change"
 _POSITIONS: dict[Literal["lsn", "binlog"], tuple[str, ...]] = {
     "lsn": ("lsn",),
     "binlog": ("file", "pos", "row"),
@@ -52,7 +52,7 @@ class CapturedTable:
 
 
 def topic_of(
-    subjects: Iterable[str], source: str, table: str, absent: str = _ABSENT
+    subjects: Iterable[str], source: str, table: str, absent: str = CHANGE_ABSENT
 ) -> str:
     """The topic of a table, by the subjects that there are.
 
@@ -112,29 +112,16 @@ def read_table(
     form, row, written, docs = _row_of(topic, fields, newest)
     key_type = combine(keys).whole if keys else None
     named = _key_of(topic, key_type, key, row)
-    columns: list[CapturedColumn] = []
-    left_out = {}
-    for name, kind in row.items():
-        column = None
-        # What begins so is metadata to all that reads bronze.
-        if not name.startswith("_"):
-            said = docs.get(name, "")
-            is_key = name in named
-            column = captured_column(
-                name,
-                written[name],
-                kind,
-                entity,
-                is_key,
-                said,
-                has_array_texts=form == "envelope",
-                taken={*taken, *(each.name for each in columns)},
-                beside=beside,
-            )
-        if column is not None:
-            columns.append(column)
-        elif not (form == "flattened" and name.startswith("__")):
-            left_out[name] = kind.simpleString()
+    columns, left_out = model_columns(
+        row,
+        written,
+        docs,
+        entity,
+        named,
+        taken,
+        has_array_texts=form == "envelope",
+        beside=beside,
+    )
     for name in named:
         if name in left_out:
             raise ConfigurationError(
@@ -149,12 +136,49 @@ def read_table(
         key_type=None if key_type is None else key_type.simpleString(),
         fields={name: kind.simpleString() for name, kind in fields.items()},
         columns=tuple(columns),
-        left_out=left_out,
+        left_out={
+            name: kind
+            for name, kind in left_out.items()
+            if not (form == "flattened" and name.startswith("__"))
+        },
     )
 
 
+def model_columns(
+    row: Mapping[str, DataType],
+    written: Mapping[str, AvroSchema],
+    docs: Mapping[str, str],
+    entity: str,
+    key: Collection[str] = (),
+    taken: Collection[str] = (),
+    **more: Any,
+) -> tuple[list[CapturedColumn], dict[str, str]]:
+    """The columns that models can have, and the types in bronze of the others, by their names."""
+    columns: list[CapturedColumn] = []
+    left_out = {}
+    for name, kind in row.items():
+        column = None
+        # What begins so is metadata to all that reads bronze.
+        if not name.startswith("_"):
+            column = captured_column(
+                name,
+                written[name],
+                kind,
+                entity,
+                name in key,
+                docs.get(name, ""),
+                taken={*taken, *(each.name for each in columns)},
+                **more,
+            )
+        if column is None:
+            left_out[name] = kind.simpleString()
+        else:
+            columns.append(column)
+    return columns, left_out
+
+
 def fields_of(
-    topic: str, values: Sequence[WriterSchema], absent: str = _ABSENT
+    topic: str, values: Sequence[WriterSchema], absent: str = CHANGE_ABSENT
 ) -> tuple[dict[str, DataType], AvroType]:
     """What bronze has of a topic's values, by the fields of the newest schema.
 

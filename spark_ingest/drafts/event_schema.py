@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from spark_ingest.avro.evolution import combine
 from spark_ingest.avro.schema import AvroSchema, WriterSchema
 from spark_ingest.captured import AFTER
-from spark_ingest.drafts.captured_columns import CapturedColumn, captured_column
-from spark_ingest.drafts.captured_schema import fields_of
+from spark_ingest.drafts.captured_columns import CapturedColumn
+from spark_ingest.drafts.captured_schema import fields_of, model_columns
 from spark_ingest.errors import ConfigurationError
 
 ABSENT = "send a record first, or read the columns from a file with --csv"
@@ -68,26 +68,16 @@ def read_events(
             f"{topic} has the changes of a captured table: `spark-ingest new-captured` "
             "writes its models"
         )
-    columns: list[CapturedColumn] = []
-    left_out = {}
-    for name, kind in fields.items():
-        column = None
-        # What begins so is metadata to all that reads bronze.
-        if not name.startswith("_"):
-            column = captured_column(
-                name,
-                newest.fields[name].original,
-                kind,
-                entity,
-                doc=newest.docs.get(name, ""),
-                taken={*taken, *(each.name for each in columns)},
-                rows="records",
-                told_by="the record",
-            )
-        if column is None:
-            left_out[name] = kind.simpleString()
-        else:
-            columns.append(column)
+    written = {name: kind.original for name, kind in newest.fields.items()}
+    columns, left_out = model_columns(
+        fields,
+        written,
+        newest.docs,
+        entity,
+        taken=taken,
+        rows="records",
+        told_by="the record",
+    )
     if not columns:
         raise ConfigurationError(
             f"no field of {topic} has a type that both engines share: declare the stream and "

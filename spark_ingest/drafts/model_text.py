@@ -7,16 +7,18 @@ import re
 import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
 from spark_ingest.drafts.captured_columns import GROUPS, CapturedColumn
+from spark_ingest.drafts.yaml_places import parse
 
-# The columns that every model and source of a kind has, with their YAML.
-_PATTERNS = Path(__file__).parent / "patterns"
-WIDTH = 88
+_SQL_WIDTH = 88
 _YAML_WIDTH = 100
-ITEM = re.compile(r"^ +- name: (\S+)$", re.MULTILINE)
+# A blank where no line is broken.
+_HARD = "\0"
 
 
 @dataclass(frozen=True)
@@ -50,12 +52,6 @@ class Names:
     @property
     def state(self) -> str:
         return f"int_{self.source}__{self.table}_current"
-
-    @property
-    def one(self) -> str:
-        """One row, with its article."""
-        said = self.entity.replace("_", " ")
-        return f"{'an' if said[0] in 'aeiou' else 'a'} {said}"
 
 
 class Docs:
@@ -103,79 +99,26 @@ class Docs:
         said = f"`{plain}`, as {writer} writes it."
         return json.dumps(said, ensure_ascii=False)
 
-
-def docs_text(docs: Docs) -> str:
-    """The new blocks, one below the other."""
-    return "\n".join(
-        f"{{% docs {block} %}}\n{textwrap.fill(text, 92)}\n{{% enddocs %}}\n"
-        for block, text in docs.added.items()
-    )
-
-
-def source_file(names: Names, said: str, block: str) -> str:
-    """A file for a source of its own, with its first table."""
-    return (
-        "sources:\n"
-        f"  - name: {names.source}\n"
-        f"    description: >-\n{folded(said, 6)}"
-        "    schema: bronze\n"
-        "    loader: spark-ingest\n"
-        "    tables:\n"
-        f"{block}"
-    )
+    def text(self) -> str:
+        """The new blocks, one below the other."""
+        return "\n".join(
+            f"{{% docs {block} %}}\n{textwrap.fill(text, 92)}\n{{% enddocs %}}\n"
+            for block, text in self.added.items()
+        )
 
 
-def source_tests(stream: str, longest: Mapping[str, int]) -> list[str]:
-    """The tests that the item of each source table has.
-
-    Args:
-        stream: Source and table, joined by ``_``.
-        longest: How many bytes a text may have, by its column; none of a table without.
-    """
-    lines = [
-        "  data_tests:",
-        "    - key_and_required_columns:",
-        f"        name: source_{stream}_has_its_key_and_required_columns",
-        "        arguments:",
-        "          # Nothing doubled: a position in Kafka is one row.",
-        "          key: [_kafka_topic_id, _kafka_partition, _kafka_offset]",
-    ]
-    if longest:
-        lines += [
-            "    - texts_fit:",
-            f"        name: assert_every_text_of_{stream}_fits",
-            "        description: >-",
-            "          No text has more bytes than its type in staging, which would cut it on",
-            "          Redshift.",
-            "        arguments:",
-            "          max_bytes:",
-            *(f"            {name}: {count}" for name, count in longest.items()),
-        ]
-    return lines
-
-
-def source_column(name: str, said: str, kind: str) -> list[str]:
-    """A column's item in the YAML of a source.
-
-    Args:
-        name: The column.
-        said: Its description, as it stands in YAML.
-        kind: Its type in bronze.
-    """
-    return [
-        f"    - name: {name}",
-        f"      description: {said}",
-        f"      data_type: {kind}",
-    ]
+def rendered(pattern: str, **values: object) -> str:
+    """The text of one of the patterns beside this module."""
+    return _PATTERNS.get_template(f"{pattern}.jinja").render(values)
 
 
 def grouped(
-    columns: Iterable[CapturedColumn],
+    columns: Iterable[CapturedColumn], always: Iterable[str] = ()
 ) -> list[tuple[str, list[CapturedColumn]]]:
-    """The columns of each group that has some, in the order of the groups."""
+    """The columns of each group that has some, or is there always, in the order of the groups."""
     every = list(columns)
     found = [(group, [c for c in every if c.group == group]) for group in GROUPS]
-    return [(group, inside) for group, inside in found if inside]
+    return [(group, inside) for group, inside in found if inside or group in always]
 
 
 def ordered(columns: Iterable[CapturedColumn]) -> list[CapturedColumn]:
@@ -183,68 +126,90 @@ def ordered(columns: Iterable[CapturedColumn]) -> list[CapturedColumn]:
     return [column for _, inside in grouped(columns) for column in inside]
 
 
-def selected(column: CapturedColumn) -> str:
+def anchored(text: str) -> dict[str, Any]:
+    """What the anchors of a YAML text stand for, by their names."""
+    names = re.findall(r"^(?: *- *)?(?:[\w ]*: )? *&(\w+)", text, re.MULTILINE)
+    aliases = ", ".join(f"{name}: *{name}" for name in names)
+    found: dict[str, Any] = parse(f"{text}\nanchored: {{{aliases}}}\n")["anchored"]
+    return found
+
+
+def flow_column(anchor: str | None, fields: Mapping[str, str]) -> str:
+    """An item of a list of columns in brackets, in as few lines as it takes."""
+    inner = ", ".join(_hard(f"{key}: {value}") for key, value in fields.items())
+    named = f"      &{anchor}" if anchor else "     "
+    line = f"{named} {{{inner}}},"
+    if len(line) <= _YAML_WIDTH:
+        return line.replace(_HARD, " ")
+    body = _filled(f"{{{inner}}},", 6, 7, _YAML_WIDTH)
+    return f"{named}\n{body}" if anchor else body
+
+
+def wrapped(values: Iterable[str], indent: int, width: int) -> str:
+    """Values in lines, none of them broken."""
+    text = ", ".join(value.replace(" ", _HARD) for value in values)
+    return _filled(text, indent, indent, width)
+
+
+def _hard(part: str) -> str:
+    """A part in which no line is broken, if it is not too long for that."""
+    return part.replace(" ", _HARD) if len(part) < _YAML_WIDTH - 20 else part
+
+
+def _filled(text: str, first: int, others: int, width: int) -> str:
+    return textwrap.fill(
+        " ".join(text.split()),
+        width,
+        initial_indent=" " * first,
+        subsequent_indent=" " * others,
+        break_long_words=False,
+        break_on_hyphens=False,
+    ).replace(_HARD, " ")
+
+
+def _selected(column: CapturedColumn) -> str:
     """What the last `select` of a model says of a column."""
     line = f"        {column.sql},"
-    if len(line) <= WIDTH:
+    if len(line) <= _SQL_WIDTH:
         return line
     expression, _, name = column.sql.rpartition(" as ")
     return f"        {expression}\n            as {name},"
 
 
-def described(
-    column: CapturedColumn, docs: Docs, is_key: bool = False, promised: bool = False
-) -> str:
-    """A column's item in the YAML of a model."""
-    lines = [f"- name: {column.name}", description(docs.of(column))]
-    if promised:
-        lines.append(f"  data_type: {column.contract}")
-    if is_key:
-        more = ", warn_unenforced: false" if promised else ""
-        lines.append(f"  constraints: [{{type: not_null{more}}}]")
-    return textwrap.indent("\n".join(lines) + "\n", " " * 6)
+def _described(text: str, indent: int) -> str:
+    """A plain text as a description so far from the left: in one line, or folded."""
+    line = len("description: ") + indent + len(text)
+    if ": " not in text and line <= _YAML_WIDTH:
+        return text
+    return f">-\n{_filled(text, indent + 2, indent + 2, _YAML_WIDTH - 6)}"
 
 
-def description(text: str) -> str:
-    """A description in one line, or folded where it is too long."""
-    line = f"  description: {text}"
-    if len(line) + 6 <= _YAML_WIDTH:
-        return line
-    return f"  description: >-\n{folded(json.loads(text), 4)}".rstrip()
+def _said(quoted: str, indent: int) -> str:
+    """The same of a text that is quoted as YAML has it."""
+    if len("description: ") + indent + len(quoted) <= _YAML_WIDTH:
+        return quoted
+    return f">-\n{_filled(json.loads(quoted), indent + 2, indent + 2, _YAML_WIDTH - 6)}"
 
 
-def keyed(key: Iterable[str]) -> str:
-    """The test of a model's key."""
-    return (
-        "    data_tests:\n"
-        "      - key_and_required_columns:\n"
-        "          arguments:\n"
-        f"            key: [{', '.join(key)}]\n"
-    )
-
-
-def folded(text: str, indent: int) -> str:
-    """A text in lines that a YAML takes, so far from its left."""
-    return textwrap.indent(
-        textwrap.fill(text, _YAML_WIDTH - 8 - indent) + "\n", " " * indent
-    )
-
-
-def pattern(name: str) -> str:
-    """The columns of a pattern, as they stand in YAML of models and of sources."""
-    columns = (_PATTERNS / f"{name}.yml").read_text().partition("columns:\n")[2]
-    indent = 10 if name == "source" else 6
-    return textwrap.indent(textwrap.dedent(columns), " " * indent)
-
-
-def items(text: str) -> dict[str, str]:
-    """Each item of a list of columns, by its name."""
-    starts = [match.start() for match in ITEM.finditer(text)]
-    parts = [text[a:b] for a, b in pairwise([*starts, len(text)])]
-    return dict(zip(ITEM.findall(text), parts, strict=True))
-
-
-def first_and_others(text: str) -> tuple[str, str]:
-    """The first item of a list of columns, and those behind it."""
-    second = list(ITEM.finditer(text))[1]
-    return text[: second.start()], text[second.start() :]
+_PATTERNS = Environment(
+    # What dbt renders has the usual ones.
+    block_start_string="<%",
+    block_end_string="%>",
+    variable_start_string="<<",
+    variable_end_string=">>",
+    comment_start_string="<#",
+    comment_end_string="#>",
+    trim_blocks=True,
+    lstrip_blocks=True,
+    keep_trailing_newline=True,
+    undefined=StrictUndefined,
+    autoescape=select_autoescape(),
+    loader=FileSystemLoader(Path(__file__).with_name("patterns")),
+)
+_PATTERNS.filters |= {
+    "described": _described,
+    "flow": lambda text, indent: f"{_filled(text, indent, indent, _YAML_WIDTH)}\n",
+    "said": _said,
+    "selected": _selected,
+    "wrapped": wrapped,
+}

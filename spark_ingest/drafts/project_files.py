@@ -9,7 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from spark_ingest.drafts.captured_columns import singular
-from spark_ingest.drafts.model_text import Docs, Names, docs_text, source_file
+from spark_ingest.drafts.captured_files import models_yaml
+from spark_ingest.drafts.captured_schema import CapturedTable
+from spark_ingest.drafts.event_schema import EventStream
+from spark_ingest.drafts.model_text import Docs, Names, anchored, rendered
 from spark_ingest.drafts.yaml_places import (
     compose,
     last_line,
@@ -51,7 +54,7 @@ def refuse_what_exists(project: Path, names: Names, models: Sequence[str]) -> No
         ConfigurationError: It is; the text names the file.
     """
     there = [
-        *(f for f in _yamls(project) if _has_table(compose(f.read_text()), names)),
+        *(f for f in _yamls(project) if _has_table(parse(f.read_text()), names)),
         *(
             file
             for model in models
@@ -76,14 +79,15 @@ def with_docs(project: Path, names: Names, docs: Docs) -> dict[Path, str]:
         return {}
     path = Path("models") / "staging" / names.source / f"_{names.source}__docs.md"
     before = _text(project / path)
-    return {path: (f"{before}\n" if before else "") + docs_text(docs)}
+    return {path: (f"{before}\n" if before else "") + docs.text()}
 
 
 def with_table(
     project: Path,
     names: Names,
     said: str,
-    block: str,
+    read: CapturedTable | EventStream,
+    docs: Docs,
 ) -> dict[Path, str]:
     """The YAML of a source with one more table: a new one where it has none.
 
@@ -91,31 +95,71 @@ def with_table(
         project: The dbt project.
         names: What the table is called.
         said: What a new source is.
-        block: The table's item in the list of its source's tables.
+        read: What the table's schemas say.
+        docs: What its columns are.
 
     Raises:
         ConfigurationError: The source's file has no place for it.
     """
     for file in _yamls(project):
         text = file.read_text()
-        for source in getattr(value(compose(text), "sources"), "value", ()):
-            if scalar(source, "name") != names.source:
-                continue
-            tables = value(source, "tables")
-            if tables is None or tables.flow_style or not tables.value:
-                raise ConfigurationError(
-                    f"{file.relative_to(project)}: the tables of {names.source} do not stand "
-                    "in lines of their own: write them so first"
-                )
-            deeper = tables.value[0].start_mark.column - len("- ")
-            moved = re.sub(r"^ {6}(?=.)", " " * deeper, block, flags=re.MULTILINE)
-            changed = with_lines(text, last_line(tables) + 1, moved)
-            _check_added(file, text, changed, names)
-            return {file.relative_to(project): changed}
-    folder = Path("models") / "staging" / names.source
-    return {
-        folder / f"_{names.source}__sources.yml": source_file(names, said, block),
-    }
+        sources = (parse(text) or {}).get("sources", ())
+        if all(source["name"] != names.source for source in sources):
+            continue
+        (source,) = (
+            node
+            for node in value(compose(text), "sources").value
+            if scalar(node, "name") == names.source
+        )
+        tables = value(source, "tables")
+        if tables is None or tables.flow_style or not tables.value:
+            raise ConfigurationError(
+                f"{file.relative_to(project)}: the tables of {names.source} do not stand "
+                "in lines of their own: write them so first"
+            )
+        deeper = tables.value[0].start_mark.column - len("- ")
+        block = _source_table(names, read, docs, text)
+        moved = re.sub(r"^ {6}(?=.)", " " * deeper, block, flags=re.MULTILINE)
+        changed = with_lines(text, last_line(tables) + 1, moved)
+        _check_added(file, text, changed, names)
+        return {file.relative_to(project): changed}
+    head = rendered("source_head.yml", names=names, said=said)
+    file = Path("models") / "staging" / names.source / f"_{names.source}__sources.yml"
+    return {file: head + _source_table(names, read, docs, head)}
+
+
+def _source_table(
+    names: Names, read: CapturedTable | EventStream, docs: Docs, there: str
+) -> str:
+    """The table's item in the list of its source's tables, by the anchors that are there."""
+    captured = read if isinstance(read, CapturedTable) else None
+    is_envelope = captured is not None and captured.form == "envelope"
+    said = {} if is_envelope else {column.source: column for column in read.columns}
+    writer = "the connector" if captured else "the producer"
+    columns = [
+        (
+            name,
+            docs.of(said[name]) if name in said else docs.of_field(name, writer),
+            kind,
+        )
+        for name, kind in read.fields.items()
+    ]
+    if read.key_type:
+        columns.append(("_key", docs.reference("ingest__key"), read.key_type))
+    known = anchored(there)
+    added = anchored(rendered("source_head.yml", names=names, said=""))
+    return rendered(
+        "source_table.yml",
+        names=names,
+        read=read,
+        docs=docs,
+        captured=captured,
+        is_envelope=is_envelope,
+        columns=columns,
+        metadata=[
+            (name, item, known.get(name) == item) for name, item in added.items()
+        ],
+    )
 
 
 def _check_added(file: Path, old: str, changed: str, names: Names) -> None:
@@ -129,6 +173,30 @@ def _check_added(file: Path, old: str, changed: str, names: Names) -> None:
     raise ConfigurationError(
         f"{file}: no place for {names.stream} could be found: add it by hand"
     )
+
+
+def with_models(
+    project: Path, names: Names, read: CapturedTable, docs: Docs
+) -> dict[Path, str]:
+    """The YAML of a source's captured tables with one more: a new one where it has none.
+
+    Raises:
+        ConfigurationError: The file does not end with its models.
+    """
+    folder = Path("models") / "intermediate" / names.domain
+    file = folder / f"_{names.source}__captured.yml"
+    old = _text(project / file)
+    new = models_yaml(names, read, docs, old)
+    after = parse(new)
+    added = [model["name"] for model in after["models"][-3:]]
+    del after["models"][-3:]
+    if added != [names.staging, names.history, names.state] or (
+        old and after != parse(old)
+    ):
+        raise ConfigurationError(
+            f"{file} does not end with its models: write them last, behind all else"
+        )
+    return {file: new}
 
 
 def with_owners(
@@ -169,11 +237,11 @@ def write_files(project: Path, planned: dict[Path, str]) -> None:
         file.write_text(text)
 
 
-def _has_table(root: Any, names: Names) -> bool:
+def _has_table(said: Any, names: Names) -> bool:
     return any(
-        scalar(source, "name") == names.source and scalar(table, "name") == names.table
-        for source in getattr(value(root, "sources"), "value", ())
-        for table in getattr(value(source, "tables"), "value", ())
+        source["name"] == names.source and table["name"] == names.table
+        for source in (said or {}).get("sources", ())
+        for table in source.get("tables", ())
     )
 
 

@@ -19,13 +19,27 @@ def parse(text: str) -> Any:
     return _LOADER(text).get_single_data()
 
 
+class _Placed(yaml.SafeLoader):
+    """Gives an alias the place where it stands, not that of its anchor."""
+
+    def compose_node(self, parent: Any, index: int) -> Any:
+        is_alias = self.check_event(yaml.AliasEvent)
+        event: Any = self.current_event
+        node: Any = super().compose_node(parent, index)
+        if not is_alias:
+            return node
+        more = {} if isinstance(node, yaml.ScalarNode) else {"flow_style": True}
+        place = event.start_mark, event.end_mark
+        return type(node)(node.tag, node.value, *place, **more)
+
+
 def compose(text: str) -> Any:
     """The node at the root of a YAML text, with the places of all below it; None of no text.
 
     Raises:
         yaml.YAMLError: It is no YAML.
     """
-    return yaml.compose(text, Loader=_LOADER)
+    return yaml.compose(text, Loader=_Placed)
 
 
 def value(mapping: Any, key: str) -> Any:

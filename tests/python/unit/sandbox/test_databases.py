@@ -287,9 +287,8 @@ def test_a_museums_lengths_have_up_to_ten_decimals_and_every_layer_keeps_them() 
     }
     sources = described("staging/moma/_moma__sources.yml")["sources"][0]["tables"]
     (source,) = (table for table in sources if table["name"] == "artworks")
-    (history,) = described("intermediate/museum/int_moma__artworks_history.yml")[
-        "models"
-    ]
+    captured = described("intermediate/museum/_moma__captured.yml")["models"]
+    (history,) = (m for m in captured if m["name"] == "int_moma__artworks_history")
     (mart,) = described("marts/museum/dim_artworks.yml")["models"]
     for relation in (source, history, mart):
         types = {column["name"]: column["data_type"] for column in relation["columns"]}

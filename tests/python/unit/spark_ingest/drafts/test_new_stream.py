@@ -19,7 +19,7 @@ from spark_ingest.connect.broker import Broker
 from spark_ingest.connect.registry import SchemaRegistry
 from spark_ingest.drafts.event_schema import EventStream, read_events
 from spark_ingest.drafts.model_text import Names
-from spark_ingest.drafts.new_stream import (
+from spark_ingest.drafts.plans import (
     Planned,
     Wanted,
     plan_of_csv,
@@ -72,7 +72,9 @@ class Topics:
         return object() if name == TOPIC else None
 
 
-def planned(project: Path, held: dict[str, list[WriterSchema]], **more: Any) -> Planned:
+def planned(
+    project: Path, held: dict[str, list[WriterSchema]], **more: Any
+) -> Planned[EventStream]:
     return plan_of_topic(
         project,
         Wanted(TOPIC, **more),
@@ -280,7 +282,7 @@ def test_the_topic_is_found_in_the_registry(project: Path) -> None:
         project, {f"{TOPIC}-value": [schema(("a", "long"))], f"{TOPIC}-key": KEY}
     )
 
-    assert (found.stream.topic, found.stream.key_type) == (TOPIC, "bigint")
+    assert (found.read.topic, found.read.key_type) == (TOPIC, "bigint")
 
 
 @pytest.mark.parametrize(

@@ -89,6 +89,20 @@ def test_a_file_that_ends_without_a_line_end_is_taken_too(file: Path) -> None:
     assert file.read_text().startswith(FILE)
 
 
+def test_columns_that_are_aliases_stand_where_their_table_lists_them(
+    file: Path,
+) -> None:
+    anchors = "anchors:\n  - &op {name: op}\n  - &_key {name: _key}\n\n"
+    aliases = "        columns:\n          - *op\n          - *_key\n"
+    file.write_text(f"{anchors}{FILE}{aliases}")
+
+    add_columns(file, "shop.bare", NEW)
+
+    text = file.read_text()
+    assert text.replace(ADDED, "") == f"{anchors}{FILE}{aliases}"
+    assert f"          - *op\n{ADDED}          - *_key\n" in text
+
+
 @pytest.mark.parametrize(
     ("name", "said"),
     [("other.sales", "stand in one line"), ("shop.gone", "does not declare")],
