@@ -129,19 +129,6 @@ select * from row_versions
     {{ return(texts) }}
 {%- endmacro %}
 
-{#- What the YAML of a history says of the type of a column, as far as it decides rows; nothing of
-    one that is no text. -#}
-{% macro kind_of_text(node, column) -%}
-    {%- set type = (node.columns.get(column) or {}).get("data_type") or "varchar" -%}
-    {%- if "char" not in type -%}
-        {{ return("") }}
-    {%- endif -%}
-    {%- set length = modules.re.findall("char\\((\\d+)\\)", type) -%}
-    {{ return(
-        "long text" if length and length[0] | int >= left_out_value() | length else "text"
-    ) }}
-{%- endmacro %}
-
 {#- Of an attribute that a change may leave as it was, the condition that the change says it, and
     the SQL of its value in a distinct change. What Debezium writes for a value that PostgreSQL did
     not log is the same text always (debezium.io, PostgreSQL connector, "Toasted values"). -#}
@@ -163,22 +150,6 @@ select * from row_versions
         }}) -%}
     {%- endfor -%}
     {{ return(kept) }}
-{%- endmacro %}
-
-{#- What Debezium writes for a value that is not in the log, an SQL literal. -#}
-{% macro left_out_value() -%}
-    {{ return("'__debezium_unavailable_value'") }}
-{%- endmacro %}
-
-{#- What a history was made under. An edit of these makes other rows: the next increment stops. -#}
-{% macro captured_settings(stream) -%}
-    {%- if not execute -%}
-        {{ return({}) }}
-    {%- endif -%}
-    {%- set source = captured_stream(stream) -%}
-    {%- set captured = source.config.meta.ingest.captured -%}
-    {%- set restarts = var("log_restarts").get(captured_database(source)) -%}
-    {{ return(dict(captured, log_restarts=restarts) if restarts else captured) }}
 {%- endmacro %}
 
 {#- A row's key as one text of at most 128 bytes, another one for each key. A tilde stands before what

@@ -116,7 +116,7 @@ def far_days(stops: StandinStops) -> None:
 
 
 def history(stops: StandinStops) -> None:
-    building = stops.project / "macros/increments/materialization.sql"
+    building = stops.project / "macros/increments/increment.sql"
     assert ANNOUNCES in building.read_text()
     gated = ANNOUNCES + "{%- do wait_at_gate() -%}"
     building.write_text(building.read_text().replace(ANNOUNCES, gated))

@@ -134,11 +134,6 @@
     {%- endif -%}
 {%- endmacro %}
 
-{#- Whether this build leaves rows out, with `--empty` or `--sample`. -#}
-{% macro is_partial_build() -%}
-    {{ return(flags.EMPTY or invocation_args_dict.get("sample") is not none) }}
-{%- endmacro %}
-
 {#- Views keep the limit or the sample that they were made with, and marts that were built
     count what they did not see as read. -#}
 {% macro assert_whole_build() -%}
@@ -153,4 +148,125 @@
             ) }}
         {%- endif -%}
     {%- endif -%}
+{%- endmacro %}
+
+{#- Stops an incremental model that reads something with data of its own whose changes its
+    increments would never see. What changes in a parent must come into the increments of what
+    reads it. By what a model depends on, and what it has recorded or compared: a join that the
+    increment does not know of is found. A fact by keys follows what `changed_keys` names, and of
+    that no other view: it compares columns. -#}
+{% macro assert_parents_are_followed(increment) -%}
+    {%- set reads = {} if increment.get("own_changes") else increment.reads -%}
+    {%- set names = unfollowed_parents(model.unique_id, reads, increment.follows) -%}
+    {%- if names and model.config.materialized == "incremental" -%}
+        {%- do refuse_unfollowed(increment, names) -%}
+    {%- endif -%}
+{%- endmacro %}
+
+{#- The error of `assert_parents_are_followed`. -#}
+{% macro refuse_unfollowed(increment, names) -%}
+    {{ exceptions.raise_compiler_error(
+        increment.model_name ~ " reads " ~ first_names(names)
+        ~ ", whose changes its increments do not follow: let them follow it "
+        ~ "(docs/architecture.md, Increments), or set materialized='table'"
+    ) }}
+{%- endmacro %}
+
+{#- The names of what a model reads, directly or through views, that has data of its own and is not
+    followed. A table has what its parents held when it was built; a seed is code. -#}
+{% macro unfollowed_parents(node_id, reads, follows=()) -%}
+    {%- set found = [] -%}
+    {%- for parent in graph.nodes[node_id].depends_on.nodes -%}
+        {%- if parent in graph.sources -%}
+            {%- set source = graph.sources[parent] -%}
+            {%- set name = source.source_name ~ "." ~ source.name -%}
+            {%- if name not in reads -%}
+                {%- do found.append(name) -%}
+            {%- endif -%}
+        {%- elif parent in graph.nodes -%}
+            {%- set node = graph.nodes[parent] -%}
+            {%- set name = node.schema ~ "." ~ node.alias -%}
+            {%- if name in reads or parent in follows -%}
+            {%- elif has_own_data(node) -%}
+                {%- do found.append(name) -%}
+            {%- elif node.config.materialized != "table" -%}
+                {%- do found.extend(unfollowed_parents(parent, reads)) -%}
+            {%- elif unfollowed_parents(parent, {}) -%}
+                {%- do found.append(name) -%}
+            {%- endif -%}
+        {%- endif -%}
+    {%- endfor -%}
+    {{ return(found | unique | list) }}
+{%- endmacro %}
+
+{#- Whether rows are in it that its code and its parents do not give: those of earlier runs, or of
+    what dbt runs and does not read, a model in Python. -#}
+{% macro has_own_data(node) -%}
+    {{ return(
+        node.config.materialized in ["incremental", "snapshot"]
+        or node.get("language") == "python"
+    ) }}
+{%- endmacro %}
+
+{#- What builds a model from the beginning. -#}
+{% macro refresh_command(node_id=none) -%}
+    {{ return(build_command(node_id or model.unique_id, is_full_refresh=true)) }}
+{%- endmacro %}
+
+{#- What builds a model, with all that is made of it where the lake has what that needs, and before
+    them those of their parents that the lake has from other code. Few parents by their names; of
+    many it is all that the model reads. `dbt run` has no seeds. -#}
+{% macro build_command(node_id, is_full_refresh) -%}
+    {%- set children = with_children(node_id) -%}
+    {%- set has_all = are_parents_there(children) -%}
+    {%- set built = children if has_all else [node_id] -%}
+    {%- set parents = [] -%}
+    {%- for child in built if graph.nodes[child].config.materialized == "incremental" -%}
+        {%- for parent in parents_of_other_code(child)
+            if parent.unique_id not in built and parent not in parents -%}
+            {%- do parents.append(parent) -%}
+        {%- endfor -%}
+    {%- endfor -%}
+    {%- set names = [] -%}
+    {%- for parent in parents -%}
+        {%- do names.append(node_name(parent)) -%}
+    {%- endfor -%}
+    {%- set names = names | join(" ") -%}
+    {%- set is_long = names | length > 100 -%}
+    {%- set has_seed = parents | selectattr("resource_type", "equalto", "seed") | list -%}
+    {{ return(
+        "dbt " ~ ("build" if has_seed or is_long else "run")
+        ~ (" --full-refresh" if is_full_refresh else "") ~ " --select "
+        ~ ("+" if is_long else names ~ (" " if names else ""))
+        ~ node_name(graph.nodes[node_id]) ~ ("+" if has_all else "")
+    ) }}
+{%- endmacro %}
+
+{#- A model and all models that read it, directly or not. -#}
+{% macro with_children(node_id, found=none) -%}
+    {%- set found = [] if found is none else found -%}
+    {%- if node_id not in found -%}
+        {%- do found.append(node_id) -%}
+        {%- for node in graph.nodes.values()
+            if node.resource_type == "model" and node_id in node.depends_on.nodes -%}
+            {%- do with_children(node.unique_id, found) -%}
+        {%- endfor -%}
+    {%- endif -%}
+    {{ return(found) }}
+{%- endmacro %}
+
+{#- Whether the lake has all tables that some models read, but for those models themselves. Of one
+    domain alone not all is there that some mart of several domains reads. -#}
+{% macro are_parents_there(node_ids) -%}
+    {%- for node_id in node_ids -%}
+        {%- for parent in graph.nodes[node_id].depends_on.nodes
+            if parent in graph.nodes and parent not in node_ids -%}
+            {%- set node = graph.nodes[parent] -%}
+            {%- if node.config.materialized in ["incremental", "table"] and not is_deferred(node)
+                and adapter.get_relation(node.database, node.schema, node.alias) is none -%}
+                {{ return(false) }}
+            {%- endif -%}
+        {%- endfor -%}
+    {%- endfor -%}
+    {{ return(true) }}
 {%- endmacro %}

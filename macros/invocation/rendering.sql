@@ -28,3 +28,15 @@
 {% macro writes_rows() -%}
     {{ return(flags.WHICH not in ["compile", "generate", "list", "show", "test"]) }}
 {%- endmacro %}
+
+{#- Whether this build leaves rows out, with `--empty` or `--sample`. -#}
+{% macro is_partial_build() -%}
+    {{ return(flags.EMPTY or invocation_args_dict.get("sample") is not none) }}
+{%- endmacro %}
+
+{#- `graph` is the one thing that all models of an invocation share: dbt has no place meant for
+    it, and a table would cost a statement for each question. The id keeps programs that invoke
+    dbt again and again, with one manifest, from reading an old memory. -#}
+{% macro invocation_memory() -%}
+    {{ return(graph.setdefault("millrace " ~ invocation_id, {})) }}
+{%- endmacro %}

@@ -1,0 +1,253 @@
+{#- The days that a model, itself or one it reads, recorded after an increment, and those of
+    runs that nobody knows the end of. -#}
+{% macro touch_days(increment, model_name, after, runs=()) -%}
+    {%- for row in increment.recorded.days
+        if row.model_name == model_name and not row.is_end
+        and (row.increment_id > after or row.run_id in runs) -%}
+        {%- if row.day is none and row.is_onwards -%}
+            {%- do increment.update({"is_everything": true}) -%}
+        {%- elif row.day is none -%}
+            {%- do increment.update({"has_timeless": true}) -%}
+        {%- else -%}
+            {%- do touch_day(increment, row.day, row.is_onwards) -%}
+        {%- endif -%}
+    {%- endfor -%}
+{%- endmacro %}
+
+{#- Touches one day. -#}
+{% macro touch_day(increment, day, is_onwards=false) -%}
+    {%- if day not in increment.days -%}
+        {%- do increment.days.append(day) -%}
+    {%- endif -%}
+    {%- if is_onwards and (
+        increment.onwards_from is none or day < increment.onwards_from
+    ) -%}
+        {%- do increment.update({"onwards_from": day}) -%}
+    {%- endif -%}
+{%- endmacro %}
+
+{% macro touch_days_of(
+    increment, relation, days_before=0, is_onwards=false, has_same_days=true
+) -%}
+    {%- if asks_the_lake() -%}
+        {%- set name = relation.schema ~ "." ~ relation.identifier -%}
+        {%- set after = read_to(increment, name) -%}
+        {%- set to = increment_ids(increment, name).committed -%}
+        {%- if to == 0 and not increment.is_everything and writes_rows() -%}
+            {%- set node = node_of(relation) -%}
+            {%- if node.config.incremental_strategy not in strategies_of_increments() -%}
+                {%- do refuse_unfollowed(increment, [name]) -%}
+            {%- endif -%}
+            {{ stop(
+                name ~ " has no read point in " ~ increment_tables().read_points,
+                refresh_command(node.unique_id),
+            ) }}
+        {%- endif -%}
+        {%- do increment.reads.update({name: {
+            "after": after, "to": to, "table_uuid": none, "table_since": 0
+        }}) -%}
+        {%- if not increment.is_everything -%}
+            {%- set theirs = {
+                "is_everything": false, "has_timeless": false, "days": [],
+                "onwards_from": none, "recorded": increment.recorded,
+            } -%}
+            {%- do touch_days(theirs, name, after) -%}
+            {%- do increment.update({
+                "is_everything": (
+                    theirs.is_everything
+                    or (after != to and not has_same_days)
+                    or (theirs.has_timeless and (days_before > 0 or is_onwards))
+                ),
+                "has_timeless": increment.has_timeless or theirs.has_timeless,
+            }) -%}
+            {%- for day in theirs.days -%}
+                {%- for step in range(days_before + 1) -%}
+                    {%- do touch_day(
+                        increment,
+                        day - modules.datetime.timedelta(days=step),
+                        is_onwards or day == theirs.onwards_from,
+                    ) -%}
+                {%- endfor -%}
+            {%- endfor -%}
+        {%- endif -%}
+    {%- endif -%}
+{%- endmacro %}
+
+{#- Touches the days in which the new rows of a stream lie, and with a key also the days in which
+    older rows of the same keys lie. -#}
+{% macro touch_new_rows(increment, rows, stream, time_column, key=none) -%}
+    {%- set read = read_of_stream(increment, stream) -%}
+    {%- if not increment.is_everything and read.after < read.to -%}
+        {%- set rows = queryable(rows) -%}
+        {%- set condition = new_rows(increment, stream) -%}
+        {%- set fresh = lake_rows(
+            "select " ~ day_text(time_column)
+            ~ (", min(" ~ key ~ "), max(" ~ key ~ ")" if key)
+            ~ " from " ~ rows ~ " where " ~ condition
+            ~ " group by " ~ day_text(time_column),
+            [["2026-01-02", 1, 9], ["2026-01-05", 7, 8], ["none", none, none]],
+        ) -%}
+        {%- do touch_days_in(increment, fresh) -%}
+        {%- if key -%}
+            {%- do touch_old_versions(increment, rows, key, condition, fresh) -%}
+        {%- endif -%}
+    {%- endif -%}
+{%- endmacro %}
+
+{#- The days in which rows with the keys of the new ones lie now, and the keys that have
+    records in several partitions: of those the row alone does not tell which record is the
+    last, so `older_rows_of_moved` asks for all of them. -#}
+{% macro touch_old_versions(increment, rows, key, condition, fresh) -%}
+    {#- The new keys of one day lie close together: most files hold none of them. -#}
+    {%- set ranges = [] -%}
+    {%- for row in fresh if row[1] is not none -%}
+        {%- do ranges.append(key_range("kept." ~ key, row[1], row[2])) -%}
+    {%- endfor -%}
+    {%- if ranges -%}
+        {%- set has_moved -%}
+            (
+                kept.has_moved
+                or kept._kafka_topic_id <> fresh._kafka_topic_id
+                or kept._kafka_partition <> fresh._kafka_partition
+            )
+        {%- endset -%}
+        {%- set old_versions -%}
+            from {{ this }} as kept
+            inner join (
+                select {{ key }}, _kafka_topic_id, _kafka_partition
+                from {{ rows }}
+                where {{ condition }}
+            ) as fresh
+                on kept.{{ key }} = fresh.{{ key }}
+            where ({{ ranges | join(" or ") }})
+        {%- endset -%}
+        {%- set found = lake_rows(
+            "select " ~ day_text("kept." ~ increment.time_column)
+            ~ ", min(case when " ~ has_moved ~ " then kept." ~ key ~ " end)"
+            ~ ", max(case when " ~ has_moved ~ " then kept." ~ key ~ " end) "
+            ~ old_versions
+            ~ " group by " ~ day_text("kept." ~ increment.time_column),
+            [["2026-01-04", 1, 3], ["2026-01-05", none, none]],
+        ) -%}
+        {%- do touch_days_in(increment, found) -%}
+        {%- set moved = [] -%}
+        {%- for row in found if row[1] is not none -%}
+            {%- do moved.append(key_range(key, row[1], row[2])) -%}
+        {%- endfor -%}
+        {%- if moved -%}
+            {%- do increment.update({"moved": (
+                "(" ~ moved | join(" or ") ~ ") and " ~ key ~ " in (select kept." ~ key ~ " "
+                ~ old_versions ~ " and " ~ has_moved ~ ")"
+            )}) -%}
+        {%- endif -%}
+    {%- endif -%}
+{%- endmacro %}
+
+{#- A condition for the records before this increment of the keys that have records in several
+    partitions. Only for them the model's row does not tell which record is the last;
+    `increment.moved` is null when there are none. -#}
+{% macro older_rows_of_moved(increment, stream) -%}
+    _commit_id <= {{ increment.reads[stream].after }} and {{ increment.moved }}
+{%- endmacro %}
+
+{#- The day of a time as text, `none` when it has none of the years 2 to 9998. A time that no
+    calendar of ours knows goes with those that are missing. -#}
+{% macro day_text(time_column) -%}
+    case
+        when {{ is_dated(time_column) }}
+            then cast(cast({{ time_column }} as date) as varchar(10))
+        else 'none'
+    end
+{%- endmacro %}
+
+{#- A condition for times of the years 2 to 9998. -#}
+{% macro is_dated(time_column) -%}
+    {{ time_column }} >= cast('0002-01-01 00:00:00' as timestamp)
+    and {{ time_column }} < cast('9999-01-01 00:00:00' as timestamp)
+{%- endmacro %}
+
+{#- A condition for keys from a first to a last one. -#}
+{% macro key_range(column, first, last) -%}
+    ({{ column }} between {{ sql_literal(first) }} and {{ sql_literal(last) }})
+{%- endmacro %}
+
+{#- Touches the days that a query found. -#}
+{% macro touch_days_in(increment, rows) -%}
+    {%- for row in rows -%}
+        {%- if row[0] == "none" -%}
+            {%- do increment.update({"has_timeless": true}) -%}
+        {%- else -%}
+            {%- do touch_day(increment, calendar_day(row[0])) -%}
+        {%- endif -%}
+    {%- endfor -%}
+{%- endmacro %}
+
+{#- A day's rows are asked for by its first moment and that of the next day: both engines
+    then leave the other days' files alone. -#}
+{% macro in_touched_days(increment, column, days_after=0) -%}
+    {%- set ranges = day_ranges(increment, days_after) -%}
+    {%- if increment.is_everything -%}
+        1 = 1
+    {%- elif not (ranges or increment.has_timeless) -%}
+        1 = 0
+    {%- else -%}
+        {%- set conditions = [] -%}
+        {%- if increment.has_timeless -%}
+            {%- do conditions.append(
+                "(" ~ column ~ " is null or not (" ~ is_dated(column) ~ "))"
+            ) -%}
+        {%- endif -%}
+        {%- for first, end in ranges -%}
+            {%- set from_first = column ~ " >= " ~ midnight(first) -%}
+            {%- do conditions.append(
+                "(" ~ from_first
+                ~ (" and " ~ column ~ " < " ~ midnight(end) if end is not none)
+                ~ ")"
+            ) -%}
+        {%- endfor -%}
+        ({{ conditions | join(" or ") }})
+    {%- endif -%}
+{%- endmacro %}
+
+{#- The first moment of a day. -#}
+{% macro midnight(day) -%}
+    {{ return("cast('" ~ day.isoformat() ~ " 00:00:00' as timestamp)") }}
+{%- endmacro %}
+
+{#- The touched days as ranges, each of its first day and the day after its last (none: it
+    has no end). Many ranges become one that spans them: the rows between are rewritten as
+    they are. That is decided before any range is made longer, which lets ranges meet: what is
+    deleted and what is read to fill it again must be of the same days. -#}
+{% macro day_ranges(increment, days_after=0) -%}
+    {%- set one_day = modules.datetime.timedelta(days=1) -%}
+    {%- set ranges = [] -%}
+    {%- for day in increment.days | sort -%}
+        {%- set has_no_end = (
+            increment.onwards_from is not none and day >= increment.onwards_from
+        ) -%}
+        {%- do add_range(ranges, day, none if has_no_end else day + one_day) -%}
+    {%- endfor -%}
+    {%- set whole = ranges -%}
+    {%- if ranges | length > 100 -%}
+        {%- set whole = [[ranges[0][0], ranges[-1][1]]] -%}
+    {%- endif -%}
+    {%- set longer = [] -%}
+    {%- for first, end in whole -%}
+        {%- do add_range(
+            longer, first, none if end is none else end + one_day * days_after
+        ) -%}
+    {%- endfor -%}
+    {{ return(longer) }}
+{%- endmacro %}
+
+{#- Adds a range that begins after those before it; where it meets the last, the two are
+    one. -#}
+{% macro add_range(ranges, first, end) -%}
+    {%- if ranges and (ranges[-1][1] is none or ranges[-1][1] >= first) -%}
+        {%- set before = ranges.pop() -%}
+        {%- set has_no_end = before[1] is none or end is none -%}
+        {%- do ranges.append([before[0], none if has_no_end else end]) -%}
+    {%- else -%}
+        {%- do ranges.append([first, end]) -%}
+    {%- endif -%}
+{%- endmacro %}

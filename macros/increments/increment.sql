@@ -1,0 +1,302 @@
+{% macro begin_increment(time_column=none, settings={}) -%}
+    {%- set increment = {
+        "model_name": this.schema ~ "." ~ this.identifier,
+        "time_column": time_column,
+        "settings": tojson(settings, sort_keys=true),
+        "is_everything": true,
+        "has_timeless": false,
+        "days": [],
+        "onwards_from": none,
+        "moved": none,
+        "id": 1,
+        "committed": 0,
+        "code": "{}",
+        "unfinished": {},
+        "is_announced": false,
+        "reads": {},
+        "follows": [],
+        "recorded": {"reads": [], "days": []},
+    } -%}
+    {%- if model.resource_type == "unit_test"
+        and "is_incremental" in ((model.overrides or {}).get("macros") or {}) -%}
+        {{ exceptions.raise_compiler_error(
+            "a unit test asks no lake, which an increment does: leave out the override of "
+            ~ "is_incremental, and see tests/python/spark/test_increments.py"
+        ) }}
+    {%- endif -%}
+    {%- if asks_the_lake() -%}
+        {%- do increment.update({"recorded": recorded_increments()}) -%}
+        {%- set ids = increment_ids(increment, increment.model_name) -%}
+        {%- do increment.update({
+            "id": ids.newest + 1,
+            "committed": ids.committed,
+            "is_everything": not is_incremental(),
+            "code": tojson(model_code(), sort_keys=true),
+            "unfinished": unfinished_runs(increment),
+        }) -%}
+        {%- if writes_rows() and not is_partial_build() -%}
+            {%- do assert_increment_fits(increment) -%}
+        {%- endif -%}
+        {%- if not increment.is_everything -%}
+            {%- do touch_days(
+                increment, increment.model_name, ids.committed, increment.unfinished
+            ) -%}
+        {%- endif -%}
+        {%- do invocation_memory().update({
+            "increment of " ~ increment.model_name: increment
+        }) -%}
+    {%- endif -%}
+    {{ return(increment) }}
+{%- endmacro %}
+
+{#- What is recorded of this model and of those it reads. Texts, because what the adapter
+    makes of a column of nulls differs. -#}
+{% macro recorded_increments() -%}
+    {%- set recorded = {"reads": [], "days": []} -%}
+    {%- if not are_increments_recorded() -%}
+        {{ return(recorded) }}
+    {%- endif -%}
+    {%- set tables = increment_tables() -%}
+    {%- set names = [this.schema ~ "." ~ this.identifier] -%}
+    {%- for parent in model.depends_on.nodes if parent in graph.nodes -%}
+        {%- do names.append(
+            graph.nodes[parent].schema ~ "." ~ graph.nodes[parent].alias
+        ) -%}
+    {%- endfor -%}
+    {%- set wanted = "model_name in ('" ~ names | join("', '") ~ "')" -%}
+    {%- set rows = lake_rows(
+        "select 'read' as kind, model_name, source_name as name, read_to, increment_id,"
+        ~ " settings, coalesce(table_uuid, 'none') as table_uuid,"
+        ~ " coalesce(code, 'none') as code, coalesce(unfinished, '{}') as unfinished,"
+        ~ " coalesce(table_since, 0) as table_since"
+        ~ " from " ~ tables.read_points ~ " where " ~ wanted
+        ~ " union all"
+        ~ " select 'day', model_name, coalesce(cast(touched_date as varchar(10)), 'all'),"
+        ~ " case when is_onwards then 1 when is_onwards is null then 2 else 0 end,"
+        ~ " increment_id, coalesce(run_id, 'none'), 'none', 'none', '{}', 0"
+        ~ " from " ~ tables.touched_days ~ " where " ~ wanted,
+        made_up_increments(names),
+    ) -%}
+    {%- for row in rows -%}
+        {%- if row[0] == "read" -%}
+            {%- do recorded.reads.append({
+                "model_name": row[1],
+                "source_name": row[2],
+                "read_to": row[3] | int,
+                "increment_id": row[4] | int,
+                "settings": row[5],
+                "table_uuid": none if row[6] == "none" else row[6],
+                "code": none if row[7] == "none" else row[7],
+                "unfinished": row[8],
+                "table_since": row[9] | int,
+            }) -%}
+        {%- else -%}
+            {%- do recorded.days.append({
+                "model_name": row[1],
+                "day": none if row[2] == "all" else calendar_day(row[2]),
+                "is_onwards": row[3] | int == 1,
+                "is_end": row[3] | int == 2,
+                "increment_id": row[4] | int,
+                "run_id": row[5],
+            }) -%}
+        {%- endif -%}
+    {%- endfor -%}
+    {{ return(recorded) }}
+{%- endmacro %}
+
+{#- What `recorded_increments` reads when there is no lake. As if each model had ended an increment
+    that touched two days, the second with all after it. -#}
+{% macro made_up_increments(names) -%}
+    {%- set rows = [] -%}
+    {%- for name in names -%}
+        {%- do rows.append(
+            ["read", name, "made.up", 9, 2, "{}", "none", "none", "{}", 0]
+        ) -%}
+        {%- if name != names[0] -%}
+            {%- do rows.append(
+                ["day", name, "2026-01-02", 0, 2, "none", "none", "none", "{}", 0]
+            ) -%}
+            {%- do rows.append(
+                ["day", name, "2026-01-05", 1, 2, "none", "none", "none", "{}", 0]
+            ) -%}
+        {%- endif -%}
+    {%- endfor -%}
+    {{ return(rows) }}
+{%- endmacro %}
+
+{#- A day as Python's date. -#}
+{% macro calendar_day(text) -%}
+    {{ return(modules.datetime.date.fromisoformat((text | string)[:10])) }}
+{%- endmacro %}
+
+{#- The last increment of a model that was finished, and the last that was begun. -#}
+{% macro increment_ids(increment, model_name) -%}
+    {%- set committed = [0] -%}
+    {%- set begun = [0] -%}
+    {%- for read in increment.recorded.reads if read.model_name == model_name -%}
+        {%- do committed.append(read.increment_id) -%}
+    {%- endfor -%}
+    {%- for day in increment.recorded.days if day.model_name == model_name -%}
+        {%- do begun.append(day.increment_id) -%}
+    {%- endfor -%}
+    {{ return({
+        "committed": committed | max, "newest": (committed + begun) | max
+    }) }}
+{%- endmacro %}
+
+{#- What is recorded of the model itself, a row for each stream and parent. -#}
+{% macro own_reads(increment) -%}
+    {{ return(
+        increment.recorded.reads
+        | selectattr("model_name", "equalto", increment.model_name) | list
+    ) }}
+{%- endmacro %}
+
+{#- How a model is built. One that begins an increment found out while it was rendered what it has
+    read, that it still fits, and which days or keys change; here it records what will change,
+    replaces the rows and records how far it has read. Each record is committed on its own,
+    whatever becomes of the model. Any other model is the adapter's. -#}
+{% macro build_model(write_rows) -%}
+    {%- set increment = current_increment() -%}
+    {%- do assert_strategy_is_of_increment(increment) -%}
+    {%- if increment -%}
+        {%- do assert_parents_are_followed(increment) -%}
+    {%- endif -%}
+    {#- What --empty or --sample makes has read nothing; the next run says so. -#}
+    {%- if not increment or is_partial_build() -%}
+        {{ return(write_rows()) }}
+    {%- endif -%}
+    {%- do announce_increment(increment) -%}
+    {%- set relations = write_rows() -%}
+    {%- do record_increment(increment) -%}
+    {{ return(relations) }}
+{%- endmacro %}
+
+{% materialization incremental, adapter="spark" %}
+    {{ return(build_model(write_increment)) }}
+{% endmaterialization %}
+
+{% materialization table, adapter="spark" %}
+    {{ return(build_model(dbt.materialization_table_spark)) }}
+{% endmaterialization %}
+
+{% materialization incremental, adapter="redshift" %}
+    {{ return(build_model(dbt.materialization_incremental_default)) }}
+{% endmaterialization %}
+
+{% materialization table, adapter="redshift" %}
+    {{ return(build_model(dbt.materialization_table_redshift)) }}
+{% endmaterialization %}
+
+{#- What the model that runs said of its increment when it was rendered; none where it began none. -#}
+{% macro current_increment() -%}
+    {{ return(invocation_memory().get(
+        "increment of " ~ this.schema ~ "." ~ this.identifier
+    )) }}
+{%- endmacro %}
+
+{#- The rows of an incremental model on Spark. A full refresh is a table's there: the adapter would
+    drop the old one before it knows whether there will be another. An increment is one statement
+    with the model's query in it, which Spark analyses once; the adapter would make a view of it
+    first, to compare the columns, and the checksum of the code has done that. -#}
+{% macro write_increment() -%}
+    {%- set existing = load_relation(this) -%}
+    {%- set is_there = existing and existing.is_iceberg -%}
+    {%- if is_there and should_full_refresh() or current_increment() and not is_there -%}
+        {{ return(dbt.materialization_table_spark()) }}
+    {%- elif not current_increment() -%}
+        {{ return(dbt.materialization_incremental_spark()) }}
+    {%- endif -%}
+    {{ run_hooks(pre_hooks) }}
+    {%- do assert_same_columns() -%}
+    {%- call statement("main") -%}
+        {{ increment_statement("(\n" ~ sql ~ "\n)") }}
+    {%- endcall -%}
+    {%- do apply_grants(this, config.get("grants"), should_revoke(existing, false)) -%}
+    {%- do persist_docs(this, model) -%}
+    {{ run_hooks(post_hooks) }}
+    {{ return({"relations": [this]}) }}
+{%- endmacro %}
+
+{#- Stops an increment of other code whose columns are not those of the table. -#}
+{% macro assert_same_columns() -%}
+    {%- if var("accept_changed_code") -%}
+        {%- set columns = adapter.get_columns_in_relation(this) | map(attribute="name") -%}
+        {%- if get_columns_in_query(sql) | sort != columns | sort -%}
+            {{ stop(this.identifier ~ " has other columns than its query", refresh_command()) }}
+        {%- endif -%}
+    {%- endif -%}
+{%- endmacro %}
+
+{#- dbt's adapters ask for the statement of a strategy by its name; Spark's does not. -#}
+{% macro get_incremental_rewrite_sql(arg_dict) -%}
+    {{ increment_statement(arg_dict["temp_relation"]) }}
+{%- endmacro %}
+
+{% macro get_incremental_rewrite_keys_sql(arg_dict) -%}
+    {{ increment_statement(arg_dict["temp_relation"]) }}
+{%- endmacro %}
+
+{#- A statement that replaces the rows that an increment changes by those of a relation or a query.
+    `rewrite`: all rows of the days that changed; a day without a row becomes empty. `rewrite_keys`:
+    a history gives, of each row of the database that changed, the version that held with its end,
+    and those behind it; of the late ones all. A mart that follows captured tables gives the rows of
+    its `changed_keys`. -#}
+{% macro increment_statement(rows) -%}
+    {%- set increment = current_increment() -%}
+    {%- set columns = adapter.get_columns_in_relation(this) | map(attribute="name") | list -%}
+    {%- set condition = (
+        in_touched_days(increment, increment.time_column)
+        if config.get("incremental_strategy") == "rewrite"
+        else "1 = 1" if increment.is_everything
+        else "" if is_anything_new(increment)
+        else "1 = 0"
+    ) -%}
+    {%- if condition == "1 = 0" -%}
+        select 'nothing is new' as outcome
+    {%- elif condition -%}
+        {{ replace_rows(
+            this, condition, "select " ~ columns | join(", ") ~ " from " ~ rows ~ " as fresh"
+        ) }}
+    {%- elif increment.own_changes -%}
+        {{ replace_changed_rows(
+            this, rows, columns, increment.key,
+            "select distinct " ~ increment.key ~ " from (" ~ increment.own_changes ~ ") as own"
+        ) }}
+    {%- else -%}
+        {{ replace_versions(this, rows, columns, increment.key, increment.late) }}
+    {%- endif -%}
+{%- endmacro %}
+
+{#- Whether a stream or a parent has more than what was read. -#}
+{% macro is_anything_new(increment) -%}
+    {%- for read in increment.reads.values() if read.after != read.to -%}
+        {{ return(true) }}
+    {%- endfor -%}
+    {{ return(false) }}
+{%- endmacro %}
+
+{#- Stops a model that has a strategy of the project's and begins no increment, or the other way
+    round. The strategies of ours write what an increment found, and nothing else knows how: a
+    model has both or none. Without either it is dbt's own. -#}
+{% macro assert_strategy_is_of_increment(increment) -%}
+    {%- set strategy = model.config.incremental_strategy or "the adapter's own" -%}
+    {%- if model.config.materialized != "incremental" -%}
+        {{ return("") }}
+    {%- elif strategy in strategies_of_increments() and not increment -%}
+        {{ exceptions.raise_compiler_error(
+            this.identifier ~ " has the incremental_strategy " ~ strategy ~ " and begins no "
+            ~ "increment: begin it with `begin_increment`, or leave the strategy to the adapter"
+        ) }}
+    {%- elif increment and strategy not in strategies_of_increments() -%}
+        {{ exceptions.raise_compiler_error(
+            this.identifier ~ " begins an increment, and its incremental_strategy is " ~ strategy
+            ~ ": set it to " ~ strategies_of_increments() | join(" or ")
+        ) }}
+    {%- endif -%}
+{%- endmacro %}
+
+{#- The incremental strategies of the project. -#}
+{% macro strategies_of_increments() -%}
+    {{ return(["rewrite", "rewrite_keys"]) }}
+{%- endmacro %}

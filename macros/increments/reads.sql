@@ -1,0 +1,181 @@
+{% macro new_rows(increment, stream, until=none) -%}
+    {%- set read = read_of_stream(increment, stream, until) -%}
+    {%- if increment.is_everything -%}
+        coalesce(_commit_id, 0) <= {{ read.to }}
+    {%- else -%}
+        _commit_id > {{ read.after }} and _commit_id <= {{ read.to }}
+    {%- endif -%}
+{%- endmacro %}
+
+{#- From where to where this increment reads a stream; recorded when it is done. Which
+    table it is is asked first: one that is recreated in between is found out at the next
+    increment. -#}
+{% macro read_of_stream(increment, stream, until=none) -%}
+    {%- if stream not in increment.reads -%}
+        {%- set table = bronze_identity(stream) if asks_the_lake() else {} -%}
+        {%- if until is none -%}
+            {%- set until = dict(table, to=read_point(stream)) -%}
+        {%- endif -%}
+        {%- set read = {
+            "after": read_surely(increment, stream),
+            "to": until.to,
+            "table_uuid": until.table_uuid,
+            "table_since": until.table_since,
+        } -%}
+        {%- if asks_the_lake() and writes_rows() and not increment.is_everything -%}
+            {%- do assert_same_table(increment, stream, read) -%}
+        {%- endif -%}
+        {%- do increment.reads.update({stream: read}) -%}
+    {%- endif -%}
+    {{ return(increment.reads[stream]) }}
+{%- endmacro %}
+
+{#- How far the model has read a stream, whatever a run of unknown end may have replaced. -#}
+{% macro read_surely(increment, stream) -%}
+    {%- set ends = [read_to(increment, stream)] -%}
+    {%- for run in increment.unfinished.values() if stream in run.after -%}
+        {%- do ends.append(run.after[stream]) -%}
+    {%- endfor -%}
+    {{ return(ends | min) }}
+{%- endmacro %}
+
+{#- How far the model had read a stream or a model before this increment. -#}
+{% macro read_to(increment, source_name) -%}
+    {%- for read in increment.recorded.reads
+        if read.model_name == increment.model_name and read.source_name == source_name -%}
+        {{ return(read.read_to) }}
+    {%- endfor -%}
+    {{ return(0) }}
+{%- endmacro %}
+
+{#- The newest commit of a stream that this invocation reads. The first question is for all streams
+    behind what is selected, in one statement: who bought is there with the sale, where ingest had
+    both. Two threads may ask at once: both then go by the first answer. -#}
+{% macro read_point(stream) -%}
+    {%- if not asks_the_lake() -%}
+        {{ return(9223372036854775807) }}
+    {%- endif -%}
+    {%- set memory = invocation_memory() -%}
+    {%- set known = memory.get("read points", {}) -%}
+    {%- if stream not in known -%}
+        {%- set asked = [stream] -%}
+        {%- if not known -%}
+            {%- do streams_behind(selected_resources, asked, []) -%}
+        {%- endif -%}
+        {%- set queries, made_up, newest = [], [], {} -%}
+        {%- for name in asked | unique | sort -%}
+            {%- do queries.append(
+                "select '" ~ name ~ "' as stream, max(_commit_id) as newest from "
+                ~ bronze_table(name)
+            ) -%}
+            {%- do made_up.append([name, 9]) -%}
+        {%- endfor -%}
+        {%- for row in lake_rows(queries | join(" union all "), made_up) -%}
+            {%- do newest.update({row[0]: (row[1] or 0) | int}) -%}
+        {%- endfor -%}
+        {%- do memory.setdefault("read points", newest).setdefault(
+            stream, newest[stream]
+        ) -%}
+    {%- endif -%}
+    {{ return(memory["read points"][stream]) }}
+{%- endmacro %}
+
+{#- Adds the streams that nodes are made of, directly or not, where they have a table. -#}
+{% macro streams_behind(node_ids, streams, seen) -%}
+    {%- for node_id in node_ids if node_id not in seen -%}
+        {%- do seen.append(node_id) -%}
+        {%- if node_id in graph.sources -%}
+            {%- set source = graph.sources[node_id] -%}
+            {%- if source.config.meta.get("ingest") and is_in_lake(source) -%}
+                {%- do streams.append(source.source_name ~ "." ~ source.name) -%}
+            {%- endif -%}
+        {%- elif node_id in graph.nodes -%}
+            {%- do streams_behind(graph.nodes[node_id].depends_on.nodes, streams, seen) -%}
+        {%- endif -%}
+    {%- endfor -%}
+{%- endmacro %}
+
+{#- By which UUID a table is known however often its name was given again, and since when it
+    stands there as it does: ingest writes both into its log when it makes or first opens a
+    table, or finds it set back. None: ingest has not told, or tells nobody. -#}
+{% macro bronze_identity(stream) -%}
+    {%- set memory = invocation_memory() -%}
+    {%- if "bronze identities" not in memory -%}
+        {%- set identities = {} -%}
+        {%- set log = bronze_table("ingest.ingest_commits") -%}
+        {%- if has_column(log, "table_uuid") -%}
+            {%- set rows = lake_rows(
+                "select table_name, table_uuid, "
+                ~ epoch_micros("cast(committed_at as timestamp)") ~ " as since"
+                ~ " from (select table_name, table_uuid, committed_at,"
+                ~ " row_number() over (partition by table_name"
+                ~ " order by committed_at desc, table_uuid desc) as recency"
+                ~ " from " ~ log ~ " where kind = 'table') as tables where recency = 1",
+                [],
+            ) -%}
+            {%- for row in rows -%}
+                {%- do identities.update({
+                    row[0]: {"table_uuid": row[1], "table_since": row[2] | int}
+                }) -%}
+            {%- endfor -%}
+        {%- endif -%}
+        {%- do memory.setdefault("bronze identities", identities) -%}
+    {%- endif -%}
+    {%- set table = bronze_table(stream) -%}
+    {{ return(memory["bronze identities"].get(
+        table.schema ~ "." ~ table.identifier, {"table_uuid": none, "table_since": 0}
+    )) }}
+{%- endmacro %}
+
+{#- The bronze table of a stream. -#}
+{% macro bronze_table(stream) -%}
+    {%- for source in graph.sources.values() -%}
+        {%- if source.source_name ~ "." ~ source.name == stream -%}
+            {{ return(
+                api.Relation.create(schema=source.schema, identifier=source.identifier)
+            ) }}
+        {%- endif -%}
+    {%- endfor -%}
+    {{ exceptions.raise_compiler_error(
+        "no dbt source is named " ~ stream ~ ": name it like pagila.sales"
+    ) }}
+{%- endmacro %}
+
+{#- What a question to the lake may read for a model: its relation, or the query that it is where
+    the model is ephemeral. A model that is ephemeral has no name in the lake: its own text stands
+    for it, with the texts of those it reads. -#}
+{% macro queryable(relation) -%}
+    {%- if relation is string or not (relation.is_cte | default(false)) -%}
+        {{ return(relation) }}
+    {%- endif -%}
+    {{ return(queryable_model(relation.identifier.removeprefix("__dbt__cte__"))) }}
+{%- endmacro %}
+
+{#- The same for a model or a seed by what `ref` is given, within another's text. Takes what `ref`
+    takes: a name, before it a package, and a version. -#}
+{% macro queryable_model(name, name_in_package=none, version=none, v=none) -%}
+    {%- set package = name if name_in_package else none -%}
+    {%- set name = name_in_package or name -%}
+    {%- set version = version or v -%}
+    {%- for node in graph.nodes.values()
+        if node.name == name and node.resource_type in ["model", "seed"]
+        and package in [none, node.package_name]
+        and (
+            version | string == node.version | string if version is not none
+            else node.version | default(none) == node.latest_version | default(none)
+        ) -%}
+        {%- if node.config.materialized != "ephemeral" -%}
+            {{ return(api.Relation.create(
+                database=node.database, schema=node.schema, identifier=node.alias
+            )) }}
+        {%- endif -%}
+        {{ return(
+            "(" ~ render(
+                modules.re.sub("\\bref\\(", "queryable_model(", node.raw_code)
+            ) ~ ")"
+        ) }}
+    {%- endfor -%}
+    {{ exceptions.raise_compiler_error(
+        "no model or seed is named " ~ name ~ ", which an ephemeral one reads"
+    ) }}
+{%- endmacro %}

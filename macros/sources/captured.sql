@@ -1,0 +1,135 @@
+{#- The dbt source of a captured table, or an error that says what to declare. -#}
+{% macro captured_stream(name) -%}
+    {%- for source in graph.sources.values()
+        if source.source_name ~ "." ~ source.name == name -%}
+        {%- if "captured" not in source.config.meta.get("ingest", {}) -%}
+            {{ exceptions.raise_compiler_error(
+                "source " ~ name ~ " is not captured from a database: declare "
+                ~ "config.meta.ingest.captured in " ~ source.original_file_path
+            ) }}
+        {%- endif -%}
+        {%- set captured = source.config.meta.ingest.captured -%}
+        {%- for option in captured if option not in options_of_captured() -%}
+            {%- do refuse_captured(
+                source, option ~ " is none of its keys: " ~ options_of_captured() | join(", ")
+                ~ "; track and ignore_null_updates are arguments of change_history"
+            ) -%}
+        {%- endfor -%}
+        {%- if captured.form not in ["flattened", "envelope", "rows"] -%}
+            {%- do refuse_captured(
+                source, "form is " ~ captured.form ~ ": flattened, envelope or rows"
+            ) -%}
+        {%- elif captured.form == "rows" and captured.get("position", "lsn") is string -%}
+            {%- do refuse_captured(
+                source, "form rows needs as position a list of columns, like [last_update]"
+            ) -%}
+        {%- endif -%}
+        {{ return(source) }}
+    {%- endfor -%}
+    {{ exceptions.raise_compiler_error(
+        "no dbt source is named " ~ name ~ ": name it like moma.artists"
+    ) }}
+{%- endmacro %}
+
+{#- Whose log has the changes of a stream: that of its source, or the one that it names. -#}
+{% macro captured_database(stream) -%}
+    {{ return(stream.config.meta.ingest.captured.get("database") or stream.source_name) }}
+{%- endmacro %}
+
+{#- The keys of `config.meta.ingest.captured`, a list. `spark-ingest plan` tells all mistakes at
+    once; dbt alone must not build on one. -#}
+{% macro options_of_captured() -%}
+    {{ return(
+        [
+            "form", "key", "position", "deletes_when", "truncates_when", "columns", "table",
+            "database",
+        ]
+    ) }}
+{%- endmacro %}
+
+{#- What a history was made under. An edit of these makes other rows: the next increment stops. -#}
+{% macro captured_settings(stream) -%}
+    {%- if not execute -%}
+        {{ return({}) }}
+    {%- endif -%}
+    {%- set source = captured_stream(stream) -%}
+    {%- set captured = source.config.meta.ingest.captured -%}
+    {%- set restarts = var("log_restarts").get(captured_database(source)) -%}
+    {{ return(dict(captured, log_restarts=restarts) if restarts else captured) }}
+{%- endmacro %}
+
+{#- The columns of the database's table that state and history may have, with their types in
+    bronze: the source's own, or the fields of an envelope's row. -#}
+{% macro columns_of_values(stream) -%}
+    {%- set captured = stream.config.meta.ingest.captured -%}
+    {%- set described = {} -%}
+    {%- if captured.form == "envelope" -%}
+        {%- if "after" not in stream.columns -%}
+            {%- do refuse_captured(
+                stream, "form is envelope, and no column after is described, a struct"
+            ) -%}
+        {%- endif -%}
+        {%- do described.update(struct_fields(stream.columns["after"].data_type)) -%}
+    {%- else -%}
+        {%- for column in stream.columns.values() if not column.name.startswith("_") -%}
+            {%- do described.update({column.name: column.data_type}) -%}
+        {%- endfor -%}
+    {%- endif -%}
+    {%- set choice = captured.get("columns") -%}
+    {%- set named = (choice.all_but if choice is mapping else choice) or [] -%}
+    {%- set columns = {} -%}
+    {%- for column, type in described.items()
+        if choice is none or (column in named) != (choice is mapping) -%}
+        {%- do columns.update({column: type}) -%}
+    {%- endfor -%}
+    {%- for name in named if name not in described -%}
+        {%- do refuse_captured(stream, "columns names " ~ name ~ ", which it does not describe") -%}
+    {%- endfor -%}
+    {%- for name in captured.key if name not in columns -%}
+        {%- do refuse_captured(stream, "key names " ~ name ~ ", which is none of its columns") -%}
+    {%- endfor -%}
+    {{ return(columns) }}
+{%- endmacro %}
+
+{#- By name the type of each field of a struct, from the SQL of its type. -#}
+{% macro struct_fields(type) -%}
+    {%- set fields = {} -%}
+    {%- set seen = namespace(depth=0, text="") -%}
+    {%- for letter in type[7:-1] ~ "," -%}
+        {%- set seen.depth = seen.depth + (letter in "<(") - (letter in ">)") -%}
+        {%- if letter == "," and seen.depth == 0 -%}
+            {%- set name, _, field_type = seen.text.strip().partition(":") -%}
+            {%- do fields.update({name: field_type.strip()}) -%}
+            {%- set seen.text = "" -%}
+        {%- else -%}
+            {%- set seen.text = seen.text ~ letter -%}
+        {%- endif -%}
+    {%- endfor -%}
+    {{ return(fields) }}
+{%- endmacro %}
+
+{#- What the YAML of a history says of the type of a column, as far as it decides rows; nothing of
+    one that is no text. -#}
+{% macro kind_of_text(node, column) -%}
+    {%- set type = (node.columns.get(column) or {}).get("data_type") or "varchar" -%}
+    {%- if "char" not in type -%}
+        {{ return("") }}
+    {%- endif -%}
+    {%- set length = modules.re.findall("char\\((\\d+)\\)", type) -%}
+    {{ return(
+        "long text" if length and length[0] | int >= left_out_value() | length else "text"
+    ) }}
+{%- endmacro %}
+
+{#- What Debezium writes for a value that is not in the log, an SQL literal. -#}
+{% macro left_out_value() -%}
+    {{ return("'__debezium_unavailable_value'") }}
+{%- endmacro %}
+
+{#- Stops with a mistake in `config.meta.ingest.captured`. -#}
+{% macro refuse_captured(stream, mistake) -%}
+    {{ exceptions.raise_compiler_error(
+        "source " ~ stream.source_name ~ "." ~ stream.name ~ " (" ~ stream.original_file_path
+        ~ "): config.meta.ingest.captured: " ~ mistake
+    ) }}
+{%- endmacro %}
