@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from spark_ingest.drafts.captured_columns import singular
 from spark_ingest.drafts.captured_files import models_yaml
 from spark_ingest.drafts.captured_schema import CapturedTable
@@ -181,20 +183,22 @@ def with_models(
     """The YAML of a source's captured tables with one more: a new one where it has none.
 
     Raises:
-        ConfigurationError: The file does not end with its models.
+        ConfigurationError: The file does not end with its models, or lacks an anchor.
     """
     folder = Path("models") / "intermediate" / names.domain
     file = folder / f"_{names.source}__captured.yml"
     old = _text(project / file)
     new = models_yaml(names, read, docs, old)
-    after = parse(new)
-    added = [model["name"] for model in after["models"][-3:]]
-    del after["models"][-3:]
-    if added != [names.staging, names.history, names.state] or (
-        old and after != parse(old)
-    ):
+    try:
+        after = parse(new)
+        added = [after["models"].pop()["name"] for _ in range(3)]
+    except (yaml.YAMLError, IndexError):
+        after, added = None, []
+    is_last = added == [names.state, names.history, names.staging]
+    if not is_last or (old and after != parse(old)):
         raise ConfigurationError(
-            f"{file} does not end with its models: write them last, behind all else"
+            f"{file} does not end with its models, or lacks the anchors that others have "
+            "(models/intermediate/*/_*__captured.yml): write it so first"
         )
     return {file: new}
 

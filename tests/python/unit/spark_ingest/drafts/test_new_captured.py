@@ -386,15 +386,17 @@ def test_a_column_that_another_table_has_is_named_by_its_alias(project: Path) ->
     assert (types["artist_id"], types["gender"]) == ("integer", "varchar(4096)")
 
 
-def test_a_file_that_ends_with_something_else_is_left_alone(project: Path) -> None:
+@pytest.mark.parametrize(
+    "text", ["{}\nseeds:\n  - name: a\n", "{}\nseeds: []\n", "models:\n  - name: a\n"]
+)
+def test_a_file_that_has_no_place_for_a_block_is_left_alone(
+    project: Path, text: str
+) -> None:
     file = project / "models/intermediate/museum/_moma__captured.yml"
-    file.write_text(
-        f"{file.read_text()}\n  # The others are elsewhere.\nseeds:\n  - name: a\n"
-    )
-    names = Names("moma", "films", "museum", "film")
+    file.write_text(text.format(file.read_text()))
 
-    with pytest.raises(ConfigurationError, match="write them last, behind all else"):
-        planned_files(project, names, of_fields())
+    with pytest.raises(ConfigurationError, match="does not end with its models"):
+        planned_files(project, Names("moma", "films", "museum", "film"), of_fields())
 
 
 def test_what_is_described_already_is_described_by_the_same_words(
