@@ -188,6 +188,13 @@ def test_forms_and_positions_are_known_by_their_fields() -> None:
     assert whole.fields["after"].startswith("struct<film_id:int,title:string")
 
 
+def test_a_type_that_is_too_long_for_a_line_stands_below(project: Path) -> None:
+    planned = planned_files(project, NAMES, of_fields(form=envelope))
+
+    text = planned[Path("models/staging/shop/_shop__sources.yml")]
+    assert "            data_type: >-\n              struct<film_id:int," in text
+
+
 def test_a_binlog_is_known_by_file_position_and_row() -> None:
     schema = flattened(TOPIC, FILM)
     schema["fields"] = [f for f in schema["fields"] if f["name"] != "__lsn"]
