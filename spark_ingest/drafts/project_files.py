@@ -56,7 +56,7 @@ def refuse_what_exists(project: Path, names: Names, models: Sequence[str]) -> No
         ConfigurationError: It is; the text names the file.
     """
     there = [
-        *(f for f in _yamls(project) if _has_table(parse(f.read_text()), names)),
+        *(f for f in _yamls(project) if _says(parse(f.read_text()), names, models)),
         *(
             file
             for model in models
@@ -241,12 +241,13 @@ def write_files(project: Path, planned: dict[Path, str]) -> None:
         file.write_text(text)
 
 
-def _has_table(said: Any, names: Names) -> bool:
+def _says(said: Any, names: Names, models: Sequence[str]) -> bool:
+    """Whether a YAML declares the source table or describes one of its models."""
     return any(
         source["name"] == names.source and table["name"] == names.table
         for source in (said or {}).get("sources", ())
         for table in source.get("tables", ())
-    )
+    ) or any(model["name"] in models for model in (said or {}).get("models") or ())
 
 
 def _blocks(project: Path) -> list[str]:

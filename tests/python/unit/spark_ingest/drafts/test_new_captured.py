@@ -425,6 +425,7 @@ def test_a_table_that_is_there_is_refused_by_its_file(project: Path) -> None:
         refuse_what_exists(project, NAMES, models_of(NAMES))
 
     assert "_shop__sources.yml" in str(refused.value)
+    assert "_shop__captured.yml" in str(refused.value)
     assert "nothing was changed" in str(refused.value)
 
 
