@@ -103,7 +103,7 @@ def _fields(column: CapturedColumn, docs: Docs, is_key: bool) -> dict[str, str]:
 
 def _meant(fields: Mapping[str, str], known: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        key: known[text[1:]] if text.startswith("*") else parse(text)
+        key: known.get(text[1:]) if text.startswith("*") else parse(text)
         for key, text in fields.items()
     }
 

@@ -185,10 +185,10 @@ def planned_files(
                 for model, text in captured_files.models_sql(names, read).items()
             },
             **with_models(project, names, read, docs),
-            **_compared(project, names),
         }
     files |= with_docs(project, names, docs)
-    return files | with_owners(project, names, layers)
+    files |= with_owners(project, names, layers)
+    return files if isinstance(read, EventStream) else files | _compared(project, names)
 
 
 def _plan(

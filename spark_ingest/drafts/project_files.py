@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from spark_ingest.drafts.captured_columns import singular
 from spark_ingest.drafts.captured_files import models_yaml
 from spark_ingest.drafts.captured_schema import CapturedTable
@@ -54,7 +56,7 @@ def refuse_what_exists(project: Path, names: Names, models: Sequence[str]) -> No
         ConfigurationError: It is; the text names the file.
     """
     there = [
-        *(f for f in _yamls(project) if _has_table(parse(f.read_text()), names)),
+        *(f for f in _yamls(project) if _says(parse(f.read_text()), names, models)),
         *(
             file
             for model in models
@@ -181,20 +183,22 @@ def with_models(
     """The YAML of a source's captured tables with one more: a new one where it has none.
 
     Raises:
-        ConfigurationError: The file does not end with its models.
+        ConfigurationError: The file does not end with its models, or lacks an anchor.
     """
     folder = Path("models") / "intermediate" / names.domain
     file = folder / f"_{names.source}__captured.yml"
     old = _text(project / file)
     new = models_yaml(names, read, docs, old)
-    after = parse(new)
-    added = [model["name"] for model in after["models"][-3:]]
-    del after["models"][-3:]
-    if added != [names.staging, names.history, names.state] or (
-        old and after != parse(old)
-    ):
+    try:
+        after = parse(new)
+        added = [after["models"].pop()["name"] for _ in range(3)]
+    except (yaml.YAMLError, IndexError):
+        after, added = None, []
+    is_last = added == [names.state, names.history, names.staging]
+    if not is_last or (old and after != parse(old)):
         raise ConfigurationError(
-            f"{file} does not end with its models: write them last, behind all else"
+            f"{file} does not end with its models, or lacks the anchors that others have "
+            "(models/intermediate/*/_*__captured.yml): write it so first"
         )
     return {file: new}
 
@@ -237,12 +241,13 @@ def write_files(project: Path, planned: dict[Path, str]) -> None:
         file.write_text(text)
 
 
-def _has_table(said: Any, names: Names) -> bool:
+def _says(said: Any, names: Names, models: Sequence[str]) -> bool:
+    """Whether a YAML declares the source table or describes one of its models."""
     return any(
         source["name"] == names.source and table["name"] == names.table
         for source in (said or {}).get("sources", ())
         for table in source.get("tables", ())
-    )
+    ) or any(model["name"] in models for model in (said or {}).get("models") or ())
 
 
 def _blocks(project: Path) -> list[str]:

@@ -188,6 +188,13 @@ def test_forms_and_positions_are_known_by_their_fields() -> None:
     assert whole.fields["after"].startswith("struct<film_id:int,title:string")
 
 
+def test_a_type_that_is_too_long_for_a_line_stands_below(project: Path) -> None:
+    planned = planned_files(project, NAMES, of_fields(form=envelope))
+
+    text = planned[Path("models/staging/shop/_shop__sources.yml")]
+    assert "            data_type: >-\n              struct<film_id:int," in text
+
+
 def test_a_binlog_is_known_by_file_position_and_row() -> None:
     schema = flattened(TOPIC, FILM)
     schema["fields"] = [f for f in schema["fields"] if f["name"] != "__lsn"]
@@ -386,15 +393,17 @@ def test_a_column_that_another_table_has_is_named_by_its_alias(project: Path) ->
     assert (types["artist_id"], types["gender"]) == ("integer", "varchar(4096)")
 
 
-def test_a_file_that_ends_with_something_else_is_left_alone(project: Path) -> None:
+@pytest.mark.parametrize(
+    "text", ["{}\nseeds:\n  - name: a\n", "{}\nseeds: []\n", "models:\n  - name: a\n"]
+)
+def test_a_file_that_has_no_place_for_a_block_is_left_alone(
+    project: Path, text: str
+) -> None:
     file = project / "models/intermediate/museum/_moma__captured.yml"
-    file.write_text(
-        f"{file.read_text()}\n  # The others are elsewhere.\nseeds:\n  - name: a\n"
-    )
-    names = Names("moma", "films", "museum", "film")
+    file.write_text(text.format(file.read_text()))
 
-    with pytest.raises(ConfigurationError, match="write them last, behind all else"):
-        planned_files(project, names, of_fields())
+    with pytest.raises(ConfigurationError, match="does not end with its models"):
+        planned_files(project, Names("moma", "films", "museum", "film"), of_fields())
 
 
 def test_what_is_described_already_is_described_by_the_same_words(
@@ -416,6 +425,7 @@ def test_a_table_that_is_there_is_refused_by_its_file(project: Path) -> None:
         refuse_what_exists(project, NAMES, models_of(NAMES))
 
     assert "_shop__sources.yml" in str(refused.value)
+    assert "_shop__captured.yml" in str(refused.value)
     assert "nothing was changed" in str(refused.value)
 
 

@@ -245,6 +245,7 @@ def test_long_lists_of_columns_stand_in_lines(project: Path) -> None:
 
     text = files[STAGING_YAML]
     assert "              not is_tombstone:\n                - a_column_of_the" in text
+    assert "\n\n" not in text.partition("\nunit_tests:")[0]
     assert max(map(len, text.splitlines())) <= 100
 
 
