@@ -16,10 +16,3 @@
     {%- endif -%}
     {{ return(streams) }}
 {%- endmacro %}
-
-{#- Whether `spark-ingest` writes a source: a stream, or one of its own tables. -#}
-{% macro is_of_ingest(source) -%}
-    {{ return(
-        source.loader == "spark-ingest" or "ingest" in (source.config.meta or {})
-    ) }}
-{%- endmacro %}

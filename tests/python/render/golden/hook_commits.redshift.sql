@@ -1,1 +1,0 @@
-select False as inside_transaction, True as outside

@@ -1,1 +1,0 @@
-select True as inside_transaction, False as outside
