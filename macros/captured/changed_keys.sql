@@ -1,3 +1,16 @@
+{% macro parent_row(relation, stream, key, column=none, attributes=[]) -%}
+    {%- set expressions = {} -%}
+    {%- for name in attributes -%}
+        {%- do expressions.update({
+            name: attributes[name] if attributes is mapping else name
+        }) -%}
+    {%- endfor -%}
+    {{ return({
+        "relation": relation, "stream": stream, "key": key, "column": column or key,
+        "attributes": expressions,
+    }) }}
+{%- endmacro %}
+
 {#- Of a mart whose rows are those of a captured table: which of them this increment makes anew.
     The first parent is the table's own; a row of the mart is of one of its rows. Of each other one
     the mart has attributes, as of `instant` or, where it is none, of now: that it has new changes

@@ -8,54 +8,25 @@
 ) }}
 
 {% set increment = begin_increment() %}
-{% set seller = {
-    "stream": "tickit.user",
-    "relation": ref("int_tickit__user_history"),
-    "key": "user_id",
-    "column": "seller_id",
-    "attributes": {
-        "seller_username": "username",
-        "seller_name": full_name("versions"),
-    },
-} %}
-{% set event = {
-    "stream": "tickit.event",
-    "relation": ref("int_tickit__event_history"),
-    "key": "event_id",
-    "column": "event_id",
-    "attributes": {
-        "event_name": "event_name",
-        "category_id": "category_id",
-        "venue_id": "venue_id",
-        "starts_at": "starts_at",
-    },
-} %}
-{% set category = {
-    "stream": "tickit.category",
-    "relation": ref("int_tickit__category_history"),
-    "key": "category_id",
-    "column": "category_id",
-    "attributes": {
-        "category_group": "category_group",
-        "category_name": "category_name",
-    },
-} %}
-{% set venue = {
-    "stream": "tickit.venue",
-    "relation": ref("int_tickit__venue_history"),
-    "key": "venue_id",
-    "column": "venue_id",
-    "attributes": {
-        "venue_name": "venue_name",
-        "venue_city": "venue_city",
-        "venue_state": "venue_state",
-    },
-} %}
-{% set listing = {
-    "stream": "tickit.listing",
-    "relation": ref("int_tickit__listing_history"),
-    "key": "listing_id",
-} %}
+{% set listing = parent_row(
+    ref("int_tickit__listing_history"), "tickit.listing", "listing_id"
+) %}
+{% set seller = parent_row(
+    ref("int_tickit__user_history"), "tickit.user", "user_id", column="seller_id",
+    attributes={"seller_username": "username", "seller_name": full_name("versions")},
+) %}
+{% set event = parent_row(
+    ref("int_tickit__event_history"), "tickit.event", "event_id",
+    attributes=["event_name", "category_id", "venue_id", "starts_at"],
+) %}
+{% set category = parent_row(
+    ref("int_tickit__category_history"), "tickit.category", "category_id",
+    attributes=["category_group", "category_name"],
+) %}
+{% set venue = parent_row(
+    ref("int_tickit__venue_history"), "tickit.venue", "venue_id",
+    attributes=["venue_name", "venue_city", "venue_state"],
+) %}
 {% set changed = changed_keys(
     increment, "listing_id", [listing, seller, event, category, venue]
 ) %}

@@ -8,66 +8,48 @@
 ) }}
 
 {% set increment = begin_increment() %}
-{% set buyer = {
-    "stream": "tickit.user",
-    "relation": ref("int_tickit__user_history"),
-    "key": "user_id",
-    "column": "buyer_id",
-    "attributes": {
+{% set sale = parent_row(
+    ref("int_tickit__sale_history"), "tickit.sale", "ticket_sale_id"
+) %}
+{% set buyer = parent_row(
+    ref("int_tickit__user_history"), "tickit.user", "user_id", column="buyer_id",
+    attributes={
         "buyer_username": "username",
         "buyer_name": full_name("versions"),
         "buyer_city": "city",
         "buyer_state": "state",
     },
-} %}
-{% set seller = dict(buyer, column="seller_id", attributes={
-    "seller_username": "username",
-    "seller_name": full_name("versions"),
-    "seller_state": "state",
-}) %}
-{% set event = {
-    "stream": "tickit.event",
-    "relation": ref("int_tickit__event_history"),
-    "key": "event_id",
-    "column": "event_id",
-    "attributes": {"event_name": "event_name", "category_id": "category_id"},
-} %}
-{% set category = {
-    "stream": "tickit.category",
-    "relation": ref("int_tickit__category_history"),
-    "key": "category_id",
-    "column": "category_id",
-    "attributes": {
-        "category_group": "category_group",
-        "category_name": "category_name",
+) %}
+{% set seller = parent_row(
+    ref("int_tickit__user_history"), "tickit.user", "user_id", column="seller_id",
+    attributes={
+        "seller_username": "username",
+        "seller_name": full_name("versions"),
+        "seller_state": "state",
     },
-} %}
-{% set day = {
-    "stream": "tickit.date",
-    "relation": ref("int_tickit__date_history"),
-    "key": "date_id",
-    "column": "date_id",
-    "attributes": {
+) %}
+{% set event = parent_row(
+    ref("int_tickit__event_history"), "tickit.event", "event_id",
+    attributes=["event_name", "category_id"],
+) %}
+{% set category = parent_row(
+    ref("int_tickit__category_history"), "tickit.category", "category_id",
+    attributes=["category_group", "category_name"],
+) %}
+{% set day = parent_row(
+    ref("int_tickit__date_history"), "tickit.date", "date_id",
+    attributes={
         "quarter_number": "cast(extract(quarter from calendar_date) as integer)",
     },
-} %}
-{% set sale = {
-    "stream": "tickit.sale",
-    "relation": ref("int_tickit__sale_history"),
-    "key": "ticket_sale_id",
-} %}
-{% set first_purchase = {
-    "relation": ref("int_tickets__buyers_extracted"),
-    "key": "user_id",
-    "column": "buyer_id",
-    "attributes": {"buyer_first_purchase_date": "first_purchase_date"},
-} %}
-{% set first_sale = {
-    "relation": ref("int_tickets__sellers_extracted"),
-    "key": "user_id",
-    "column": "seller_id",
-    "attributes": {"seller_first_sale_date": "first_sale_date"},
-} %}
+) %}
+{% set first_purchase = parent_row(
+    ref("int_tickets__buyers_extracted"), none, "user_id", column="buyer_id",
+    attributes={"buyer_first_purchase_date": "first_purchase_date"},
+) %}
+{% set first_sale = parent_row(
+    ref("int_tickets__sellers_extracted"), none, "user_id", column="seller_id",
+    attributes={"seller_first_sale_date": "first_sale_date"},
+) %}
 {% set changed = changed_keys(
     increment,
     "ticket_sale_id",
