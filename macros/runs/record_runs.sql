@@ -8,7 +8,7 @@
             {%- do rows.append(run_row(result)) -%}
         {%- endfor -%}
         {%- if rows -%}
-            {%- set table = source("dbt", "runs") -%}
+            {%- set table = runs_table() -%}
             {%- set oldest = run_started_at - modules.datetime.timedelta(
                 days=var("run_history_days")
             ) -%}
@@ -21,9 +21,17 @@
     {%- endif -%}
 {%- endmacro %}
 
+{#- `state.runs` itself: with `--empty` dbt gives a query without rows for a source. -#}
+{% macro runs_table() -%}
+    {%- set table = source("dbt", "runs") -%}
+    {{ return(api.Relation.create(
+        database=table.database, schema=table.schema, identifier=table.identifier
+    )) }}
+{%- endmacro %}
+
 {#- Makes `state.runs` where it is missing. -#}
 {% macro create_runs_table() -%}
-    {%- do run_query(create_small_table(source("dbt", "runs"), {
+    {%- do run_query(create_small_table(runs_table(), {
         "invocation_id": "varchar(64)",
         "command": "varchar(32)",
         "node_id": "varchar(512)",

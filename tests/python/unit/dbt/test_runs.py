@@ -14,6 +14,16 @@ import pytest
 
 from tests.python.unit.dbt.test_dbt_macros import ENGINES, Macros, Table
 
+
+class EmptySource(Table):
+    """What `source` gives under `--empty`: its text is a query, its parts are the table's."""
+
+    __slots__ = ()
+    database = None
+    schema = "state"
+    identifier = "runs"
+
+
 STARTED_AT = dt.datetime(2026, 3, 31, 12, 0, 0, 250_000, tzinfo=dt.UTC)
 
 
@@ -38,7 +48,14 @@ def recorded(engine: str, *results: SimpleNamespace) -> list[str]:
     """The statements that the hook sends."""
     sent: list[str] = []
     context = {
-        "source": lambda *_: Table("state.runs"),
+        "source": lambda *_: EmptySource(
+            "(select * from state.runs where false limit 0)"
+        ),
+        "api": SimpleNamespace(
+            Relation=SimpleNamespace(
+                create=lambda schema, identifier, **_: Table(f"{schema}.{identifier}")
+            )
+        ),
         "run_query": sent.append,
         "invocation_id": "i-1",
         "flags": SimpleNamespace(WHICH="build"),
