@@ -172,11 +172,11 @@
     {{ return(relations) }}
 {%- endmacro %}
 
-{% materialization incremental, adapter="spark" %}
+{% materialization incremental, adapter="spark", supported_languages=["sql", "python"] %}
     {{ return(build_model(write_increment)) }}
 {% endmaterialization %}
 
-{% materialization table, adapter="spark" %}
+{% materialization table, adapter="spark", supported_languages=["sql", "python"] %}
     {{ return(build_model(dbt.materialization_table_spark)) }}
 {% endmaterialization %}
 

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from docs.generate.domain_pages import Manifest
 from tests.python.unit.dbt.test_dbt_macros import CompilerError, Macros
 from tests.python.unit.dbt.test_increment_macros import (
     BY_THIS_CODE,
@@ -401,3 +402,11 @@ def test_the_command_that_mends_has_the_options_that_were_given() -> None:
     assert str(raised.value).endswith(" --state 'last run' --target ada`")
     assert context.is_deferred(node("stg_sales", "view"))
     assert context.model_code()["stg_sales"] == "deferred"
+
+
+@pytest.mark.parametrize("kind", ["incremental", "table"])
+def test_models_in_python_are_built_on_spark(kind: str, manifest: Manifest) -> None:
+    """Ours stand before the adapter's, which take both languages."""
+    made = manifest["macros"][f"macro.millrace.materialization_{kind}_spark"]
+
+    assert made["supported_languages"] == ["sql", "python"]
