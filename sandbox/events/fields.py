@@ -47,8 +47,7 @@ class Field:
     def fitted(self, values: Mapping[str, Any]) -> Any:
         """What the field is in a row, as the stream or the table has it.
 
-        Args:
-            values: The row, by field name.
+        ``values`` is the row, by field name.
 
         Raises:
             Misfit: Its value is missing or does not fit.

@@ -74,9 +74,7 @@ class Matching:
     def values(self, row: Row, used: Iterable[str | None] = ()) -> dict[str, Any]:
         """What a row says, by field; fields that it does not have are missing.
 
-        Args:
-            row: Of the file.
-            used: Columns that are something else than a field.
+        ``used`` are columns that are something else than a field.
 
         Raises:
             Misfit: It is no row.

@@ -50,11 +50,7 @@ class PollTopic:
 
     The place is kept by Kafka beside the topic, where consumers keep their offsets, and is noted
     only when the broker has all rows before it. A program that is killed in between sends
-    these rows again: none is lost.
-
-    Args:
-        home: The sandbox, whose broker runs.
-        topic: Its name; the topic is created when it is missing.
+    these rows again: none is lost. The broker runs; a topic that is missing is created.
 
     Raises:
         ServiceUnavailable: The broker does not answer.

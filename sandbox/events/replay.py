@@ -229,12 +229,8 @@ def send_rows(
 ) -> None:
     """Send a file's rows to a stream, and tell what became of them.
 
-    Args:
-        stream: Where they go.
-        text: The file at its beginning.
-        name: What errors call the file.
-        reading: How to read it.
-        timestamps: The column that is the Kafka timestamp; None for the time of sending.
+    ``text`` is at its beginning, and errors call it ``name``; ``timestamps`` is the column that
+    is the Kafka timestamp, None for the time of sending.
 
     Raises:
         ConfigurationError: The file cannot be used, or the topic is not there.

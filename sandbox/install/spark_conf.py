@@ -65,12 +65,8 @@ def bring_spark() -> None:
 def render(home: Home, into: Path) -> Path:
     """Write Spark's settings, its log levels and its start-up file for one sandbox.
 
-    Args:
-        home: The sandbox whose lake Spark shall open; its lake folder is created.
-        into: The folder to write to, created when missing.
-
-    Returns:
-        The written ``spark-defaults.conf``.
+    The folder ``into`` and the lake's are created when missing. Returns the path of
+    ``spark-defaults.conf``.
     """
     home.lake.mkdir(parents=True, exist_ok=True)
     into.mkdir(parents=True, exist_ok=True)
@@ -121,9 +117,6 @@ def main(arguments: list[str]) -> int:
     """Render for this environment's Spark and for the sandbox; what `make install` runs.
 
     With ``--fetch``, which the start-up file says, bring what the Spark that starts needs.
-
-    Returns:
-        The exit code.
     """
     try:
         if arguments == ["--fetch"]:

@@ -34,10 +34,7 @@ class Running:
     """A program in the background, its output in a log from the log's beginning.
 
     Args:
-        name: What to call it, for people.
         command: The program as :func:`path_of` names it, and its arguments.
-        home: The sandbox it belongs to.
-        log: The file for its standard output and error.
         lock: A file descriptor that it shall inherit: a lock that it then holds as well.
     """
 
@@ -82,11 +79,7 @@ class Running:
     def end(self, grace: float) -> int | None:
         """Wait until it has ended, then end what is left of its group.
 
-        Args:
-            grace: Seconds to wait; then it is ended by force.
-
-        Returns:
-            Its exit code; None when it had to be ended by force.
+        Returns its exit code; None when it had to be ended by force, after ``grace`` seconds.
         """
         try:
             code = self._process.wait(grace)
@@ -117,10 +110,6 @@ class Dialogue:
     standard input, else by force.
 
     Args:
-        name: What to call it, for people.
-        command: The program and its arguments.
-        home: The sandbox it belongs to.
-        log: The file for its standard error.
         lock: A file descriptor that it shall inherit: a lock that it then holds as well.
         settings: Variables of its environment besides, unless they are set already.
     """
@@ -205,11 +194,7 @@ def run_to_end(
 ) -> str:
     """Run a console program; return its standard output and error.
 
-    Args:
-        home: The sandbox it works on.
-        log: The file for what it prints.
-        command: Its name and arguments.
-        settings: Variables of its environment besides, unless they are set already.
+    ``settings`` are variables of its environment besides, unless they are set already.
 
     Raises:
         ProgramFailed: It exited with an error; the message ends with what it said last.

@@ -50,11 +50,8 @@ def connect(
 ) -> Connection[Cursor]:
     """A connection to the sandbox's MariaDB; whoever asks closes it.
 
-    Args:
-        home: The sandbox.
-        database: ``ecomm``, or none.
-        user: ``app``, which writes; ``debezium`` and ``reconcile``, which read; ``admin``,
-            which may all.
+    ``user`` is ``app``, which writes; ``debezium`` or ``reconcile``, which read; ``admin``,
+    which may all.
 
     Raises:
         ServiceUnavailable: MariaDB does not answer, or not as one of ours.

@@ -11,9 +11,7 @@ from sandbox.services.security import write_secret
 def password(folder: Path, user: str) -> str:
     """A user's password; made when it is asked for the first time.
 
-    Args:
-        folder: The folder of the database's service.
-        user: Whose.
+    ``folder`` is that of the database's service.
     """
     file = _file(folder, user)
     if not file.exists():

@@ -55,11 +55,8 @@ host replication all 127.0.0.1/32 scram-sha-256
 def connect(home: Home, database: str, user: str = APP) -> Connection:
     """A connection to one of the sandbox's databases; whoever asks closes it.
 
-    Args:
-        home: The sandbox.
-        database: Which of ``POSTGRES_DATABASES``.
-        user: ``app``, which writes; ``debezium`` and ``reconcile``, which read; ``admin``,
-            which may all.
+    ``database`` is one of ``POSTGRES_DATABASES``; ``user`` is ``app``, which writes;
+    ``debezium`` or ``reconcile``, which read; ``admin``, which may all.
 
     Raises:
         ServiceUnavailable: PostgreSQL does not answer, or not as one of ours.

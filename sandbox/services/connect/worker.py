@@ -27,10 +27,6 @@ _CONVERTER_SERVICE = "META-INF/services/org.apache.kafka.connect.storage.Convert
 def prepare(home: Home, folder: Path) -> None:
     """Write all that the worker reads.
 
-    Args:
-        home: The sandbox.
-        folder: The service's folder.
-
     Raises:
         ConfigurationError: The folder's name is none that Connect takes.
     """

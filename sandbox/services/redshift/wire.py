@@ -29,10 +29,8 @@ Translate = Callable[[str], str]
 class Session:
     """One connection of a driver.
 
-    Args:
-        translate: Says a statement in PostgreSQL's words.
-        opening: Gives a statement to run before the driver's first.
-        port: Where PostgreSQL listens.
+    ``translate`` says a statement in PostgreSQL's words, ``opening`` gives one to run before
+    the driver's first; PostgreSQL listens on ``port``.
     """
 
     def __init__(
