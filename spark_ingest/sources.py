@@ -164,9 +164,7 @@ def read_streams(manifest: Path) -> list[Stream]:
 def select_streams(streams: Sequence[Stream], selectors: Iterable[str]) -> list[Stream]:
     """Those that a selector names; all of them when there is no selector.
 
-    Args:
-        streams: What there is.
-        selectors: Each ``source``, ``source.table`` or ``tag:x``.
+    Each is ``source``, ``source.table`` or ``tag:x``.
 
     Raises:
         ConfigurationError: There is no stream at all, or a selector names none.

@@ -120,11 +120,9 @@ def load_connections(
 ) -> Connections:
     """Read one target of the profile, with its variables filled in.
 
-    Args:
-        file: The profile, usually ``profiles/ingest.yml``.
-        target: The target's name; the profile's own default when None.
-        environment: Variables; the process environment when None. They win over the
-            target's ``env_file``, whose path is relative to the folder above the profile's.
+    ``target`` is the profile's own default when None. ``environment``, the process's when None,
+    wins over the target's ``env_file``, whose path is relative to the folder above the
+    profile's.
 
     Raises:
         ConfigurationError: The file is missing or malformed, the target is unknown, a key
@@ -148,10 +146,7 @@ def read_target(
 ) -> Target:
     """Read one target of the profile; a command fills in the sections that it needs.
 
-    Args:
-        file: As of :func:`load_connections`.
-        target: As there.
-        environment: As there.
+    The arguments are those of :func:`load_connections`.
 
     Raises:
         ConfigurationError: The file is missing or malformed, or the target is unknown.

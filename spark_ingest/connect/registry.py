@@ -69,9 +69,8 @@ class SchemaRegistry:
     ) -> list[WriterSchema]:
         """Every version of a subject, oldest first; empty when it does not exist.
 
-        Args:
-            subject: Its name; with Apicurio's ids, of an artifact of the group ``default``.
-            ids: Whose numbers the ids shall be.
+        ``ids`` says whose numbers the ids shall be; with Apicurio's, ``subject`` is an artifact
+        of the group ``default``.
 
         Raises:
             ConfigurationError: The registry does not let us in.
@@ -96,9 +95,7 @@ class SchemaRegistry:
     def schema(self, schema_id: int, ids: Ids = "registry") -> WriterSchema | None:
         """The schema with this id, or None when the registry does not know it.
 
-        Args:
-            schema_id: Its number.
-            ids: Whose number that is.
+        ``ids`` says whose number that is.
 
         Raises:
             ConfigurationError: The registry does not let us in.

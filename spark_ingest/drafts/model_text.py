@@ -64,10 +64,8 @@ class Docs:
     def __init__(self, there: Iterable[str], described: Mapping[str, str]) -> None:
         """Begin with what the project says already.
 
-        Args:
-            there: The names of all its blocks.
-            described: What its models say of their columns, by name: one name means one
-                thing in all of them.
+        ``there`` has the names of all its blocks, ``described`` what its models say of their
+        columns, by name: one name means one thing in all of them.
         """
         self._there = set(there)
         self._described = described

@@ -52,10 +52,6 @@ class Agreement:
 def compare(spark: SparkSession, schemas: Schemas) -> Agreement:
     """Compare the three for one stream.
 
-    Args:
-        spark: A session on the lake.
-        schemas: The stream's schemas.
-
     Raises:
         ConfigurationError: No usable value schema is registered.
         ServiceUnavailable: The registry does not answer.

@@ -85,8 +85,7 @@ def find_new_topic(services: Services, stream: Stream) -> Recovery | None:
 def accept(services: Services, recovery: Recovery) -> Commit | None:
     """Commit it, beside whoever writes the table.
 
-    Returns:
-        What was published; None where it is not needed any more.
+    Returns None where it is not needed any more.
 
     Raises:
         CommitRefused: The table's stream was faster each time.

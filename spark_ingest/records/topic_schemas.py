@@ -90,8 +90,7 @@ class Schemas:
     def value(self) -> TopicSchema:
         """The value schemas, asked for again: a batch's ids were registered before it began.
 
-        Returns:
-            The same object as before where no schema has come.
+        It is the same object as before where no schema has come.
         """
         return self._of("value")
 

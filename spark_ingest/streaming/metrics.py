@@ -34,12 +34,8 @@ class MetricsProgress(Progress):
     ) -> None:
         """Prepare the metrics of some streams.
 
-        Args:
-            shown: Gets every report too.
-            streams: Names of the streams: each has its metrics from the beginning, at zero;
-                another one has them when it begins.
-            host: Address to serve them on.
-            port: Port to serve them on; 0 for any free one.
+        ``shown`` gets every report too. Each of ``streams`` has its metrics from the beginning,
+        at zero; another one has them when it begins. ``port`` 0 is any free one.
         """
         self._shown = shown
         self._host = host
