@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sandbox.databases.statements import Connection, Cursor
 from sandbox.databases.tables import Database, Table
-from sandbox.services.database_schemas import schema_of
+from sandbox.services.captured_databases import schema_of
 
 # MariaDB's boolean is a number of one digit.
 _TYPES = {"postgres": "data_type", "mariadb": "column_type"}

@@ -116,6 +116,19 @@ class Replay:
         return millis
 
 
+Timestamps = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="The column that becomes the Kafka timestamp. Default: the time of sending.",
+    ),
+]
+Delimiter = Annotated[
+    str | None,
+    typer.Option(help="What separates the cells ('\\t' is a tab). Default: found out."),
+]
+
+
 def replay(
     file: Annotated[
         Path,
@@ -134,19 +147,8 @@ def replay(
             help=f"Which table it is written to instead: {', '.join(TABLES)}.",
         ),
     ] = None,
-    timestamps: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="The column that becomes the Kafka timestamp. Default: the time of sending.",
-        ),
-    ] = None,
-    delimiter: Annotated[
-        str | None,
-        typer.Option(
-            help="What separates the cells ('\\t' is a tab). Default: found out."
-        ),
-    ] = None,
+    timestamps: Timestamps = None,
+    delimiter: Delimiter = None,
     column: Annotated[
         list[str] | None,
         typer.Option(

@@ -201,7 +201,7 @@ def fetching(python: str, is_wanted: bool) -> Iterator[None]:
         return
     # A group of its own: Java's programs below it end with it.
     fetch = subprocess.Popen(
-        [python, "-m", "sandbox.install.fetch_parts"],
+        [python, "-m", "sandbox.install.spark_conf", "--parts"],
         stdin=subprocess.DEVNULL,
         start_new_session=True,
     )

@@ -14,7 +14,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any, Self
 
 from sandbox.processes import process
@@ -141,14 +140,9 @@ class Dialogue:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, failed: type[BaseException] | None, *_: object) -> None:
         try:
-            if error is None:
+            if failed is None:
                 self._wait()
         finally:
             if self._process.returncode is None:

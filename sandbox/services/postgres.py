@@ -10,8 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sandbox.services import postgres_programs
-from sandbox.services.database_schemas import POSTGRES_DATABASES, schema_of, schema_text
-from sandbox.services.passwords import password
+from sandbox.services.captured_databases import (
+    POSTGRES_DATABASES,
+    password,
+    schema_of,
+    schema_text,
+)
 from sandbox.services.security import write_secret
 from sandbox.services.service import Service
 from sandbox.services.unprivileged import give, give_new_folder

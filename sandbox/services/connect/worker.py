@@ -10,8 +10,8 @@ import zipfile
 from pathlib import Path
 
 from sandbox.install.parts import component_folder
+from sandbox.services.captured_databases import password
 from sandbox.services.java_programs import java_command, properties_text
-from sandbox.services.passwords import password
 from sandbox.services.security import write_secret
 from sandbox.settings import Home
 from spark_ingest.errors import ConfigurationError
