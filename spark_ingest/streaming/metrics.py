@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from types import TracebackType
 
 from prometheus_client import (
     CollectorRegistry,
@@ -125,16 +124,11 @@ class MetricsProgress(Progress):
         self._shown.__enter__()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         if self._stop is not None:
             self._stop()
             self._stop = None
-        self._shown.__exit__(kind, error, trace)
+        self._shown.__exit__(*raised)
 
     def batch(self, report: BatchReport) -> None:
         stream = report.stream

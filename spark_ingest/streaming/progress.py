@@ -7,7 +7,6 @@ import sys
 from abc import abstractmethod
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from types import TracebackType
 
 from rich.console import Console
 from rich.live import Live
@@ -42,12 +41,7 @@ class BatchReport:
 class Progress(AbstractContextManager["Progress"]):
     """Takes reports as they come; used as a context."""
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         return None
 
     @abstractmethod
@@ -106,12 +100,7 @@ class LiveProgress(Progress):
         self._live.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._live.stop()
 
     def batch(self, report: BatchReport) -> None:
