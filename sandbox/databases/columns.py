@@ -17,13 +17,11 @@ class Column:
     """One column.
 
     Attributes:
-        name: Its name.
         type: Its type in the database's words: ``character varying``, ``tinyint(1)``.
         length: How many characters it takes; None when that has no limit.
         precision: Digits of an exact number.
         scale: Digits behind its point.
         fraction: Digits of a time's seconds behind the point.
-        nullable: Null is a value of it.
         has_default: The database knows what to write when nobody says.
     """
 

@@ -40,7 +40,6 @@ class Draft:
     Attributes:
         random: All chance of the run.
         contents: The rows as this transaction sees them.
-        changes: What it holds.
     """
 
     def __init__(self, random: Chance, contents: Contents) -> None:

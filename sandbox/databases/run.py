@@ -76,9 +76,6 @@ class Part:
     """What is to be done to one of several databases.
 
     Attributes:
-        database: Which.
-        connection: A connection to it.
-        transactions: What to do.
         changes: How many changes these commit.
     """
 

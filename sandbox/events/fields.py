@@ -33,7 +33,6 @@ class Field:
     Attributes:
         name: Its name, that of the column too.
         convert: From what a file says to what is written; ValueError when it cannot.
-        nullable: Null is a value of it.
         default: Used where the column or the JSON name is missing.
         required: There is no default.
     """

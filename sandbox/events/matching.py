@@ -18,7 +18,6 @@ class Matching:
 
     Attributes:
         owner: Whose fields: a stream or a table.
-        fields: All of them.
         columns: Which column or JSON name a field is, where they are not named alike.
         constants: What a field is in every row, as text or null; whatever the row says.
     """

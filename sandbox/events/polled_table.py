@@ -43,8 +43,6 @@ class PolledTable:
     """A table and the column that says when a row changed last.
 
     Attributes:
-        database: Where it is.
-        table: Which.
         column: A timestamp that every change of a row sets to the time of its transaction.
     """
 

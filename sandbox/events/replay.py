@@ -35,7 +35,6 @@ class Replay:
 
     Attributes:
         stream: Whose records.
-        table: The rows.
         timestamps: Column that is the Kafka timestamp, or a field of ``constants``; None
             for the time of sending.
         columns: Which column or JSON name a field is, where they are not named alike.

@@ -35,7 +35,6 @@ class ProcessRecord:
         name: The service.
         pid: Its process id, also the id of its process group and session.
         created: Its start time, in seconds since 1970, as the system tells it.
-        command: Program and arguments.
         ports: TCP port on 127.0.0.1 by listener name.
         log: The file that gets its output.
         log_start: Byte of the log at which this run's output begins.

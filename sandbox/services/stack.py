@@ -52,7 +52,6 @@ class Status:
     """A service and how it is.
 
     Attributes:
-        service: Which.
         state: Asked of the process and of the service itself.
         record: Its process, when it was started and not taken down since.
     """

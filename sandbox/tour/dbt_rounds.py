@@ -63,7 +63,6 @@ class Rounds:
     """The work: everything once, then what is new, again and again.
 
     Attributes:
-        home: The sandbox.
         stopping: Set by :meth:`stop`.
         manifest: The project as dbt parsed it at the start.
         streams: The tables that are asked what is new.

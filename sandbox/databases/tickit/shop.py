@@ -57,14 +57,7 @@ _HOURS = (time(14), time(14, 30), time(15), time(19), time(19, 30), time(20))
 
 
 class Occasion(NamedTuple):
-    """An event without its words.
-
-    Attributes:
-        eventid: Its number.
-        venueid: Where.
-        catid: Its category.
-        starttime: When.
-    """
+    """An event without its words."""
 
     eventid: int
     venueid: int

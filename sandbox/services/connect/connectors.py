@@ -36,9 +36,7 @@ class ConnectorStatus:
     """A connector and how it is.
 
     Attributes:
-        name: Which.
         state: ``running``, ``failed``, or what else Connect calls it.
-        reason: Why it has failed.
         behind: Bytes of its database's log that are not in Kafka yet; none while it
             reads the rows that were there before, or cannot say.
     """
