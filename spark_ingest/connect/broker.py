@@ -67,7 +67,6 @@ class Topic:
     """A topic as it is now.
 
     Attributes:
-        name: Its name.
         id: Kafka's UUID of it: a topic that is deleted and recreated has another.
         partitions: Partition numbers.
     """

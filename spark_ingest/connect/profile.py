@@ -53,10 +53,8 @@ class Connections(_Strict):
     """The services of one target.
 
     Attributes:
-        name: The target's name.
         kafka: Kafka client properties as the profile has them (see ``clients``); values may
             be secret and therefore do not appear in the representation.
-        registry: The schema registry.
     """
 
     name: str
@@ -86,7 +84,6 @@ class Target:
     """One target as it stands in the file, and what its variables are filled in from.
 
     Attributes:
-        name: The target's name.
         where: The file and the key, for messages.
         sections: ``kafka`` and ``registry``.
         databases: One section for each database that tables are captured from.

@@ -31,7 +31,6 @@ class CapturedTable:
     """A captured table, as its topic tells of it.
 
     Attributes:
-        topic: Its topic.
         form: ``flattened`` or ``envelope``.
         position: ``lsn`` or ``binlog``.
         key: The columns that name a row.

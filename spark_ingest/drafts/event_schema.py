@@ -20,7 +20,6 @@ class EventStream:
     """A topic's events, as its schemas tell of them.
 
     Attributes:
-        topic: The topic.
         key_type: The type of the decoded key in bronze; None where records have none.
         fields: What bronze has of a record's value, in order: names and types.
         columns: Those of the fields that a model can have.

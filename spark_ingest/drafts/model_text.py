@@ -27,7 +27,6 @@ class Names:
 
     Attributes:
         source: The dbt source.
-        table: Its table.
         domain: The folder of its history, and the owner.
         entity: What one row is, like ``film_actor``.
     """

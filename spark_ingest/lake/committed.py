@@ -86,7 +86,6 @@ class OwnSnapshot:
     Attributes:
         commit: What it carries.
         rows: Records it added.
-        committed_at: When.
     """
 
     commit: Commit
@@ -181,7 +180,6 @@ class Taken:
     """What one commit took and what it found there.
 
     Attributes:
-        commit_id: The commit.
         kind: Who made it and what for.
         offsets: Its ranges, by partition.
         empty: Offsets of it that held no record when Kafka delivered it.

@@ -27,7 +27,6 @@ class DoubleCommit:
     """A commit id that rows of several commits have.
 
     Attributes:
-        commit_id: The id.
         rows: Of each commit, when its batch began, and how many rows it has.
     """
 

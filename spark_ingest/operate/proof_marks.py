@@ -92,7 +92,6 @@ class Mark:
         snapshot_id: The table's snapshot then.
         records: Rows that the table had then, of all topics.
         partitions: What was proved, by partition.
-        at: When.
     """
 
     topic_id: str

@@ -28,7 +28,6 @@ class Recovery:
     """What would make a stream go on.
 
     Attributes:
-        stream: The stream.
         topic: Its topic, as it is now.
         gaps: By partition, the range ``(first, end)`` of offsets that would be given up; none
             where the stream would go on with a new topic.

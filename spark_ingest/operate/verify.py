@@ -43,8 +43,6 @@ class PartitionProof:
     """What tables and broker hold of one partition of one stream.
 
     Attributes:
-        stream: The stream's name.
-        partition: The partition.
         first: First offset that was ever committed.
         end: Offset behind the last committed one.
         bronze: Rows in the bronze table with such an offset.

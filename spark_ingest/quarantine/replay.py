@@ -47,7 +47,6 @@ class Replayed:
     """What a replay did to one stream, or would do.
 
     Attributes:
-        stream: The stream's name.
         taken: Records that bronze took.
         held: Records that were in bronze already, and are marked now.
         left: Records that bronze still cannot take, by their error class of today.

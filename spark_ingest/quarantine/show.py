@@ -25,7 +25,6 @@ class Group:
 
     Attributes:
         stream: The stream's name; empty where no source declares the topic any more.
-        topic: The topic.
         stage: Where they failed.
         error_class: Why.
         open: Those that somebody has to look at.

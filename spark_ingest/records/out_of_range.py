@@ -45,7 +45,6 @@ class Place:
     """A record, as far as it matters where it can be read.
 
     Attributes:
-        offset: Its offset.
         size: Bytes of its key and value.
         fits: Whether Spark can hold its time.
     """

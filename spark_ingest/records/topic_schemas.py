@@ -62,8 +62,6 @@ class Schemas:
     """The schemas of one topic as the registry has them, and ids that it does not know.
 
     Attributes:
-        registry: Where they come from.
-        stream: Whose.
         unknown_wait: Seconds to keep asking for an id before its records are quarantined.
         wait: Sleeps some seconds; raises when the stream is being stopped.
     """

@@ -18,9 +18,6 @@ class BatchReport:
     """One committed batch of one stream.
 
     Attributes:
-        stream: The stream's name.
-        table: Its bronze table.
-        commit_id: The commit.
         rows: Records in bronze.
         quarantined: Records in quarantine.
         value_bytes: Bytes of the values.
