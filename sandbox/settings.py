@@ -137,10 +137,8 @@ def load_home(environment: dict[str, str] | None = None) -> Home:
 def with_ports(home: Home, chosen: dict[str, int], offset: int | None = None) -> Home:
     """The same sandbox on other ports.
 
-    Args:
-        home: The sandbox.
-        chosen: Ports by listener name; the others keep their default, moved.
-        offset: The move; default: as it was.
+    ``chosen`` is by listener name; the others keep their default, moved by ``offset``, or as it
+    was.
 
     Raises:
         ConfigurationError: An unknown listener, a number that is no port, or one

@@ -129,9 +129,8 @@ class Captured(BaseModel):
     def mistake(self, described: Mapping[str, str | None]) -> tuple[str, str] | None:
         """The first key that contradicts another one or the source's columns, and how.
 
-        Args:
-            described: The source's columns with their data types; nothing is compared with
-                what they do not describe.
+        ``described`` has the source's columns with their data types; nothing is compared with
+        what they do not describe.
         """
         return next(chain(self._contradictions(), self._unknown(described)), None)
 

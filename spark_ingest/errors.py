@@ -74,7 +74,6 @@ def spark_reason(message: str, statement: str = "", before: int = 0) -> str:
     """An error of Spark's without plan, statement and trace, and where it is.
 
     Args:
-        message: What Spark says: thirty lines, often.
         statement: The SQL; the line that Spark names is shown when it has several.
         before: Lines that Spark got before it, which its reader does not see.
 

@@ -30,7 +30,6 @@ class IngestMeta(BaseModel):
     """``config.meta.ingest`` of a dbt source table.
 
     Attributes:
-        topic: The Kafka topic.
         subjects: The registry's subjects of its values, where they are named after records;
             None for the one that is named after the topic.
         framing: How a value tells its schema, or what it is where it tells none.
@@ -101,7 +100,6 @@ class Stream:
         types: Data types by column name, where the YAML gives them.
         file: The YAML, relative to the project.
         tags: dbt tags of the source table.
-        ingest: How it is ingested.
     """
 
     name: str
@@ -164,9 +162,7 @@ def read_streams(manifest: Path) -> list[Stream]:
 def select_streams(streams: Sequence[Stream], selectors: Iterable[str]) -> list[Stream]:
     """Those that a selector names; all of them when there is no selector.
 
-    Args:
-        streams: What there is.
-        selectors: Each ``source``, ``source.table`` or ``tag:x``.
+    Each is ``source``, ``source.table`` or ``tag:x``.
 
     Raises:
         ConfigurationError: There is no stream at all, or a selector names none.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sandbox.databases.statements import Connection, Cursor
 from sandbox.databases.tables import Database, Table
-from sandbox.services.database_schemas import schema_of
+from sandbox.services.captured_databases import schema_of
 
 # MariaDB's boolean is a number of one digit.
 _TYPES = {"postgres": "data_type", "mariadb": "column_type"}
@@ -17,13 +17,11 @@ class Column:
     """One column.
 
     Attributes:
-        name: Its name.
         type: Its type in the database's words: ``character varying``, ``tinyint(1)``.
         length: How many characters it takes; None when that has no limit.
         precision: Digits of an exact number.
         scale: Digits behind its point.
         fraction: Digits of a time's seconds behind the point.
-        nullable: Null is a value of it.
         has_default: The database knows what to write when nobody says.
     """
 

@@ -88,10 +88,7 @@ class _Rows:
 class Contents:
     """All rows of a database, as its transactions leave them.
 
-    Args:
-        database: Which.
-        rows: What stands in it, each row with its table's name. Drawing a row goes by their
-            order too.
+    ``rows`` come with their tables' names; drawing a row goes by their order too.
     """
 
     def __init__(self, database: Database, rows: Iterable[tuple[str, Row]]) -> None:
@@ -139,10 +136,7 @@ class Contents:
     def next_number(self, table: str, column: str, above: int = 0) -> int:
         """One more than a column has ever held; a number is given once, undone or not.
 
-        Args:
-            table: Which.
-            column: Of whole numbers.
-            above: What a first number is above, whatever the column holds.
+        ``above`` is what a first number is above, whatever the column holds.
         """
         number = max(self.largest(table, column), above) + 1
         self._largest[table, column, _ANY] = number

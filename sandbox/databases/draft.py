@@ -40,7 +40,6 @@ class Draft:
     Attributes:
         random: All chance of the run.
         contents: The rows as this transaction sees them.
-        changes: What it holds.
     """
 
     def __init__(self, random: Chance, contents: Contents) -> None:
@@ -84,16 +83,8 @@ def transactions(
     """Random transactions on what stands in a database; the same ones for the same seed.
 
     After each the contents are as that transaction leaves the database: one that is rolled
-    back leaves them as they were.
-
-    Args:
-        contents: What stands there; it goes along.
-        moves: What can happen.
-        seed: Start of all chance.
-        changes: How many changes shall be committed, exactly; None is without end.
-
-    Yields:
-        One after the other, none of them empty.
+    back leaves them as they were. ``changes`` is how many are committed, exactly; None is
+    without end. No transaction is empty.
     """
     # Only random() is promised to stay the same in every Python.
     random = Random(seed).random

@@ -76,9 +76,6 @@ class Part:
     """What is to be done to one of several databases.
 
     Attributes:
-        database: Which.
-        connection: A connection to it.
-        transactions: What to do.
         changes: How many changes these commit.
     """
 
@@ -98,9 +95,6 @@ def run(
     """Carry out transactions, one after the other, until they end or Ctrl-C.
 
     Args:
-        database: Where.
-        connection: A connection to it.
-        transactions: What to do.
         rate: Committed changes per second, spread evenly; as fast as possible when None.
         on_progress: Called after each transaction with the number of committed changes.
 
@@ -119,7 +113,6 @@ def run_together(
     """Carry out the transactions of several databases, all of which end together.
 
     Args:
-        parts: What to do where.
         rate: Committed changes per second, of all together; else as in ``run``.
         on_progress: As in ``run``, with the changes of all together.
 

@@ -89,8 +89,6 @@ def fill(
     """Write rows, all in one transaction.
 
     Args:
-        database: Where they belong.
-        connection: A connection to it.
         rows: Each with its table's name; those of a table one after the other.
         on_progress: Called now and then with the number of rows written.
 
@@ -171,11 +169,8 @@ def sql_of(database: Database, change: Change) -> tuple[str, Sequence[Any]]:
 def upsert(database: Database, table: Table, columns: Sequence[str]) -> str:
     """The statement that writes a row: a new one, or over the one of its key.
 
-    Args:
-        database: Where.
-        table: The table.
-        columns: Those that it writes, in the order of the parameters; a row that is there
-            keeps its others.
+    ``columns`` are those that it writes, in the order of the parameters; a row that is there
+    keeps its others.
     """
     into = _insert_into(database, table.name, columns)
     statement = f"{into} values ({', '.join(['%s'] * len(columns))})"

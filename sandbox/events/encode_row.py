@@ -24,11 +24,6 @@ class Fitter:
 
     Times keep what the schema keeps, milliseconds or microseconds: what is finer is cut
     off, never rounded up, as Kafka and Java do it, so that no event moves into the future.
-
-    Args:
-        stream: Whose schemas to fit.
-        key_schema_id: The registry's id of its key schema.
-        value_schema_id: The registry's id of its value schema.
     """
 
     def __init__(
@@ -46,8 +41,7 @@ class Fitter:
     def fit(self, values: Mapping[str, Any]) -> tuple[bytes | None, bytes]:
         """The framed key and value of one row; no key where its field is null.
 
-        Args:
-            values: By field name; what is no field is ignored.
+        ``values`` are by field name; what is no field is ignored.
 
         Raises:
             Misfit: A value is missing or does not fit.

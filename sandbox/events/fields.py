@@ -33,7 +33,6 @@ class Field:
     Attributes:
         name: Its name, that of the column too.
         convert: From what a file says to what is written; ValueError when it cannot.
-        nullable: Null is a value of it.
         default: Used where the column or the JSON name is missing.
         required: There is no default.
     """
@@ -47,8 +46,7 @@ class Field:
     def fitted(self, values: Mapping[str, Any]) -> Any:
         """What the field is in a row, as the stream or the table has it.
 
-        Args:
-            values: The row, by field name.
+        ``values`` is the row, by field name.
 
         Raises:
             Misfit: Its value is missing or does not fit.

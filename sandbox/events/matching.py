@@ -18,7 +18,6 @@ class Matching:
 
     Attributes:
         owner: Whose fields: a stream or a table.
-        fields: All of them.
         columns: Which column or JSON name a field is, where they are not named alike.
         constants: What a field is in every row, as text or null; whatever the row says.
     """
@@ -74,9 +73,7 @@ class Matching:
     def values(self, row: Row, used: Iterable[str | None] = ()) -> dict[str, Any]:
         """What a row says, by field; fields that it does not have are missing.
 
-        Args:
-            row: Of the file.
-            used: Columns that are something else than a field.
+        ``used`` are columns that are something else than a field.
 
         Raises:
             Misfit: It is no row.

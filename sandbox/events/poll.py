@@ -19,17 +19,16 @@ from confluent_kafka import (
     Producer,
     TopicPartition,
 )
-from confluent_kafka.admin import NewTopic
 
 from sandbox import ui
 from sandbox.databases.run import ctrl_c_noted
 from sandbox.databases.server import opened
 from sandbox.events.polled_table import POLLABLE, PolledRow, PolledTable
 from sandbox.events.sender import DELIVERY, FLUSH_SECONDS, DeliveryFailed
-from sandbox.services.kafka import admin, present_topics
+from sandbox.services.kafka import create_topics
 from sandbox.services.security import PRODUCER, kafka_properties
 from sandbox.settings import Home, load_home
-from spark_ingest.errors import ConfigurationError, MillraceError, ServiceUnavailable
+from spark_ingest.errors import ConfigurationError, ServiceUnavailable
 
 DEFAULT_SECONDS = 5.0
 _PARTITIONS = 2
@@ -50,11 +49,7 @@ class PollTopic:
 
     The place is kept by Kafka beside the topic, where consumers keep their offsets, and is noted
     only when the broker has all rows before it. A program that is killed in between sends
-    these rows again: none is lost.
-
-    Args:
-        home: The sandbox, whose broker runs.
-        topic: Its name; the topic is created when it is missing.
+    these rows again: none is lost. The broker runs; a topic that is missing is created.
 
     Raises:
         ServiceUnavailable: The broker does not answer.
@@ -64,7 +59,7 @@ class PollTopic:
     def __init__(self, home: Home, topic: str) -> None:
         self.name = topic
         self._broker = home.bootstrap_servers
-        _create(home, topic)
+        create_topics(home, {topic: _PARTITIONS})
         client = kafka_properties(home, PRODUCER)
         self._producer = Producer({**client, **DELIVERY})
         self._group = Consumer({**client, "group.id": f"poll.{topic}", "log_level": 0})
@@ -221,20 +216,3 @@ def poll(
 def _told(polled: PolledTable, sent: int, seen: str | None) -> str:
     upto = f", up to {polled.column} {seen}" if seen else ""
     return f"{sent:,} rows of {polled.name} to {polled.topic}{upto}"
-
-
-def _create(home: Home, topic: str) -> None:
-    if topic in present_topics(home):
-        return
-    # With the default retention a row that does not change would be gone in a week.
-    config = {"retention.ms": "-1", "cleanup.policy": "delete"}
-    client = admin(home)  # must outlive its futures
-    new = NewTopic(topic, _PARTITIONS, 1, config=config)
-    try:
-        client.create_topics([new], operation_timeout=30)[topic].result()
-    except KafkaException as error:
-        reason = error.args[0]
-        if reason.code() != KafkaError.TOPIC_ALREADY_EXISTS:
-            raise MillraceError(
-                f"Kafka cannot create {topic}: {reason.str()}"
-            ) from error

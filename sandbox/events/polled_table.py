@@ -43,8 +43,6 @@ class PolledTable:
     """A table and the column that says when a row changed last.
 
     Attributes:
-        database: Where it is.
-        table: Which.
         column: A timestamp that every change of a row sets to the time of its transaction.
     """
 
@@ -78,10 +76,8 @@ class PolledTable:
         """The statement of a poll, with a parameter for ``seen`` and one for the delay.
 
         All of a poll is one statement with one upper bound, so rows of one time are never
-        parted by the end of a batch.
-
-        Args:
-            seen: The newest time of the polls before; None reads the table from its beginning.
+        parted by the end of a batch. ``seen`` is the newest time of the polls before; None
+        reads the table from its beginning.
         """
         column = quoted(self.database, self.column)
         key = [quoted(self.database, name) for name in self.table.key]
@@ -102,10 +98,8 @@ class PolledTable:
     ) -> Iterator[PolledRow]:
         """The rows that changed, the oldest change first, in one transaction of its own.
 
-        Args:
-            connection: To the table's database.
-            seen: As in ``query``.
-            delay: Seconds; rows that changed less long ago are left to the next poll.
+        ``seen`` is as in ``query``; rows that changed less than ``delay`` seconds ago are left
+        to the next poll.
         """
         cursor: Cursor = connection.cursor()
         # PostgreSQL keeps the result: a table of any size is read.

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from sandbox.events.file_rows import bare
-from sandbox.events.replay import send_rows
+from sandbox.events.replay import Delimiter, Timestamps, send_rows
 from sandbox.events.replay_rows import Reading
 from sandbox.events.schema_ids import registered_schema
 from sandbox.services.kafka import create_topic
@@ -35,19 +35,8 @@ def produce_csv(
             metavar="COLUMN", help="The column that is the records' key; never empty."
         ),
     ],
-    timestamps: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="The column that becomes the Kafka timestamp. Default: the time of sending.",
-        ),
-    ] = None,
-    delimiter: Annotated[
-        str | None,
-        typer.Option(
-            help="What separates the cells ('\\t' is a tab). Default: found out."
-        ),
-    ] = None,
+    timestamps: Timestamps = None,
+    delimiter: Delimiter = None,
     null: Annotated[
         str,
         typer.Option(

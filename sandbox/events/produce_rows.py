@@ -178,10 +178,7 @@ def fill_empty(
     """Write the first rows, where no table has any.
 
     Args:
-        database: Where.
-        connection: A connection to it.
         before: How many rows each of its tables has.
-        seed_and_size: Which rows, as the database makes them.
         on_progress: Called now and then with the number of rows written.
 
     Returns:

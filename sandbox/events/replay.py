@@ -35,7 +35,6 @@ class Replay:
 
     Attributes:
         stream: Whose records.
-        table: The rows.
         timestamps: Column that is the Kafka timestamp, or a field of ``constants``; None
             for the time of sending.
         columns: Which column or JSON name a field is, where they are not named alike.
@@ -116,6 +115,19 @@ class Replay:
         return millis
 
 
+Timestamps = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="The column that becomes the Kafka timestamp. Default: the time of sending.",
+    ),
+]
+Delimiter = Annotated[
+    str | None,
+    typer.Option(help="What separates the cells ('\\t' is a tab). Default: found out."),
+]
+
+
 def replay(
     file: Annotated[
         Path,
@@ -134,19 +146,8 @@ def replay(
             help=f"Which table it is written to instead: {', '.join(TABLES)}.",
         ),
     ] = None,
-    timestamps: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="The column that becomes the Kafka timestamp. Default: the time of sending.",
-        ),
-    ] = None,
-    delimiter: Annotated[
-        str | None,
-        typer.Option(
-            help="What separates the cells ('\\t' is a tab). Default: found out."
-        ),
-    ] = None,
+    timestamps: Timestamps = None,
+    delimiter: Delimiter = None,
     column: Annotated[
         list[str] | None,
         typer.Option(
@@ -229,12 +230,8 @@ def send_rows(
 ) -> None:
     """Send a file's rows to a stream, and tell what became of them.
 
-    Args:
-        stream: Where they go.
-        text: The file at its beginning.
-        name: What errors call the file.
-        reading: How to read it.
-        timestamps: The column that is the Kafka timestamp; None for the time of sending.
+    ``text`` is at its beginning, and errors call it ``name``; ``timestamps`` is the column that
+    is the Kafka timestamp, None for the time of sending.
 
     Raises:
         ConfigurationError: The file cannot be used, or the topic is not there.

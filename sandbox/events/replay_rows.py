@@ -72,14 +72,8 @@ def replay_rows(
 ) -> Written:
     """Write a file's rows to a table: new ones, or over those of the same key.
 
-    Returns when the connector has passed them.
-
-    Args:
-        home: The sandbox.
-        table: As ``TABLES`` has it.
-        text: The file at its beginning.
-        name: What errors call the file.
-        reading: How to read it.
+    Returns when the connector has passed them. ``table`` is as ``TABLES`` has it; ``text`` is
+    at its beginning, and errors call it ``name``.
 
     Raises:
         ConfigurationError: There is no such table, or the file cannot be used.

@@ -31,9 +31,6 @@ def schema_ids(home: Home, stream: Stream) -> tuple[int, int]:
 
     A subject that does not have the schema yet gets it, and compatibility BACKWARD.
 
-    Returns:
-        The key's id, the value's id.
-
     Raises:
         ServiceUnavailable: The registry does not answer.
         ConfigurationError: The registry refuses a schema.

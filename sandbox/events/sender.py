@@ -104,10 +104,7 @@ class Tally:
 class Outlet:
     """The way into topics; made only when broker, topics and registry answer.
 
-    Args:
-        home: The sandbox.
-        stream: Where the events go.
-        beside: Where else records go.
+    Records go to ``stream``, and to those ``beside`` it.
 
     Attributes:
         schema_ids: The registry's ids of each stream's key and value schema, by the

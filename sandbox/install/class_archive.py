@@ -93,12 +93,8 @@ def write(conf: Path) -> bool:
     """Write the archive, unless a current one is there.
 
     Where Java cannot, an empty file stands for it, so that nobody tries again at each start.
-
-    Args:
-        conf: Settings for Spark, rendered for a lake that nobody needs; they are changed.
-
-    Returns:
-        Whether there was something to do.
+    ``conf`` are settings for Spark, rendered for a lake that nobody needs; they are changed.
+    Returns whether there was something to do.
     """
     file = archive_file()
     with locked(

@@ -100,9 +100,7 @@ def with_needed(lock: Mapping[str, Pin], names: Iterable[str]) -> set[str]:
 def required(project: str, extras: Collection[str]) -> set[str]:
     """What the project names: its dependencies, and those of some extras.
 
-    Args:
-        project: The text of pyproject.toml.
-        extras: Which.
+    ``project`` is the text of pyproject.toml.
     """
     table = tomllib.loads(project)["project"]
     lines = list(table["dependencies"])
@@ -154,9 +152,7 @@ class Installer:
     def install(self, name: str, text: str) -> None:
         """Install packages.
 
-        Args:
-            name: What they are, for the file that keeps them.
-            text: Their requirements with hashes.
+        ``name`` is for the file that keeps them; ``text`` has their requirements with hashes.
         """
         settings = (FOLDER / "build.cfg").resolve()
         settings.write_text(BUILD_SETTINGS)
@@ -205,7 +201,7 @@ def fetching(python: str, is_wanted: bool) -> Iterator[None]:
         return
     # A group of its own: Java's programs below it end with it.
     fetch = subprocess.Popen(
-        [python, "-m", "sandbox.install.fetch_parts"],
+        [python, "-m", "sandbox.install.spark_conf", "--parts"],
         stdin=subprocess.DEVNULL,
         start_new_session=True,
     )

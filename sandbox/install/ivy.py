@@ -64,11 +64,9 @@ def run_ivy(
     """Resolve and fetch the named configurations into ``into/<name>/``.
 
     Args:
-        names: Configurations of the Ivy file.
         ivy_file: The module with the coordinates.
         settings: Ivy's settings: the repositories.
         cache: Ivy's own cache; finished artifacts are taken from it.
-        into: The folder for the files.
         log: Gets all that Ivy prints.
         lock: File descriptor of a lock on the cache, which Ivy shall hold until it
             ends, even when this process is killed before.

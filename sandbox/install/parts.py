@@ -97,10 +97,7 @@ def fetch(names: Iterable[str] = ()) -> list[str]:
     """Fetch the named components (default: all) that are not complete.
 
     A second process that wants the same waits for the first. Nothing is started, and
-    no network used, when all are complete.
-
-    Returns:
-        The components that were fetched now.
+    no network used, when all are complete. Returns those that were fetched now.
 
     Raises:
         ConfigurationError: No fitting Java, or no room on the disk.

@@ -65,12 +65,8 @@ def bring_spark() -> None:
 def render(home: Home, into: Path) -> Path:
     """Write Spark's settings, its log levels and its start-up file for one sandbox.
 
-    Args:
-        home: The sandbox whose lake Spark shall open; its lake folder is created.
-        into: The folder to write to, created when missing.
-
-    Returns:
-        The written ``spark-defaults.conf``.
+    The folder ``into`` and the lake's are created when missing. Returns the path of
+    ``spark-defaults.conf``.
     """
     home.lake.mkdir(parents=True, exist_ok=True)
     into.mkdir(parents=True, exist_ok=True)
@@ -120,14 +116,17 @@ def rendered_home(conf: Path) -> Path | None:
 def main(arguments: list[str]) -> int:
     """Render for this environment's Spark and for the sandbox; what `make install` runs.
 
-    With ``--fetch``, which the start-up file says, bring what the Spark that starts needs.
-
-    Returns:
-        The exit code.
+    With ``--fetch``, which the start-up file says, bring what the Spark that starts needs; with
+    ``--parts`` all Java parts and the archive of Spark's classes. That runs beside pip in a new
+    checkout, so nothing here imports what `environment.py` has not installed before all else.
     """
     try:
         if arguments == ["--fetch"]:
             _fetch_for_start(Path(os.environ["SPARK_CONF_DIR"]))
+        elif arguments == ["--parts"]:
+            # All at once: to ask for each on its own takes longer.
+            fetch()
+            bring_spark()
         else:
             _install()
     except MillraceError as error:

@@ -35,7 +35,6 @@ class ProcessRecord:
         name: The service.
         pid: Its process id, also the id of its process group and session.
         created: Its start time, in seconds since 1970, as the system tells it.
-        command: Program and arguments.
         ports: TCP port on 127.0.0.1 by listener name.
         log: The file that gets its output.
         log_start: Byte of the log at which this run's output begins.
@@ -61,11 +60,7 @@ def start(
     """Start a program in its own session, its output appended to a log, and record it.
 
     Args:
-        name: The service.
-        command: Program and arguments.
         folder: The service's folder: working directory and place of the record.
-        log: The file for standard output and error.
-        ports: What it will listen on.
         mark: Put into its environment as ``MILLRACE_SERVICE``: tells a person who finds
             the process which sandbox it belongs to.
     """
@@ -125,12 +120,8 @@ def is_alive(record: ProcessRecord) -> bool:
 def stop(folder: Path, grace: float = GRACE_SECONDS) -> bool:
     """End the recorded process and its group: politely, then by force; forget the record.
 
-    Args:
-        folder: The service's folder.
-        grace: Seconds it has to end by itself.
-
-    Returns:
-        Whether there was a process to end.
+    ``grace`` is the seconds it has to end by itself. Returns whether there was a process to
+    end.
     """
     record = read_record(folder)
     alive = record is not None and is_alive(record)
@@ -146,9 +137,8 @@ def stop(folder: Path, grace: float = GRACE_SECONDS) -> bool:
 def end_group(leader: int, grace: float) -> None:
     """End a child of this process that leads its group, and the group with it.
 
-    Args:
-        leader: The child's pid; the child must not have been waited for.
-        grace: Seconds it has after the polite signal.
+    ``leader`` is the child's pid, which must not have been waited for; ``grace`` the seconds it
+    has after the polite signal.
     """
     _signal_group(leader, signal.SIGTERM)
     deadline = time.monotonic() + grace
@@ -160,9 +150,8 @@ def end_group(leader: int, grace: float) -> None:
 def end_left_over(leader: int, grace: float) -> None:
     """Wait for the group of a child that has ended; end by force what stays.
 
-    Args:
-        leader: The pid that the child had; it must have been waited for.
-        grace: Seconds that the others have, such as a JVM that clears its files away.
+    ``leader`` is the pid that the child had, which must have been waited for; ``grace`` the
+    seconds that the others have, such as a JVM that clears its files away.
     """
     deadline = time.monotonic() + grace
     with suppress(ProcessLookupError):

@@ -14,7 +14,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any, Self
 
 from sandbox.processes import process
@@ -34,10 +33,7 @@ class Running:
     """A program in the background, its output in a log from the log's beginning.
 
     Args:
-        name: What to call it, for people.
         command: The program as :func:`path_of` names it, and its arguments.
-        home: The sandbox it belongs to.
-        log: The file for its standard output and error.
         lock: A file descriptor that it shall inherit: a lock that it then holds as well.
     """
 
@@ -82,11 +78,7 @@ class Running:
     def end(self, grace: float) -> int | None:
         """Wait until it has ended, then end what is left of its group.
 
-        Args:
-            grace: Seconds to wait; then it is ended by force.
-
-        Returns:
-            Its exit code; None when it had to be ended by force.
+        Returns its exit code; None when it had to be ended by force, after ``grace`` seconds.
         """
         try:
             code = self._process.wait(grace)
@@ -117,10 +109,6 @@ class Dialogue:
     standard input, else by force.
 
     Args:
-        name: What to call it, for people.
-        command: The program and its arguments.
-        home: The sandbox it belongs to.
-        log: The file for its standard error.
         lock: A file descriptor that it shall inherit: a lock that it then holds as well.
         settings: Variables of its environment besides, unless they are set already.
     """
@@ -152,14 +140,9 @@ class Dialogue:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, failed: type[BaseException] | None, *_: object) -> None:
         try:
-            if error is None:
+            if failed is None:
                 self._wait()
         finally:
             if self._process.returncode is None:
@@ -205,11 +188,7 @@ def run_to_end(
 ) -> str:
     """Run a console program; return its standard output and error.
 
-    Args:
-        home: The sandbox it works on.
-        log: The file for what it prints.
-        command: Its name and arguments.
-        settings: Variables of its environment besides, unless they are set already.
+    ``settings`` are variables of its environment besides, unless they are set already.
 
     Raises:
         ProgramFailed: It exited with an error; the message ends with what it said last.

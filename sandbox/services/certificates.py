@@ -35,8 +35,7 @@ class Signed:
 class Authority:
     """Signs certificates that everyone trusts who trusts its own.
 
-    Args:
-        signed: Its key and certificate, as :meth:`made` gave them.
+    ``signed`` is as :meth:`made` gave it.
     """
 
     def __init__(self, signed: Signed) -> None:
@@ -63,10 +62,7 @@ class Authority:
     def server(self, name: str, *hosts: str, lifetime: timedelta = _YEARS) -> Signed:
         """A certificate for a server that is reached under these names or addresses.
 
-        Args:
-            name: What it is called.
-            hosts: Names and IP addresses.
-            lifetime: How long it is good from now on; negative: since when it is not.
+        ``lifetime`` is from now on; negative: since when it is not good.
         """
         return self._leaf(name, ExtendedKeyUsageOID.SERVER_AUTH, hosts, lifetime)
 

@@ -22,12 +22,8 @@ def java_command(
 ) -> list[str]:
     """The command that runs a class of a component which logs through slf4j-simple.
 
-    Args:
-        component: Whose files are the class path.
-        main: The class.
-        arguments: What it is told.
-        heap: The most that its objects may take, as Java writes it.
-        options: More for Java itself.
+    The component's files are the class path; ``heap`` is the most that objects may take, as
+    Java writes it, and ``options`` are more for Java itself.
     """
     return [
         str(java_program()),

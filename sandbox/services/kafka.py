@@ -7,7 +7,7 @@ import logging
 import shutil
 import subprocess
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -214,7 +214,7 @@ def _settle(home: Home) -> list[str]:
 
     absent = set(missing_topics(home))
     if absent:
-        _create(home, [one for one in STREAMS.values() if one.topic in absent])
+        create_topics(home, {one.topic: one.partitions for one in STREAMS.values()})
     _permit(home)
     return [f"topic {topic}" for topic in sorted(absent)]
 
@@ -226,21 +226,31 @@ def create_topic(home: Home, stream: Stream) -> None:
         ServiceUnavailable: The broker does not answer.
         MillraceError: It cannot create the topic.
     """
-    if stream.topic not in present_topics(home):
-        _create(home, [stream])
+    create_topics(home, {stream.topic: stream.partitions})
     _permit(home, stream.topic)
 
 
-def _create(home: Home, streams: Sequence[Stream]) -> None:
+def create_topics(home: Home, partitions: Mapping[str, int]) -> None:
+    """Create the topics that are not there, each with so many partitions.
+
+    Raises:
+        ServiceUnavailable: The broker does not answer.
+        MillraceError: It cannot create one of them.
+    """
     from confluent_kafka import KafkaError, KafkaException
     from confluent_kafka.cimpl import NewTopic
 
-    # Replayed events may be years old: with the default retention they would be gone in minutes.
+    # Replayed events may be years old: with the default retention they would be gone in minutes,
+    # and a row that does not change in a week.
     config = {"retention.ms": "-1", "cleanup.policy": "delete"}
+    there = present_topics(home)
     topics = [
-        NewTopic(stream.topic, stream.partitions, replication_factor=1, config=config)
-        for stream in streams
+        NewTopic(topic, count, replication_factor=1, config=config)
+        for topic, count in partitions.items()
+        if topic not in there
     ]
+    if not topics:
+        return
     client = admin(home)  # must outlive its futures
     for topic, future in client.create_topics(topics, operation_timeout=30).items():
         try:

@@ -40,12 +40,9 @@ def permissions(
 ) -> list[AclBinding]:
     """What the users may do; whatever is not among these is refused.
 
-    Reading needs no permission on a consumer group: nobody here reads as a group.
-
-    Args:
-        written: Topics that the producer writes to.
-        read: Topics that the ingest reads.
-        published: Topics that exposures publish, which the publisher may create.
+    Reading needs no permission on a consumer group: nobody here reads as a group. The producer
+    writes to ``written``, the ingest reads ``read``; the publisher may create ``published``,
+    those that exposures publish.
     """
     from confluent_kafka.admin import (
         AclBinding,

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sandbox.install.parts import component_folder
-from sandbox.services.database_schemas import MARIADB_DATABASE, schema_text
-from sandbox.services.passwords import password
+from sandbox.services.captured_databases import MARIADB_DATABASE, password, schema_text
 from sandbox.services.service import Service
 from sandbox.services.unprivileged import as_somebody, give_new_folder, run_as_somebody
 from sandbox.settings import Home
@@ -50,11 +49,8 @@ def connect(
 ) -> Connection[Cursor]:
     """A connection to the sandbox's MariaDB; whoever asks closes it.
 
-    Args:
-        home: The sandbox.
-        database: ``ecomm``, or none.
-        user: ``app``, which writes; ``debezium`` and ``reconcile``, which read; ``admin``,
-            which may all.
+    ``user`` is ``app``, which writes; ``debezium`` or ``reconcile``, which read; ``admin``,
+    which may all.
 
     Raises:
         ServiceUnavailable: MariaDB does not answer, or not as one of ours.

@@ -10,8 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sandbox.services import postgres_programs
-from sandbox.services.database_schemas import POSTGRES_DATABASES, schema_of, schema_text
-from sandbox.services.passwords import password
+from sandbox.services.captured_databases import (
+    POSTGRES_DATABASES,
+    password,
+    schema_of,
+    schema_text,
+)
 from sandbox.services.security import write_secret
 from sandbox.services.service import Service
 from sandbox.services.unprivileged import give, give_new_folder
@@ -55,11 +59,8 @@ host replication all 127.0.0.1/32 scram-sha-256
 def connect(home: Home, database: str, user: str = APP) -> Connection:
     """A connection to one of the sandbox's databases; whoever asks closes it.
 
-    Args:
-        home: The sandbox.
-        database: Which of ``POSTGRES_DATABASES``.
-        user: ``app``, which writes; ``debezium`` and ``reconcile``, which read; ``admin``,
-            which may all.
+    ``database`` is one of ``POSTGRES_DATABASES``; ``user`` is ``app``, which writes;
+    ``debezium`` or ``reconcile``, which read; ``admin``, which may all.
 
     Raises:
         ServiceUnavailable: PostgreSQL does not answer, or not as one of ours.

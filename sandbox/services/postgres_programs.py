@@ -28,9 +28,6 @@ def programs(folder: Path) -> Iterator[Path]:
     root's are a copy, as long as they are needed; one that a killed server has left is
     removed.
 
-    Args:
-        folder: The service's folder.
-
     Raises:
         ConfigurationError: They have not been fetched.
     """
@@ -58,11 +55,7 @@ def start(
 ) -> subprocess.Popen[bytes]:
     """Start PostgreSQL as a child of this process, and wait until it takes connections.
 
-    Args:
-        service: The service that it belongs to.
-        port: Where it listens.
-        data: Its data folder.
-        programs_folder: From ``programs``.
+    ``programs_folder`` is from ``programs``.
 
     Raises:
         MillraceError: It ended, or took too long; its words are in the service's log.

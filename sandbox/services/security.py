@@ -76,9 +76,7 @@ def password(home: Home, user: str) -> str:
 def kafka_properties(home: Home, user: str) -> dict[str, str]:
     """How a client of the sandbox's broker connects, as librdkafka writes it.
 
-    Args:
-        home: The sandbox.
-        user: Who asks; of no meaning where the sandbox is not secure.
+    ``user`` has no meaning where the sandbox is not secure.
     """
     found = {"bootstrap.servers": home.bootstrap_servers}
     if home.secure:

@@ -52,7 +52,6 @@ class Status:
     """A service and how it is.
 
     Attributes:
-        service: Which.
         state: Asked of the process and of the service itself.
         record: Its process, when it was started and not taken down since.
     """
@@ -105,15 +104,9 @@ def work_lock(home: Home) -> AbstractContextManager[int]:
 def up(home: Home, names: Collection[str] = (), *, secure: bool = False) -> list[str]:
     """Start what does not run yet, wait until it works, make topics and schemas.
 
-    When it fails or is interrupted, what it started is stopped again.
-
-    Args:
-        home: The sandbox.
-        names: Services; when empty, all but those that must be asked for.
-        secure: Make a sandbox secure that has no data yet; one that is secure stays so.
-
-    Returns:
-        The names of the services that were started now.
+    When it fails or is interrupted, what it started is stopped again. Without ``names``, all
+    but those that must be asked for. ``secure`` makes a sandbox secure that has no data yet;
+    one that is secure stays so. Returns the names of the services that were started now.
 
     Raises:
         ConfigurationError: It shall be secure, and has data from before or a service
@@ -152,11 +145,7 @@ def up(home: Home, names: Collection[str] = (), *, secure: bool = False) -> list
 
 
 def down(home: Home, names: Iterable[str] = ()) -> list[str]:
-    """Stop services; their data stay.
-
-    Returns:
-        The names of those that ran.
-    """
+    """Stop services; their data stay. Returns the names of those that ran."""
     services = chosen(names)
     if not home.services.exists():
         return []

@@ -15,11 +15,8 @@ NOBODY = "nobody"
 def as_somebody(command: list[str], *, dies_with_us: bool = False) -> list[str]:
     """The command as one that root does not run.
 
-    `nobody` may enter the folders above its data all the same.
-
-    Args:
-        command: Program and arguments.
-        dies_with_us: End it, as Ctrl-C would, when the process that started it ends.
+    `nobody` may enter the folders above its data all the same. ``dies_with_us`` ends it, as
+    Ctrl-C would, when the process that started it ends.
     """
     if sys.platform != "linux":
         return command

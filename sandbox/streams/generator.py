@@ -74,9 +74,7 @@ class Generator:
 def of_draws(stream: str, draws: Callable[[int, int], Draw]) -> Make:
     """Records whose bytes a generator writes itself.
 
-    Args:
-        stream: The stream's name.
-        draws: Gives what makes one event, for the ids of key and value schema.
+    ``draws`` gives what makes one event, for the ids of key and value schema.
     """
 
     def make(plan: Plan, schema_ids: SchemaIds) -> Iterator[Record]:
@@ -86,12 +84,7 @@ def of_draws(stream: str, draws: Callable[[int, int], Draw]) -> Make:
 
 
 def of_rows(stream: str, row: Row) -> Make:
-    """Records of rows, encoded by the stream's schemas; its key is the field that it names.
-
-    Args:
-        stream: The stream's name.
-        row: Makes one event.
-    """
+    """Records of rows in the stream's schemas; its key is the field that it names."""
     return of_draws(
         stream,
         lambda key_id, value_id: _encoded(STREAMS[stream], key_id, value_id, row),

@@ -82,14 +82,7 @@ def timeline(plan: Plan, draw: Draw) -> Iterator[Record]:
 
     Of N events exactly ``round(N * late)`` are late and ``round(N * bad)`` broken. A late
     record is sent when its time of arrival comes (after the last event when that is beyond
-    the end).
-
-    Args:
-        plan: What to make; it has no wrong ones.
-        draw: Makes one event.
-
-    Yields:
-        ``plan.count`` records; the same plan gives the same bytes.
+    the end). The plan has no wrong ones, and the same plan gives the same bytes.
     """
     return by_arrival(_events(plan, draw))
 
@@ -117,10 +110,7 @@ def kinds(plan: Plan, random: Callable[[], float]) -> Iterator[str]:
 
     Of N events exactly ``round(N * share)`` are of each sort, the faults taking turns, so
     that their counts differ by one at most; where the rounded shares make more than the
-    whole, late and then wrong ones give way.
-
-    Yields:
-        ``plan.count`` kinds; chance is drawn now and then, in between.
+    whole, late and then wrong ones give way. Chance is drawn now and then, in between.
     """
     faults = list(FAULTS)
     made = broken = delayed = contrary = 0

@@ -46,13 +46,8 @@ def accounts(
 ) -> dict[str, Account]:
     """Compare the positions that the broker gave with those that the tables hold.
 
-    Args:
-        spark: A session on the lake.
-        ends: What must be found; what came later is not counted.
-        schema: Where the bronze tables and quarantine are.
-
-    Returns:
-        An account for each stream of ``ends``, in that order.
+    What came later than ``ends`` is not counted; ``schema`` has the bronze tables and
+    quarantine. Returns an account for each stream of ``ends``, in that order.
     """
     places = " union all ".join(
         _positions(name, of, table, place)

@@ -63,7 +63,6 @@ class Rounds:
     """The work: everything once, then what is new, again and again.
 
     Attributes:
-        home: The sandbox.
         stopping: Set by :meth:`stop`.
         manifest: The project as dbt parsed it at the start.
         streams: The tables that are asked what is new.
@@ -137,10 +136,7 @@ class Rounds:
         """Build and test when something is missing, else make the views again.
 
         As in the demo, tests of code are left out, and what is built from captured tables
-        without a topic that hold nothing.
-
-        Returns:
-            Whether it was built.
+        without a topic that hold nothing. Returns whether it was built.
         """
         begun = time.monotonic()
         manifest = self.manifest.writable_manifest().to_dict()
@@ -275,9 +271,8 @@ class Rounds:
 def increments(nodes: Iterable[Any], unwanted: Set[str]) -> list[str]:
     """The tables, ``schema.name``, that are built by increments.
 
-    Args:
-        nodes: As dbt parsed them.
-        unwanted: Unique ids of those that nobody builds, since captured tables hold nothing.
+    ``nodes`` are as dbt parsed them; ``unwanted`` has the unique ids of those that nobody
+    builds, since captured tables hold nothing.
     """
     return [
         f"{node.schema}.{node.alias}"
@@ -292,11 +287,8 @@ def tables_with_topics(
     """The bronze table of each source table whose topic is there, by its dbt name.
 
     Captured tables of which nothing was captured yet are left out: to ask each of them what
-    is new, four times a second, would cost the others their time.
-
-    Args:
-        sources: As dbt parsed them.
-        topics: Those that the broker has.
+    is new, four times a second, would cost the others their time. ``topics`` are those that the
+    broker has.
     """
     return {
         f"{source.source_name}.{source.name}": f"{source.schema}.{source.identifier}"

@@ -62,11 +62,9 @@ class Demo:
     """One run.
 
     Attributes:
-        home: The sandbox.
         count: How many events to send, as many from each generator.
         keep: Leave the services running.
         secure: Make a sandbox secure that has no data yet.
-        showing: What it shows.
         scale: How large an empty ticket shop gets, where it shows that.
         started: Services that this run started.
         ends: End offset by stream and partition after the events were sent: what must be

@@ -56,8 +56,6 @@ class Marts:
         """Bind the work to its lake and to whoever listens.
 
         Args:
-            home: The sandbox.
-            showing: What the demo shows.
             answers: Takes a line of JSON for each thing that is done.
             asked: A line of JSON when the records are on the broker: ``ends`` are the end
                 offsets by stream and partition before which each must be found.

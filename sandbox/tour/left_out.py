@@ -19,12 +19,8 @@ Manifest = Mapping[str, Any]
 def unfilled(manifest: Manifest, is_filled: Callable[[str], bool]) -> list[str]:
     """The captured sources whose bronze table took nothing yet, as dbt selects them.
 
-    Args:
-        manifest: What dbt wrote when it parsed the project.
-        is_filled: Whether a table, ``schema.name``, ever took something.
-
-    Returns:
-        ``source.table`` of each, in order.
+    ``is_filled`` says whether a table, ``schema.name``, ever took something. Returns
+    ``source.table`` of each, in order.
     """
     return sorted(
         f"{source['source_name']}.{source['name']}"
@@ -37,9 +33,7 @@ def unfilled(manifest: Manifest, is_filled: Callable[[str], bool]) -> list[str]:
 def readers(manifest: Manifest, sources: Collection[str]) -> set[str]:
     """The unique ids of all that reads some sources, itself or through others.
 
-    Args:
-        manifest: What dbt wrote when it parsed the project.
-        sources: Each ``source.table``.
+    Each source is ``source.table``.
     """
     unseen = [
         name
@@ -68,10 +62,8 @@ def selection(
 ) -> list[str]:
     """What `dbt build` is told, so that it leaves out tests of code and readers of sources.
 
-    Args:
-        manifest: What dbt wrote when it parsed the project.
-        sources: Each ``source.table``.
-        group: The group of models that is built, with what it needs; all when None.
+    Each source is ``source.table``; ``group`` is the group of models that is built, with what
+    it needs; all when None.
     """
     tests = sorted(manifest["nodes"][name]["name"] for name in macro_tests(manifest))
     chosen = ["--select", f"+group:{group}"] if group else []

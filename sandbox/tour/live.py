@@ -36,7 +36,6 @@ class Live:
     """One run.
 
     Attributes:
-        home: The sandbox.
         rate: Events per second, over all sources.
         minutes: How long rounds go on; None is until stopped.
     """

@@ -30,10 +30,8 @@ def open_lake(
 ) -> SparkSession:
     """A Spark session on this sandbox's lake, whatever lake the environment's Spark opens.
 
-    Args:
-        home: The sandbox.
-        name: What Spark calls the program.
-        settings: Spark's, beyond those of the lake.
+    ``name`` is what Spark calls the program; ``settings`` are Spark's, beyond those of the
+    lake.
 
     Raises:
         ConfigurationError: No fitting Java, another ``SPARK_HOME``.
@@ -55,11 +53,8 @@ def open_lake(
 def run_query(home: Home, statement: str, form: Format, to: TextIO) -> None:
     """Run the statement and write its rows, and nothing else, to the stream.
 
-    Args:
-        home: The sandbox.
-        statement: One statement; a semicolon at its end is fine.
-        form: Aligned columns, CSV with a header, or a JSON array of one object per line.
-        to: Where the rows go.
+    A semicolon at its end is fine. The forms: aligned columns, CSV with a header, or a JSON
+    array of one object per line.
 
     Raises:
         ConfigurationError: Spark refuses the statement, or it fails.
@@ -84,10 +79,7 @@ def run_query(home: Home, statement: str, form: Format, to: TextIO) -> None:
 def write_rows(frame: DataFrame, form: Format, to: TextIO) -> None:
     """Write the rows, and nothing else, to the stream.
 
-    Args:
-        frame: What a statement gave; nothing is written where it has no columns.
-        form: As in :func:`run_query`.
-        to: Where the rows go.
+    Nothing is written where the frame has no columns; ``form`` is as in :func:`run_query`.
     """
     if not frame.columns:  # a statement without a result, such as INSERT
         return

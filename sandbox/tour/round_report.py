@@ -54,7 +54,6 @@ class History:
     """What happened so far.
 
     Attributes:
-        rounds: All of them.
         lags: By stream, the records that its last batch left on the broker.
     """
 

@@ -49,7 +49,6 @@ class Notice:
 
     Attributes:
         event: Whether the alert began or is over.
-        alert: Which.
         began_at: When it was posted that it began; None for what begins now.
     """
 

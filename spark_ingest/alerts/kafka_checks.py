@@ -23,15 +23,8 @@ def of_streams(
 ) -> Found:
     """Streams that do not read what lies on the broker, or that cannot any more.
 
-    One that never committed anything is not looked at.
-
-    Args:
-        spark: A session on the lake.
-        broker: The cluster.
-        streams: Which.
-        patience: How old a record may become before a stream that has not read it counts as
-            stopped.
-        now: The time, with a zone.
+    One that never committed anything is not looked at. ``patience`` is how old a record may
+    become before a stream that has not read it counts as stopped; ``now`` has a zone.
     """
     found: list[Alert] = []
     for stream in streams:

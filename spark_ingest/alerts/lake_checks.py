@@ -22,10 +22,7 @@ _SAID_NOTHING = ("skipped", "no-op")
 def of_runs(spark: SparkSession, promises: Promises, now: datetime) -> Found:
     """Nodes whose newest run failed, and marts that are older than an exposure promises.
 
-    Args:
-        spark: A session on the lake.
-        promises: What the project promises.
-        now: The time, with a zone.
+    ``now`` has a zone.
     """
     if promises.runs is None or not bronze.exists(spark, promises.runs):
         return Found((), frozenset({Kind.FAILED_NODE, Kind.OLD_MART}))
@@ -119,11 +116,7 @@ def of_quarantine(
 ) -> Found:
     """Streams of which records went to quarantine lately, and wait there.
 
-    Args:
-        spark: A session on the lake.
-        streams: Which.
-        window: How lately.
-        now: The time, with a zone.
+    Lately is within ``window`` of ``now``, which has a zone.
     """
     if not bronze.exists(spark, quarantine_table.TABLE):
         return Found(())

@@ -54,15 +54,9 @@ def post_news(
     """Post what began and what is over, each once.
 
     What was posted is written down before an error is given back; the rest is posted after the
-    next look. Killed between post and writing down, it posts a notice again.
-
-    Args:
-        spark: A session on the lake.
-        found: What a look found.
-        post: Raises ServiceUnavailable where the receiver does not take the notice.
-
-    Returns:
-        What was posted, and why the rest was not.
+    next look. Killed between post and writing down, it posts a notice again. ``post`` raises
+    ServiceUnavailable where the receiver does not take the notice. Returns what was posted, and
+    why the rest was not.
     """
     alert_log.create(spark)
     posted: list[Notice] = []

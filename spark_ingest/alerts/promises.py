@@ -49,7 +49,6 @@ class FreshExposure:
     """An exposure with ``config.meta.max_age``.
 
     Attributes:
-        name: Its name.
         max_age: How old what it shows may be.
         models: What it depends on: the relation, ``schema.name``, by dbt's unique id.
     """

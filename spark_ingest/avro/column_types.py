@@ -173,10 +173,7 @@ def holds(column: DataType, value: DataType) -> bool:
 def clash(held: DataType, wanted: DataType, path: str) -> str | None:
     """Why a table's column cannot be grown to a wanted type; None where it can.
 
-    Args:
-        held: The column's type.
-        wanted: The type that it shall hold.
-        path: The column's name, for the message.
+    ``path`` is the column's name, for the message.
     """
     if isinstance(held, StructType) and isinstance(wanted, StructType):
         have = {field.name.lower(): field for field in held.fields}

@@ -86,14 +86,11 @@ def combine(
     to quarantine with the reason, and the others go on.
 
     Args:
-        writers: The versions.
         held: What the table holds already: a struct of the columns for a value that has
             columns of its own, the type of one column for a key; None where nothing.
         reserved: Names, in lower case, that no column may have: see :func:`apart`.
-        framing: How a record tells its version.
         problem: Asked of each version that fits: one that the decoder will not take is a
             misfit, too.
-        part: What the versions are of.
         types: Full names of records, where the value has a member for each type, though each
             writer knows one: the types that the source declares, in its order.
     """
@@ -140,9 +137,7 @@ def combine(
 def declared(framing: Framing, shape: StructType) -> TopicSchema:
     """What a topic holds by its source's word alone: JSON, text or bytes.
 
-    Args:
-        framing: One without Avro.
-        shape: The columns: of JSON objects, or one named ``value``.
+    ``shape`` has the columns of JSON objects, or one named ``value``.
     """
     is_record = framing.format == "json"
     return TopicSchema(framing, (), {}, shape, (), is_record, not is_record, {})
@@ -151,9 +146,7 @@ def declared(framing: Framing, shape: StructType) -> TopicSchema:
 def apart(kind: AvroType, reserved: Collection[str]) -> AvroType:
     """A type whose fields at the top have no name of an ingest column: ``_key`` is ``field__key``.
 
-    Args:
-        kind: What a schema says.
-        reserved: The names of these columns, in lower case.
+    ``reserved`` has the names of these columns, in lower case.
 
     Raises:
         SchemaMisfit: The other name is that of a field, too.

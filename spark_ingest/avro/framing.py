@@ -70,9 +70,8 @@ class Framing:
     def schema_id(self, part: Part, known: Iterable[int]) -> Column:
         """The schema id that each value or key carries.
 
-        Args:
-            part: Which of the two: of ``_kafka_value`` or ``_kafka_key``.
-            known: Ids to look for first: comparing bytes costs nothing, reading a number does.
+        ``known`` ids are looked for first: comparing bytes costs nothing, reading a number
+        does.
 
         Returns:
             bigint; null where the value is null or not framed, or the framing has no ids.
@@ -136,9 +135,7 @@ def apicurio_headers(ids: Ids) -> Framing:
 def framing_named(name: str, ids: Ids) -> Framing:
     """The framing that a source means.
 
-    Args:
-        name: As the source writes it.
-        ids: Whose numbers Apicurio's ids are.
+    ``ids`` says whose numbers Apicurio's ids are.
     """
     if name == "apicurio":
         return apicurio(ids)

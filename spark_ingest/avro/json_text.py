@@ -38,9 +38,8 @@ class Undecodable(Exception):
 def udf(writers: Sequence[Any], columns: Sequence[str]) -> Any:
     """A function of Spark's: the number of a writer and a payload to a struct of JSON texts.
 
-    Args:
-        writers: Avro schemas, as :func:`reader` takes them.
-        columns: The fields at the top that are wanted, as columns of the struct.
+    ``writers`` are Avro schemas, as :func:`reader` takes them; ``columns`` the fields at the
+    top that are wanted.
 
     Returns:
         The function; its value is null where a payload is not exactly one record.
@@ -72,9 +71,7 @@ def reader(
 ) -> Callable[[bytes], tuple[str | None, ...] | None]:
     """A function that reads a payload and gives the JSON of some fields of it.
 
-    Args:
-        writer: Avro schema, a record, or one in a union with null; complete in itself.
-        columns: The names of the fields wanted.
+    ``writer`` is the Avro schema, complete in itself, of a record, or one in a union with null.
     """
     named: dict[str, Decoder] = {}
     branches = [

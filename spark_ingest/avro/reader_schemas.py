@@ -44,10 +44,8 @@ def readings(
 ) -> tuple[Reading, ...]:
     """How to read each writer's records, those together that are read alike.
 
-    Args:
-        fitting: The writers' types by schema id.
-        merged: What they have in common.
-        wrapped: Whether to put the value into a field ``value``: it is not always a record.
+    ``fitting`` has the writers' types by schema id; ``wrapped`` puts the value into a field
+    ``value``, where it is not always a record.
     """
     alike: dict[tuple[str, str], Reading] = {}
     for number, mine in fitting.items():

@@ -100,10 +100,8 @@ def parse(
 ) -> AvroType:
     """Read a schema.
 
-    Args:
-        schema: As parsed JSON.
-        references: Registered schemas whose types it uses, each after those that it uses.
-        path: Where it stands, for messages.
+    ``schema`` is parsed JSON; ``references`` are registered schemas whose types it uses, each
+    after those that it uses; ``path`` is where it stands, for messages.
 
     Raises:
         SchemaMisfit: It is not Avro, uses a type that nobody defines, or holds a number of

@@ -138,8 +138,6 @@ def open_services(
     """Read the configuration, ask the services, then start Spark: what is cheap comes first.
 
     Args:
-        context: Of the command.
-        select: Which streams.
         topics_needed: Whether their topics must exist, but for those of captured tables.
         some_topic_needed: Whether one of those that somebody selected must exist, whatever
             they are of.

@@ -32,8 +32,7 @@ class Apicurio:
     def __init__(self, settings: Mapping[str, str | int]) -> None:
         """Reach the registry.
 
-        Args:
-            settings: Those of the client for its Confluent interface.
+        ``settings`` are those of the client for its Confluent interface.
 
         Raises:
             ConfigurationError: The address is not that of an Apicurio registry.
@@ -63,9 +62,7 @@ class Apicurio:
     def content(self, ids: str, number: int) -> AvroSchema | None:
         """A schema, parsed; None when there is none.
 
-        Args:
-            ids: ``global`` or ``content``.
-            number: The id.
+        ``ids`` is ``global`` or ``content``.
         """
         return self._get(f"ids/{ids}Ids/{number}")
 

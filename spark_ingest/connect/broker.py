@@ -67,7 +67,6 @@ class Topic:
     """A topic as it is now.
 
     Attributes:
-        name: Its name.
         id: Kafka's UUID of it: a topic that is deleted and recreated has another.
         partitions: Partition numbers.
     """
@@ -170,10 +169,7 @@ class Broker:
     ) -> None:
         """Create a topic that does not exist yet, with as many replicas as the cluster gives.
 
-        Args:
-            name: Its name.
-            partitions: How many.
-            config: Its own settings; one that exists keeps what it has.
+        ``config`` is its own settings; one that exists keeps what it has.
 
         Raises:
             ConfigurationError: The cluster does not let us.
@@ -200,10 +196,8 @@ class Broker:
     def begin_offsets(self, topic: Topic, begin: Begin) -> dict[int, int]:
         """By partition, the offset of the first record from some time on.
 
-        Args:
-            topic: Which.
-            begin: ``earliest``, ``latest``, or the earliest ``_kafka_timestamp`` to take; where
-                no record is as late, the end.
+        ``begin`` is ``earliest``, ``latest``, or the earliest ``_kafka_timestamp`` to take;
+        where no record is as late, the end.
         """
         if begin == "earliest":
             return self.first_offsets(topic)
@@ -334,11 +328,8 @@ def reader_options(
 ) -> dict[str, str]:
     """Options of Spark's Kafka source for one topic.
 
-    Args:
-        connections: Where and how to connect.
-        topic: What to read.
-        start: First offset to read, by partition; the earliest for one that is missing.
-        max_records: Most records in a batch.
+    ``start`` has the first offset to read, by partition: the earliest for one that is missing.
+    ``max_records`` is the most in a batch.
     """
     starting = {str(p): start.get(p, _EARLIEST) for p in topic.partitions}
     return {
@@ -361,11 +352,8 @@ def range_options(
 ) -> dict[str, str]:
     """Options of Spark's Kafka source, not streaming, for some offsets of one topic.
 
-    Args:
-        connections: Where and how to connect.
-        topic: What to read.
-        starts: First offset, by partition; 0 for one that is missing.
-        ends: Offset behind the last one, by partition.
+    By partition, ``starts`` has the first offset, 0 for one that is missing, and ``ends`` the
+    offset behind the last one.
     """
     begins = {str(p): starts.get(p, 0) for p in ends}
     return {

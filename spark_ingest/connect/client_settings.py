@@ -80,9 +80,7 @@ _INSTEAD = {
 def check(properties: Mapping[str, str], where: str) -> None:
     """Refuse properties that would not do what they say.
 
-    Args:
-        properties: Kafka properties, filled in.
-        where: What to call the section they stand in.
+    ``properties`` are filled in; ``where`` is what to call the section they stand in.
 
     Raises:
         ConfigurationError: A key is unknown, missing or of no effect, or a file cannot be

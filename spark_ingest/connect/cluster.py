@@ -72,10 +72,8 @@ class Cluster:
     ) -> _T:
         """Wait for the answer to a question.
 
-        Args:
-            future: The answer to come.
-            poll: Lets the client say its complaints, for at most so many seconds.
-            seconds: Longest wait.
+        ``poll`` lets the client say its complaints, for at most so many seconds; ``seconds`` is
+        the longest wait.
 
         Raises:
             ConfigurationError: The cluster will not let us in as things are.
@@ -138,10 +136,8 @@ class Cluster:
     ) -> MillraceError:
         """What an error of the cluster's means for a person.
 
-        Args:
-            error: What was answered.
-            of: Which topic, group or transactional id was asked for.
-            rights: What one must be allowed to do with it.
+        ``of`` is the topic, group or transactional id that was asked for, ``rights`` what one
+        must be allowed to do with it.
         """
         reason = error.args[0]
         if reason.name() in _MISSING_RIGHTS:
@@ -153,9 +149,7 @@ class Cluster:
     def reader_failure(self, text: str, topic: str) -> MillraceError | None:
         """What an error of Spark's reader means: the cluster is away, or does not let it in.
 
-        Args:
-            text: What Java said, stack trace and all.
-            topic: Which topic it read.
+        ``text`` is what Java said, stack trace and all.
         """
         if "TopicAuthorizationException" in text:
             return self.no_right(topic, "topic", "READ, DESCRIBE")

@@ -55,11 +55,7 @@ class Database:
 
     Attributes:
         engine: Which server it is at.
-        host: Where.
-        port: Its port.
         name: The database; of MariaDB the one to begin in.
-        user: Who asks.
-        password: Their secret.
         options: Options of the driver, such as ``sslmode``.
     """
 

@@ -46,7 +46,6 @@ class Way:
 
     Attributes:
         host: Its name or address.
-        port: Its port.
         tls: Certificates by the names of Kafka properties; None for plain text.
         key: The property that holds the address.
         login: Whether a user follows the handshake, by SASL.

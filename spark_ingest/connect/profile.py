@@ -53,10 +53,8 @@ class Connections(_Strict):
     """The services of one target.
 
     Attributes:
-        name: The target's name.
         kafka: Kafka client properties as the profile has them (see ``clients``); values may
             be secret and therefore do not appear in the representation.
-        registry: The schema registry.
     """
 
     name: str
@@ -86,7 +84,6 @@ class Target:
     """One target as it stands in the file, and what its variables are filled in from.
 
     Attributes:
-        name: The target's name.
         where: The file and the key, for messages.
         sections: ``kafka`` and ``registry``.
         databases: One section for each database that tables are captured from.
@@ -120,11 +117,9 @@ def load_connections(
 ) -> Connections:
     """Read one target of the profile, with its variables filled in.
 
-    Args:
-        file: The profile, usually ``profiles/ingest.yml``.
-        target: The target's name; the profile's own default when None.
-        environment: Variables; the process environment when None. They win over the
-            target's ``env_file``, whose path is relative to the folder above the profile's.
+    ``target`` is the profile's own default when None. ``environment``, the process's when None,
+    wins over the target's ``env_file``, whose path is relative to the folder above the
+    profile's.
 
     Raises:
         ConfigurationError: The file is missing or malformed, the target is unknown, a key
@@ -148,10 +143,7 @@ def read_target(
 ) -> Target:
     """Read one target of the profile; a command fills in the sections that it needs.
 
-    Args:
-        file: As of :func:`load_connections`.
-        target: As there.
-        environment: As there.
+    The arguments are those of :func:`load_connections`.
 
     Raises:
         ConfigurationError: The file is missing or malformed, or the target is unknown.

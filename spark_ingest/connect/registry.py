@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
@@ -58,65 +60,51 @@ class SchemaRegistry:
             ConfigurationError: The registry does not let us in.
             ServiceUnavailable: It does not answer.
         """
-        try:
+        with self._asked():
             return list(self._client.get_subjects())
-        # The client lets the errors of whichever HTTP library it found pass through.
-        except Exception as error:
-            raise self._failure(error) from error
 
     def subject_schemas(
         self, subject: str, ids: Ids = "registry"
     ) -> list[WriterSchema]:
         """Every version of a subject, oldest first; empty when it does not exist.
 
-        Args:
-            subject: Its name; with Apicurio's ids, of an artifact of the group ``default``.
-            ids: Whose numbers the ids shall be.
+        ``ids`` says whose numbers the ids shall be; with Apicurio's, ``subject`` is an artifact
+        of the group ``default``.
 
         Raises:
             ConfigurationError: The registry does not let us in.
             ServiceUnavailable: It does not answer.
         """
-        try:
-            if ids != "registry":
-                return self._own_versions(subject, ids)
-            return [
-                self._version(subject, n) for n in self._client.get_versions(subject)
-            ]
-        except SchemaRegistryError as error:
-            if error.error_code in _NOT_THERE:
-                return []
-            raise self._failure(error) from error
-        except ConfigurationError:
-            raise
-        # The client lets the errors of whichever HTTP library it found pass through.
-        except Exception as error:
-            raise self._failure(error) from error
+        with self._asked():
+            try:
+                if ids != "registry":
+                    return self._own_versions(subject, ids)
+                numbers = self._client.get_versions(subject)
+                return [self._version(subject, number) for number in numbers]
+            except SchemaRegistryError as error:
+                if error.error_code in _NOT_THERE:
+                    return []
+                raise
 
     def schema(self, schema_id: int, ids: Ids = "registry") -> WriterSchema | None:
         """The schema with this id, or None when the registry does not know it.
 
-        Args:
-            schema_id: Its number.
-            ids: Whose number that is.
+        ``ids`` says whose number that is.
 
         Raises:
             ConfigurationError: The registry does not let us in.
             ServiceUnavailable: It does not answer.
         """
-        try:
-            if ids != "registry":
-                return self._of_own_id(ids, schema_id)
-            return self._writer_schema(schema_id, self._client.get_schema(schema_id))
-        except SchemaRegistryError as error:
-            if error.error_code in _NOT_THERE:
-                return None
-            raise self._failure(error) from error
-        except ConfigurationError:
-            raise
-        # The client lets the errors of whichever HTTP library it found pass through.
-        except Exception as error:
-            raise self._failure(error) from error
+        with self._asked():
+            try:
+                if ids != "registry":
+                    return self._of_own_id(ids, schema_id)
+                found = self._client.get_schema(schema_id)
+                return self._writer_schema(schema_id, found)
+            except SchemaRegistryError as error:
+                if error.error_code in _NOT_THERE:
+                    return None
+                raise
 
     def register(self, subject: str, schema: AvroSchema) -> int:
         """The id of a schema, registered as the subject's next version where it is new.
@@ -131,25 +119,33 @@ class SchemaRegistry:
             ServiceUnavailable: It does not answer.
         """
         is_new = not self.subject_schemas(subject)
-        try:
-            number = self._client.register_schema(
-                subject, Schema(json.dumps(schema), "AVRO")
-            )
-            if is_new:
-                self._client.set_compatibility(subject, "BACKWARD")
-        except SchemaRegistryError as error:
-            if error.http_status_code in _INCOMPATIBLE:
+        with self._asked():
+            try:
+                number = self._client.register_schema(
+                    subject, Schema(json.dumps(schema), "AVRO")
+                )
+                if is_new:
+                    self._client.set_compatibility(subject, "BACKWARD")
+            except SchemaRegistryError as error:
+                if error.http_status_code not in _INCOMPATIBLE:
+                    raise
                 raise ConfigurationError(
                     f"subject {subject} does not take the new schema: who reads by it could not "
                     "read the records before it. A new column must be one that may be null, and "
                     "a type stays; or publish to another topic "
                     f"({' '.join(error.error_message.split())[:300]})"
                 ) from error
-            raise self._failure(error) from error
+        return number
+
+    @contextmanager
+    def _asked(self) -> Iterator[None]:
+        try:
+            yield
+        except ConfigurationError:
+            raise
         # The client lets the errors of whichever HTTP library it found pass through.
         except Exception as error:
             raise self._failure(error) from error
-        return number
 
     def _apicurio(self) -> Apicurio:
         if self._own is None:

@@ -60,10 +60,7 @@ class Patience:
 def count_rows(database: Database, table: str, patience: Patience) -> Counted:
     """Count a table's rows.
 
-    Args:
-        database: Where it is.
-        table: ``schema.name``.
-        patience: How long others may keep it waiting.
+    ``table`` is ``schema.name``; ``patience`` is how long others may keep it waiting.
 
     Raises:
         DatabaseRefuses: The database does not let us, or others kept the table for too long.

@@ -142,12 +142,10 @@ def captured_column(
     """The column; None where no type that both engines know holds its values.
 
     Args:
-        name: Its field in the topic's schema.
         written: The field's type there.
         held: Its type in bronze.
         entity: What a row of the table is, like ``film_actor``.
         is_key: Whether it is one of those that name a row.
-        doc: What the schema says of it.
         has_array_texts: Whether `captured_changes` gives arrays of texts as one text.
         taken: Names that it cannot have.
         beside: Names of what `captured_changes` gives beside the row, where a column of the

@@ -54,11 +54,7 @@ def said_of(names: Names, table: CapturedTable) -> str:
 def models_yaml(names: Names, table: CapturedTable, docs: Docs, there: str) -> str:
     """What staging, history and state promise, behind what the source's other tables do.
 
-    Args:
-        names: What the table is called.
-        table: What its schemas say.
-        docs: What its columns are.
-        there: The YAML of the other tables; nothing where there are none.
+    ``there`` is the YAML of the other tables; nothing where there are none.
     """
     text = there or rendered("captured_head.yml", names=names)
     known = anchored(text)

@@ -31,7 +31,6 @@ class CapturedTable:
     """A captured table, as its topic tells of it.
 
     Attributes:
-        topic: Its topic.
         form: ``flattened`` or ``envelope``.
         position: ``lsn`` or ``binlog``.
         key: The columns that name a row.
@@ -56,11 +55,8 @@ def topic_of(
 ) -> str:
     """The topic of a table, by the subjects that there are.
 
-    Args:
-        subjects: All names that the registry has.
-        source: The dbt source, which a topic's name may begin with.
-        table: Its table.
-        absent: Why there may be no topic yet.
+    ``subjects`` are all names that the registry has, ``source`` is the dbt source, which a
+    topic's name may begin with, and ``absent`` why there may be no topic yet.
 
     Raises:
         ConfigurationError: None fits, or several do.
@@ -96,11 +92,9 @@ def read_table(
     """What the schemas say of a table.
 
     Args:
-        topic: Its topic.
         values: All versions of the schema of its values, the newest last.
         keys: Those of its keys; none where it has no subject for them.
         key: The columns that name a row, as a person says; empty for what the keys say.
-        entity: What one row of the table is.
         taken: Names that no column of a model can have.
         beside: Those of them that `captured_changes` gives beside the row.
 
@@ -182,13 +176,8 @@ def fields_of(
 ) -> tuple[dict[str, DataType], AvroType]:
     """What bronze has of a topic's values, by the fields of the newest schema.
 
-    Args:
-        topic: The topic.
-        values: All versions of the schema of its values, the newest last.
-        absent: Why there may be no topic yet.
-
-    Returns:
-        The fields with their types, and the newest schema.
+    ``values`` are all versions of the schema of its values, the newest last; ``absent`` is why
+    there may be no topic yet. Returns the fields with their types, and the newest schema.
 
     Raises:
         ConfigurationError: There is no schema, or the newest is no record that fits.

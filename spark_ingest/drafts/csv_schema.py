@@ -59,15 +59,9 @@ def read_shape(
 
     A column is what all of its cells in the first rows can be: boolean, integer, decimal, date,
     timestamp, or else string. An integer with a zero before it is no number (a postcode). All
-    but the key may be null.
-
-    Args:
-        file: Text at its beginning.
-        name: What errors call the file.
-        topic: Whose records the rows become.
-        key: The column that is their key, by its name in the file or that of its field.
-        separator: What stands between two cells; found out when None.
-        null: The cell that is null.
+    but the key may be null. ``file`` is at its beginning, and errors call it ``name``. ``key``
+    is a column by its name in the file or that of its field, ``separator`` is found out when
+    None, and ``null`` is the cell that is null.
 
     Raises:
         ConfigurationError: There is no header, a column has no name or that of another, there

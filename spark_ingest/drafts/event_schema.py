@@ -20,7 +20,6 @@ class EventStream:
     """A topic's events, as its schemas tell of them.
 
     Attributes:
-        topic: The topic.
         key_type: The type of the decoded key in bronze; None where records have none.
         fields: What bronze has of a record's value, in order: names and types.
         columns: Those of the fields that a model can have.
@@ -51,12 +50,9 @@ def read_events(
 ) -> EventStream:
     """What the schemas say of a topic's events.
 
-    Args:
-        topic: The topic.
-        values: All versions of the schema of its values, the newest last.
-        keys: Those of its keys; none where it has no subject for them.
-        entity: What one event is of, like ``order``.
-        taken: Names that no column of the model can have.
+    ``values`` and ``keys`` are all versions of their schemas, the newest last, without keys
+    where the topic has no subject for them. ``entity`` is what one event is of, like ``order``;
+    ``taken`` are names that no column of the model can have.
 
     Raises:
         ConfigurationError: There is no schema, none of its fields can be in a model, or it is

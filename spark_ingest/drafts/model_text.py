@@ -27,7 +27,6 @@ class Names:
 
     Attributes:
         source: The dbt source.
-        table: Its table.
         domain: The folder of its history, and the owner.
         entity: What one row is, like ``film_actor``.
     """
@@ -64,10 +63,8 @@ class Docs:
     def __init__(self, there: Iterable[str], described: Mapping[str, str]) -> None:
         """Begin with what the project says already.
 
-        Args:
-            there: The names of all its blocks.
-            described: What its models say of their columns, by name: one name means one
-                thing in all of them.
+        ``there`` has the names of all its blocks, ``described`` what its models say of their
+        columns, by name: one name means one thing in all of them.
         """
         self._there = set(there)
         self._described = described

@@ -32,9 +32,8 @@ _BLOCK = re.compile(r"\{%-?\s*docs\s+(\w+)")
 def checked_names(stream: str, domain: str) -> Names:
     """What the parts of a table are called.
 
-    Args:
-        stream: ``<source>.<table>``, as a person says.
-        domain: The folder of its history, and the owner.
+    ``stream`` is ``<source>.<table>``, as a person says; ``domain`` is the folder of its
+    history, and the owner.
 
     Raises:
         ConfigurationError: A name is none.
@@ -93,12 +92,8 @@ def with_table(
 ) -> dict[Path, str]:
     """The YAML of a source with one more table: a new one where it has none.
 
-    Args:
-        project: The dbt project.
-        names: What the table is called.
-        said: What a new source is.
-        read: What the table's schemas say.
-        docs: What its columns are.
+    ``said`` is what a new source is, ``read`` what the table's schemas say, ``docs`` what its
+    columns are.
 
     Raises:
         ConfigurationError: The source's file has no place for it.
@@ -208,10 +203,7 @@ def with_owners(
 ) -> dict[Path, str]:
     """The project's file with an owner for each new folder of models; nothing where none is new.
 
-    Args:
-        project: The dbt project.
-        names: Whose domain is the owner.
-        folders: The folder by its layer.
+    ``folders`` are by layer; the domain of ``names`` is the owner.
 
     Raises:
         ConfigurationError: The file has no such layer.

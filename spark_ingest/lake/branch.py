@@ -64,9 +64,7 @@ def publish_on(
     Iceberg refuses that when ``main`` has moved meanwhile; all is then done again.
 
     Args:
-        jvm: The session's JVM.
         table: ``schema.name``; it must have a snapshot.
-        prefix: What the branch's name begins with.
         write: Writes to the branch of the name that it gets; False when there is nothing to
             write after all. It is called behind the making of the branch: what it reads is
             what it is published on.
@@ -110,11 +108,8 @@ def publish_on(
 def stage(rows: DataFrame, table: str, branch: str, commit: Commit) -> None:
     """Write rows to a branch of a table, where no reader sees them.
 
-    Args:
-        rows: Columns of the table, by name.
-        table: ``schema.name``.
-        branch: Of that table.
-        commit: What publishing the branch will mean.
+    ``rows`` has columns of the table, by name; ``commit`` is what publishing the branch will
+    mean.
 
     Raises:
         ColumnsChanged: The table got other columns since the rows were planned.

@@ -95,11 +95,8 @@ def refuse_copied(spark: SparkSession, tables: Iterable[str]) -> None:
     """Refuse tables whose files lie elsewhere than the lake on this machine's disk.
 
     Iceberg's metadata holds absolute paths: in a copy of a lake it names the files of the
-    place that it was copied from, and these would be read, and written to.
-
-    Args:
-        spark: A session on the lake.
-        tables: Each ``schema.name``; one that is not there is passed over.
+    place that it was copied from, and these would be read, and written to. One that is not
+    there, of ``tables`` as ``schema.name``, is passed over.
 
     Raises:
         ConfigurationError: A table is of another place.
@@ -141,16 +138,8 @@ def create_table(
 ) -> bool:
     """Make an Iceberg table with the contract's properties, unless it is there.
 
-    Args:
-        spark: A session on the lake.
-        table: ``schema.name``.
-        columns: Its columns; all nullable.
-        partitioned_by: Iceberg partition transforms, as SQL.
-        comments: Column comments by name.
-        description: The table's comment.
-
-    Returns:
-        Whether it was made.
+    ``columns`` all become nullable; ``partitioned_by`` is Iceberg partition transforms, as SQL;
+    ``comments`` are the columns', by name. Returns whether it was made.
     """
     if exists(spark, table):
         return False
@@ -167,10 +156,8 @@ def create_table(
 def conform(column: Column, have: DataType | None, want: DataType) -> Column:
     """A column as a table's type, nested fields by name: Spark's own cast goes by position.
 
-    Args:
-        column: The column.
-        have: Its type; None where a plain cast will do.
-        want: The table's type; a nested field of it that ``have`` lacks is null.
+    ``have`` is its type, None where a plain cast will do; a nested field of ``want`` that
+    ``have`` lacks is null.
     """
     if have is None or have == want:
         return column.cast(want)
@@ -197,8 +184,7 @@ def conform(column: Column, have: DataType | None, want: DataType) -> Column:
 def table_columns(decoded: StructType) -> StructType:
     """The columns of a stream's table by the contract.
 
-    Args:
-        decoded: The value's fields and, where the source declares a key, ``_key``.
+    ``decoded`` has the value's fields and, where the source declares a key, ``_key``.
     """
     fields = [StructField(field.name, field.dataType) for field in decoded.fields]
     return StructType([*fields, *METADATA.fields])

@@ -102,11 +102,8 @@ def create(spark: SparkSession) -> bool:
 def log_commit(spark: SparkSession, stream: Stream, result: BatchResult) -> None:
     """Write down a commit that was just published beside a stream.
 
-    Args:
-        spark: A session on the lake.
-        stream: Whose.
-        result: What it did. A replay's counts are what it moved: ``rows`` more in bronze, and
-            as many less, with a minus, in quarantine.
+    A replay's counts are what it moved: ``rows`` more in bronze, and as many less, with a
+    minus, in quarantine.
     """
     # The stream, which this commit made start over, may be writing it down too.
     log_commits(spark, lambda: [(stream, result)], again=True)
@@ -121,7 +118,6 @@ def log_commits(
     """Write down commits of streams that were just published, in one append.
 
     Args:
-        spark: A session on the lake.
         published: Gives whose commits they are and what they did: of tables that were not
             taken over, since whoever takes one writes its commits down from the snapshots. It
             is asked when those rows can come no more, and again where they came meanwhile.
@@ -162,8 +158,6 @@ def catch_up(
     table that the log does not name yet its row.
 
     Args:
-        spark: A session on the lake.
-        stream: Whose table.
         check: Raises where the table was taken over: whoever has it now writes its own commits
             down.
         known: What :func:`told_of` gave a moment ago; None where it is to be asked.
@@ -216,10 +210,8 @@ def name_table(spark: SparkSession, stream: Stream) -> None:
 def name_tables(spark: SparkSession, streams: Sequence[Stream]) -> None:
     """Say in the log which tables stand under some streams' names, in one commit.
 
-    Args:
-        spark: A session on the lake.
-        streams: Whose tables, which exist. No row of the log that tells no table may be of one:
-            just made it has none, and :func:`name_table` sees to the others.
+    The tables exist. No row of the log that tells no table may be of one: just made it has
+    none, and :func:`name_table` sees to the others.
     """
     jvm, now = Jvm(spark), datetime.now(UTC)
     tables = {stream.table: stream for stream in streams}
@@ -249,8 +241,7 @@ def logged_ends(
 ) -> list[tuple[str, int, int, int]]:
     """By topic id and partition: where the log, of which ``known`` was asked, has the stream.
 
-    Returns:
-        Tuples (topic id, partition, end offset, commit id).
+    As tuples (topic id, partition, end offset, commit id).
     """
     rows = (
         logged(spark, stream.table, known)
@@ -268,11 +259,8 @@ def commit_ids(
 ) -> list[int]:
     """The logged commits of the table that stands under a name, in no order.
 
-    Args:
-        spark: A session on the lake.
-        table: ``schema.name``.
-        kinds: Those that count; all where there are none.
-        known: What :func:`told_of` gave a moment ago; None where it is to be asked.
+    All ``kinds`` count where there are none; ``known`` is what :func:`told_of` gave a moment
+    ago, None where it is to be asked.
     """
     if not bronze.exists(spark, TABLE):
         return []
@@ -288,12 +276,7 @@ def committed(
     """All that was committed of each topic that a table was filled from, the newest first.
 
     The log's commits, and those that it lacks yet, from the snapshots. The topics are told
-    by Kafka's UUID.
-
-    Args:
-        spark: A session on the lake.
-        stream: Whose.
-        until: The newest commit to count; None for all.
+    by Kafka's UUID. ``until`` is the newest commit to count; None for all.
     """
     commits = _commits(spark, stream)
     if until is not None:
@@ -454,7 +437,6 @@ def _append(
     """Append rows of commits, whoever else is appending them.
 
     Args:
-        spark: A session on the lake.
         rows: Gives them. It is asked behind the making of the branch that they are written to,
             which is refused where the log moves: what others wrote before is known by then.
         again: Whether some may be in the log already; behind a refusal they may be, too.

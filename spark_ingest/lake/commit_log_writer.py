@@ -29,9 +29,7 @@ class CommitLog:
     def __init__(self, spark: SparkSession, tell: Callable[[str], None]) -> None:
         """Begin to write in the background.
 
-        Args:
-            spark: A session on the lake.
-            tell: Takes what a person should know.
+        ``tell`` takes what a person should know.
         """
         self._spark = spark
         self._tell = tell
@@ -56,10 +54,7 @@ class CommitLog:
     def add(self, lease: Lease, stream: Stream, result: BatchResult) -> None:
         """Take a commit that was just published, to be written soon.
 
-        Args:
-            lease: Under which it was published.
-            stream: Whose it is.
-            result: What it did.
+        It was published under ``lease``.
         """
         with self._adding:
             self._rows.append((lease, stream, result))
@@ -68,10 +63,8 @@ class CommitLog:
         """Write what was added by now; all of it is in the log when this returns.
 
         What cannot be written is kept for the next time: a table that cannot be asked keeps
-        its own rows waiting and no others.
-
-        Args:
-            stream: Whose rows matter; another's trouble is not raised. None for all.
+        its own rows waiting and no others. ``stream`` is whose rows matter, None for all:
+        another's trouble is not raised.
         """
         with self._writing:
             with self._adding:

@@ -86,7 +86,6 @@ class OwnSnapshot:
     Attributes:
         commit: What it carries.
         rows: Records it added.
-        committed_at: When.
     """
 
     commit: Commit
@@ -109,11 +108,8 @@ def check_number(iceberg: Any, staged: Any) -> None:
     """Refuse to publish a commit whose id is not the one behind the newest on ``main``.
 
     An id that is there twice would hide rows: dbt reads by it what is new, and the log has a row
-    for each. Of a table whose own snapshots have expired, what the commit was based on tells.
-
-    Args:
-        iceberg: The table.
-        staged: The snapshot that is to be published; one that is no own commit passes.
+    for each. Of a table whose own snapshots have expired, what the commit was based on tells. A
+    ``staged`` snapshot that is no own commit passes.
 
     Raises:
         CommitRefused: Others have committed since the id was chosen.
@@ -184,7 +180,6 @@ class Taken:
     """What one commit took and what it found there.
 
     Attributes:
-        commit_id: The commit.
         kind: Who made it and what for.
         offsets: Its ranges, by partition.
         empty: Offsets of it that held no record when Kafka delivered it.
@@ -227,9 +222,8 @@ class BatchResult:
 def by_topic(rows: Sequence[tuple[Any, ...]]) -> dict[str, Committed]:
     """What was committed of each topic of a table, the newest topic first.
 
-    Args:
-        rows: Of the commit log, put together: topic id, kind, partition, the commit where each
-            has a row of its own, first offset, end offset, newest commit.
+    ``rows`` are of the commit log, put together: topic id, kind, partition, the commit where
+    each has a row of its own, first offset, end offset, newest commit.
     """
     last = max((row[6] for row in rows), default=0)
     found: dict[str, Committed] = {}

@@ -78,11 +78,8 @@ class Jvm:
         """Spark's user-defined function of a ``UDF1`` of Java.
 
         Not ``functions.udf(function, returns)``: an overload takes any object, as a function of
-        Scala, and of the two Py4J calls the one that the JVM happens to list first.
-
-        Args:
-            function: Implements ``org.apache.spark.sql.api.java.UDF1``.
-            returns: The ``DataType`` of what it returns.
+        Scala, and of the two Py4J calls the one that the JVM happens to list first. ``returns``
+        is the ``DataType`` of what it returns.
         """
         find = self.packages.java.lang.Class.forName
         types = self._array(
@@ -145,13 +142,9 @@ def literal_rows(
     """A DataFrame of some rows, which Spark reads from the plan itself, in one partition.
 
     ``SparkSession.createDataFrame`` has a Python worker hand each row back to Java: that
-    takes a core a tenth of a second, and a second the first time.
-
-    Args:
-        spark: The session.
-        rows: Values in the order of the columns: None, numbers, texts, booleans, times with a
-            zone, and lists or tuples of such for arrays and structs.
-        schema: The columns.
+    takes a core a tenth of a second, and a second the first time. ``rows`` have values in the
+    order of the columns: None, numbers, texts, booleans, times with a zone, and lists or tuples
+    of such for arrays and structs.
     """
     text = json.dumps([_as_json(row, schema) for row in rows])
     kind = f"array<{schema.simpleString()}>"

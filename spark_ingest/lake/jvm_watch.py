@@ -49,8 +49,7 @@ def is_gone(error: BaseException) -> bool:
 def end(code: int | None = None) -> None:
     """Say that the JVM is gone, and end this process.
 
-    Args:
-        code: What it exited with, where that is known.
+    ``code`` is what it exited with, where that is known.
     """
     # Never given back: whoever comes second has nothing to add.
     _saying.acquire()

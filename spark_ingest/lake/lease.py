@@ -114,9 +114,7 @@ class Lease:
     def stage(self, rows: DataFrame, commit: Commit) -> None:
         """Write a batch where no reader sees it.
 
-        Args:
-            rows: Columns of the table, by name.
-            commit: What publishing it will mean.
+        ``rows`` has columns of the table, by name; ``commit`` is what publishing it will mean.
 
         Raises:
             CommitRefused: As :func:`stage` says.

@@ -94,9 +94,7 @@ def within(ranges: Ranges, of: str = "") -> str:
 def inside(spans: Mapping[int, Iterable[Span]], of: str = "") -> str:
     """The SQL condition for rows whose records lie in some ranges.
 
-    Args:
-        spans: The ranges.
-        of: Alias of the table, where the statement has several.
+    ``of`` is the alias of the table, where the statement has several.
     """
     table = f"{of}." if of else ""
     each = [
@@ -111,8 +109,7 @@ def inside(spans: Mapping[int, Iterable[Span]], of: str = "") -> str:
 def beyond(ends: Mapping[int, int]) -> str:
     """The SQL condition for rows whose records lie at or beyond some offsets.
 
-    Args:
-        ends: By partition, the first offset beyond; all of another partition is.
+    ``ends`` has the first offset beyond, by partition; all of another partition is.
     """
     each = [
         f"(_kafka_partition = {partition} and _kafka_offset >= {end})"

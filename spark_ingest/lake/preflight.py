@@ -48,8 +48,7 @@ def java_program() -> Path:
 def check_java() -> int:
     """Start ``java -version`` and compare.
 
-    Returns:
-        The feature version, one of ``SUPPORTED_JAVA``.
+    Returns the feature version, one of ``SUPPORTED_JAVA``.
 
     Raises:
         ConfigurationError: No Java, one that does not start, or another version.
@@ -112,11 +111,7 @@ def check_spark_home() -> None:
 def check_disk(folder: Path) -> int:
     """Refuse to start where the disk is nearly full.
 
-    Args:
-        folder: Where data will be written; it need not exist yet.
-
-    Returns:
-        The free space, in bytes.
+    ``folder`` need not exist yet. Returns the free space, in bytes.
 
     Raises:
         ConfigurationError: Less is free than ``MILLRACE_MIN_FREE_MB`` says (1024).

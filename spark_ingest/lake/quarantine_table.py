@@ -74,9 +74,7 @@ def create(spark: SparkSession) -> bool:
 def rows(judged: str, ingested_at: Column) -> list[Column]:
     """The quarantine columns of a judged record, in table order.
 
-    Args:
-        judged: The column with the verdict.
-        ingested_at: When the batch was taken.
+    ``judged`` is the column with the verdict, ``ingested_at`` when the batch was taken.
     """
     special = {
         "_schema_id": F.when(
@@ -99,9 +97,7 @@ def rows(judged: str, ingested_at: Column) -> list[Column]:
 def append(bad: DataFrame, many: bool = False) -> None:
     """Add rows of the quarantine's columns, in one commit.
 
-    Args:
-        bad: The rows.
-        many: Whether they are worth a file of each task.
+    ``many`` are worth a file of each task.
     """
     (bad if many else bad.coalesce(1)).writeTo(f"{CATALOG}.{TABLE}").append()
 
@@ -111,10 +107,8 @@ def uncommitted(
 ) -> tuple[list[int], bool]:
     """What is at or beyond the offsets of a stream's table, and before them, of its topic.
 
-    Args:
-        spark: A session on the lake.
-        topic: Whose rows; those of an earlier topic of the same name do not count.
-        committed: By partition, the first offset that is not committed; 0 where missing.
+    Rows of an earlier topic of the same name do not count; ``committed`` has the first offset
+    that is not committed, by partition, 0 where missing.
 
     Returns:
         The batches whose rows are at or beyond, each by its start in microseconds since 1970,
@@ -140,13 +134,9 @@ def remove_uncommitted(
     """Remove what batches left that never committed: rows at or beyond the offsets.
 
     What was replayed goes too: it was in a table that is gone, since one that stands there
-    takes nothing from beyond its offsets.
-
-    Args:
-        spark: A session on the lake.
-        topic: Whose rows; those of an earlier topic of the same name stay.
-        committed: By partition, the first offset that is not committed; 0 where missing.
-        batches: Which, by their starts, as :func:`uncommitted` gives them.
+    takes nothing from beyond its offsets. Rows of an earlier topic of the same name stay.
+    ``committed`` has the first offset that is not committed, by partition, 0 where missing;
+    ``batches`` are told by their starts, as :func:`uncommitted` gives them.
     """
     if not batches:
         return
@@ -162,10 +152,7 @@ def remove_uncommitted(
 def remove_batch(spark: SparkSession, topic: Topic, ingested_at: datetime) -> None:
     """Remove what one batch appended.
 
-    Args:
-        spark: A session on the lake.
-        topic: The batch's topic.
-        ingested_at: When the batch began: its rows' ``_ingested_at``.
+    ``ingested_at`` is when it began: its rows' ``_ingested_at``.
     """
     began = f"timestamp '{ingested_at.astimezone(UTC):%Y-%m-%d %H:%M:%S.%f} UTC'"
     statement = (

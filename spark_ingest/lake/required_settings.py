@@ -64,10 +64,7 @@ def check_settings(spark: SparkSession) -> None:
 
 
 def refuse_settings(values: Mapping[str, str | None]) -> None:
-    """Refuse settings of a session.
-
-    Args:
-        values: By name; None where it is not set.
+    """Refuse settings of a session. ``values`` are by name; None where it is not set.
 
     Raises:
         ConfigurationError: One has another value than it must.
@@ -111,10 +108,8 @@ def check_executors(spark: SparkSession) -> None:
 def refuse_limits(values: Mapping[str, str | None], where: str, setting: str) -> None:
     """Refuse system properties of a JVM.
 
-    Args:
-        values: Avro's limits by name; None where one is not set.
-        where: Which JVM that is.
-        setting: The setting of Spark that its properties come from.
+    ``values`` are Avro's limits by name, None where one is not set; ``where`` is which JVM that
+    is, ``setting`` the one of Spark that its properties come from.
 
     Raises:
         ConfigurationError: One is not set, or is no limit.

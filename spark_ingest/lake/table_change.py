@@ -66,8 +66,6 @@ def change_table(
     """Make a change of a table, whoever else is changing it.
 
     Args:
-        jvm: The session's JVM.
-        table: ``schema.name``.
         plan: Gets Iceberg's table, freshly loaded, and gives the commit that is left to make;
             None where nothing is. Called again after each conflict and after each commit
             whose outcome nobody knows.
@@ -175,8 +173,7 @@ def _away(table: str, reason: str, is_open: bool) -> MillraceError:
 def rewrite(change: Callable[[], object]) -> None:
     """Delete or update rows, again where others rewrote the same files meanwhile.
 
-    Args:
-        change: Does it; plans again each time.
+    ``change`` does it; it plans again each time.
     """
     for left in range(_REWRITES - 1, -1, -1):
         try:

@@ -99,10 +99,8 @@ def uuid_of(jvm: Jvm, table: str) -> str:
 def identify(spark: SparkSession, log: DataFrame, table: str) -> Identity:
     """Which table stands under a name, and which rows of the log are its.
 
-    Args:
-        spark: A session on the lake.
-        log: The log's rows of that name, each with its kind.
-        table: ``schema.name``, a table that exists.
+    ``log`` has the log's rows of that name, each with its kind; ``table`` is ``schema.name``
+    and exists.
     """
     uuid = uuid_of(Jvm(spark), table)
     is_of_table, is_mine = F.col("kind") == KIND, F.col("table_uuid").eqNullSafe(uuid)
@@ -126,9 +124,8 @@ def identify(spark: SparkSession, log: DataFrame, table: str) -> Identity:
 def logged_without_holes(log: DataFrame, known: Identity) -> tuple[int, set[int]]:
     """The commit up to which the log has all of a table, and those that it has beyond.
 
-    Args:
-        log: The log's rows of the table's name, each with its kind.
-        known: What :func:`identify` said of them.
+    ``log`` has the log's rows of the table's name, each with its kind; ``known`` is what
+    :func:`identify` said of them.
     """
     commit_id = F.col("commit_id")
     ids = log.where(known.rows()).select("table_name", "commit_id")
@@ -154,9 +151,7 @@ def newest_named(
 ) -> dict[str, tuple[datetime, str]]:
     """By name, since when the log says that a table stands there, and Iceberg's UUID of it.
 
-    Args:
-        log: The log.
-        tables: Each ``schema.name``; one that the log does not name is left out.
+    One that the log does not name, of ``tables`` as ``schema.name``, is left out.
     """
     named = log.where((F.col("kind") == KIND) & F.col("table_name").isin(list(tables)))
     since = F.unix_micros("committed_at").alias("since")
@@ -171,9 +166,8 @@ def newest_named(
 def earlier(log: DataFrame, uuid: str) -> Earlier | None:
     """The last table that stood under a name before, by the log; None where there was none.
 
-    Args:
-        log: The log's rows of that name, each with its kind.
-        uuid: Iceberg's UUID of the table that stands there now.
+    ``log`` has the log's rows of that name, each with its kind; ``uuid`` is Iceberg's, of the
+    table that stands there now.
     """
     others = log.where(
         (F.col("kind") != KIND) & ~F.col("table_uuid").eqNullSafe(F.lit(uuid))

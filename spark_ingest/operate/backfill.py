@@ -71,11 +71,8 @@ def missing_before(
 ) -> dict[int, tuple[int, int]]:
     """By partition, the offsets ``(first, end)`` before the first committed one.
 
-    Args:
-        services: The lake and the broker.
-        stream: A stream whose table exists.
-        topic: Its topic.
-        floor: By partition, the offset to go down to; what the broker has removed is left out.
+    The stream's table exists. ``floor`` is the offset to go down to, by partition; what the
+    broker has removed is left out.
 
     Raises:
         MillraceError: Nothing is committed yet, or of another topic of this name.
@@ -108,15 +105,9 @@ def backfill(
 ) -> int:
     """Land what is before a stream's first offsets; the stream may be running.
 
-    Args:
-        services: What streams share.
-        stream: A stream whose table exists.
-        floor: By partition, the offset to go down to.
-        settings: How.
-        stopping: Set by whoever wants it to stop: the commit at work is finished first.
-
-    Returns:
-        How many offsets were committed.
+    The stream's table exists; ``floor`` is the offset to go down to, by partition. Whoever sets
+    ``stopping`` wants it to stop: the commit at work is finished first. Returns how many
+    offsets were committed.
 
     Raises:
         MillraceError: Nothing is committed yet, or of another topic of this name.
@@ -233,8 +224,7 @@ class _Backfill:
     ) -> tuple[dict[int, tuple[int, int]], Commit, int]:
         """Publish the newest part of what is left: less of it each time the stream is faster.
 
-        Returns:
-            The part, its commit, and how much to try next.
+        Returns the part, its commit, and how much to try next.
         """
         pieces: list[dict[int, tuple[int, int]]] = []
 

@@ -24,7 +24,6 @@ class NewColumn:
     """A column that a source's YAML should list.
 
     Attributes:
-        name: Its name.
         data_type: Its type as Spark writes it.
         description: Its doc in the schemas.
     """
@@ -39,7 +38,6 @@ class Agreement:
     """What differs for one stream.
 
     Attributes:
-        stream: Whose.
         differences: One line each: what, where, the fix.
         missing: The columns that its YAML does not list, in the table's order.
     """
@@ -51,10 +49,6 @@ class Agreement:
 
 def compare(spark: SparkSession, schemas: Schemas) -> Agreement:
     """Compare the three for one stream.
-
-    Args:
-        spark: A session on the lake.
-        schemas: The stream's schemas.
 
     Raises:
         ConfigurationError: No usable value schema is registered.

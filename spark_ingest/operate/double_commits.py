@@ -27,7 +27,6 @@ class DoubleCommit:
     """A commit id that rows of several commits have.
 
     Attributes:
-        commit_id: The id.
         rows: Of each commit, when its batch began, and how many rows it has.
     """
 
@@ -46,11 +45,8 @@ def find(
 ) -> list[DoubleCommit]:
     """The commit ids of a stream's table that are there more than once.
 
-    Args:
-        spark: A session on the lake.
-        stream: Whose table, which exists.
-        full: Look at the rows even where the table has as many as one commit for each id
-            brought, which the log and the table's metadata tell.
+    The table exists; ``full`` looks at the rows even where the table has as many as one commit
+    for each id brought, which the log and the table's metadata tell.
     """
     if not full and _has_as_many_as_logged(spark, stream):
         return []

@@ -159,9 +159,7 @@ class History:
 
         Down to the newest own commit, where the stream's next start reads its offsets, and
         down to the oldest one that the commit log lacks: its row is made from the snapshot.
-
-        Args:
-            logged: Commit ids of the table that the log has.
+        ``logged`` has the commit ids of the table that the log has.
         """
         count, seen_own = 1, False
         main = self.ancestors(self.branches["main"]) if "main" in self.branches else []
@@ -177,9 +175,7 @@ class History:
     def expired(self, before: datetime, least: int) -> list[int]:
         """The snapshots that Iceberg removes: old, and not among a branch's newest.
 
-        Args:
-            before: Younger ones stay.
-            least: How many of each branch's newest stay.
+        Those younger than ``before`` stay, and the ``least`` newest of each branch.
         """
         kept = set(self.tags.values())
         for head in self.branches.values():
@@ -208,12 +204,8 @@ def maintain(
 ) -> Maintained:
     """Bring one table into shape.
 
-    Args:
-        spark: A session on the lake.
-        table: ``schema.name``, a table that exists.
-        policy: What to aim at.
-        dry_run: Only say what would be done.
-        is_stopping: Asked before each step: the others are then left to the next round.
+    ``table`` is ``schema.name`` and exists; ``dry_run`` only says what would be done;
+    ``is_stopping`` is asked before each step: the others are then left to the next round.
 
     Raises:
         MillraceError: Iceberg refused a step each time it was tried.

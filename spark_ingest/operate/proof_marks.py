@@ -92,7 +92,6 @@ class Mark:
         snapshot_id: The table's snapshot then.
         records: Rows that the table had then, of all topics.
         partitions: What was proved, by partition.
-        at: When.
     """
 
     topic_id: str
@@ -126,14 +125,8 @@ def is_untouched(jvm: Jvm, table: str, since: Mark, now: Head, grown: int) -> bo
     """Whether nothing behind a mark can have changed.
 
     Where maintenance has removed snapshots in between, the others and the number of rows
-    tell: as many rows deleted as doubled would not show.
-
-    Args:
-        jvm: The session's JVM.
-        table: ``schema.name``.
-        since: The mark.
-        now: The table now.
-        grown: Rows that the table's own commits behind the mark brought.
+    tell: as many rows deleted as doubled would not show. ``grown`` is the rows that the table's
+    own commits behind the mark brought.
     """
     if now.has_deletes or now.records - since.records != grown:
         return False

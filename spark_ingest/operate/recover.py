@@ -28,7 +28,6 @@ class Recovery:
     """What would make a stream go on.
 
     Attributes:
-        stream: The stream.
         topic: Its topic, as it is now.
         gaps: By partition, the range ``(first, end)`` of offsets that would be given up; none
             where the stream would go on with a new topic.
@@ -85,8 +84,7 @@ def find_new_topic(services: Services, stream: Stream) -> Recovery | None:
 def accept(services: Services, recovery: Recovery) -> Commit | None:
     """Commit it, beside whoever writes the table.
 
-    Returns:
-        What was published; None where it is not needed any more.
+    Returns None where it is not needed any more.
 
     Raises:
         CommitRefused: The table's stream was faster each time.

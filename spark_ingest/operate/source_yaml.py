@@ -27,10 +27,7 @@ _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_<>(),:]*")
 def add_columns(file: Path, name: str, new: Sequence[NewColumn]) -> None:
     """List columns that a source's table lacks, behind its last one that is no metadata.
 
-    Args:
-        file: The YAML.
-        name: ``<source>.<table>``.
-        new: What to add, in order.
+    ``name`` is ``<source>.<table>``.
 
     Raises:
         ConfigurationError: The file does not declare the table in lines of its own.

@@ -43,8 +43,6 @@ class PartitionProof:
     """What tables and broker hold of one partition of one stream.
 
     Attributes:
-        stream: The stream's name.
-        partition: The partition.
         first: First offset that was ever committed.
         end: Offset behind the last committed one.
         bronze: Rows in the bronze table with such an offset.
@@ -108,15 +106,9 @@ def prove(
     """Hold the tables of one stream against its commits and the broker.
 
     Topics of the same name that were there before, and were given up by a person, are held
-    against the commits alone.
-
-    Args:
-        spark: A session on the lake.
-        broker: The cluster that the stream comes from.
-        stream: A stream whose table exists.
-        topic: Its topic.
-        marks: Up to where it was proved before, by topic id: what is behind that is read again
-            only where it may have changed.
+    against the commits alone. The stream's table exists; ``marks`` say up to where it was
+    proved before, by topic id: what is behind that is read again only where it may have
+    changed.
 
     Raises:
         MillraceError: The table was filled from another topic of the same name, so that the
@@ -216,7 +208,6 @@ def lost_by_log(
     explains its absent offsets where they are no more than that.
 
     Args:
-        commits: What each commit took.
         gone: By partition, the absent ranges that the broker has no more.
         told_empty: By partition, the absent ranges that it still has and that hold no record.
 
@@ -278,16 +269,8 @@ def _prove(
 ) -> list[PartitionProof] | None:
     """The proof of one topic; without a broker by log and tables alone.
 
-    Args:
-        spark: A session on the lake.
-        broker: Its cluster; None for a topic that is gone.
-        stream: Whose table.
-        topic: Which.
-        committed: All that was committed of it.
-        since: What was proved before, and is not read again.
-
-    Returns:
-        None where quarantine has changed behind the mark.
+    ``since`` was proved before, and is not read again. None where quarantine has changed behind
+    the mark.
     """
     all_spans = committed.spans()
     before = {} if since is None else since.partitions

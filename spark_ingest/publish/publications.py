@@ -41,7 +41,6 @@ class MartColumn:
     """A column of a mart's contract.
 
     Attributes:
-        name: Its name.
         description: What it says, from the YAML.
         is_required: Whether a constraint says that it is never null.
     """

@@ -43,7 +43,6 @@ class Published:
         rows: Records of rows that are new or changed.
         deletes: Records of rows that are gone.
         transactions: How many it took.
-        seconds: How long.
     """
 
     snapshot_id: int

@@ -78,11 +78,7 @@ def read_schemas(key: dict[str, Any], value: dict[str, Any]) -> RecordSchemas:
 
 
 def record_schemas(publication: Publication, mart: StructType) -> RecordSchemas:
-    """The schemas of a publication.
-
-    Args:
-        publication: Which.
-        mart: The columns that its table has now.
+    """The schemas of a publication. ``mart`` has the columns that its table has now.
 
     Raises:
         ConfigurationError: The table lacks a column of the contract, or one has a type that

@@ -15,11 +15,6 @@ _MORE = 0x80
 def read_rows(broker: Broker, topic: Topic, envelope: Envelope) -> dict[bytes, bytes]:
     """The rows that a reader of the whole topic has, by key; all in memory.
 
-    Args:
-        broker: Where the topic is.
-        topic: Which.
-        envelope: What its values are.
-
     Returns:
         The header with the schema id and the Avro binary of the row, by that of the key.
     """
@@ -41,10 +36,8 @@ def read_rows(broker: Broker, topic: Topic, envelope: Envelope) -> dict[bytes, b
 def change_value(row: bytes, op: str, committed_at: int) -> bytes:
     """The value of a change.
 
-    Args:
-        row: Header and Avro binary of the row.
-        op: One letter.
-        committed_at: Milliseconds since 1970.
+    ``row`` is header and Avro binary of the row, ``op`` one letter, ``committed_at``
+    milliseconds since 1970.
     """
     number = committed_at << 1
     time = bytearray()

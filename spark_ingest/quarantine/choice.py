@@ -66,9 +66,7 @@ def rows_of(spark: SparkSession, topics: Sequence[str], everywhere: bool) -> Dat
 def discard(rows: DataFrame, reason: str) -> int:
     """Mark open rows as wanted by nobody; their bytes stay. How many these were.
 
-    Args:
-        rows: Chosen rows of quarantine; only the open ones are marked.
-        reason: For those who ask later.
+    ``reason`` is for those who ask later.
     """
     place = ["_kafka_topic", "_kafka_topic_id", "_kafka_partition", "_kafka_offset"]
     chosen = rows.where("replayed_at is null and discarded_at is null").select(

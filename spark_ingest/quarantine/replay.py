@@ -47,7 +47,6 @@ class Replayed:
     """What a replay did to one stream, or would do.
 
     Attributes:
-        stream: The stream's name.
         taken: Records that bronze took.
         held: Records that were in bronze already, and are marked now.
         left: Records that bronze still cannot take, by their error class of today.
@@ -85,13 +84,8 @@ def replay(
 ) -> Replayed:
     """Decode a stream's quarantined records again and land those that are good now.
 
-    Those that are not stay, with the reason of today.
-
-    Args:
-        services: A session on the lake and the registry.
-        stream: Whose records; its table must exist.
-        choice: Which of them.
-        dry_run: Only tell what would be done.
+    Those that are not stay, with the reason of today. The stream's table must exist;
+    ``dry_run`` only tells what would be done.
 
     Raises:
         MillraceError: Nothing was ever committed to the table.

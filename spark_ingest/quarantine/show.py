@@ -25,7 +25,6 @@ class Group:
 
     Attributes:
         stream: The stream's name; empty where no source declares the topic any more.
-        topic: The topic.
         stage: Where they failed.
         error_class: Why.
         open: Those that somebody has to look at.
@@ -62,12 +61,8 @@ def groups(
 ) -> list[Group]:
     """What quarantine holds, by topic and reason.
 
-    Args:
-        spark: A session on the lake.
-        streams: Whose records.
-        choice: Which of them.
-        everywhere: Take the records of topics that no source declares as well.
-        replayed: Count those that bronze took later as well.
+    ``everywhere`` takes the records of topics that no source declares as well, ``replayed``
+    counts those that bronze took later as well.
     """
     names = {stream.topic: stream.name for stream in streams}
     rows = choice.of(rows_of(spark, list(names), everywhere))
@@ -143,9 +138,7 @@ def newest_record(
 def screen(row: Row, count: int) -> list[str]:
     """A quarantined record as lines for people: never more than a screen.
 
-    Args:
-        row: A row of quarantine.
-        count: How many rows were asked for; told where there are others.
+    ``count`` is how many rows were asked for, told where there are others.
     """
     place = (
         f"{row['_kafka_topic']} partition {row['_kafka_partition']} "

@@ -23,10 +23,8 @@ LEFT_OVER = "+"
 def check(column: str, begin: int, writer: AvroSchema) -> Column:
     """Why bytes are not exactly one value of a schema; null where they are, or are null.
 
-    Args:
-        column: Name of the column that ends with the value.
-        begin: How many bytes stand before it.
-        writer: The schema, complete in itself.
+    ``column`` is the name of the column that ends with the value, ``begin`` how many bytes
+    stand before it; ``writer`` is complete in itself.
 
     Returns:
         A text that names the field; or ``LEFT_OVER`` and the place behind the value, where

@@ -27,10 +27,8 @@ _OF_BATCH = ("_ingested_at", "_commit_id")
 def judge_with_registry(records: DataFrame, topic_id: str, schemas: Schemas) -> Judged:
     """Judge records of a topic with the schemas that are registered now.
 
-    Args:
-        records: Rows of Spark's Kafka source, with headers.
-        topic_id: Kafka's UUID of their topic.
-        schemas: The topic's schemas.
+    ``records`` are rows of Spark's Kafka source, with headers; ``topic_id`` is Kafka's UUID of
+    their topic.
 
     Raises:
         ServiceUnavailable: The registry does not answer, or has lost the subject.
@@ -128,10 +126,6 @@ def _or_elsewhere(schemas: Schemas, value: TopicSchema) -> str:
 def subjects_alike(subjects: Iterable[str], stream: Stream) -> list[str]:
     """Those subjects that the values of a stream may be registered under, by name.
 
-    Args:
-        subjects: All that the registry has.
-        stream: Whose schemas were not found.
-
     Returns:
         Those of its topic, and those of the records that its source declares; where there are
         none, all that are named as a record with a namespace is.
@@ -182,10 +176,7 @@ def _refuse_described(spark: SparkSession, schemas: Schemas) -> None:
 def grow_table(spark: SparkSession, table: str, types: StructType) -> None:
     """Give a table the columns that judged records need.
 
-    Args:
-        spark: A session on the lake.
-        table: ``schema.name``.
-        types: The records' columns, without the metadata.
+    ``types`` has the records' columns, without the metadata; ``table`` is ``schema.name``.
 
     Raises:
         ConfigurationError: A column's type cannot become the wanted one.
@@ -204,12 +195,9 @@ def table_rows(
 ) -> DataFrame:
     """Good records as their table's columns; those that no writer has are null.
 
-    Args:
-        good: Judged records without those that bronze cannot take.
-        columns: The table's columns for them, without the metadata.
-        table: ``schema.name``.
-        commit_id: Of the commit that will publish them.
-        began: When its batch began: ``_ingested_at``.
+    ``good`` has none that bronze cannot take; ``columns`` are the table's for them, without the
+    metadata; ``commit_id`` is of the commit that will publish them, and ``began`` is
+    ``_ingested_at``.
     """
     types = good.select(*(c.alias(n) for n, c in columns.items())).schema
     fields = good.sparkSession.table(f"{CATALOG}.{table}").schema
@@ -222,10 +210,8 @@ def row_columns(
 ) -> dict[str, Column]:
     """A table's columns of a judged record by name, all but those of :func:`batch_columns`.
 
-    Args:
-        columns: The table's columns for a good record, without the metadata.
-        types: Their names and types.
-        table: The table's columns.
+    ``columns`` are the table's for a good record, without the metadata, ``types`` their names
+    and types; ``table`` has the table's columns.
     """
     have = {name: F.col(name) for name in bronze.METADATA.names if "_kafka" in name}
     have |= columns

@@ -81,10 +81,8 @@ def decoded(part: Part, schema: TopicSchema) -> Column:
 def problem(part: Part, schema: TopicSchema, most_bytes: int) -> Column | None:
     """Why the columns cannot hold what ``_kafka_<part>`` says; None where nobody can tell.
 
-    Args:
-        part: As :func:`decoded` takes it.
-        schema: This too.
-        most_bytes: What is longer is not looked at: that is the problem.
+    The arguments are those of :func:`decoded`; what is longer than ``most_bytes`` is not looked
+    at: that is the problem.
 
     Returns:
         As :func:`spark_ingest.records.avro_check.check` says it; null too where no schema is known.

@@ -27,10 +27,8 @@ _loading = threading.Lock()
 def checked(name: str, column: str, *arguments: str | int) -> Column:
     """What a check says of a column: a reason, or null where nothing is wrong.
 
-    Args:
-        name: Its class, the name of its source too.
-        column: Name of the column.
-        arguments: Of the class's constructor.
+    ``name`` is its class, the name of its source too; ``arguments`` are of the class's
+    constructor.
     """
     spark = SparkSession.active()
     session = Jvm(spark)

@@ -45,7 +45,6 @@ class Place:
     """A record, as far as it matters where it can be read.
 
     Attributes:
-        offset: Its offset.
         size: Bytes of its key and value.
         fits: Whether Spark can hold its time.
     """
@@ -66,13 +65,8 @@ def find(
     """Where such records are, by partition: ranges of offsets that hold all of them.
 
     Those that are near each other share one, as far as the records of one from each partition
-    fit into the driver's memory together.
-
-    Args:
-        broker: Where they are.
-        topic: Its name.
-        ranges: Where to look.
-        check: Called now and then, so that it can raise what ends the search.
+    fit into the driver's memory together. ``check`` is called now and then, so that it can
+    raise what ends the search.
 
     Raises:
         ServiceUnavailable: The broker does not deliver.
@@ -101,10 +95,8 @@ def told(found: Spans) -> str:
 def spans_of(places: Iterable[Place], most_records: int, most_bytes: int) -> list[Span]:
     """Ranges of offsets that hold all records whose time Spark cannot hold.
 
-    Args:
-        places: The records of a partition, in order.
-        most_records: Most offsets of a range.
-        most_bytes: Most bytes of a range with more than one record.
+    ``places`` are the records of a partition, in order; ``most_records`` is the most offsets of
+    a range, ``most_bytes`` the most bytes of one with more than one record.
     """
     found: list[Span] = []
     size = between = 0
@@ -135,10 +127,8 @@ def parts(
 ) -> Iterator[tuple[dict[int, Span], bool]]:
     """Ranges of offsets in the parts in which they can be read, one after the other.
 
-    Args:
-        ranges: What is to be read.
-        found: Where in them Spark cannot read, as :func:`find` gives it.
-        newest_first: Begin at their ends.
+    ``found`` is where in them Spark cannot read, as :func:`find` gives it; ``newest_first``
+    begins at their ends.
 
     Returns:
         By partition the range that a part takes, and whether Spark cannot read it.
@@ -163,11 +153,7 @@ def parts(
 def rows(spark: SparkSession, broker: Broker, topic: str, ranges: Ranges) -> DataFrame:
     """Records as Spark's Kafka source gives them, read without it.
 
-    Args:
-        spark: A session.
-        broker: Where they are.
-        topic: Its name.
-        ranges: Which, by partition; no more than the driver's memory takes.
+    ``ranges`` are by partition, no more than the driver's memory takes.
 
     Returns:
         ``verdict.KAFKA_ROWS``, in which a time that Spark cannot hold is null, and

@@ -62,8 +62,6 @@ class Schemas:
     """The schemas of one topic as the registry has them, and ids that it does not know.
 
     Attributes:
-        registry: Where they come from.
-        stream: Whose.
         unknown_wait: Seconds to keep asking for an id before its records are quarantined.
         wait: Sleeps some seconds; raises when the stream is being stopped.
     """
@@ -90,8 +88,7 @@ class Schemas:
     def value(self) -> TopicSchema:
         """The value schemas, asked for again: a batch's ids were registered before it began.
 
-        Returns:
-            The same object as before where no schema has come.
+        It is the same object as before where no schema has come.
         """
         return self._of("value")
 

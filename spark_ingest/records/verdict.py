@@ -97,8 +97,7 @@ class Recipe:
     def judge(self, records: DataFrame) -> Judged:
         """Decode every record and say of each whether bronze can take it.
 
-        Args:
-            records: Rows of Spark's Kafka source, with headers; some may be ``REFUSED``.
+        ``records`` are rows of Spark's Kafka source, with headers; some may be ``REFUSED``.
         """
         if REFUSED not in records.columns:
             records = records.select(*self.taken)
@@ -118,11 +117,8 @@ def recipe(
 ) -> Recipe:
     """How records of a topic are judged.
 
-    Args:
-        topic_id: Kafka's UUID of their topic.
-        value: Schemas of the values.
-        key: Schemas of the keys where they are decoded.
-        most_bytes: Most bytes of a value, and of a key.
+    ``topic_id`` is Kafka's UUID of their topic; ``key`` has the schemas of the keys where they
+    are decoded; ``most_bytes`` is of a value, and of a key.
     """
     taken = [F.col(name).alias(f"_kafka_{name}") for name in KAFKA_ROWS.names]
     taken.append(F.lit(topic_id).alias("_kafka_topic_id"))
@@ -164,7 +160,6 @@ def verdict(part: Part, schema: TopicSchema) -> Column:
     Args:
         part: ``value`` or ``key``: judges ``_kafka_<part>`` (a null in it is good: a tombstone,
             or no key), with its ``_<part>_schema_id`` and the decoded ``_<part>``.
-        schema: The topic's schemas for that part.
 
     Returns:
         struct<stage: string, error_class: string, error_message: string>.
@@ -244,8 +239,7 @@ def verdict(part: Part, schema: TopicSchema) -> Column:
 def size_verdict(limit: int) -> Column:
     """Why a record is too long to be taken, like :func:`verdict`; null where it is not.
 
-    Args:
-        limit: Most bytes of a value, and of a key.
+    ``limit`` is the most bytes of a value, and of a key.
     """
     judged = F.lit(None)
     for part in ("key", "value"):

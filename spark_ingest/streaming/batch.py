@@ -94,14 +94,8 @@ class BatchWriter:
     ) -> None:
         """Bind a stream's batches to its lease.
 
-        Args:
-            spark: A session on the lake.
-            stream: Whose batches.
-            topic: The topic that they come from.
-            lease: The right to write the stream's table.
-            schemas: The topic's schemas.
-            check_topic: Raises where the topic is not the same any more; called between
-                reading a batch and publishing it.
+        ``check_topic`` raises where the topic is not the same any more; it is called between
+        reading a batch and publishing it.
         """
         self._spark = spark
         self._jvm = Jvm(spark)
@@ -124,11 +118,9 @@ class BatchWriter:
     ) -> BatchResult:
         """Take one batch from Kafka's rows to a visible commit.
 
-        Args:
-            records: Rows of Spark's Kafka source, with headers.
-            number: The commit id that it gets.
-            starts: First offset of the batch, by partition.
-            ends: Offset behind the last one, by partition.
+        ``records`` are rows of Spark's Kafka source, with headers; ``number`` is the commit id
+        that it gets. By partition, ``starts`` has the first offset, ``ends`` the one behind the
+        last.
 
         Raises:
             LeaseLost: Another writer took the table over; nothing was committed.
@@ -242,9 +234,7 @@ class BatchWriter:
 def carried_limits(budget: int, tasks: int) -> tuple[int, int]:
     """How many bad records a task may bring along, and how large each may be.
 
-    Args:
-        budget: Bytes of all tasks together.
-        tasks: How many there are.
+    ``budget`` is the bytes of all tasks together.
     """
     share = budget // tasks
     largest = max(min(_LARGEST_CARRIED, share - _ROW_BYTES), 0)
@@ -261,9 +251,8 @@ def _carried_bytes(spark: SparkSession) -> int:
 def record_notes(parts: list[str], largest: int) -> tuple[Column, ...]:
     """What is noted of each record of a batch besides its row.
 
-    Args:
-        parts: Those whose schema ids are looked up.
-        largest: Most bytes of a bad record that is carried along.
+    ``parts`` are those whose schema ids are looked up; ``largest`` is the most bytes of a bad
+    record that is carried along.
     """
     bad = F.col("_verdict").isNotNull()
     length = F.coalesce(F.length("_kafka_value"), F.lit(0))
@@ -281,9 +270,8 @@ def record_notes(parts: list[str], largest: int) -> tuple[Column, ...]:
 def batch_counters(parts: list[str], most: int) -> tuple[Column, ...]:
     """What is counted and collected of the notes of :func:`record_notes`.
 
-    Args:
-        parts: Those whose schema ids are looked up.
-        most: Bad records that are carried along.
+    ``parts`` are those whose schema ids are looked up; ``most`` is how many bad records are
+    carried along.
     """
     return (
         F.count(F.lit(1)),

@@ -24,8 +24,7 @@ class BatchSize:
     def __init__(self, most_bytes: int) -> None:
         """Begin with nothing known.
 
-        Args:
-            most_bytes: Of keys, values and headers in a batch.
+        ``most_bytes`` is of keys, values and headers in a batch.
         """
         self._most_bytes = most_bytes
         self._record_bytes: float | None = None
@@ -33,10 +32,8 @@ class BatchSize:
     def fitting(self, waiting: int, known: Callable[[], float | None]) -> int:
         """How many of the records that wait the next batch may take, at least one.
 
-        Args:
-            waiting: How many these are.
-            known: Bytes of a record, by some that wait; None where there are none. Asked
-                where no batch has told yet, and not for a handful.
+        ``known`` gives the bytes of a record, by some that wait, None where there are none; it
+        is asked where no batch has told yet, and not for a handful.
         """
         if self._record_bytes is None and waiting > PROBE:
             self._record_bytes = known()
@@ -67,10 +64,8 @@ def first_part(
 ) -> dict[int, int]:
     """Where the oldest offsets of some ranges end, taken from each in proportion.
 
-    Args:
-        starts: First offset, by partition; 0 for one that is missing.
-        ends: Offset behind the last one, by partition.
-        count: How many offsets to take; all where there are fewer.
+    By partition, ``starts`` has the first offset, 0 for one that is missing, and ``ends`` the
+    one behind the last; all are taken where there are fewer than ``count``.
     """
     sizes = {p: end - starts.get(p, 0) for p, end in ends.items()}
     total = sum(sizes.values())
@@ -103,10 +98,8 @@ def key_and_header_bytes(prefix: str) -> Column:
     """About the bytes of a record's key and headers.
 
     Of the headers as text, since Spark generates code for a cast and none for an aggregate:
-    that alone would cost every record of a batch a copy.
-
-    Args:
-        prefix: Of the names of Kafka's columns.
+    that alone would cost every record of a batch a copy. ``prefix`` is of the names of Kafka's
+    columns.
     """
     headers = F.octet_length(F.col(f"{prefix}headers").cast("string"))
     return _length(f"{prefix}key") + F.coalesce(headers, F.lit(0))

@@ -31,14 +31,9 @@ def remove(
 ) -> None:
     """Remove what no commit of a stream accounts for.
 
-    The commit log must have caught up with the table.
-
-    Args:
-        spark: A session on the lake.
-        stream: Whose rows.
-        topic: Its topic as it is now; rows of an earlier one of the same name stay.
-        committed: By partition, the first offset that is not committed; 0 where missing.
-        check: Raises where the table was taken over.
+    The commit log must have caught up with the table. Rows of an earlier topic of the same name
+    stay. ``committed`` has the first offset that is not committed, by partition, 0 where
+    missing; ``check`` raises where the table was taken over.
 
     Raises:
         LeaseLost: The table was taken over.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from types import TracebackType
 
 from prometheus_client import (
     CollectorRegistry,
@@ -34,12 +33,8 @@ class MetricsProgress(Progress):
     ) -> None:
         """Prepare the metrics of some streams.
 
-        Args:
-            shown: Gets every report too.
-            streams: Names of the streams: each has its metrics from the beginning, at zero;
-                another one has them when it begins.
-            host: Address to serve them on.
-            port: Port to serve them on; 0 for any free one.
+        ``shown`` gets every report too. Each of ``streams`` has its metrics from the beginning,
+        at zero; another one has them when it begins. ``port`` 0 is any free one.
         """
         self._shown = shown
         self._host = host
@@ -129,16 +124,11 @@ class MetricsProgress(Progress):
         self._shown.__enter__()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         if self._stop is not None:
             self._stop()
             self._stop = None
-        self._shown.__exit__(kind, error, trace)
+        self._shown.__exit__(*raised)
 
     def batch(self, report: BatchReport) -> None:
         stream = report.stream

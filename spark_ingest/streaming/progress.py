@@ -7,7 +7,6 @@ import sys
 from abc import abstractmethod
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from types import TracebackType
 
 from rich.console import Console
 from rich.live import Live
@@ -19,9 +18,6 @@ class BatchReport:
     """One committed batch of one stream.
 
     Attributes:
-        stream: The stream's name.
-        table: Its bronze table.
-        commit_id: The commit.
         rows: Records in bronze.
         quarantined: Records in quarantine.
         value_bytes: Bytes of the values.
@@ -42,12 +38,7 @@ class BatchReport:
 class Progress(AbstractContextManager["Progress"]):
     """Takes reports as they come; used as a context."""
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         return None
 
     @abstractmethod
@@ -106,12 +97,7 @@ class LiveProgress(Progress):
         self._live.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._live.stop()
 
     def batch(self, report: BatchReport) -> None:

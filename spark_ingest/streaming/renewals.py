@@ -27,8 +27,7 @@ class Renewals:
     def __init__(self, holders: Sequence[Renewable]) -> None:
         """Begin to renew in the background.
 
-        Args:
-            holders: Whose leases; looked at again each time.
+        ``holders`` is looked at again each time.
         """
         self._holders = holders
         self._stopping = threading.Event()

@@ -323,8 +323,7 @@ class StreamRun:
     def _take_apart(self, ends: Mapping[int, int]) -> bool:
         """Commit the records up to some offsets, of which Spark cannot read all.
 
-        Returns:
-            Whether there were such; nothing is committed where there were none.
+        Returns whether there were such; nothing is committed where there were none.
         """
         services, topic, here = self._services, self._topic.name, self._position.offsets
         to = {p: here.get(p, 0) for p in ends}
@@ -427,14 +426,8 @@ def run_streams(
 
     With ``settings.every`` a stream in trouble is begun again after a pause; without, it ends
     and the others finish. A captured table without a topic is no trouble: it is waited for, or
-    passed over.
-
-    Args:
-        services: What they share.
-        streams: Which; their tables must exist, or be such as can be made.
-        settings: How.
-        stopping: Set by whoever wants them to stop: each finishes its batch first.
-        missing: Names of those whose tables are still to be made.
+    passed over. Their tables exist, or are such as can be made: ``missing`` names those still
+    to be made. When ``stopping`` is set, each finishes its batch first.
 
     Raises:
         MillraceError: A stream was in trouble at the end.

@@ -28,16 +28,9 @@ def remove_rows_ahead(
 ) -> str | None:
     """Remove the log's rows of commits beyond the newest one that a stream's table shows.
 
-    Of a table whose own snapshots have expired nobody can tell.
-
-    Args:
-        spark: A session on the lake.
-        stream: Whose table, held by its lease.
-        known: What the log says of it. That is asked first: what is committed meanwhile makes
-            the table newer, not the log.
-
-    Returns:
-        What to tell people; None where the log is not ahead.
+    Of a table whose own snapshots have expired nobody can tell. The table is held by the
+    stream's lease. ``known`` is asked first: what is committed meanwhile makes the table newer,
+    not the log. Returns what to tell people; None where the log is not ahead.
     """
     uuid, last = known.uuid, known.logged.largest
     newest = newest_own_snapshot(Jvm(spark), stream.table)
@@ -61,11 +54,8 @@ def remove_rows_ahead(
 def stands_since_now(spark: SparkSession, uuid: str) -> None:
     """Say in the log that a table stands there as it does since now.
 
-    dbt then asks for a full refresh of whatever has read it before.
-
-    Args:
-        spark: A session on the lake.
-        uuid: Iceberg's UUID of the table, which the log names.
+    dbt then asks for a full refresh of whatever has read it before. ``uuid`` is Iceberg's of
+    the table, which the log names.
     """
     statement = (
         f"update {_LOG} set committed_at = "

@@ -29,16 +29,10 @@ def commit_beside(
 ) -> Commit | None:
     """Publish one commit to a stream's table while the stream may be running.
 
-    Args:
-        spark: A session on the lake.
-        stream: Whose table; it must have a snapshot.
-        uuid: Iceberg's UUID of the table when the work began.
-        make: Gives, for where the table stands now, the table's rows and the commit, whose id
-            must be the next one; None when there is nothing to publish after all. Called
-            again after each refusal, so the slow part of the work belongs before this.
-
-    Returns:
-        What was published.
+    The table must have a snapshot; ``uuid`` is Iceberg's of it when the work began. ``make``
+    gives, for where the table stands now, the table's rows and the commit, whose id must be the
+    next one; None when there is nothing to publish after all. It is called again after each
+    refusal, so the slow part of the work belongs before this.
 
     Raises:
         MillraceError: The table was dropped and recreated since the work began.

@@ -94,9 +94,7 @@ def reason_of(error: Exception) -> Reason:
 def pause(reason: Reason, tries: int) -> float:
     """Seconds until a stream is begun again.
 
-    Args:
-        reason: Why it is.
-        tries: How often it was since it last committed.
+    ``tries`` is how often it was since it last committed.
     """
     if reason is Reason.MOVED:
         if tries == 0:
@@ -129,7 +127,6 @@ class Watched:
         """Watch a stream that is not begun yet.
 
         Args:
-            name: The stream's.
             make: Takes its lease.
             mend: Makes what is missing; called before it is begun again.
             once: Whether trouble ends it, instead of a pause.
@@ -159,9 +156,8 @@ class Watched:
     def look_after(self, ending: threading.Event, gate: threading.Semaphore) -> None:
         """Look after it in a thread of its own: storage that hangs keeps no other waiting.
 
-        Args:
-            ending: Set when it shall end; one that is done keeps its lease until then.
-            gate: Held while it begins.
+        ``ending`` is set when it shall end: one that is done keeps its lease until then.
+        ``gate`` is held while it begins.
         """
         self._gate = gate
         renewals = Renewals([self])
@@ -298,10 +294,8 @@ def supervise(
 ) -> None:
     """Look after streams until all are done, or ``stopping`` is set.
 
-    Args:
-        watched: The streams.
-        stopping: Set by whoever wants them to stop: each finishes its batch first.
-        progress: Is told that they are stopped.
+    When ``stopping`` is set, each finishes its batch first; ``progress`` is told that they are
+    stopped.
 
     Raises:
         StreamsFailed: Some ended in trouble, or were in trouble when all were stopped; where

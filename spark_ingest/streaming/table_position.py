@@ -48,11 +48,7 @@ def made_anew(
 ) -> str:
     """What to tell of a table that was recreated where another one stood.
 
-    Args:
-        stream: Whose table.
-        earlier: The other one.
-        topic: The stream's topic, as it is now.
-        begins: By partition, the offset that the new table begins with.
+    ``begins`` has the offset that the new table begins with, by partition.
     """
     which = f"table UUID {earlier.uuid}" if earlier.uuid else "older than table UUIDs"
     told = (
@@ -78,11 +74,7 @@ def position(
 ) -> Position:
     """Where a stream goes on, from its table alone.
 
-    Args:
-        services: The lake and the broker.
-        stream: Which.
-        topic: Its topic, as it is now.
-        begin: Where to begin when the table has no commit yet.
+    ``begin`` is where to begin when the table has no commit yet.
 
     Raises:
         MillraceError: The topic is another one than the table was filled from, or records

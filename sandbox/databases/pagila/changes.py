@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import Decimal
 
 from sandbox.databases.draft import Draft, Move, Weighted, chosen, one_of, whole
@@ -31,20 +32,12 @@ def _edited_film(draft: Draft, _row: Row) -> Row:
     return chosen(random, edits)
 
 
-def _moved_film(draft: Draft, _row: Row) -> Row:
-    return {"film_id": draft.contents.next_number("film", "film_id")}
-
-
 def _new_actor(draft: Draft) -> Row:
     return rows.actor(draft.random, draft.contents.next_number("actor", "actor_id"))
 
 
 def _edited_actor(draft: Draft, _row: Row) -> Row:
     return {"last_name": one_of(draft.random, words.LAST_NAMES)}
-
-
-def _moved_actor(draft: Draft, _row: Row) -> Row:
-    return {"actor_id": draft.contents.next_number("actor", "actor_id")}
 
 
 def _new_category(draft: Draft) -> Row:
@@ -56,10 +49,6 @@ def _edited_category(draft: Draft, _row: Row) -> Row:
     return {"name": one_of(draft.random, words.CATEGORIES)}
 
 
-def _moved_category(draft: Draft, _row: Row) -> Row:
-    return {"category_id": draft.contents.next_number("category", "category_id")}
-
-
 def _new_language(draft: Draft) -> Row:
     number = draft.contents.next_number("language", "language_id")
     return rows.language(number, f"Dialect {number}")
@@ -68,50 +57,6 @@ def _new_language(draft: Draft) -> Row:
 def _edited_language(draft: Draft, row: Row) -> Row:
     name = one_of(draft.random, words.LANGUAGES)
     return {"name": rows.language(row["language_id"], name)["name"]}
-
-
-def _moved_language(draft: Draft, _row: Row) -> Row:
-    return {"language_id": draft.contents.next_number("language", "language_id")}
-
-
-def _new_role(draft: Draft) -> Row | None:
-    film, actor = draft.draw("film"), draft.draw("actor")
-    if film is None or actor is None:
-        return None
-    key = {"actor_id": actor["actor_id"], "film_id": film["film_id"]}
-    return None if draft.contents.has("film_actor", *key.values()) else key
-
-
-def _moved_role(draft: Draft, row: Row) -> Row | None:
-    """Somebody else plays it: one of the two columns of the key changes."""
-    actor = draft.draw("actor")
-    if actor is None or draft.contents.has(
-        "film_actor", actor["actor_id"], row["film_id"]
-    ):
-        return None
-    return {"actor_id": actor["actor_id"]}
-
-
-def _new_genre(draft: Draft) -> Row | None:
-    film, category = draft.draw("film"), draft.draw("category")
-    if film is None or category is None:
-        return None
-    key = {"film_id": film["film_id"], "category_id": category["category_id"]}
-    return None if draft.contents.has("film_category", *key.values()) else key
-
-
-def _moved_genre(draft: Draft, row: Row) -> Row | None:
-    category = draft.draw("category")
-    if category is None or draft.contents.has(
-        "film_category", row["film_id"], category["category_id"]
-    ):
-        return None
-    return {"category_id": category["category_id"]}
-
-
-def _as_it_is(_draft: Draft, row: Row) -> Row:
-    """These rows are keys alone: what an edit changes is the time of the last update."""
-    return dict(row)
 
 
 def _new_address(draft: Draft) -> Row:
@@ -131,8 +76,40 @@ def _edited_address(draft: Draft, _row: Row) -> Row:
     return chosen(random, edits)
 
 
-def _moved_address(draft: Draft, _row: Row) -> Row:
-    return {"address_id": draft.contents.next_number("address", "address_id")}
+def _numbered(
+    table: str, fresh: Callable[[Draft], Row], edited: Callable[[Draft, Row], Row]
+) -> Habits:
+    """Of a table whose key is a number."""
+    column = f"{table}_id"
+
+    def moved(draft: Draft, _row: Row) -> Row:
+        return {column: draft.contents.next_number(table, column)}
+
+    return Habits(table, fresh, edited, moved)
+
+
+def _linked(table: str, other: str) -> Habits:
+    """Of a table between films and another one, whose rows are keys alone.
+
+    What an edit changes is the time of the last update; a key changes in one of its columns.
+    """
+    column = f"{other}_id"
+
+    def fresh(draft: Draft) -> Row | None:
+        film, one = draft.draw("film"), draft.draw(other)
+        return None if film is None or one is None else unused(draft, film, one)
+
+    def moved(draft: Draft, row: Row) -> Row | None:
+        one = draft.draw(other)
+        key = None if one is None else unused(draft, row, one)
+        return None if key is None else {column: key[column]}
+
+    def unused(draft: Draft, film: Row, one: Row) -> Row | None:
+        both = {**film, column: one[column]}
+        key = {name: both[name] for name in PAGILA.table(table).key}
+        return None if draft.contents.has(table, *key.values()) else key
+
+    return Habits(table, fresh, lambda _draft, row: dict(row), moved)
 
 
 def _release(draft: Draft) -> None:
@@ -162,13 +139,13 @@ def _empty(draft: Draft) -> None:
 
 
 MOVES: Weighted[Move] = (
-    *moves_of(Habits("film", _new_film, _edited_film, _moved_film), 36),
-    *moves_of(Habits("address", _new_address, _edited_address, _moved_address), 20),
-    *moves_of(Habits("actor", _new_actor, _edited_actor, _moved_actor), 12),
-    *moves_of(Habits("film_actor", _new_role, _as_it_is, _moved_role), 12),
-    *moves_of(Habits("film_category", _new_genre, _as_it_is, _moved_genre), 8),
-    *moves_of(Habits("category", _new_category, _edited_category, _moved_category), 4),
-    *moves_of(Habits("language", _new_language, _edited_language, _moved_language), 4),
+    *moves_of(_numbered("film", _new_film, _edited_film), 36),
+    *moves_of(_numbered("address", _new_address, _edited_address), 20),
+    *moves_of(_numbered("actor", _new_actor, _edited_actor), 12),
+    *moves_of(_linked("film_actor", "actor"), 12),
+    *moves_of(_linked("film_category", "category"), 8),
+    *moves_of(_numbered("category", _new_category, _edited_category), 4),
+    *moves_of(_numbered("language", _new_language, _edited_language), 4),
     (4, _release),
 )
 

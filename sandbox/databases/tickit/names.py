@@ -18,8 +18,6 @@ class Names(NamedTuple):
     """What is drawn from; frequent names stand there often.
 
     Attributes:
-        first: First names.
-        last: Last names.
         places: Cities, each with its state's two letters.
     """
 

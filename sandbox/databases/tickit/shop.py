@@ -57,14 +57,7 @@ _HOURS = (time(14), time(14, 30), time(15), time(19), time(19, 30), time(20))
 
 
 class Occasion(NamedTuple):
-    """An event without its words.
-
-    Attributes:
-        eventid: Its number.
-        venueid: Where.
-        catid: Its category.
-        starttime: When.
-    """
+    """An event without its words."""
 
     eventid: int
     venueid: int
@@ -115,10 +108,7 @@ def shuffled(random: Chance, count: int) -> list[int]:
 def skewed(random: Chance, numbers: Sequence[int], steepness: float) -> int:
     """One of several numbers, the first ones much more often than the last.
 
-    Args:
-        random: Chance.
-        numbers: Which.
-        steepness: 4 gives the first tenth almost half of all, 5 more than half.
+    A ``steepness`` of 4 gives the first tenth almost half of all, 5 more than half.
     """
     share = (exp(steepness * random()) - 1) / (exp(steepness) - 1)
     return numbers[min(int(share * len(numbers)), len(numbers) - 1)]
@@ -127,11 +117,8 @@ def skewed(random: Chance, numbers: Sequence[int], steepness: float) -> int:
 def later_row(draft: Draft, table: str, column: str, above: int) -> Row | None:
     """A row at random whose number is above another; None where none is found.
 
-    Args:
-        draft: What happens.
-        table: A table with a key of one column.
-        column: That column.
-        above: The largest number of those that it began with.
+    ``column`` is the whole key of the table, ``above`` the largest number of those that it
+    began with.
     """
     largest = draft.contents.largest(table, column)
     for _ in range(_TRIES if largest > above else 0):

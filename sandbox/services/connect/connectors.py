@@ -36,9 +36,7 @@ class ConnectorStatus:
     """A connector and how it is.
 
     Attributes:
-        name: Which.
         state: ``running``, ``failed``, or what else Connect calls it.
-        reason: Why it has failed.
         behind: Bytes of its database's log that are not in Kafka yet; none while it
             reads the rows that were there before, or cannot say.
     """
@@ -60,12 +58,8 @@ def declared() -> dict[str, dict[str, str]]:
 def apply_connectors(home: Home, names: Collection[str] = ()) -> list[str]:
     """Make connectors, change those that are otherwise, start again those that failed.
 
-    Args:
-        home: The sandbox, whose Connect runs.
-        names: Which; when empty, those whose database runs.
-
-    Returns:
-        A line for each that was made or changed.
+    Connect runs. Without ``names``, all whose database runs. Returns a line for each that was
+    made or changed.
 
     Raises:
         ConfigurationError: There is no such connector.
@@ -112,10 +106,6 @@ def connector_status(home: Home) -> list[ConnectorStatus]:
 
 def wait_until_passed(home: Home, connector: str) -> None:
     """Return when all that is committed in a connector's database by now is in Kafka.
-
-    Args:
-        home: The sandbox.
-        connector: Its name.
 
     Raises:
         ServiceUnavailable: Connect or the database does not answer.

@@ -42,14 +42,8 @@ def passed(
 ) -> int | None:
     """Up to where everything of the log is in Kafka.
 
-    Args:
-        home: The sandbox.
-        config: The connector's configuration.
-        offset: What it has committed.
-
-    Returns:
-        The position; none when it has not got beyond its first snapshot, or stands
-        somewhere that is not in this log.
+    ``offset`` is what the connector has committed. None when it has not got beyond its first
+    snapshot, or stands somewhere that is not in this log.
 
     Raises:
         ServiceUnavailable: The database does not answer.

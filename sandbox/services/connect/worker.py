@@ -10,8 +10,8 @@ import zipfile
 from pathlib import Path
 
 from sandbox.install.parts import component_folder
+from sandbox.services.captured_databases import password
 from sandbox.services.java_programs import java_command, properties_text
-from sandbox.services.passwords import password
 from sandbox.services.security import write_secret
 from sandbox.settings import Home
 from spark_ingest.errors import ConfigurationError
@@ -26,10 +26,6 @@ _CONVERTER_SERVICE = "META-INF/services/org.apache.kafka.connect.storage.Convert
 
 def prepare(home: Home, folder: Path) -> None:
     """Write all that the worker reads.
-
-    Args:
-        home: The sandbox.
-        folder: The service's folder.
 
     Raises:
         ConfigurationError: The folder's name is none that Connect takes.

@@ -40,11 +40,7 @@ _NAMES_NOTHING = frozenset({TokenType.STRING, TokenType.NUMBER, TokenType.PARAME
 def function_calls(tokens: Sequence[Token]) -> Iterator[Token]:
     """The name tokens of all calls, in the order of the text.
 
-    Args:
-        tokens: One statement, as sqlglot tokenizes it.
-
-    Yields:
-        The token of each function's name; a quoted name is no call.
+    ``tokens`` are one statement's, as sqlglot tokenizes it; a quoted name is no call.
     """
     for at, token in enumerate(tokens):
         if (

@@ -24,9 +24,7 @@ _COMMENT = re.compile(r"\s*(?:/\*.*?\*/\s*|--[^\n]*\n\s*)*", re.DOTALL)
 def to_postgres(sql: str, listing: Callable[[], str]) -> str:
     """One statement of Redshift's driver as PostgreSQL takes it.
 
-    Args:
-        sql: The statement.
-        listing: Gives what is in the data catalogue, as ``lake.sql`` takes it.
+    ``listing`` gives what is in the data catalogue, as ``lake.sql`` takes it.
 
     Raises:
         NotRedshift: It is not Redshift SQL, or not of the part that the stand-in knows.

@@ -43,10 +43,6 @@ full_page_writes = off
 def initialise(home: Home, folder: Path) -> None:
     """Make the database; one that was made of other scripts is recreated.
 
-    Args:
-        home: The sandbox, for the port of the server that reads the lake.
-        folder: The service's folder.
-
     Raises:
         MillraceError: PostgreSQL refuses; the message has its words.
     """

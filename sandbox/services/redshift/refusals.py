@@ -67,10 +67,8 @@ _NO_ROW = ["false", "and", "current_timestamp", "=", "current_timestamp"]
 def check(sql: str) -> None:
     """Refuse what Redshift refuses, or reads otherwise than Spark.
 
-    The adapter's questions about the catalogue, and commands like ``grant``, pass.
-
-    Args:
-        sql: One or more statements, as they would be sent.
+    The adapter's questions about the catalogue, and commands like ``grant``, pass. ``sql`` is
+    one or more statements.
 
     Raises:
         NotRedshift: In one line: the construct, what to write instead, the page.

@@ -16,7 +16,6 @@ from spark_ingest.errors import MillraceError
 
 _LENGTH = struct.Struct("!i")
 _ENCRYPTION_REQUESTS = {80877103, 80877104}
-_CANCEL_REQUEST = 80877102
 _PROTOCOL_3 = 196608
 # What PostgreSQL understands of a greeting; Redshift's driver tells more of itself.
 _KNOWN = {b"user", b"database", b"application_name", b"client_encoding"}
@@ -29,10 +28,8 @@ Translate = Callable[[str], str]
 class Session:
     """One connection of a driver.
 
-    Args:
-        translate: Says a statement in PostgreSQL's words.
-        opening: Gives a statement to run before the driver's first.
-        port: Where PostgreSQL listens.
+    ``translate`` says a statement in PostgreSQL's words, ``opening`` gives one to run before
+    the driver's first; PostgreSQL listens on ``port``.
     """
 
     def __init__(

@@ -48,9 +48,8 @@ def catalogue() -> tuple[Product, ...]:
 def choices() -> list[int]:
     """Which product each whole number of the scale chooses, from the first place to the last.
 
-    Returns:
-        Positions in the catalogue: the nearest product's, the lower one's of two equally
-        near.
+    Each is a position in the catalogue: the nearest product's, the lower one's of two equally
+    near.
     """
     places = [product.propensity_to_buy for product in catalogue()]
     return [

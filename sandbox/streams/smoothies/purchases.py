@@ -33,9 +33,6 @@ def total_cents(
     """What is paid for a line: round(quantity * (price + supplement) * (1 - discount), 2).
 
     Exact, half a cent up.
-
-    Returns:
-        Cents.
     """
     unit = price_cents + (SUPPLEMENT_CENTS if add_supplements else 0)
     share = 100 - (DISCOUNT_PERCENT if is_member else 0)
@@ -46,10 +43,7 @@ def transaction_id(number: int) -> str:
     """The id of a transaction: up to 19 digits that look random.
 
     The number alone decides, no seed and no time, and no two numbers give the same id: runs
-    whose numbers differ never share one.
-
-    Args:
-        number: 1 to ``LARGEST_TRANSACTION``.
+    whose numbers differ never share one. ``number`` is 1 to ``LARGEST_TRANSACTION``.
     """
     mixed = number * _FIRST_FACTOR & LARGEST_TRANSACTION
     mixed ^= mixed >> 32

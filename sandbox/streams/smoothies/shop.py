@@ -59,14 +59,7 @@ def smoothies(plan: Plan, schema_ids: SchemaIds) -> Iterator[Record]:
     a member; the last transaction may be cut short by the plan's count. Beside them go the
     27 products, first, as of the plan's start, and a restocking whenever a line leaves a
     product at ``LOWEST_LEVEL`` or below, with that line's time. Stock starts as the
-    catalogue says, in each run.
-
-    Args:
-        plan: What to make.
-        schema_ids: The registry's ids of each stream's key and value schema.
-
-    Yields:
-        Records; the same plan gives the same bytes.
+    catalogue says, in each run. The same plan gives the same bytes.
     """
     yield from _products(plan, schema_ids[PRODUCTS.name])
     yield from by_arrival(

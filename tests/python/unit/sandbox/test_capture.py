@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from sandbox.install import parts
-from sandbox.services import database_schemas, mariadb, stack, unprivileged
+from sandbox.services import captured_databases, mariadb, stack, unprivileged
+from sandbox.services.captured_databases import password
 from sandbox.services.connect import connectors, declared, position, worker
 from sandbox.services.connect.connectors import ConnectorStatus, describe
-from sandbox.services.passwords import password
 from sandbox.settings import Home
 from spark_ingest.errors import ConfigurationError
 
@@ -66,10 +66,10 @@ def test_every_database_is_captured_by_one_connector() -> None:
     ]
 
     assert sorted(captured) == sorted(
-        [*database_schemas.POSTGRES_DATABASES, database_schemas.MARIADB_DATABASE]
+        [*captured_databases.POSTGRES_DATABASES, captured_databases.MARIADB_DATABASE]
     )
     for database in captured:
-        assert "create table" in database_schemas.schema_text(database)
+        assert "create table" in captured_databases.schema_text(database)
 
 
 def test_connectors_of_one_prefix_share_nothing_else() -> None:

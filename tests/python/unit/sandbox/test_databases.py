@@ -20,7 +20,7 @@ from sandbox.databases.known import DATABASES
 from sandbox.databases.run import run
 from sandbox.databases.statements import OtherWriter, sql_of, upsert
 from sandbox.databases.tables import Database, Row
-from sandbox.services.database_schemas import schema_text
+from sandbox.services.captured_databases import schema_text
 from sandbox.settings import PROJECT
 
 EVERY = pytest.mark.parametrize("name", DATABASES)

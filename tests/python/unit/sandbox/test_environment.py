@@ -94,7 +94,7 @@ def test_what_a_package_of_the_demo_needs_is_of_the_demo() -> None:
 
 def test_what_fetches_the_parts_is_installed_before_it_starts() -> None:
     code = (
-        "import sys, sandbox.install.fetch_parts;"
+        "import sys, sandbox.install.spark_conf;"
         " print(*{name.partition('.')[0] for name in sys.modules})"
     )
     # In a process of its own: pytest has loaded more.

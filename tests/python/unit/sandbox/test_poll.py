@@ -82,7 +82,7 @@ def topic(
     monkeypatch: pytest.MonkeyPatch, refuses: str | None = None
 ) -> tuple[poll.PollTopic, Broker]:
     broker = Broker(refuses)
-    monkeypatch.setattr(poll, "_create", lambda *_: None)
+    monkeypatch.setattr(poll, "create_topics", lambda *_: None)
     monkeypatch.setattr(poll, "Producer", lambda _: broker)
     monkeypatch.setattr(poll, "Consumer", lambda _: broker)
     return poll.PollTopic(Home(Path("nowhere")), ADDRESS.topic), broker

@@ -1,7 +1,14 @@
-"""The tables of the sandbox's databases, as their schema files say."""
+"""What the captured databases have in common: their tables' files, their users' passwords.
+
+A password is made once, in a file beside the data that it opens.
+"""
 
 from __future__ import annotations
 
+import secrets
+from pathlib import Path
+
+from sandbox.services.security import write_secret
 from sandbox.settings import PROJECT
 
 POSTGRES_DATABASES = {"moma": "public", "pagila": "public", "ems": "ems", "crm": "crm"}
@@ -24,3 +31,15 @@ def schema_text(database: str) -> str:
 def schema_of(database: str) -> str:
     """The schema that a database's tables are in: in MariaDB the two are one."""
     return POSTGRES_DATABASES.get(database, database)
+
+
+def password(folder: Path, user: str) -> str:
+    """A user's password; made when it is asked for the first time.
+
+    ``folder`` is that of the database's service.
+    """
+    file = folder / f"{user}.password"
+    if not file.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        write_secret(file, secrets.token_urlsafe(24))
+    return file.read_text()
