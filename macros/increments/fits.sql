@@ -185,7 +185,9 @@
             {%- endif -%}
         {%- elif parent in graph.nodes -%}
             {%- set node = graph.nodes[parent] -%}
-            {%- set name = node.schema ~ "." ~ node.alias -%}
+            {#- A parent of another target is read, and followed, by its name there. -#}
+            {%- set there = is_deferred(node) and node.get("defer_relation") or node -%}
+            {%- set name = there.schema ~ "." ~ there.alias -%}
             {%- if name in reads or parent in follows -%}
             {%- elif has_own_data(node) -%}
                 {%- do found.append(name) -%}

@@ -222,6 +222,19 @@ def test_a_parent_with_data_of_its_own_that_nobody_follows_is_refused(
     context.assert_parents_are_followed(begun)
 
 
+def test_a_deferred_parent_is_followed_by_its_name_in_the_other_target() -> None:
+    graph = SimpleGraph()
+    deferred = Node(schema="marts", alias="fct_parent")
+    graph["nodes"]["fct_parent"] |= {"schema": "ada_marts", "defer_relation": deferred}
+    context = macros({}, graph=graph, invocation_args_dict={"defer": True})
+    begun = increment(reads={PARENT: {}})
+
+    context.assert_parents_are_followed(begun)
+
+    with pytest.raises(CompilerError, match=r"reads marts\.fct_parent, whose changes"):
+        context.assert_parents_are_followed(begun | {"reads": {}})
+
+
 @pytest.mark.parametrize(
     ("parents", "is_refused"),
     [(("fct_parent",), False), (("fct_parent", "mine"), True), (("regions",), False)],
