@@ -9,6 +9,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from bench.histories import records
+from bench.histories.results import Step
 from bench.increments.table_use import Queries, Query, use_by_table
 from bench.increments.worker import (
     Worker,
@@ -17,14 +18,11 @@ from bench.increments.worker import (
     reports_file,
     run_dbt,
 )
-from bench.report.histories_results import Step
 from sandbox.settings import Home
 
 MODEL = "int_pagila__address_history"
 HISTORY = f"intermediate.{MODEL}"
 COMMIT_ROWS = 1_000_000
-# As Iceberg names them.
-COPY_ON_WRITE, MERGE_ON_READ = "copy-on-write", "merge-on-read"
 
 
 class Lake(Worker):

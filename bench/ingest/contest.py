@@ -15,9 +15,9 @@ from pathlib import Path
 from bench.ingest.ground import Ground
 from bench.ingest.jobs import marks
 from bench.ingest.losses import Landed, losses
+from bench.ingest.results import Run
 from bench.ingest.usage import MIB, Meter, usage
 from bench.ingest.watch import Seen, Watch
-from bench.report.ingest_results import Run
 from sandbox.processes import process, programs
 from sandbox.settings import PROJECT, Home
 from spark_ingest.errors import MillraceError

@@ -15,14 +15,23 @@ from bench.ingest.contest import running, wait_for
 from bench.ingest.contestants import TABLE, run_command
 from bench.ingest.ground import SCHEMA, Ground, prepare, write_manifest
 from bench.ingest.load import payloads
-from bench.ingest.usage import usage
+from bench.ingest.usage import percentile, usage
 from bench.ingest.watch import Seen, Watch
-from bench.report.ingest_results import Latency, percentile
+from bench.report.results import Cell
 from sandbox.settings import Home
 from sandbox.ui import say
 
 RATE = 500
 EVERY = ("1s", "1ms")
+COLUMNS = {
+    "`--every`": 0,
+    "p50, s": 2,
+    "p95, s": 2,
+    "p99, s": 2,
+    "records": 0,
+    "commits": 0,
+    "cores": 2,
+}
 _LOOK_SECONDS = 0.01
 # A JVM that has just started is slow: these do not count.
 _WARM_SECONDS = 20.0
@@ -44,7 +53,7 @@ class Produced:
     at: float
 
 
-def measure(home: Home, seconds: float) -> Iterator[Latency]:
+def measure(home: Home, seconds: float) -> Iterator[list[Cell]]:
     """Measure each setting of `--every`.
 
     Args:
@@ -56,7 +65,7 @@ def measure(home: Home, seconds: float) -> Iterator[Latency]:
     for every in EVERY:
         ground = prepare(home, f"bench.latency-{every}", 0)
         done = _measure(ground, every, seconds)
-        say(f"  --every {every}: p95 {done.p95:.2f} s")
+        say(f"  --every {every}: p95 {done[2]:.2f} s")
         yield done
 
 
@@ -81,7 +90,7 @@ def waits(produced: list[Produced], seen: list[Seen]) -> list[float]:
     return sorted(waited)
 
 
-def _measure(ground: Ground, every: str, seconds: float) -> Latency:
+def _measure(ground: Ground, every: str, seconds: float) -> list[Cell]:
     ground.clear()
     manifest = ground.folder / "manifest.json"
     write_manifest(manifest, {TABLE: ground.topic})
@@ -111,15 +120,10 @@ def _measure(ground: Ground, every: str, seconds: float) -> Latency:
         for each in produced
     ]
     ordered = waits(counted, seen)
-    return Latency(
-        every=every,
-        records=len(ordered),
-        p50=round(percentile(ordered, 0.5), 3),
-        p95=round(percentile(ordered, 0.95), 3),
-        p99=round(percentile(ordered, 0.99), 3),
-        snapshots=sum(begin <= state.at <= end for state in seen),
-        cores=round(usage(program.samples, begin, end).cpu_seconds / (end - begin), 2),
-    )
+    commits = sum(begin <= state.at <= end for state in seen)
+    cores = usage(program.samples, begin, end).cpu_seconds / (end - begin)
+    p50, p95, p99 = (percentile(ordered, share) for share in (0.5, 0.95, 0.99))
+    return [f"`{every}`", p50, p95, p99, len(ordered), commits, cores]
 
 
 def _send(ground: Ground, produced: list[Produced], stopping: threading.Event) -> None:

@@ -16,7 +16,7 @@ from bench.ingest.ground import SCHEMA, register, write_manifest
 from bench.ingest.load import Shape, payloads
 from bench.ingest.usage import MIB, usage
 from bench.ingest.watch import metadata, record_count
-from bench.report.ingest_results import Quiet
+from bench.report.results import Cell
 from sandbox.settings import Home
 from sandbox.ui import say
 
@@ -27,12 +27,20 @@ CASES: list[tuple[int, float, str]] = [
     (50, 0, "1s"),
     (100, 10, "10s"),
 ]
+COLUMNS = {
+    "streams": 0,
+    "`--every`": 0,
+    "records/s of each": 0,
+    "CPU s a minute": 1,
+    "RSS, MiB": 0,
+    "records behind": 0,
+}
 _PARTITIONS = 1
 _START_SECONDS = 900.0
 _SETTLE_SECONDS = 30.0
 
 
-def measure(home: Home, seconds: float) -> Iterator[Quiet]:
+def measure(home: Home, seconds: float) -> Iterator[list[Cell]]:
     """Measure each number of streams.
 
     Args:
@@ -44,14 +52,14 @@ def measure(home: Home, seconds: float) -> Iterator[Quiet]:
         done = measure_one(home, streams, rate, every, seconds)
         say(
             f"  {streams} streams of {rate:g} records/s:"
-            f" {done.cpu_seconds_per_minute:.1f} CPU s a minute, {done.rss_mb:,.0f} MB"
+            f" {done[3]:.1f} CPU s a minute, {done[4]:,} MB"
         )
         yield done
 
 
 def measure_one(
     home: Home, streams: int, rate: float, every: str, seconds: float
-) -> Quiet:
+) -> list[Cell]:
     """Measure so many streams.
 
     Args:
@@ -103,14 +111,9 @@ def measure_one(
         program.popen.send_signal(signal.SIGTERM)
         program.popen.wait(_START_SECONDS)
     took = usage(program.samples, begin, end)
-    return Quiet(
-        streams=streams,
-        every=every,
-        records_per_second=rate,
-        cpu_seconds_per_minute=round(took.cpu_seconds / took.seconds * 60, 1),
-        rss_mb=round(took.peak_rss_bytes / MIB),
-        behind=max(0, behind),
-    )
+    minute = took.cpu_seconds / took.seconds * 60
+    rss_mb = round(took.peak_rss_bytes / MIB)
+    return [streams, f"`{every}`", rate, minute, rss_mb, max(0, behind)]
 
 
 def _send(
