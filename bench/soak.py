@@ -11,12 +11,8 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import subprocess
-import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
@@ -25,10 +21,10 @@ from typing import Annotated
 from urllib.parse import unquote, urlsplit
 
 import typer
-from confluent_kafka import Producer
 
 from bench.ingest.contest import Program, running, wait_for
 from bench.ingest.contestants import run_command
+from bench.ingest.fill import Record, Sender
 from bench.ingest.ground import SCHEMA, Ground, open_sandbox, prepare, write_manifest
 from bench.ingest.load import payloads
 from bench.ingest.load import records as records_of
@@ -195,6 +191,7 @@ class _Run:
         self.rounds = 0
         self.verified = False
         self._ground = ground
+        self._pool = payloads(ground.shape, 1, ground.ids)
         self._rate = rate
         self._every = every
         self._upkeep = ("--every", maintain_every, "--keep", keep)
@@ -208,7 +205,9 @@ class _Run:
         stream = run_command(manifest, "--every", self._every)
         upkeep = [*_command(manifest, "maintain"), *self._upkeep, "--format", "json"]
         with running(stream, ground.home, logs / "soak-run.log") as program:
-            with self._producing():
+            with Sender(
+                ground.home.bootstrap_servers, self._rate, self._record
+            ) as sender:
                 wait_for(lambda: self._look(0) is not None, program, _START_SECONDS)
                 say(f"running for {seconds / 60:.0f} minutes")
                 with running(upkeep, ground.home, logs / "maintain.log") as maintained:
@@ -220,9 +219,10 @@ class _Run:
                         if sample is not None:
                             self.samples.append(sample)
                         time.sleep(_LOOK_SECONDS)
-                    _stop(maintained)
+                    maintained.stop(_LAST_SECONDS)
+            self.sent = sender.sent
             wait_for(lambda: self._landed() >= self.sent, program, _LAST_SECONDS)
-            _stop(program)
+            program.stop(_LAST_SECONDS)
         self._read(program, begin, seconds)
         self.rounds = sum(line.startswith("[") for _, line in maintained.said.lines)
         verify = _command(manifest, "verify")
@@ -240,31 +240,9 @@ class _Run:
             ],
         }
 
-    @contextmanager
-    def _producing(self) -> Iterator[None]:
-        stopping = threading.Event()
-        sender = threading.Thread(target=self._send, args=(stopping,))
-        sender.start()
-        try:
-            yield
-        finally:
-            stopping.set()
-            sender.join()
-
-    def _send(self, stopping: threading.Event) -> None:
-        ground = self._ground
-        pool = payloads(ground.shape, 1, ground.ids)
-        settings = {"bootstrap.servers": ground.home.bootstrap_servers, "linger.ms": 5}
-        producer = Producer({**settings, "log_level": 0})
-        begin = time.monotonic()
-        while not stopping.is_set():
-            due = int((time.monotonic() - begin) * self._rate)
-            for number, key, value, _ in records_of(pool, self.sent, due - self.sent):
-                producer.produce(ground.topic, value, key, number % ground.partitions)
-            self.sent = max(due, self.sent)
-            producer.poll(0)
-            time.sleep(0.02)
-        producer.flush(30)
+    def _record(self, number: int) -> Record:
+        ((_, key, value, _),) = records_of(self._pool, number, 1)
+        return self._ground.topic, number % self._ground.partitions, key, value
 
     def _look(self, at: float) -> Sample | None:
         """The table now; None while it has no rows, or while its metadata is being removed."""
@@ -304,13 +282,6 @@ class _Run:
 
 def _command(manifest: Path, name: str) -> list[str]:
     return [programs.path_of("spark-ingest"), "--manifest", str(manifest), name]
-
-
-def _stop(program: Program) -> None:
-    """Let it finish what it does; what takes longer is killed, and must have done no harm."""
-    program.popen.send_signal(signal.SIGTERM)
-    with suppress(subprocess.TimeoutExpired):
-        program.popen.wait(_LAST_SECONDS)
 
 
 def _head(found: dict[str, object]) -> object:

@@ -20,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from itertools import takewhile
 from statistics import median
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -142,10 +142,8 @@ class _Run:
             say(f"{burst:,} changes at once")
             first = time.time()
             moments = self._at_once(burst, watches, dbt)
-            dbt.popen.send_signal(signal.SIGTERM)
-            dbt.popen.wait(_LAST_SECONDS)
-            program.popen.send_signal(signal.SIGTERM)
-            program.popen.wait(_LAST_SECONDS)
+            dbt.stop(_LAST_SECONDS)
+            program.stop(_LAST_SECONDS)
         seen = {name: visible(watch.seen) for name, watch in watches.items()}
         changes = [one for one in _changes(dbt) if begin <= one.at < end]
         answers = _read_events(reader, ANSWER)
@@ -265,12 +263,14 @@ class _Run:
         return self._rounds
 
 
+def _told(program: Program, event: str) -> list[dict[str, Any]]:
+    lines = "".join(line for _, line in list(program.said.lines))
+    return [one for one in programs.json_lines(lines) if one["event"] == event]
+
+
 def _read_events(program: Program, event: str) -> list[Round]:
-    told = programs.json_lines("".join(line for _, line in list(program.said.lines)))
     return [
-        Round(at=one["at"], seconds=one["seconds"], read=one["read"])
-        for one in told
-        if one["event"] == event
+        Round(one["at"], one["seconds"], one["read"]) for one in _told(program, event)
     ]
 
 
@@ -287,11 +287,9 @@ def _landed(watch: Watch) -> int:
 
 def _changes(dbt: Program) -> list[Change]:
     """What bronze has, as the program of the rounds told at its end."""
-    told = programs.json_lines("".join(line for _, line in dbt.said.lines))
     return [
         Change(one["stream"], commit_id, millis / 1000, count)
-        for one in told
-        if one["event"] == CHANGES
+        for one in _told(dbt, CHANGES)
         for commit_id, millis, count in one["rows"]
     ]
 

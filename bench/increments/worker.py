@@ -22,7 +22,13 @@ from dbt.cli.main import dbtRunner
 from pyspark.sql import SparkSession
 from pyspark.sql.types import DataType, StructType
 
-from bench.increments.table_use import log_settings
+from bench.increments.table_use import (
+    Queries,
+    Query,
+    TableUse,
+    log_settings,
+    use_by_table,
+)
 from sandbox.install import spark_conf
 from sandbox.settings import PROJECT, Home
 from spark_ingest.errors import MillraceError
@@ -31,6 +37,8 @@ from spark_ingest.lake.preflight import check_disk, check_spark
 from spark_ingest.lake.session import silence_statement_log
 from spark_ingest.sources import read_streams
 
+# Where Iceberg's reports of commits are logged.
+_REPORTS = "reports.log"
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -63,9 +71,7 @@ class Worker:
         shutil.rmtree(folder, ignore_errors=True)
         spark_conf.render(self.home, self.home.spark_conf)
         with (self.home.spark_conf / "log4j2.properties").open("a") as file:
-            file.write(
-                log_settings(reports_file(self.home), self.home.path / "spark.log")
-            )
+            file.write(log_settings(folder / _REPORTS, folder / "spark.log"))
         self._process = ProcessPoolExecutor(
             max_workers=1,
             mp_context=multiprocessing.get_context("spawn"),
@@ -89,11 +95,6 @@ class Worker:
         self._process.shutdown()
         if kind is None:
             shutil.rmtree(self.home.path, ignore_errors=True)
-
-
-def reports_file(home: Home) -> Path:
-    """Where Iceberg's reports of commits are logged."""
-    return home.path / "reports.log"
 
 
 def _enter(home: Home) -> None:
@@ -196,3 +197,31 @@ def run_dbt(home: Home, words: list[str]) -> Run:
             for result in timed
         },
     )
+
+
+@dataclass(frozen=True)
+class Counted(Run):
+    """A run of dbt, with what Spark and Iceberg counted in it.
+
+    Attributes:
+        load: Load average of the machine just before, over a minute.
+        tables: What was done to each table (``schema.name``).
+        queries: That ended in it.
+    """
+
+    load: float
+    tables: dict[str, TableUse]
+    queries: list[Query]
+
+
+def counted(spark: SparkSession, home: Home, words: list[str]) -> Counted:
+    """Run dbt as :func:`run_dbt` does, and count."""
+    queries, reports = Queries(spark), home.path / _REPORTS
+    last, reports_before = queries.last(), reports.stat().st_size
+    load = os.getloadavg()[0]
+    run = run_dbt(home, words)
+    with reports.open() as file:
+        file.seek(reports_before)
+        tables = use_by_table(queries.scans_after(last), file)
+    found = queries.queries_after(last)
+    return Counted(run.seconds, run.models, load, tables, found)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import signal
-import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from confluent_kafka import Producer
-
 from bench.ingest.contest import running, wait_for
 from bench.ingest.contestants import TABLE, run_command
+from bench.ingest.fill import Record, Sender
 from bench.ingest.ground import SCHEMA, Ground, prepare, write_manifest
 from bench.ingest.load import payloads
 from bench.ingest.usage import percentile, usage
@@ -96,23 +93,23 @@ def _measure(ground: Ground, every: str, seconds: float) -> list[Cell]:
     write_manifest(manifest, {TABLE: ground.topic})
     watch = Watch(ground.catalog, f"{SCHEMA}.{TABLE}", _LOOK_SECONDS)
     log = ground.home.logs / f"latency-{every}.log"
-    stopping = threading.Event()
+    pool = payloads(ground.shape, 1, ground.ids)
     produced: list[Produced] = []
-    sender = threading.Thread(target=_send, args=(ground, produced, stopping))
+
+    def record(number: int) -> Record:
+        partition = number % ground.partitions
+        produced.append(Produced(partition, time.time()))
+        return ground.topic, partition, b"r-%016d" % number, pool[number % len(pool)]
+
     with running(run_command(manifest, "--every", every), ground.home, log) as program:
-        try:
-            sender.start()
+        with Sender(ground.home.bootstrap_servers, RATE, record):
             wait_for(lambda: watch.records > 0, program, _START_SECONDS)
             time.sleep(_WARM_SECONDS)
             begin = time.time()
             time.sleep(seconds)
             end = time.time()
-        finally:
-            stopping.set()
-            sender.join()
         wait_for(lambda: watch.records >= len(produced), program, _LAST_SECONDS)
-        program.popen.send_signal(signal.SIGTERM)
-        program.popen.wait(_LAST_SECONDS)
+        program.stop(_LAST_SECONDS)
     seen = watch.stop()
     # Those outside the time that counts keep their places, not their times.
     counted = [
@@ -124,25 +121,3 @@ def _measure(ground: Ground, every: str, seconds: float) -> list[Cell]:
     cores = usage(program.samples, begin, end).cpu_seconds / (end - begin)
     p50, p95, p99 = (percentile(ordered, share) for share in (0.5, 0.95, 0.99))
     return [f"`{every}`", p50, p95, p99, len(ordered), commits, cores]
-
-
-def _send(ground: Ground, produced: list[Produced], stopping: threading.Event) -> None:
-    pool = payloads(ground.shape, 1, ground.ids)
-    producer = Producer(
-        {
-            "bootstrap.servers": ground.home.bootstrap_servers,
-            "linger.ms": 5,
-            "log_level": 0,
-        }
-    )
-    began = time.monotonic()
-    while not stopping.is_set():
-        while len(produced) < (time.monotonic() - began) * RATE:
-            number = len(produced)
-            partition = number % ground.partitions
-            value = pool[number % len(pool)]
-            produced.append(Produced(partition, time.time()))
-            producer.produce(ground.topic, value, b"r-%016d" % number, partition)
-        producer.poll(0)
-        time.sleep(0.004)
-    producer.flush(30)

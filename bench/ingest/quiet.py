@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 import time
 from collections.abc import Iterator
 
-from confluent_kafka import Producer
-
 from bench.ingest.contest import running, wait_for
 from bench.ingest.contestants import run_command
-from bench.ingest.fill import make_topic
+from bench.ingest.fill import Record, Sender, make_topic
 from bench.ingest.ground import SCHEMA, register, write_manifest
 from bench.ingest.load import Shape, payloads
 from bench.ingest.usage import MIB, usage
@@ -80,11 +76,12 @@ def measure_one(
     write_manifest(manifest, topics)
     catalog = home.lake / "catalog.db"
     log = home.logs / f"{name}.log"
-    stopping = threading.Event()
-    sent: list[int] = []
-    sender = threading.Thread(
-        target=_send, args=(home, list(topics.values()), ids, rate, sent, stopping)
-    )
+    pool, names = payloads(Shape(), 1, ids), list(topics.values())
+
+    def record(number: int) -> Record:
+        topic = names[number % streams]
+        return topic, 0, b"r-%016d" % number, pool[number % len(pool)]
+
     with running(run_command(manifest, "--every", every), home, log) as program:
 
         def landed() -> int:
@@ -96,52 +93,16 @@ def measure_one(
             return all(metadata(catalog, f"{SCHEMA}.{table}") for table in topics)
 
         wait_for(all_there, program, _START_SECONDS)
-        try:
-            sender.start()
+        with Sender(home.bootstrap_servers, rate * streams, record) as sender:
             time.sleep(_SETTLE_SECONDS)
             begin = time.time()
             time.sleep(seconds)
             end = time.time()
-        finally:
-            stopping.set()
-            sender.join()
         # What was sent in the last moments has as long as a batch and a half may take.
         time.sleep(1.5 * float(every.removesuffix("s")) if rate else 0.0)
-        behind = sum(sent) - landed()
-        program.popen.send_signal(signal.SIGTERM)
-        program.popen.wait(_START_SECONDS)
+        behind = sender.sent - landed()
+        program.stop(_START_SECONDS)
     took = usage(program.samples, begin, end)
     minute = took.cpu_seconds / took.seconds * 60
     rss_mb = round(took.peak_rss_bytes / MIB)
     return [streams, f"`{every}`", rate, minute, rss_mb, max(0, behind)]
-
-
-def _send(
-    home: Home,
-    topics: list[str],
-    ids: tuple[int, int],
-    rate: float,
-    sent: list[int],
-    stopping: threading.Event,
-) -> None:
-    if not rate:
-        return
-    pool = payloads(Shape(), 1, ids)
-    producer = Producer(
-        {
-            "bootstrap.servers": home.bootstrap_servers,
-            "linger.ms": 20,
-            "log_level": 0,
-        }
-    )
-    began = time.monotonic()
-    count = 0
-    while not stopping.is_set():
-        while count < (time.monotonic() - began) * rate * len(topics):
-            topic = topics[count % len(topics)]
-            producer.produce(topic, pool[count % len(pool)], b"r-%016d" % count, 0)
-            count += 1
-        producer.poll(0)
-        stopping.wait(0.02)
-    producer.flush(30)
-    sent.append(count)
