@@ -10,13 +10,13 @@
 from __future__ import annotations
 
 import logging
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from importlib.util import find_spec
+from statistics import median
 from typing import Annotated, Any
 from unittest.mock import patch
 
@@ -24,75 +24,52 @@ import pyarrow as pa
 import typer
 from pyiceberg.catalog import Catalog
 from pyiceberg.manifest import clear_manifest_cache
-from pyiceberg.table import Table
+from pyiceberg.table import Table as LakeTable
 
-from bench.report.dashboard_results import (
-    LIMIT,
-    RESULTS,
-    Dashboard,
-    Page,
-    read_dashboard,
-    slow,
-    table,
-    write_page,
-)
 from bench.report.machine import Measurement
-from bench.report.options import OnlyDocs, ResultsFile, WriteDocs
-from bench.report.results import write_kept
+from bench.report.results import About, Cell, Results, Table
+from bench.run import Benchmark, beyond
 from dashboard import queries
 from dashboard.lake import LakeIsEmpty, Look, look_at, open_catalog
 from dashboard.queries import Query, Value
-from sandbox.ui import err, say, tell
 from spark_ingest.errors import ConfigurationError, MillraceError
 
 PACKAGES = {"DuckDB": "duckdb", "PyIceberg": "pyiceberg", "Streamlit": "streamlit"}
+# Seconds of a whole page of which nothing is kept.
+LIMIT = 1.0
+WHOLE = "the whole page, s"
+_COLUMNS = {
+    "page": 0,
+    "tables": 0,
+    "rows of them": 0,
+    "queries": 0,
+    "a look, s": 2,
+    "a look and all queries, s": 2,
+    WHOLE: 2,
+    f"times {LIMIT:g} s": 2,
+    "the same page again, s": 2,
+}
 _PAGE_SECONDS = 120
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-
-
-class TooSlow(MillraceError):
-    """A page takes longer than its limit."""
+BENCHMARK = Benchmark(
+    "dashboard",
+    "make bench-dashboard",
+    beyond=lambda results: beyond(results.table("dashboard"), WHOLE, LIMIT),
+)
 
 
 class PageFailed(MillraceError):
     """A page shows an exception where it should show a figure."""
 
 
-@app.command()
 def dashboard(
     times: Annotated[int, typer.Option(min=1, help="How often each page.")] = 10,
-    results: ResultsFile = RESULTS,
-    write_docs: WriteDocs = False,
-    only_docs: OnlyDocs = False,
-) -> None:
+) -> Iterator[Results]:
     """Measure the pages on the lake that the dashboard reads; a page without tables is left out.
 
     The pages take turns, so that a machine that is slow for a while is slow for all.
 
     Exit codes: 0 within the limit, 1 a page takes longer or fails, 2 wrong use.
-    """
-    if only_docs:
-        write_page(read_dashboard(results))
-        return
-    done = measure(times)
-    write_kept(done, results)
-    for line in table(done):
-        tell(line)
-    say(f"all numbers: {results}")
-    if write_docs:
-        write_page(done)
-    if above := slow(done):
-        names = ", ".join(page.name for page in above)
-        raise TooSlow(f"longer than {LIMIT:g} s: {names}")
-
-
-def measure(times: int) -> Dashboard:
-    """Show each page once, and then so many times.
-
-    Raises:
-        ConfigurationError: No lake, no table of any page, or no Streamlit.
-        PageFailed: A page shows an exception.
     """
     if find_spec("streamlit") is None:
         raise ConfigurationError("no Streamlit: `make bench-dashboard` installs it")
@@ -102,18 +79,26 @@ def measure(times: int) -> Dashboard:
         catalog = open_catalog()
     except LakeIsEmpty as error:
         raise ConfigurationError(str(error)) from error
-    measurement = Measurement("dashboard")
-    shown = [page for page in map(_Shown, _pages()) if page.find(catalog)]
+    measurement = Measurement(BENCHMARK.name)
+    shown = [page for page in map(Page, _pages()) if page.find(catalog)]
     if not shown:
         raise ConfigurationError("the lake has no table of any page: `make demo`")
     for _ in range(times):
         for page in shown:
             page.measure(catalog)
-    return Dashboard(
-        about=measurement.about(),
-        versions={name: version(package) for name, package in PACKAGES.items()},
-        pages=[page.result() for page in shown],
-    )
+    versions = {name: version(package) for name, package in PACKAGES.items()}
+    yield results_of(shown, versions, measurement.about())
+
+
+def results_of(pages: list[Page], versions: dict[str, str], about: About) -> Results:
+    """The results of some pages, each measured as often as the others."""
+    missing = [f"{page.missing} of `{page.name}`" for page in pages if page.missing]
+    said = (
+        f"Median / slowest of {len(pages[0].shown)} times, after one that does not count;"
+        f" {', '.join(f'{name} {number}' for name, number in versions.items())}."
+    ) + (f" Tables that were not built: {', '.join(missing)}." if missing else "")
+    table = Table(columns=_COLUMNS, rows=[page.row() for page in pages])
+    return Results(parts={"dashboard": [table, said, about]})
 
 
 def _pages() -> list[str]:
@@ -124,10 +109,26 @@ def _pages() -> list[str]:
 
 
 @dataclass
-class _Shown:
-    """A page in a Streamlit without a browser, and how long it takes."""
+class Page:
+    """A page in a Streamlit without a browser, and how long it takes.
+
+    Attributes:
+        name: As the folder of its queries.
+        tables: Those that it reads and the lake has.
+        missing: Those that the lake does not have.
+        rows: Of these tables, all together.
+        queries: That it asks with the choices it begins with.
+        look: To load each table's newest snapshot.
+        asked: A look and all of the queries.
+        shown: The whole page as Streamlit makes it, of which nothing is kept.
+        again: The whole page once more, when no table has a new snapshot.
+    """
 
     name: str
+    tables: int = 0
+    missing: int = 0
+    rows: int = 0
+    queries: int = 0
     look: list[float] = field(default_factory=list)
     asked: list[float] = field(default_factory=list)
     shown: list[float] = field(default_factory=list)
@@ -140,11 +141,14 @@ class _Shown:
         script = f"from dashboard.app import show_once\nshow_once({self.name!r})"
         self._app = AppTest.from_string(script, default_timeout=_PAGE_SECONDS)
         self._names = queries.tables_of(self.name)
-        self._found = look_at(catalog, self._names)
-        if not self._found.tables:
+        found = look_at(catalog, self._names).tables
+        if not found:
             return False
+        self.tables, self.missing = len(found), len(self._names) - len(found)
+        self.rows = sum(map(_rows, found.values()))
         with _noted() as self._queries:
             self._run()
+        self.queries = len(self._queries)
         return True
 
     def measure(self, catalog: Catalog) -> None:
@@ -157,19 +161,14 @@ class _Shown:
         self.shown.append(_seconds(self._run))
         self.again.append(_seconds(self._run))
 
-    def result(self) -> Page:
-        """What was measured."""
-        return Page(
-            name=self.name,
-            tables=len(self._found.tables),
-            missing=len(self._names) - len(self._found.tables),
-            rows=sum(map(_rows, self._found.tables.values())),
-            queries=len(self._queries),
-            look=self.look,
-            asked=self.asked,
-            shown=self.shown,
-            again=self.again,
+    def row(self) -> list[Cell]:
+        """Of each number the median and the most."""
+        look, asked, shown, again = (
+            [median(values), max(values)]
+            for values in (self.look, self.asked, self.shown, self.again)
         )
+        counts = (self.tables, self.rows, self.queries)
+        return [self.name, *counts, look, asked, shown, shown[0] / LIMIT, again]
 
     def _ask(self, catalog: Catalog) -> None:
         look = look_at(catalog, self._names)
@@ -204,7 +203,7 @@ def _forget() -> None:
     clear_manifest_cache()
 
 
-def _rows(table: Table) -> int:
+def _rows(table: LakeTable) -> int:
     """Of the newest snapshot, as its commit counted them."""
     head = table.current_snapshot()
     said = head.summary["total-records"] if head and head.summary else None
@@ -217,16 +216,5 @@ def _seconds(run: Callable[[], Any]) -> float:
     return round(time.perf_counter() - begun, 4)
 
 
-def main() -> None:
-    """Run the command; a mistake that a person can mend is one line on standard error."""
-    try:
-        app()
-    except MillraceError as error:
-        err.print(f"bench.dashboard: {error}", markup=False, highlight=False)
-        sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        sys.exit(130)
-
-
 if __name__ == "__main__":
-    main()
+    BENCHMARK.run(dashboard)

@@ -12,7 +12,6 @@ Makes a table and two topics of its own, and removes them at the end.
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,18 +24,9 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from bench.report.machine import Measurement
-from bench.report.options import OnlyDocs, ResultsFile, WriteDocs
-from bench.report.publish_results import (
-    RESULTS,
-    Publications,
-    Sent,
-    read_publications,
-    table,
-    write_page,
-)
-from bench.report.results import write_kept
+from bench.report.results import Cell, Results, Table
+from bench.run import Benchmark
 from sandbox.settings import PROJECT
-from sandbox.ui import err, say, tell
 from spark_ingest.connect.broker import Broker
 from spark_ingest.connect.profile import Connections, load_connections
 from spark_ingest.connect.registry import SchemaRegistry
@@ -56,36 +46,25 @@ _COLUMNS = {
     "purchased_at": f"timestamp '2026-01-01' + make_interval(0, 0, 0, id % {_DAYS})",
 }
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+BENCHMARK = Benchmark("publish")
+_SENT = {"what is sent": 0, "records": 0, "seconds": 1, "records/s": 0}
 
 
-@app.command()
 def publish(
     rows: Annotated[int, typer.Option(min=10, help="Rows of the mart.")] = 1_000_000,
-    results: ResultsFile = RESULTS,
-    write_docs: WriteDocs = False,
-    only_docs: OnlyDocs = False,
-) -> None:
+) -> Iterator[Results]:
     """Publish a mart, change a tenth of its rows on a tenth of its days, and publish again."""
-    if only_docs:
-        write_page(read_publications(results))
-        return
-    measurement = Measurement("publish")
+    measurement = Measurement(BENCHMARK.name)
     sent = measure(rows)
-    done = Publications(
-        about=measurement.about(),
-        largest_transaction=min(rows, LARGEST_TRANSACTION),
-        sent=sent,
+    largest = f"The largest transaction had {min(rows, LARGEST_TRANSACTION):,} records."
+    yield Results(
+        parts={
+            "publish": [Table(columns=_SENT, rows=sent), largest, measurement.about()]
+        }
     )
-    write_kept(done, results)
-    for line in table(done):
-        tell(line)
-    say(f"all numbers: {results}")
-    if write_docs:
-        write_page(done)
 
 
-def measure(rows: int) -> list[Sent]:
+def measure(rows: int) -> list[list[Cell]]:
     """Publish twice, and send the same records by a producer alone."""
     profile = PROJECT / "profiles" / "ingest.yml"
     connections = load_connections(profile, None)
@@ -127,15 +106,19 @@ def measure(rows: int) -> list[Sent]:
         spark.sql(f"drop table {mart} purge")
 
 
-def _measured(what: str, publisher: Publisher) -> Sent:
+def _row(what: str, records: int, seconds: float) -> list[Cell]:
+    return [what, records, round(seconds, 2), round(records / seconds)]
+
+
+def _measured(what: str, publisher: Publisher) -> list[Cell]:
     """Publish what changed."""
     done = publisher.publish()
     if done is None:
         raise MillraceError("the mart has no new snapshot")
-    return Sent(what=what, records=done.rows, seconds=round(done.seconds, 2))
+    return _row(what, done.rows, done.seconds)
 
 
-def _plain(services: Services, publication: Publication) -> Sent:
+def _plain(services: Services, publication: Publication) -> list[Cell]:
     """Send the same bytes by a producer alone."""
     broker = services.broker
     topic = broker.existing_topic(publication.topic, publication.name)
@@ -166,7 +149,7 @@ def _plain(services: Services, publication: Publication) -> Sent:
     producer.flush()
     seconds = time.monotonic() - begun
     what = "all these records, by a producer that does nothing else"
-    return Sent(what=what, records=len(records), seconds=round(seconds, 2))
+    return _row(what, len(records), seconds)
 
 
 @contextmanager
@@ -181,14 +164,5 @@ def _topics(connections: Connections, *names: str) -> Iterator[None]:
             future.result(30)
 
 
-def main() -> None:
-    """Run the command; a mistake that a person can mend is one line on standard error."""
-    try:
-        app()
-    except MillraceError as error:
-        err.print(f"bench.publish: {error}", markup=False, highlight=False)
-        sys.exit(error.exit_code)
-
-
 if __name__ == "__main__":
-    main()
+    BENCHMARK.run(publish)

@@ -11,43 +11,30 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import subprocess
-import sys
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 from pathlib import Path
+from statistics import median
 from typing import Annotated
 from urllib.parse import unquote, urlsplit
 
 import typer
-from confluent_kafka import Producer
 
 from bench.ingest.contest import Program, running, wait_for
 from bench.ingest.contestants import run_command
+from bench.ingest.fill import Record, Sender
 from bench.ingest.ground import SCHEMA, Ground, open_sandbox, prepare, write_manifest
 from bench.ingest.load import payloads
 from bench.ingest.load import records as records_of
 from bench.ingest.watch import metadata
 from bench.report.machine import Measurement
-from bench.report.options import OnlyDocs, ResultsFile, WriteDocs
-from bench.report.results import write_kept
-from bench.report.soak_results import (
-    RESULTS,
-    Series,
-    Soak,
-    growing,
-    read_soak,
-    soak_table,
-    write_page,
-)
+from bench.report.results import About, Axes, Cell, Line, Plot, Results, Table
+from bench.run import FOLDER, Benchmark, Folder
 from sandbox.processes import programs
-from sandbox.settings import PROJECT
-from sandbox.ui import err, say, tell
-from spark_ingest.errors import MillraceError
+from sandbox.ui import say
+from spark_ingest.errors import ConfigurationError, MillraceError
 from spark_ingest.lake.preflight import check_spark
 
 TABLE = "soak__receipts"
@@ -55,14 +42,46 @@ _START_SECONDS = 300.0
 _LAST_SECONDS = 240.0
 _LOOK_SECONDS = 5.0
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+# What grows with time would be twice as much, or more, in the last third as in the second.
+_GROWTH = 1.5
+# Differences of less than these are noise.
+_NOISE = {"batch seconds": 0.3, "files": 30, "snapshots": 30, "metadata MB": 1.0}
+_POINTS = 200
+_THIRDS = {"median / most in the": 0, "first third": 2, "second": 2, "last": 2}
+_PICTURE = (
+    "![Batch seconds, files, snapshots and metadata megabytes over the minutes of a run]"
+    "(performance/soak.png)"
+)
+# Seconds since the first commit, and what was seen then.
+Points = Sequence[tuple[float, float]]
 
 
-class NotBounded(MillraceError):
-    """Something grew with time, or a record is missing."""
+def growing(results: Results) -> list[str]:
+    """What was not bounded: higher in the last third of the time than in the second.
+
+    Of a batch's time the median counts, of all else the most.
+    """
+    found = []
+    for row in results.table("soak").rows:
+        name, (*_, second_third, last_third) = str(row[0]), row[1:]
+        if not isinstance(second_third, list) or not isinstance(last_third, list):
+            raise ConfigurationError(
+                f"the soak has no {name} over its whole time: give it more --minutes"
+            )
+        which = 0 if name == "batch seconds" else 1
+        second, last = second_third[which], last_third[which]
+        if last > second * _GROWTH and last - second > _NOISE[name]:
+            found.append(f"{name} went from {second:,.2f} to {last:,.2f}")
+    return found
 
 
-@app.command()
+BENCHMARK = Benchmark("soak", beyond=growing)
+
+
+class NotVerified(MillraceError):
+    """A record is missing after the soak."""
+
+
 def soak(
     minutes: Annotated[float, typer.Option(min=0.1, help="How long.")] = 30.0,
     rate: Annotated[int, typer.Option(min=1, help="Records a second.")] = 500,
@@ -71,50 +90,75 @@ def soak(
         str, typer.Option(help="Of `spark-ingest maintain`.")
     ] = "2m",
     keep: Annotated[str, typer.Option(help="Of `spark-ingest maintain`.")] = "4m",
-    folder: Annotated[
-        Path, typer.Option(help="For the sandbox, which is removed at the end.")
-    ] = PROJECT / "target" / "bench",
-    results: ResultsFile = RESULTS,
-    write_docs: WriteDocs = False,
-    only_docs: OnlyDocs = False,
-) -> None:
+    folder: Folder = FOLDER,
+) -> Iterator[Results]:
     """Let a stream commit every few seconds, with maintenance beside it, and watch its table.
 
     Exit codes: 0 all stayed bounded and verified, 1 something did not, 2 wrong use.
     """
-    if only_docs:
-        write_page(read_soak(results))
-        return
     check_spark()
-    measurement = Measurement("soak")
+    measurement = Measurement(BENCHMARK.name)
     with open_sandbox(folder / f"soak-{os.getpid()}") as home:
         ground = prepare(home, "bench.soak", 0)
         ground.clear()
         run = _Run(ground, rate, every, maintain_every, keep)
         run.measure(minutes * 60)
-    done = Soak(
-        about=measurement.about(),
-        rate=rate,
-        every=every,
-        maintain_every=maintain_every,
-        keep=keep,
-        sent=run.sent,
-        verified=run.verified,
-        restarts=run.restarts,
-        rounds=run.rounds,
-        commits=len(run.batches),
-        series={name: Series.of(points) for name, points in run.series().items()},
+    said = (
+        f"{run.sent:,} records at {rate} a second, {len(run.batches):,} commits with"
+        f" `--every {every}`, {run.rounds} rounds of `maintain --every"
+        f" {maintain_every} --keep {keep}`; the stream read its offsets again"
+        f" {run.restarts} times; `verify` {'holds' if run.verified else 'FAILED'}"
     )
-    write_kept(done, results)
-    for line in soak_table(done):
-        tell(line)
-    say(f"all numbers: {results}")
-    if write_docs:
-        write_page(done)
-    if not done.verified:
-        raise NotBounded("spark-ingest verify does not hold after the soak")
-    if growth := growing(done):
-        raise NotBounded(f"not bounded: {'; '.join(growth)}")
+    yield soaked(seen(run.series()), said, measurement.about())
+    if not run.verified:
+        raise NotVerified("spark-ingest verify does not hold after the soak")
+
+
+def seen(series: Mapping[str, Points]) -> Results:
+    """What was seen of each thing: by thirds of the time, and drawn over minutes."""
+    rows = [[name, *_thirds(name, points)] for name, points in series.items()]
+    pictures = [
+        Axes(
+            x="minutes",
+            y=name,
+            lines=[
+                Line(
+                    style="." if name == "batch seconds" else "-",
+                    points=[
+                        (at / 60, value)
+                        for at, value in points[:: max(ceil(len(points) / _POINTS), 1)]
+                    ],
+                )
+            ],
+        )
+        for name, points in series.items()
+    ]
+    return Results(
+        parts={"soak": [_PICTURE, Table(columns=_THIRDS, rows=rows)]},
+        plots={"soak.png": Plot(height=4.6, columns=2, axes=pictures)},
+    )
+
+
+def soaked(found: Results, said: str, about: About) -> Results:
+    """What was seen, with what was done and whether anything grew."""
+    growth = "; ".join(growing(found)) or "nothing grew with time"
+    blocks = [*found.parts["soak"], f"{said}; {growth}.", about]
+    return Results(parts={"soak": blocks}, plots=found.plots)
+
+
+def _thirds(name: str, points: Points) -> list[Cell]:
+    """Of each third of the time the median and the most, in whole numbers where it counts."""
+    end = max((at for at, _ in points), default=0.0)
+    values: list[list[float]] = [[], [], []]
+    for at, value in points:
+        values[min(int(3 * at / end), 2) if end else 0].append(value)
+    counts = name in {"files", "snapshots"}
+    return [
+        [round(each) if counts else each for each in (median(part), max(part))]
+        if part
+        else ""
+        for part in values
+    ]
 
 
 @dataclass(frozen=True)
@@ -147,6 +191,7 @@ class _Run:
         self.rounds = 0
         self.verified = False
         self._ground = ground
+        self._pool = payloads(ground.shape, 1, ground.ids)
         self._rate = rate
         self._every = every
         self._upkeep = ("--every", maintain_every, "--keep", keep)
@@ -160,7 +205,9 @@ class _Run:
         stream = run_command(manifest, "--every", self._every)
         upkeep = [*_command(manifest, "maintain"), *self._upkeep, "--format", "json"]
         with running(stream, ground.home, logs / "soak-run.log") as program:
-            with self._producing():
+            with Sender(
+                ground.home.bootstrap_servers, self._rate, self._record
+            ) as sender:
                 wait_for(lambda: self._look(0) is not None, program, _START_SECONDS)
                 say(f"running for {seconds / 60:.0f} minutes")
                 with running(upkeep, ground.home, logs / "maintain.log") as maintained:
@@ -172,9 +219,10 @@ class _Run:
                         if sample is not None:
                             self.samples.append(sample)
                         time.sleep(_LOOK_SECONDS)
-                    _stop(maintained)
+                    maintained.stop(_LAST_SECONDS)
+            self.sent = sender.sent
             wait_for(lambda: self._landed() >= self.sent, program, _LAST_SECONDS)
-            _stop(program)
+            program.stop(_LAST_SECONDS)
         self._read(program, begin, seconds)
         self.rounds = sum(line.startswith("[") for _, line in maintained.said.lines)
         verify = _command(manifest, "verify")
@@ -192,31 +240,9 @@ class _Run:
             ],
         }
 
-    @contextmanager
-    def _producing(self) -> Iterator[None]:
-        stopping = threading.Event()
-        sender = threading.Thread(target=self._send, args=(stopping,))
-        sender.start()
-        try:
-            yield
-        finally:
-            stopping.set()
-            sender.join()
-
-    def _send(self, stopping: threading.Event) -> None:
-        ground = self._ground
-        pool = payloads(ground.shape, 1, ground.ids)
-        settings = {"bootstrap.servers": ground.home.bootstrap_servers, "linger.ms": 5}
-        producer = Producer({**settings, "log_level": 0})
-        begin = time.monotonic()
-        while not stopping.is_set():
-            due = int((time.monotonic() - begin) * self._rate)
-            for number, key, value, _ in records_of(pool, self.sent, due - self.sent):
-                producer.produce(ground.topic, value, key, number % ground.partitions)
-            self.sent = max(due, self.sent)
-            producer.poll(0)
-            time.sleep(0.02)
-        producer.flush(30)
+    def _record(self, number: int) -> Record:
+        ((_, key, value, _),) = records_of(self._pool, number, 1)
+        return self._ground.topic, number % self._ground.partitions, key, value
 
     def _look(self, at: float) -> Sample | None:
         """The table now; None while it has no rows, or while its metadata is being removed."""
@@ -258,13 +284,6 @@ def _command(manifest: Path, name: str) -> list[str]:
     return [programs.path_of("spark-ingest"), "--manifest", str(manifest), name]
 
 
-def _stop(program: Program) -> None:
-    """Let it finish what it does; what takes longer is killed, and must have done no harm."""
-    program.popen.send_signal(signal.SIGTERM)
-    with suppress(subprocess.TimeoutExpired):
-        program.popen.wait(_LAST_SECONDS)
-
-
 def _head(found: dict[str, object]) -> object:
     return found.get("current-snapshot-id")
 
@@ -277,16 +296,5 @@ def _size(file: Path) -> int:
         return 0
 
 
-def main() -> None:
-    """Run the command; a mistake that a person can mend is one line on standard error."""
-    try:
-        app()
-    except MillraceError as error:
-        err.print(f"bench.soak: {error}", markup=False, highlight=False)
-        sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        sys.exit(130)
-
-
 if __name__ == "__main__":
-    main()
+    BENCHMARK.run(soak)

@@ -15,35 +15,25 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from itertools import takewhile
-from pathlib import Path
 from statistics import median
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from bench.capture.events import ANSWER, CHANGES, READY, ROUND
+from bench.capture.results import Capture, Steady, results_of
 from bench.capture.waits import Change, Round, to_bronze, to_current, to_live, visible
 from bench.ingest.contest import Program, running, wait_for
 from bench.ingest.ground import open_sandbox
 from bench.ingest.usage import usage
 from bench.ingest.watch import Watch
-from bench.report.capture_results import (
-    RESULTS,
-    Capture,
-    Stage,
-    Steady,
-    burst_table,
-    read_capture,
-    steady_table,
-    write_page,
-)
 from bench.report.machine import Measurement
-from bench.report.options import OnlyDocs, ResultsFile, WriteDocs
-from bench.report.results import write_kept
+from bench.report.results import Results
+from bench.run import FOLDER, Benchmark, Folder
 from sandbox.databases import run, statements
 from sandbox.databases.contents import Contents
 from sandbox.databases.draft import transactions
@@ -53,9 +43,8 @@ from sandbox.processes import programs
 from sandbox.services import stack
 from sandbox.services.connect import wait_until_passed
 from sandbox.services.kafka import end_offsets
-from sandbox.settings import PROJECT, Home
-from sandbox.ui import err, say, tell
-from spark_ingest.errors import MillraceError
+from sandbox.settings import Home
+from sandbox.ui import say
 from spark_ingest.lake.preflight import check_spark
 
 DATABASE = DATABASES["moma"]
@@ -72,10 +61,9 @@ _WARM_ROUNDS = 5
 _ENDS = "millrace.end-offsets"
 _POLL_SECONDS = 0.5
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+BENCHMARK = Benchmark("capture", "make bench-cdc")
 
 
-@app.command()
 def capture(
     rate: Annotated[float, typer.Option(min=1, help="Changes a second.")] = 200,
     seconds: Annotated[
@@ -89,39 +77,18 @@ def capture(
         int,
         typer.Option(min=1, help="Changes made as fast as the database takes them."),
     ] = 30_000,
-    folder: Annotated[
-        Path, typer.Option(help="For the sandbox, which is removed at the end.")
-    ] = PROJECT / "target" / "bench",
-    results: ResultsFile = RESULTS,
-    write_docs: WriteDocs = False,
-    only_docs: OnlyDocs = False,
-) -> None:
+    folder: Folder = FOLDER,
+) -> Iterator[Results]:
     """Measure the museum's way from PostgreSQL's commit to bronze, live view and current state.
 
     `spark-ingest run`, dbt's rounds (of a low priority, by `nice`) and a reader who asks the live
     view now and then are processes of their own.
     """
-    if only_docs:
-        write_page(read_capture(results))
-        return
     check_spark()
-    measurement = Measurement("capture")
+    measurement = Measurement(BENCHMARK.name)
     with open_sandbox(folder / f"capture-{os.getpid()}") as home:
-        steady, stages, rows = _Run(home).measure(rate, seconds, build_every, burst)
-    done = Capture(
-        about=measurement.about(),
-        every=EVERY,
-        rows=rows,
-        steady=steady,
-        burst_changes=burst,
-        burst=stages,
-    )
-    write_kept(done, results)
-    for line in (*steady_table(done), *burst_table(done)):
-        tell(line)
-    say(f"all numbers: {results}")
-    if write_docs:
-        write_page(done)
+        done = _Run(home).measure(rate, seconds, build_every, burst)
+    yield results_of(done, measurement.about())
 
 
 class _Run:
@@ -133,8 +100,8 @@ class _Run:
 
     def measure(
         self, rate: float, seconds: float, build_every: float, burst: int
-    ) -> tuple[Steady, list[Stage], int]:
-        """Steady changes, then a burst; with how many rows the tables began."""
+    ) -> Capture:
+        """Steady changes, then a burst."""
         home = self._home
         stack.up(home, ["kafka", "registry", DATABASE.engine])
         with opened(home, DATABASE) as connection:
@@ -175,10 +142,8 @@ class _Run:
             say(f"{burst:,} changes at once")
             first = time.time()
             moments = self._at_once(burst, watches, dbt)
-            dbt.popen.send_signal(signal.SIGTERM)
-            dbt.popen.wait(_LAST_SECONDS)
-            program.popen.send_signal(signal.SIGTERM)
-            program.popen.wait(_LAST_SECONDS)
+            dbt.stop(_LAST_SECONDS)
+            program.stop(_LAST_SECONDS)
         seen = {name: visible(watch.seen) for name, watch in watches.items()}
         changes = [one for one in _changes(dbt) if begin <= one.at < end]
         answers = _read_events(reader, ANSWER)
@@ -203,15 +168,8 @@ class _Run:
             round_seconds=round(median(one.seconds for one in counted), 1),
             cores=round(took / (end - begin), 2),
         )
-        stages = [
-            Stage(
-                name=name,
-                seconds=round(moment - first, 1),
-                changes_per_second=round(burst / (moment - first)),
-            )
-            for name, moment in moments.items()
-        ]
-        return steady, stages, filled
+        stages = {name: round(at - first, 1) for name, at in moments.items()}
+        return Capture(EVERY, filled, steady, burst, stages)
 
     def _steadily(
         self, rate: float, seconds: float, dbt: Program, reader: Program
@@ -305,12 +263,14 @@ class _Run:
         return self._rounds
 
 
+def _told(program: Program, event: str) -> list[dict[str, Any]]:
+    lines = "".join(line for _, line in list(program.said.lines))
+    return [one for one in programs.json_lines(lines) if one["event"] == event]
+
+
 def _read_events(program: Program, event: str) -> list[Round]:
-    told = programs.json_lines("".join(line for _, line in list(program.said.lines)))
     return [
-        Round(at=one["at"], seconds=one["seconds"], read=one["read"])
-        for one in told
-        if one["event"] == event
+        Round(one["at"], one["seconds"], one["read"]) for one in _told(program, event)
     ]
 
 
@@ -327,25 +287,12 @@ def _landed(watch: Watch) -> int:
 
 def _changes(dbt: Program) -> list[Change]:
     """What bronze has, as the program of the rounds told at its end."""
-    told = programs.json_lines("".join(line for _, line in dbt.said.lines))
     return [
         Change(one["stream"], commit_id, millis / 1000, count)
-        for one in told
-        if one["event"] == CHANGES
+        for one in _told(dbt, CHANGES)
         for commit_id, millis, count in one["rows"]
     ]
 
 
-def main() -> None:
-    """Run the command; a mistake that a person can mend is one line on standard error."""
-    try:
-        app()
-    except MillraceError as error:
-        err.print(f"bench.capture: {error}", markup=False, highlight=False)
-        sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        sys.exit(130)
-
-
 if __name__ == "__main__":
-    main()
+    BENCHMARK.run(capture)

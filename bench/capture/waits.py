@@ -6,9 +6,8 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from bench.ingest.usage import percentile
 from bench.ingest.watch import Seen
-from bench.report.capture_results import Waits
-from bench.report.ingest_results import percentile
 
 COMMIT_ID = "millrace.commit-id"
 
@@ -43,6 +42,20 @@ class Round:
     at: float
     seconds: float
     read: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Waits:
+    """Seconds from a change's commit in the database until it is there, for a share of them.
+
+    Attributes:
+        hundredths: Of each hundredth of the changes the longest, in order.
+    """
+
+    p50: float
+    p95: float
+    p99: float
+    hundredths: list[float]
 
 
 def visible(seen: Sequence[Seen]) -> dict[int, float]:

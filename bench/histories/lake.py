@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import os
 import time
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
 from bench.histories import records
-from bench.increments.table_use import Queries, Query, use_by_table
+from bench.histories.results import Step
+from bench.increments.table_use import Query
 from bench.increments.worker import (
     Worker,
     WrongResult,
+    counted,
     create_tables,
-    reports_file,
-    run_dbt,
 )
-from bench.report.histories_results import Step
 from sandbox.settings import Home
 
 MODEL = "int_pagila__address_history"
 HISTORY = f"intermediate.{MODEL}"
 COMMIT_ROWS = 1_000_000
-# As Iceberg names them.
-COPY_ON_WRITE, MERGE_ON_READ = "copy-on-write", "merge-on-read"
 
 
 class Lake(Worker):
@@ -171,22 +167,17 @@ def _layout() -> tuple[int, int]:
 
 def _run(home: Home, kind: str, changes: int, words: list[str]) -> Step:
     spark = SparkSession.builder.getOrCreate()
-    queries, reports = Queries(spark), reports_file(home)
-    last, reports_before = queries.last(), reports.stat().st_size
-    load = os.getloadavg()[0]
-    run = run_dbt(home, words)
-    with reports.open() as file:
-        file.seek(reports_before)
-        tables = use_by_table(queries.scans_after(last), file)
-    found = queries.queries_after(last)
+    run = counted(spark, home, words)
     return Step(
         kind=kind,
         changes=changes,
-        load=load,
+        load=run.load,
         seconds=run.seconds,
-        find_seconds=sum(q.seconds for q in found if _finds(q)),
-        write_seconds=sum(q.seconds for q in found if q.writes and _reads_changes(q)),
-        tables=tables,
+        find_seconds=sum(q.seconds for q in run.queries if _finds(q)),
+        write_seconds=sum(
+            q.seconds for q in run.queries if q.writes and _reads_changes(q)
+        ),
+        tables=run.tables,
     )
 
 

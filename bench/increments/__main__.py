@@ -9,12 +9,8 @@
 
 from __future__ import annotations
 
-import signal
-import sys
-import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from datetime import UTC, datetime
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
@@ -22,30 +18,27 @@ import typer
 
 from bench.increments import records
 from bench.increments.lake import Lake, Size
-from bench.report.increments_page import RESULTS, table, write_page
-from bench.report.increments_results import History, Results, is_flat, read_results
-from bench.report.machine import this_machine
-from bench.report.options import OnlyDocs, ResultsFile, WriteDocs
-from bench.report.results import write_kept
-from sandbox.install import spark_conf
-from sandbox.settings import PROJECT
-from sandbox.ui import err, say, tell
-from spark_ingest.errors import ConfigurationError, MillraceError
-from spark_ingest.lake.preflight import check_disk, check_spark
+from bench.increments.results import LIMIT, RATIO, History, results_of
+from bench.increments.worker import prepare
+from bench.report.machine import Measurement
+from bench.report.results import Results
+from bench.run import FOLDER, Benchmark, Folder, Quick, beyond, numbers
+from sandbox.ui import say
+from spark_ingest.errors import ConfigurationError
 
 SIZES = "100000,1000000,5000000,10000000"
 QUICK_SIZES = "20000,100000"
 # A JVM that has just started is slow, and one that has built much is not.
 WARM_UPS = 3
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+BENCHMARK = Benchmark(
+    "increments",
+    "make bench-increments",
+    beyond=lambda results: beyond(results.table("increments"), RATIO, LIMIT),
+    trial=lambda options: "quick.json" if options["quick"] else None,
+)
 
 
-class NotFlat(MillraceError):
-    """An increment costs more on a longer history."""
-
-
-@app.command()
 def increments(
     sizes: Annotated[
         str,
@@ -53,18 +46,9 @@ def increments(
     ] = SIZES,
     rows: Annotated[int, typer.Option(help="New rows of one increment.")] = 10_000,
     rounds: Annotated[int, typer.Option(min=1, help="Increments of each history.")] = 5,
-    folder: Annotated[
-        Path,
-        typer.Option(help="Where the lakes are made, and removed when all went well."),
-    ] = PROJECT / "target" / "bench",
-    results: ResultsFile = RESULTS,
-    quick: Annotated[
-        bool,
-        typer.Option("--quick", help="Small and once: shows that it works, no more."),
-    ] = False,
-    write_docs: WriteDocs = False,
-    only_docs: OnlyDocs = False,
-) -> None:
+    folder: Folder = FOLDER,
+    quick: Quick = False,
+) -> Iterator[Results]:
     """Measure what one increment of all facts costs on histories of different lengths.
 
     Each history has a lake and a JVM of its own, with the project's Spark settings. The
@@ -72,25 +56,18 @@ def increments(
 
     Exit codes: 0 flat, 1 an increment costs more on a longer history, 2 wrong use.
     """
-    if only_docs:
-        write_page(read_results(results))
-        return
     warm_ups = WARM_UPS
     if quick:
         sizes, rows, rounds, warm_ups = QUICK_SIZES, 1000, 1, 0
-        results = folder / "quick.json"
-    measured = measure(sizes_of(sizes, rows), rounds, warm_ups, folder)
-    write_kept(measured, results)
-    for line in table(measured):
-        tell(line)
-    say(f"all numbers: {results}")
-    if write_docs:
-        write_page(measured)
-    if not quick and not is_flat(measured):
-        raise NotFlat(f"an increment costs more on a longer history: see {results}")
+    chosen = sizes_of(sizes, rows)
+    measurement = Measurement(BENCHMARK.name)
+    histories = measure(chosen, rounds, warm_ups, folder)
+    yield results_of(histories, rows, warm_ups, measurement.about())
 
 
-def measure(sizes: list[Size], rounds: int, warm_ups: int, folder: Path) -> Results:
+def measure(
+    sizes: list[Size], rounds: int, warm_ups: int, folder: Path
+) -> list[History]:
     """Fill and build all lakes, then let them take turns.
 
     Args:
@@ -99,13 +76,12 @@ def measure(sizes: list[Size], rounds: int, warm_ups: int, folder: Path) -> Resu
         warm_ups: Increments of each before them.
         folder: For the lakes.
     """
-    check_spark()
-    spark_conf.bring_spark()
-    folder.mkdir(parents=True, exist_ok=True)
-    check_disk(folder)
-    begun = time.monotonic()
+    prepare(folder)
     with ExitStack() as stack:
-        lakes = [stack.enter_context(_lake(folder, size)) for size in sizes]
+        lakes = [
+            stack.enter_context(Lake(folder / f"increments-{size.history}", size))
+            for size in sizes
+        ]
         histories = [_history(lake) for lake in lakes]
         for number in range(1, warm_ups + rounds + 1):
             # Another one first each time.
@@ -124,46 +100,20 @@ def measure(sizes: list[Size], rounds: int, warm_ups: int, folder: Path) -> Resu
                 )
         for lake in lakes:
             lake.check()
-    return Results(
-        measured_on=datetime.now(UTC).date().isoformat(),
-        minutes=round((time.monotonic() - begun) / 60, 1),
-        machine=this_machine(),
-        increment_rows=sizes[0].increment,
-        day_rows=records.DAY_ROWS,
-        warm_ups=warm_ups,
-        histories=histories,
-    )
-
-
-@contextmanager
-def _lake(folder: Path, size: Size) -> Iterator[Lake]:
-    lake = Lake(folder / f"increments-{size.history}", size)
-    try:
-        yield lake
-    except BaseException:
-        lake.abandon()
-        raise
-    lake.close()
+    return histories
 
 
 def _history(lake: Lake) -> History:
     fill_seconds = lake.fill()
     say(f"{lake.size.history:>12,} rows  in bronze: {fill_seconds:.1f} s")
-    build = lake.build()
-    say(f"{lake.size.history:>12,} rows  facts built: {build.seconds:.1f} s")
-    return History(
-        rows=lake.size.history, fill_seconds=fill_seconds, build=build, increments=[]
-    )
+    seconds = lake.build()
+    say(f"{lake.size.history:>12,} rows  facts built: {seconds:.1f} s")
+    return History(lake.size.history, seconds)
 
 
 def sizes_of(text: str, rows: int) -> list[Size]:
     """The sizes of facts that ``--sizes`` names, the smallest first."""
-    try:
-        sizes = sorted({int(size) for size in text.split(",")})
-    except ValueError as error:
-        raise ConfigurationError(
-            f"--sizes {text}: write whole numbers, like {SIZES}"
-        ) from error
+    sizes = numbers(text, SIZES)
     if rows <= 0 or any(count % 1000 for count in (rows, *sizes)):
         raise ConfigurationError("--sizes and --rows must be whole thousands of rows")
     # What an increment sends again must be there, on the last day.
@@ -175,17 +125,5 @@ def sizes_of(text: str, rows: int) -> list[Size]:
     return [Size(history=size, increment=rows) for size in sizes]
 
 
-def main() -> None:
-    """Run the command; an error that a person can mend is one line."""
-    # By an exception, so that the lakes' processes end too.
-    signal.signal(signal.SIGTERM, lambda _signal, _frame: sys.exit(143))
-    try:
-        app()
-    except MillraceError as error:
-        err.print("[bold red]error:[/] ", end="")
-        say(str(error))
-        sys.exit(error.exit_code)
-
-
 if __name__ == "__main__":
-    main()
+    BENCHMARK.run(increments)

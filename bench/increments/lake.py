@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,15 +12,15 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from bench.increments import records
-from bench.increments.table_use import Queries, bytes_read, use_by_table
+from bench.increments.results import Increment
+from bench.increments.table_use import bytes_read
 from bench.increments.worker import (
     Worker,
     WrongResult,
+    counted,
     create_tables,
-    reports_file,
     run_dbt,
 )
-from bench.report.increments_results import Build, Increment
 from sandbox.settings import PROJECT, Home
 from sandbox.streams.smoothies.catalogue import catalogue
 
@@ -61,8 +60,8 @@ class Lake(Worker):
         """Make the history's bronze tables; the seconds it took."""
         return self.do(_fill, self.home, self.size)
 
-    def build(self) -> Build:
-        """Build all facts from the whole history, as a full refresh does."""
+    def build(self) -> float:
+        """Build all facts from the whole history, as a full refresh does; its seconds."""
         return self.do(_build, self.home)
 
     def grow(self) -> Increment:
@@ -122,40 +121,21 @@ def _commit(
     ).append()
 
 
-def _build(home: Home) -> Build:
+def _build(home: Home) -> float:
     facts = [f"+{fact}" for fact in BUILT]
-    run = run_dbt(
-        home,
-        ["build", "--select", *facts, "--exclude-resource-type", "test", "unit_test"],
-    )
-    return Build(seconds=run.seconds, models=run.models)
+    no_tests = ["--exclude-resource-type", "test", "unit_test"]
+    return run_dbt(home, ["build", "--select", *facts, *no_tests]).seconds
 
 
 def _grow(home: Home, size: Size, first: int, number: int) -> Increment:
     spark = SparkSession.builder.getOrCreate()
     commits = -(-size.history // COMMIT_ROWS)
     _commit_sales(spark, size, first, first + size.increment, commits + number)
-    queries, reports = Queries(spark), reports_file(home)
-    last, reports_before = queries.last(), reports.stat().st_size
-    load, bytes_before = os.getloadavg()[0], bytes_read(spark)
-    run = run_dbt(home, ["run", "--select", *BUILT])
-    bytes_after = bytes_read(spark)
-    with reports.open() as file:
-        file.seek(reports_before)
-        tables = use_by_table(queries.scans_after(last), file)
-    return Increment(
-        number=number,
-        load=load,
-        seconds=run.seconds,
-        models_seconds=run.models_seconds,
-        models=run.models,
-        bytes_read=(
-            None
-            if bytes_before is None or bytes_after is None
-            else bytes_after - bytes_before
-        ),
-        tables=tables,
-    )
+    before = bytes_read(spark)
+    run = counted(spark, home, ["run", "--select", *BUILT])
+    after = bytes_read(spark)
+    read = None if before is None or after is None else after - before
+    return Increment(run.load, run.seconds, run.models, read, run.tables)
 
 
 def _check(size: Size, sent: int) -> None:

@@ -26,31 +26,19 @@ class TableUse:
     """What was done to one table.
 
     Attributes:
-        scans: Queries that read it.
-        planning_seconds: How long it took to find the files to open, all scans together.
-        manifests_read: Lists of files that were opened for that.
-        files_read: Data files that the scans opened; one that two scans opened counts twice.
+        files_read: Data files that scans opened; one that two scans opened counts twice.
         bytes_read: Size of these files; of a Parquet file only the wanted columns are read.
         rows_read: Rows that came out of them.
-        commits: Commits.
         files_written: Data files that commits added.
         bytes_written: Their size, and that of files of deletes.
-        files_removed: Data files that commits replaced.
-        delete_files_read: Files that say which rows of others are gone, as planned.
-        delete_files_written: Such files that commits added.
+        delete_files_written: Files that commits added which say what rows of others are gone.
     """
 
-    scans: int = 0
-    planning_seconds: float = 0.0
-    manifests_read: int = 0
     files_read: int = 0
     bytes_read: int = 0
     rows_read: int = 0
-    commits: int = 0
     files_written: int = 0
     bytes_written: int = 0
-    files_removed: int = 0
-    delete_files_read: int = 0
     delete_files_written: int = 0
 
 
@@ -110,22 +98,16 @@ def use_by_table(
     uses: dict[str, TableUse] = {}
     for scan in scans:
         use = uses.setdefault(scan.table, TableUse())
-        use.scans += 1
-        use.planning_seconds += scan.counts.get("TotalPlanningDuration", 0) / 1000
-        use.manifests_read += scan.counts.get("ScannedDataManifests", 0)
         use.files_read += scan.counts.get("ResultDataFiles", 0)
         use.bytes_read += scan.counts.get("TotalDataFileSize", 0)
-        use.delete_files_read += scan.counts.get("ResultDeleteFiles", 0)
         use.rows_read += scan.counts.get("number of output rows", 0)
     for line in commit_log:
         found = _COMMIT.search(line)
         if found is not None:
             use = uses.setdefault(found[1], TableUse())
             counts = {name: int(value) for name, value in _COUNTER.findall(line)}
-            use.commits += 1
             use.files_written += counts.get("addedDataFiles", 0)
             use.bytes_written += counts.get("addedFilesSizeInBytes", 0)
-            use.files_removed += counts.get("removedDataFiles", 0)
             use.delete_files_written += counts.get("addedDeleteFiles", 0)
     return dict(sorted(uses.items()))
 

@@ -16,21 +16,29 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import shorten
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, Self, TypeVar
 
 from dbt.cli.main import dbtRunner
 from pyspark.sql import SparkSession
 from pyspark.sql.types import DataType, StructType
 
-from bench.increments.table_use import log_settings
-from bench.report.increments_results import ModelTime
+from bench.increments.table_use import (
+    Queries,
+    Query,
+    TableUse,
+    log_settings,
+    use_by_table,
+)
 from sandbox.install import spark_conf
 from sandbox.settings import PROJECT, Home
 from spark_ingest.errors import MillraceError
 from spark_ingest.lake import bronze, commit_log, quarantine_table
+from spark_ingest.lake.preflight import check_disk, check_spark
 from spark_ingest.lake.session import silence_statement_log
 from spark_ingest.sources import read_streams
 
+# Where Iceberg's reports of commits are logged.
+_REPORTS = "reports.log"
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -41,6 +49,14 @@ class DbtFailed(MillraceError):
 
 class WrongResult(MillraceError):
     """A table does not hold what was sent: its times would say nothing."""
+
+
+def prepare(folder: Path) -> None:
+    """Make the folder of the lakes, after a look whether Spark can run and the disk has room."""
+    check_spark()
+    spark_conf.bring_spark()
+    folder.mkdir(parents=True, exist_ok=True)
+    check_disk(folder)
 
 
 class Worker:
@@ -55,9 +71,7 @@ class Worker:
         shutil.rmtree(folder, ignore_errors=True)
         spark_conf.render(self.home, self.home.spark_conf)
         with (self.home.spark_conf / "log4j2.properties").open("a") as file:
-            file.write(
-                log_settings(reports_file(self.home), self.home.path / "spark.log")
-            )
+            file.write(log_settings(folder / _REPORTS, folder / "spark.log"))
         self._process = ProcessPoolExecutor(
             max_workers=1,
             mp_context=multiprocessing.get_context("spawn"),
@@ -69,22 +83,18 @@ class Worker:
         """Run a function of a module in the lake's process; what it returns."""
         return self._process.submit(work, *args, **kwargs).result()
 
-    def close(self) -> None:
-        """End the process, and remove the folder."""
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        """End the process; the folder stays to be looked at when something failed."""
+        if kind is not None:
+            # The benchmark has no other processes, and their JVMs end with them.
+            for process in multiprocessing.active_children():
+                process.terminate()
         self._process.shutdown()
-        shutil.rmtree(self.home.path, ignore_errors=True)
-
-    def abandon(self) -> None:
-        """End the process, whatever it does, and leave the folder to be looked at."""
-        # The benchmark has no other processes, and their JVMs end with them.
-        for process in multiprocessing.active_children():
-            process.terminate()
-        self._process.shutdown()
-
-
-def reports_file(home: Home) -> Path:
-    """Where Iceberg's reports of commits are logged."""
-    return home.path / "reports.log"
+        if kind is None:
+            shutil.rmtree(self.home.path, ignore_errors=True)
 
 
 def _enter(home: Home) -> None:
@@ -141,13 +151,11 @@ class Run:
 
     Attributes:
         seconds: All of it, in a process whose JVM is up.
-        models_seconds: From the first model's beginning to the last one's end.
-        models: Seconds by model.
+        models: Seconds by model: to compile, finding what is new among it, and to execute.
     """
 
     seconds: float
-    models_seconds: float
-    models: dict[str, ModelTime]
+    models: dict[str, float]
 
 
 def _target(home: Home) -> Path:
@@ -178,28 +186,42 @@ def run_dbt(home: Home, words: list[str]) -> Run:
         raise DbtFailed(f"dbt {words[0]}: {shorten(reason, 300)}; see {home.logs}")
     # Hooks have results of their own.
     timed = [r for r in results if r.timing and r.node.resource_type == "model"]
-    moments = [
-        moment
-        for result in timed
-        for part in result.timing
-        for moment in (part.started_at, part.completed_at)
-        if moment is not None
-    ]
     return Run(
         seconds=seconds,
-        models_seconds=(
-            (max(moments) - min(moments)).total_seconds() if moments else 0.0
-        ),
         models={
-            result.node.name: ModelTime(
-                **{
-                    f"{part.name}_seconds": (
-                        part.completed_at - part.started_at
-                    ).total_seconds()
-                    for part in result.timing
-                    if part.name in {"compile", "execute"}
-                }
+            result.node.name: sum(
+                (part.completed_at - part.started_at).total_seconds()
+                for part in result.timing
+                if part.name in {"compile", "execute"}
             )
             for result in timed
         },
     )
+
+
+@dataclass(frozen=True)
+class Counted(Run):
+    """A run of dbt, with what Spark and Iceberg counted in it.
+
+    Attributes:
+        load: Load average of the machine just before, over a minute.
+        tables: What was done to each table (``schema.name``).
+        queries: That ended in it.
+    """
+
+    load: float
+    tables: dict[str, TableUse]
+    queries: list[Query]
+
+
+def counted(spark: SparkSession, home: Home, words: list[str]) -> Counted:
+    """Run dbt as :func:`run_dbt` does, and count."""
+    queries, reports = Queries(spark), home.path / _REPORTS
+    last, reports_before = queries.last(), reports.stat().st_size
+    load = os.getloadavg()[0]
+    run = run_dbt(home, words)
+    with reports.open() as file:
+        file.seek(reports_before)
+        tables = use_by_table(queries.scans_after(last), file)
+    found = queries.queries_after(last)
+    return Counted(run.seconds, run.models, load, tables, found)

@@ -13,46 +13,30 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-import signal
-import sys
 import time
+from collections.abc import Iterator
 from math import ceil
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from bench.ingest import latency as latencies
+from bench.ingest import quiet as quiet_streams
+from bench.ingest import results as shown
+from bench.ingest import scaling as cases
 from bench.ingest.contest import Contestant, run
 from bench.ingest.contestants import CarelessJob, Millrace, SparkDecode
 from bench.ingest.ground import open_sandbox, prepare
-from bench.ingest.latency import RATE
-from bench.ingest.latency import measure as measure_latency
 from bench.ingest.peers_contest import Connect, PythonConsumer, RawConsumer
-from bench.ingest.quiet import measure as measure_quiet
-from bench.ingest.scaling import MOST_TIMES
-from bench.ingest.scaling import measure as measure_scaling
-from bench.report.ingest_page import table, write_page
-from bench.report.ingest_results import (
-    Contest,
-    Latencies,
-    Load,
-    QuietStreams,
-    Results,
-    Run,
-    Scaling,
-    load_of,
-    read_results,
-    summary,
-)
 from bench.report.machine import Measurement
-from bench.report.options import OnlyDocs, WriteDocs
-from bench.report.results import write_kept
-from sandbox.settings import PROJECT, Home
-from sandbox.ui import err, say, tell
-from spark_ingest.errors import ConfigurationError, MillraceError
+from bench.report.results import Results, Table
+from bench.run import FOLDER, Benchmark, Folder
+from sandbox.settings import Home
+from sandbox.ui import say
+from spark_ingest.errors import ConfigurationError
 from spark_ingest.lake.preflight import check_spark
 
-RESULTS = PROJECT / "bench/results/ingest.json"
 MOST_LOAD = 1.0
 # A record on the broker and, at worst, in a table beside it.
 _BYTES_EACH = 400
@@ -61,10 +45,16 @@ _START_SECONDS = 25.0
 _SLOW_RATE = 60_000
 _REST_SECONDS = 3.0
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+BENCHMARK = Benchmark(
+    "ingest",
+    "make bench",
+    trial=lambda options: (
+        "ingest-part.json" if options["only"] or options["run_options"] else None
+    ),
+    adds=True,
+)
 
 
-@app.command()
 def ingest(
     records: Annotated[
         int, typer.Option(min=1000, help="Records of the topic.")
@@ -88,21 +78,14 @@ def ingest(
     seconds: Annotated[
         float, typer.Option(help="How long --latency and --quiet look at each case.")
     ] = 60.0,
-    folder: Annotated[
-        Path, typer.Option(help="For the sandbox, which is removed at the end.")
-    ] = PROJECT / "target" / "bench",
-    results: Annotated[
-        Path | None, typer.Option(help="The file of the results.")
-    ] = None,
+    folder: Folder = FOLDER,
     run_options: Annotated[
         str, typer.Option(help="More options of `spark-ingest run`, for trials.")
     ] = "",
     anyway: Annotated[
         bool, typer.Option("--anyway", help="Measure though the machine is at work.")
     ] = False,
-    write_docs: WriteDocs = False,
-    only_docs: OnlyDocs = False,
-) -> None:
+) -> Iterator[Results]:
     """Measure what takes records from Kafka to a table, each in a process of its own.
 
     The contestants take turns on one topic, with the broker on the same machine.
@@ -112,45 +95,26 @@ def ingest(
     if scaling + latency + quiet > 1:
         raise ConfigurationError("give one of --scaling, --latency and --quiet")
     contestants = chosen(only or [], shlex.split(run_options))
-    is_trial = bool(only or run_options)
-    file = results or (folder / "ingest-part.json" if is_trial else RESULTS)
-    if only_docs:
-        write_page(read_results(file))
-        return
-    _check(folder, records * MOST_TIMES if scaling else records, anyway)
-    measurement = Measurement("ingest")
-    measured = read_results(file) if file.exists() else Results()
+    _check(folder, records * cases.MOST_TIMES if scaling else records, anyway)
+    measurement = Measurement(BENCHMARK.name)
     with open_sandbox(folder / f"ingest-{os.getpid()}") as home:
-        update: dict[str, Any] = {}
         if scaling:
-            cases = list(measure_scaling(home, records))
-            update["scaling"] = Scaling(about=measurement.about(), cases=cases)
-        elif latency:
-            waits = list(measure_latency(home, seconds))
-            update["latency"] = Latencies(
-                about=measurement.about(), records_per_second=RATE, rows=waits
-            )
-        elif quiet:
-            rows = list(measure_quiet(home, seconds))
-            update["quiet"] = QuietStreams(about=measurement.about(), rows=rows)
+            found = list(cases.measure(home, records))
+            done = shown.scaling(found, measurement.about())
+        elif latency or quiet:
+            what = latencies if latency else quiet_streams
+            table = Table(columns=what.COLUMNS, rows=list(what.measure(home, seconds)))
+            name = "ingest_latency" if latency else "ingest_quiet"
+            done = Results(parts={name: [table, measurement.about()]})
         else:
-            runs, sent = compete(home, contestants, records, repeats)
-            update["contest"] = Contest(
-                about=measurement.about(), load=sent, rows=summary(runs, sent)
-            )
-    measured = measured.model_copy(update=update)
-    write_kept(measured, file)
-    for part in update.values():
-        for line in table(part):
-            tell(line)
-    say(f"all numbers: {file}")
-    if write_docs:
-        write_page(measured)
+            runs, load = compete(home, contestants, records, repeats)
+            done = shown.contest(runs, load, measurement.about())
+    yield done
 
 
 def compete(
     home: Home, contestants: list[Contestant], records: int, repeats: int
-) -> tuple[dict[str, list[Run]], Load]:
+) -> tuple[dict[str, list[shown.Run]], shown.Load]:
     """Let all contestants take one topic, in turns.
 
     Args:
@@ -166,7 +130,7 @@ def compete(
     minutes = ceil(rounds * (_START_SECONDS + records / _SLOW_RATE) / 60)
     say(f"{rounds} runs of {records:,} records: {minutes} minutes at most")
     ground = prepare(home, "bench.receipts", records)
-    runs: dict[str, list[Run]] = {each.name: [] for each in contestants}
+    runs: dict[str, list[shown.Run]] = {each.name: [] for each in contestants}
     for number in range(repeats):
         # Another one first each time.
         first = number % len(contestants)
@@ -175,7 +139,7 @@ def compete(
             done = run(contestant, ground)
             runs[contestant.name].append(done)
             say(_line(contestant.name, number + 1, done))
-    return runs, load_of(ground.sent, len(ground.fields), ground.partitions)
+    return runs, shown.Load(ground.sent, len(ground.fields), ground.partitions)
 
 
 def chosen(only: list[str], options: list[str]) -> list[Contestant]:
@@ -221,25 +185,13 @@ def _check(folder: Path, records: int, anyway: bool) -> None:
         )
 
 
-def _line(name: str, number: int, done: Run) -> str:
+def _line(name: str, number: int, done: shown.Run) -> str:
     return (
-        f"  {number}. {name}: {done.records / done.seconds:,.0f} records/s,"
-        f" {done.cpu_seconds / done.records * 1e6:.2f} CPU s/M, {done.peak_rss_mb:,.0f} MB,"
+        f"  {number}. {name}: {done.rate:,.0f} records/s,"
+        f" {done.cpu_seconds_per_million:.2f} CPU s/M, {done.peak_rss_mb:,.0f} MB,"
         f" load {done.load:.1f}; loses {done.loses}"
     )
 
 
-def main() -> None:
-    """Run the command; an error that a person can mend is one line."""
-    # By an exception, so that the contestants and the sandbox end too.
-    signal.signal(signal.SIGTERM, lambda _signal, _frame: sys.exit(143))
-    try:
-        app()
-    except MillraceError as error:
-        err.print("[bold red]error:[/] ", end="")
-        say(str(error))
-        sys.exit(error.exit_code)
-
-
 if __name__ == "__main__":
-    main()
+    BENCHMARK.run(ingest)

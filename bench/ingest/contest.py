@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.ingest.ground import Ground
 from bench.ingest.jobs import marks
 from bench.ingest.losses import Landed, losses
+from bench.ingest.results import Run
 from bench.ingest.usage import MIB, Meter, usage
 from bench.ingest.watch import Seen, Watch
-from bench.report.ingest_results import Run
 from sandbox.processes import process, programs
 from sandbox.settings import PROJECT, Home
 from spark_ingest.errors import MillraceError
@@ -149,6 +150,12 @@ class Program:
         process.end_left_over(self.popen.pid, _END_SECONDS)
         self._reader.join()
         self.samples = self.meter.stop()
+
+    def stop(self, seconds: float) -> None:
+        """Let it finish what it does: what takes longer is killed, and must have done no harm."""
+        self.popen.send_signal(signal.SIGTERM)
+        with suppress(subprocess.TimeoutExpired):
+            self.popen.wait(seconds)
 
     def check(self, name: str) -> None:
         """Complain when it has ended with an error.

@@ -11,8 +11,8 @@ import duckdb
 from bench.ingest.contest import Contestant, Said
 from bench.ingest.ground import SCHEMA, Ground, write_manifest
 from bench.ingest.losses import Landed
+from bench.ingest.results import CARELESS
 from bench.ingest.watch import Seen, columns, metadata, record_count
-from bench.report.ingest_results import CARELESS
 from sandbox.install import spark_conf
 from sandbox.processes import programs
 from sandbox.settings import Home

@@ -1,11 +1,15 @@
-"""Fill a topic, from several processes, with records that were encoded before."""
+"""Fill a topic, from several processes, or send at a steady rate, what was encoded before."""
 
 from __future__ import annotations
 
 import multiprocessing
+import threading
+import time
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from typing import Self
 
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -107,3 +111,51 @@ def _send(filling: Filling, first: int, count: int) -> Sent:
             f"{left + len(refused)} of {count} records did not get into {filling.topic}: {why}"
         )
     return Sent(count, size, kinds)
+
+
+# Topic, partition, key and value.
+Record = tuple[str, int, bytes, bytes | None]
+
+
+class Sender:
+    """Sends records at a steady rate for as long as its block lasts.
+
+    Args:
+        servers: The broker.
+        rate: Records a second, all in all.
+        record: Makes each by its number, just before it is handed to the producer.
+
+    Attributes:
+        sent: How many so far.
+    """
+
+    def __init__(
+        self, servers: str, rate: float, record: Callable[[int], Record]
+    ) -> None:
+        self.sent = 0
+        self._servers = servers
+        self._rate = rate
+        self._record = record
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._send)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopping.set()
+        self._thread.join()
+
+    def _send(self) -> None:
+        settings = {"bootstrap.servers": self._servers, "linger.ms": 5}
+        producer = Producer({**settings, "log_level": 0})
+        began = time.monotonic()
+        while not self._stopping.is_set():
+            while self.sent < (time.monotonic() - began) * self._rate:
+                topic, partition, key, value = self._record(self.sent)
+                producer.produce(topic, value, key, partition)
+                self.sent += 1
+            producer.poll(0)
+            time.sleep(0.004)
+        producer.flush(30)

@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import json
-import signal
-import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from confluent_kafka import Producer
-
 from bench.ingest.contest import running, wait_for
 from bench.ingest.contestants import TABLE, run_command
+from bench.ingest.fill import Record, Sender
 from bench.ingest.ground import SCHEMA, Ground, prepare, write_manifest
 from bench.ingest.load import payloads
-from bench.ingest.usage import usage
+from bench.ingest.usage import percentile, usage
 from bench.ingest.watch import Seen, Watch
-from bench.report.ingest_results import Latency, percentile
+from bench.report.results import Cell
 from sandbox.settings import Home
 from sandbox.ui import say
 
 RATE = 500
 EVERY = ("1s", "1ms")
+COLUMNS = {
+    "`--every`": 0,
+    "p50, s": 2,
+    "p95, s": 2,
+    "p99, s": 2,
+    "records": 0,
+    "commits": 0,
+    "cores": 2,
+}
 _LOOK_SECONDS = 0.01
 # A JVM that has just started is slow: these do not count.
 _WARM_SECONDS = 20.0
@@ -44,7 +50,7 @@ class Produced:
     at: float
 
 
-def measure(home: Home, seconds: float) -> Iterator[Latency]:
+def measure(home: Home, seconds: float) -> Iterator[list[Cell]]:
     """Measure each setting of `--every`.
 
     Args:
@@ -56,7 +62,7 @@ def measure(home: Home, seconds: float) -> Iterator[Latency]:
     for every in EVERY:
         ground = prepare(home, f"bench.latency-{every}", 0)
         done = _measure(ground, every, seconds)
-        say(f"  --every {every}: p95 {done.p95:.2f} s")
+        say(f"  --every {every}: p95 {done[2]:.2f} s")
         yield done
 
 
@@ -81,29 +87,29 @@ def waits(produced: list[Produced], seen: list[Seen]) -> list[float]:
     return sorted(waited)
 
 
-def _measure(ground: Ground, every: str, seconds: float) -> Latency:
+def _measure(ground: Ground, every: str, seconds: float) -> list[Cell]:
     ground.clear()
     manifest = ground.folder / "manifest.json"
     write_manifest(manifest, {TABLE: ground.topic})
     watch = Watch(ground.catalog, f"{SCHEMA}.{TABLE}", _LOOK_SECONDS)
     log = ground.home.logs / f"latency-{every}.log"
-    stopping = threading.Event()
+    pool = payloads(ground.shape, 1, ground.ids)
     produced: list[Produced] = []
-    sender = threading.Thread(target=_send, args=(ground, produced, stopping))
+
+    def record(number: int) -> Record:
+        partition = number % ground.partitions
+        produced.append(Produced(partition, time.time()))
+        return ground.topic, partition, b"r-%016d" % number, pool[number % len(pool)]
+
     with running(run_command(manifest, "--every", every), ground.home, log) as program:
-        try:
-            sender.start()
+        with Sender(ground.home.bootstrap_servers, RATE, record):
             wait_for(lambda: watch.records > 0, program, _START_SECONDS)
             time.sleep(_WARM_SECONDS)
             begin = time.time()
             time.sleep(seconds)
             end = time.time()
-        finally:
-            stopping.set()
-            sender.join()
         wait_for(lambda: watch.records >= len(produced), program, _LAST_SECONDS)
-        program.popen.send_signal(signal.SIGTERM)
-        program.popen.wait(_LAST_SECONDS)
+        program.stop(_LAST_SECONDS)
     seen = watch.stop()
     # Those outside the time that counts keep their places, not their times.
     counted = [
@@ -111,34 +117,7 @@ def _measure(ground: Ground, every: str, seconds: float) -> Latency:
         for each in produced
     ]
     ordered = waits(counted, seen)
-    return Latency(
-        every=every,
-        records=len(ordered),
-        p50=round(percentile(ordered, 0.5), 3),
-        p95=round(percentile(ordered, 0.95), 3),
-        p99=round(percentile(ordered, 0.99), 3),
-        snapshots=sum(begin <= state.at <= end for state in seen),
-        cores=round(usage(program.samples, begin, end).cpu_seconds / (end - begin), 2),
-    )
-
-
-def _send(ground: Ground, produced: list[Produced], stopping: threading.Event) -> None:
-    pool = payloads(ground.shape, 1, ground.ids)
-    producer = Producer(
-        {
-            "bootstrap.servers": ground.home.bootstrap_servers,
-            "linger.ms": 5,
-            "log_level": 0,
-        }
-    )
-    began = time.monotonic()
-    while not stopping.is_set():
-        while len(produced) < (time.monotonic() - began) * RATE:
-            number = len(produced)
-            partition = number % ground.partitions
-            value = pool[number % len(pool)]
-            produced.append(Produced(partition, time.time()))
-            producer.produce(ground.topic, value, b"r-%016d" % number, partition)
-        producer.poll(0)
-        time.sleep(0.004)
-    producer.flush(30)
+    commits = sum(begin <= state.at <= end for state in seen)
+    cores = usage(program.samples, begin, end).cpu_seconds / (end - begin)
+    p50, p95, p99 = (percentile(ordered, share) for share in (0.5, 0.95, 0.99))
+    return [f"`{every}`", p50, p95, p99, len(ordered), commits, cores]

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 import time
 from collections.abc import Iterator
 
-from confluent_kafka import Producer
-
 from bench.ingest.contest import running, wait_for
 from bench.ingest.contestants import run_command
-from bench.ingest.fill import make_topic
+from bench.ingest.fill import Record, Sender, make_topic
 from bench.ingest.ground import SCHEMA, register, write_manifest
 from bench.ingest.load import Shape, payloads
 from bench.ingest.usage import MIB, usage
 from bench.ingest.watch import metadata, record_count
-from bench.report.ingest_results import Quiet
+from bench.report.results import Cell
 from sandbox.settings import Home
 from sandbox.ui import say
 
@@ -27,12 +23,20 @@ CASES: list[tuple[int, float, str]] = [
     (50, 0, "1s"),
     (100, 10, "10s"),
 ]
+COLUMNS = {
+    "streams": 0,
+    "`--every`": 0,
+    "records/s of each": 0,
+    "CPU s a minute": 1,
+    "RSS, MiB": 0,
+    "records behind": 0,
+}
 _PARTITIONS = 1
 _START_SECONDS = 900.0
 _SETTLE_SECONDS = 30.0
 
 
-def measure(home: Home, seconds: float) -> Iterator[Quiet]:
+def measure(home: Home, seconds: float) -> Iterator[list[Cell]]:
     """Measure each number of streams.
 
     Args:
@@ -44,14 +48,14 @@ def measure(home: Home, seconds: float) -> Iterator[Quiet]:
         done = measure_one(home, streams, rate, every, seconds)
         say(
             f"  {streams} streams of {rate:g} records/s:"
-            f" {done.cpu_seconds_per_minute:.1f} CPU s a minute, {done.rss_mb:,.0f} MB"
+            f" {done[3]:.1f} CPU s a minute, {done[4]:,} MB"
         )
         yield done
 
 
 def measure_one(
     home: Home, streams: int, rate: float, every: str, seconds: float
-) -> Quiet:
+) -> list[Cell]:
     """Measure so many streams.
 
     Args:
@@ -72,11 +76,12 @@ def measure_one(
     write_manifest(manifest, topics)
     catalog = home.lake / "catalog.db"
     log = home.logs / f"{name}.log"
-    stopping = threading.Event()
-    sent: list[int] = []
-    sender = threading.Thread(
-        target=_send, args=(home, list(topics.values()), ids, rate, sent, stopping)
-    )
+    pool, names = payloads(Shape(), 1, ids), list(topics.values())
+
+    def record(number: int) -> Record:
+        topic = names[number % streams]
+        return topic, 0, b"r-%016d" % number, pool[number % len(pool)]
+
     with running(run_command(manifest, "--every", every), home, log) as program:
 
         def landed() -> int:
@@ -88,57 +93,16 @@ def measure_one(
             return all(metadata(catalog, f"{SCHEMA}.{table}") for table in topics)
 
         wait_for(all_there, program, _START_SECONDS)
-        try:
-            sender.start()
+        with Sender(home.bootstrap_servers, rate * streams, record) as sender:
             time.sleep(_SETTLE_SECONDS)
             begin = time.time()
             time.sleep(seconds)
             end = time.time()
-        finally:
-            stopping.set()
-            sender.join()
         # What was sent in the last moments has as long as a batch and a half may take.
         time.sleep(1.5 * float(every.removesuffix("s")) if rate else 0.0)
-        behind = sum(sent) - landed()
-        program.popen.send_signal(signal.SIGTERM)
-        program.popen.wait(_START_SECONDS)
+        behind = sender.sent - landed()
+        program.stop(_START_SECONDS)
     took = usage(program.samples, begin, end)
-    return Quiet(
-        streams=streams,
-        every=every,
-        records_per_second=rate,
-        cpu_seconds_per_minute=round(took.cpu_seconds / took.seconds * 60, 1),
-        rss_mb=round(took.peak_rss_bytes / MIB),
-        behind=max(0, behind),
-    )
-
-
-def _send(
-    home: Home,
-    topics: list[str],
-    ids: tuple[int, int],
-    rate: float,
-    sent: list[int],
-    stopping: threading.Event,
-) -> None:
-    if not rate:
-        return
-    pool = payloads(Shape(), 1, ids)
-    producer = Producer(
-        {
-            "bootstrap.servers": home.bootstrap_servers,
-            "linger.ms": 20,
-            "log_level": 0,
-        }
-    )
-    began = time.monotonic()
-    count = 0
-    while not stopping.is_set():
-        while count < (time.monotonic() - began) * rate * len(topics):
-            topic = topics[count % len(topics)]
-            producer.produce(topic, pool[count % len(pool)], b"r-%016d" % count, 0)
-            count += 1
-        producer.poll(0)
-        stopping.wait(0.02)
-    producer.flush(30)
-    sent.append(count)
+    minute = took.cpu_seconds / took.seconds * 60
+    rss_mb = round(took.peak_rss_bytes / MIB)
+    return [streams, f"`{every}`", rate, minute, rss_mb, max(0, behind)]

@@ -11,7 +11,7 @@ from bench.ingest.contest import Contestant, run
 from bench.ingest.contestants import CarelessJob, Millrace
 from bench.ingest.ground import prepare
 from bench.ingest.load import Shape
-from bench.report.ingest_results import Case, load_of
+from bench.ingest.results import Case, Load
 from sandbox.install.parts import component_folder
 from sandbox.settings import Home
 from sandbox.ui import say
@@ -104,14 +104,9 @@ def measure(home: Home, records: int) -> Iterator[Case]:
                 home, f"bench.scaling-{number}", count, trial.partitions, trial.shape
             )
         done = run(trial.contestant, ground)
-        case = Case(
-            series=trial.series,
-            name=trial.name,
-            load=load_of(ground.sent, len(ground.fields), ground.partitions),
-            run=done,
-        )
-        say(f"  {trial.series} {trial.name}: {case.records_per_second:,.0f} records/s")
-        yield case
+        say(f"  {trial.series} {trial.name}: {done.rate:,.0f} records/s")
+        load = Load(ground.sent, len(ground.fields), ground.partitions)
+        yield Case(trial.series, trial.name, load, done)
 
 
 def _millions(records: int) -> str:

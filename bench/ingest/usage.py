@@ -128,3 +128,9 @@ def _cpu_at(samples: list[Sample], moment: float) -> float:
     before, after = samples[behind - 1], samples[behind]
     share = (moment - before.at) / (after.at - before.at)
     return before.cpu_seconds + share * (after.cpu_seconds - before.cpu_seconds)
+
+
+def percentile(ordered: list[float], share: float) -> float:
+    """The least of some values, in order, that this share of them does not exceed."""
+    index = max(0, -(-len(ordered) * round(share * 1000) // 1000) - 1)
+    return ordered[min(index, len(ordered) - 1)]

@@ -93,11 +93,6 @@ class Watch:
         """Rows of the table when it was looked at last."""
         return self.seen[-1].records if self.seen else 0
 
-    @property
-    def last_change(self) -> float | None:
-        """When the newest snapshot was first seen; None while there is none."""
-        return self.seen[-1].at if self.seen else None
-
     def stop(self) -> list[Seen]:
         """Look once more, then no more; every state that was seen, in order."""
         self._ended.set()

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.report.histories_results import read_results
+from bench.histories.__main__ import BENCHMARK
+from bench.report.results import number_of
 from tests.python.programs import ran
 
 
@@ -28,15 +29,23 @@ def test_increments_refreshes_and_what_comes_late_are_measured(tmp_path: Path) -
     )
 
     assert done.returncode == 0, done.stderr
-    results = read_results(folder / "quick-histories.json")
-    for history in results.histories:
-        for step in [*history.steps, *history.others[:-1]]:
-            assert 0 < step.find_seconds < step.seconds
-            assert 0 < step.write_seconds < step.seconds
-        (by_copies,), (by_deletes,) = map(history.of, results.kinds)
-        files = [
-            step.tables["intermediate.int_pagila__address_history"].delete_files_written
-            for step in (by_copies, by_deletes)
-        ]
-        assert files[0] == 0 < files[1]
+    results = BENCHMARK.read(folder / "quick-histories.json")
+    usual, disturbed = results.table("histories"), results.table("histories_disturbed")
+    for table, whole, rows in (
+        (usual, "increment, s", len(usual.rows)),
+        (disturbed, "seconds", len(disturbed.rows) - 1),
+    ):
+        columns = (whole, "what is new, s", "write, s")
+        numbers = [map(number_of, table.column(each)[:rows]) for each in columns]
+        for seconds, find_seconds, write_seconds in zip(*numbers, strict=True):
+            assert 0 < find_seconds < seconds
+            assert 0 < write_seconds < seconds
+    files, mib = (
+        [number_of(cell) for cell in usual.column(each)]
+        for each in ("files written", "MiB written")
+    )
+    for by_copies, by_deletes in ((0, 1), (2, 3)):
+        # One more, which says what is deleted, and less in all.
+        assert files[by_copies] < files[by_deletes]
+        assert mib[by_copies] > mib[by_deletes]
     assert [file.name for file in folder.iterdir()] == ["quick-histories.json"]

@@ -5,12 +5,13 @@ Fails when `make bench` does not run to its end, or misses that its peer loses r
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 
 import pytest
 
+from bench.ingest.__main__ import BENCHMARK
+from bench.report.results import number_of
 from tests.python.programs import ran
 
 RECORDS = 20_000
@@ -23,16 +24,19 @@ def test_the_benchmark_measures_us_and_the_careless_job(tmp_path: Path) -> None:
     command += ["--only", "millrace", "--only", "careless", "--records", str(RECORDS)]
     done = ran([*command, "--folder", str(folder)], timeout=900)
     assert done.returncode == 0, done.stderr
-    contest = json.loads((folder / "ingest-part.json").read_text())["contest"]
-    rows = {row["name"]: row for row in contest["rows"]}
-    ours, careless = rows["millrace"], rows["careless spark job"]
-    assert contest["load"]["records"] == RECORDS
-    assert ours["loses"] == "nothing"
-    assert "rows of nulls" in careless["loses"]
-    assert "field channel" in careless["loses"]
-    for row in rows.values():
-        assert row["records_per_second"] > 0
-        assert row["cpu_seconds_per_million"] > 0
-        assert row["peak_rss_mb"] > 200
+    results = BENCHMARK.read(folder / "ingest-part.json")
+    table = results.table("ingest")
+    loses = dict(zip(table.column("contestant"), table.column("loses"), strict=True))
+    careless = str(loses["careless spark job"])
+    assert str(results.parts["ingest_machine"][1]).startswith(f"{RECORDS:,} records")
+    assert loses["**millrace**"] == "nothing"
+    assert "rows of nulls" in careless
+    assert "field channel" in careless
+    for heading, least in (
+        ("records/s", 0),
+        ("CPU s per million", 0),
+        ("peak RSS, MiB", 200),
+    ):
+        assert all(number_of(cell) > least for cell in table.column(heading))
     # Its sandbox is gone.
     assert [path.name for path in folder.iterdir()] == ["ingest-part.json"]

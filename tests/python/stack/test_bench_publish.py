@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.report.publish_results import read_publications
+from bench.publish import BENCHMARK
+from bench.report.results import number_of
 from tests.python.conftest import Stack
 from tests.python.programs import ran
 
@@ -25,6 +26,6 @@ def test_a_mart_and_its_changes_are_measured(stack: Stack, tmp_path: Path) -> No
     )
 
     assert done.returncode == 0, done.stderr
-    found = read_publications(file)
-    assert [one.records for one in found.sent] == [3000, 300, 3300]
-    assert all(one.seconds > 0 for one in found.sent)
+    sent = BENCHMARK.read(file).table("publish")
+    assert sent.column("records") == [3000, 300, 3300]
+    assert all(number_of(cell) > 0 for cell in sent.column("seconds"))

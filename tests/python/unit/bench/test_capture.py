@@ -6,26 +6,21 @@ from pathlib import Path
 
 import pytest
 
+from bench.capture.results import Capture, Steady, results_of
 from bench.capture.waits import (
     COMMIT_ID,
     Change,
     Round,
+    Waits,
     to_bronze,
     to_current,
     to_live,
     visible,
 )
 from bench.ingest.watch import Seen
-from bench.report.capture_results import (
-    Capture,
-    Stage,
-    Steady,
-    Waits,
-    draw,
-    with_capture,
-)
-from bench.report.page import PAGE
-from tests.python.unit.bench.measured import about
+from bench.report.page import PAGE, with_results
+from bench.report.results import Results
+from tests.python.unit.bench.measured import about, drawn_twice
 
 STREAM = "moma.artists"
 
@@ -81,23 +76,18 @@ def test_an_answer_is_asked_for_when_the_change_is_in_bronze() -> None:
         to_live(live[1:], seen, answers[:2])
 
 
-def measured() -> Capture:
+def measured() -> Results:
     waits = Waits(p50=1.0, p95=2.0, p99=3.0, hundredths=[0.1, 1.0, 3.0])
-    return Capture(
-        about=about("capture", minutes=9),
-        every="1s",
-        rows=4500,
-        steady=Steady(
-            rate=200, changes=60_000, bronze=waits, live=waits, answer_seconds=0.9,
-            current=waits, build_every=60, rounds=9, round_seconds=8.5, cores=1.5,
-        ),
-        burst_changes=30_000,
-        burst=[Stage(name="bronze", seconds=20, changes_per_second=1500)],
+    steady = Steady(
+        rate=200, changes=60_000, bronze=waits, live=waits, answer_seconds=0.9,
+        current=waits, build_every=60, rounds=9, round_seconds=8.5, cores=1.5,
     )  # fmt: skip
+    capture = Capture("1s", 4500, steady, 30_000, {"bronze": 20.0})
+    return results_of(capture, about("capture", minutes=9))
 
 
 def test_the_page_shows_each_way_and_the_burst() -> None:
-    shown = with_capture(PAGE.read_text(), measured())
+    shown = with_results(PAGE.read_text(), measured())
 
     assert "| an answer of the live view | 1.0 | 2.0 | 3.0 |" in shown
     assert "| current state | 1.0 | 2.0 | 3.0 |" in shown
@@ -106,7 +96,6 @@ def test_the_page_shows_each_way_and_the_burst() -> None:
 
 
 def test_the_same_results_give_the_same_plot(tmp_path: Path) -> None:
-    for name in ("a.png", "b.png"):
-        draw(measured(), tmp_path / name)
+    one, other = drawn_twice(measured(), tmp_path)
 
-    assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
+    assert one == other

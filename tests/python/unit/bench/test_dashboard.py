@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import pytest
 
-from bench.report.dashboard_results import Dashboard, Page, slow, with_dashboard
-from tests.python.unit.bench.measured import about
-
-ABOUT = about("dashboard", minutes=1)
+from bench.dashboard import BENCHMARK, Page, results_of
+from bench.report.page import with_results
+from bench.report.results import Results
+from tests.python.unit.bench.measured import about, page_of
 
 
 def page(name: str, shown: list[float], missing: int = 0) -> Page:
@@ -27,8 +27,8 @@ def page(name: str, shown: list[float], missing: int = 0) -> Page:
     )
 
 
-def measured(*pages: Page) -> Dashboard:
-    return Dashboard(about=ABOUT, versions={"DuckDB": "1.0"}, pages=list(pages))
+def measured(*pages: Page) -> Results:
+    return results_of(list(pages), {"DuckDB": "1.0"}, about("dashboard", minutes=1))
 
 
 @pytest.mark.parametrize(
@@ -37,15 +37,17 @@ def measured(*pages: Page) -> Dashboard:
     ids=["slow once", "at the limit", "slow"],
 )
 def test_the_median_of_a_page_makes_it_slow(shown: list[float], is_slow: bool) -> None:
-    found = slow(measured(page("one", [0.1, 0.1, 0.1]), page("other", shown)))
+    found = BENCHMARK.beyond(
+        measured(page("one", [0.1, 0.1, 0.1]), page("other", shown))
+    )
 
-    assert [each.name for each in found] == (["other"] if is_slow else [])
+    slow = ["the whole page, s of other is 1.10, more than 1"]
+    assert found == (slow if is_slow else [])
 
 
 def test_the_docs_get_the_numbers() -> None:
-    before = "# P\n<!-- generated: dashboard -->\nearlier\n<!-- /generated -->\nend\n"
     results = measured(page("overview", [0.4, 0.5, 0.6], missing=2))
-    text = with_dashboard(before, results)
+    text = with_results(page_of("dashboard"), results)
 
     assert (
         "| overview | 3 | 12,345 | 4 | 0.01 / 0.02 | 0.20 / 0.30 | 0.50 / 0.60 | 0.50 |"
@@ -53,5 +55,5 @@ def test_the_docs_get_the_numbers() -> None:
     )
     assert "Median / slowest of 3 times" in text
     assert "DuckDB 1.0. Tables that were not built: 2 of `overview`." in text
-    assert "earlier" not in text
-    assert with_dashboard(text, results) == text
+    assert "old" not in text
+    assert with_results(text, results) == text

@@ -13,32 +13,26 @@ import fastavro
 import pytest
 
 from bench.ingest import load
-from bench.ingest.__main__ import chosen
+from bench.ingest.__main__ import BENCHMARK, chosen
 from bench.ingest.contest import Said
 from bench.ingest.latency import Produced, waits
 from bench.ingest.load import PERIOD, Sent, Shape, payloads, records, schemas
 from bench.ingest.losses import METADATA, Landed, losses
 from bench.ingest.peers_contest import consumer_span
-from bench.ingest.usage import Sample, usage
+from bench.ingest.results import Load, Run, contest
+from bench.ingest.usage import Sample, percentile, usage
 from bench.ingest.watch import Seen
-from bench.report.ingest_page import contest_table, with_results
-from bench.report.ingest_results import (
-    Contest,
-    Load,
-    Results,
-    Run,
-    percentile,
-    read_results,
-    summary,
-)
+from bench.report.page import table_lines, with_results
+from bench.report.results import Results
 from sandbox.settings import PROJECT
 from spark_ingest.errors import ConfigurationError
 from tests.python.unit.bench.measured import about
 
 IDS = (7, 9)
 FIELDS = [field["name"] for field in schemas(Shape())[1]["fields"]]
-ABOUT = about("ingest", minutes=3)
-LOAD = Load(records=1000, value_bytes=133, fields=15, partitions=4, bad=5, tombstones=1)
+LOAD = Load(
+    Sent(1000, 133_000, Counter(tombstone=1, garbage=5)), fields=15, partitions=4
+)
 
 
 @cache
@@ -55,17 +49,15 @@ def decoded(value: bytes) -> tuple[dict[str, object], int]:
     return row, len(rest.read())
 
 
-def run(seconds: float, **changed: object) -> Run:
-    values = {
-        "records": 1000,
-        "seconds": seconds,
-        "cpu_seconds": 2.0,
-        "peak_rss_mb": 100.0,
-        "load": 0.5,
-        "loses": "nothing",
-        **changed,
-    }
-    return Run.model_validate(values)
+def run(seconds: float) -> Run:
+    return Run(1000, seconds, 2.0, 100.0, 0.5, "nothing")
+
+
+def measured(**runs: list[Run]) -> Results:
+    """A contest of the usual engine, and of the careless job where it takes part."""
+    names = {"millrace": "millrace", "careless": "careless spark job"}
+    by_name = {names[name]: its for name, its in runs.items()}
+    return contest(by_name, LOAD, about("ingest", minutes=3))
 
 
 def landed(
@@ -191,21 +183,19 @@ def test_the_measuring_consumer_tells_its_time_without_its_start() -> None:
 
 
 def test_rates_are_compared_round_by_round() -> None:
-    rows = summary(
-        {
-            "millrace": [run(1.0), run(4.0), run(3.0)],
-            "careless spark job": [run(2.0), run(4.0), run(3.0)],
-        },
-        LOAD,
+    results = measured(
+        millrace=[run(1.0), run(4.0), run(3.0)], careless=[run(2.0), run(4.0), run(3.0)]
     )
-    mine = rows[0]
-    assert mine.times_careless == 1.0
-    assert mine.records_per_second == 333
-    assert mine.cpu_seconds_per_million == 2000
+    table = results.table("ingest")
+    mine = table.column("contestant").index("**millrace**")
+    assert table.column("times the careless job")[mine] == 1.0
+    assert table.column("records/s")[mine] == 333
+    assert table.column("CPU s per million")[mine] == 2000
 
 
 def test_without_the_careless_job_there_is_no_ratio() -> None:
-    assert summary({"millrace": [run(1.0)]}, LOAD)[0].times_careless is None
+    table = measured(millrace=[run(1.0)]).table("ingest")
+    assert table.column("times the careless job") == [""]
 
 
 def test_a_program_tells_when_it_begins() -> None:
@@ -216,21 +206,20 @@ def test_a_program_tells_when_it_begins() -> None:
 
 
 def test_the_page_keeps_what_was_not_measured() -> None:
-    rows = summary({"millrace": [run(2.0)], "careless spark job": [run(1.0)]}, LOAD)
-    contest = Contest(about=ABOUT, load=LOAD, rows=rows)
+    results = measured(millrace=[run(2.0)], careless=[run(1.0)])
     text = (PROJECT / "docs/performance.md").read_text()
-    written = with_results(text, Results(contest=contest))
-    assert "\n".join(contest_table(contest)) in written
+    written = with_results(text, results)
+    assert "\n".join(table_lines(results.table("ingest"))) in written
     increments = re.compile(
         r"<!-- generated: increments -->.*?<!-- /generated -->", re.DOTALL
     )
     assert increments.findall(written) == increments.findall(text)
-    assert with_results(written, Results(contest=contest)) == written
+    assert with_results(written, results) == written
 
 
 def test_the_fastest_stands_first_and_ours_stands_out() -> None:
-    rows = summary({"millrace": [run(2.0)], "careless spark job": [run(1.0)]}, LOAD)
-    table = contest_table(Contest(about=ABOUT, load=LOAD, rows=rows))
+    results = measured(millrace=[run(2.0)], careless=[run(1.0)])
+    table = table_lines(results.table("ingest"))
     assert table[2].startswith("| careless spark job | 1,000 |")
     assert table[3].startswith("| **millrace** | 500 |")
 
@@ -246,7 +235,7 @@ def test_contestants_are_chosen_by_a_part_of_their_name() -> None:
 
 def test_results_that_are_none_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="make bench"):
-        read_results(tmp_path / "none.json")
-    (tmp_path / "a.json").write_text('{"contest": 1}')
+        BENCHMARK.read(tmp_path / "none.json")
+    (tmp_path / "a.json").write_text('{"parts": 1}')
     with pytest.raises(ConfigurationError, match="run it again"):
-        read_results(tmp_path / "a.json")
+        BENCHMARK.read(tmp_path / "a.json")

@@ -1,82 +1,69 @@
-"""docs/performance.md shows the results that are kept, which stay within their limits."""
+"""docs/performance.md shows the results that are kept, which stay within their limits.
+
+Fails when a page or plot shows something else than the results, or results are over a limit.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from bench.report import (
-    capture_results,
-    dashboard_results,
-    histories_page,
-    histories_results,
-    increments_page,
-    increments_results,
-    publish_results,
-)
-from bench.report.page import PAGE
+import bench.capture.__main__ as capture
+import bench.histories.__main__ as histories
+import bench.increments.__main__ as increments
+import bench.ingest.__main__ as ingest
+from bench import dashboard, publish, soak
+from bench.report.page import PAGE, PLOTS, write_page
+from bench.report.results import number_of
+from bench.run import Benchmark
 
 pytestmark = pytest.mark.unit
 
+BENCHMARKS = [
+    each.BENCHMARK
+    for each in (capture, dashboard, histories, increments, ingest, publish, soak)
+]
+
+
+@pytest.mark.parametrize("benchmark", BENCHMARKS, ids=lambda each: each.name)
+def test_the_page_and_its_plots_show_the_results_that_are_there(
+    benchmark: Benchmark, tmp_path: Path
+) -> None:
+    page, results = tmp_path / "page.md", benchmark.read()
+    page.write_text(PAGE.read_text())
+
+    write_page(results, page, tmp_path)
+
+    assert page.read_text() == PAGE.read_text()
+    assert all((PLOTS / name).exists() for name in results.plots)
+    assert all((tmp_path / name).exists() for name in results.plots)
+
+
+@pytest.mark.parametrize("benchmark", BENCHMARKS, ids=lambda each: each.name)
+def test_the_results_that_are_there_are_within_their_limits(
+    benchmark: Benchmark,
+) -> None:
+    assert benchmark.beyond(benchmark.read()) == []
+
 
 @pytest.mark.parametrize(
-    ("results", "written", "plot"),
-    [
-        (
-            increments_results.read_results(increments_page.RESULTS),
-            increments_page.with_results,
-            increments_page.PLOT,
-        ),
-        (
-            histories_results.read_results(histories_page.RESULTS),
-            histories_page.with_results,
-            histories_page.PLOT,
-        ),
-        (
-            capture_results.read_capture(capture_results.RESULTS),
-            capture_results.with_capture,
-            capture_results.PLOT,
-        ),
-    ],
-    ids=["increments", "histories", "capture"],
+    ("benchmark", "rows"),
+    [(increments.BENCHMARK, "rows of history"), (histories.BENCHMARK, "rows")],
+    ids=["increments", "histories"],
 )
-def test_the_page_shows_the_results_that_are_there(
-    results: Any, written: Callable[[str, Any], str], plot: Path
+def test_what_is_flat_is_flat_on_a_hundred_times_as_many_rows(
+    benchmark: Benchmark, rows: str
 ) -> None:
-    assert written(PAGE.read_text(), results) == PAGE.read_text()
-    assert plot.exists()
+    counts = benchmark.read().table(benchmark.name).column(rows)
 
-
-def test_what_should_be_flat_is_flat_on_a_hundred_times_as_many_rows() -> None:
-    increments = increments_results.read_results(increments_page.RESULTS)
-    histories = histories_results.read_results(histories_page.RESULTS)
-
-    assert increments_results.is_flat(increments)
-    assert histories_results.is_flat(histories)
-    for rows in (
-        [one.rows for one in increments.histories],
-        [one.rows for one in histories.histories],
-    ):
-        assert rows[0] * 100 <= rows[-1]
+    assert number_of(counts[0]) * 100 <= number_of(counts[-1])
 
 
 def test_a_mart_and_its_changes_are_published_fast_enough() -> None:
-    publications = publish_results.read_publications(publish_results.RESULTS)
+    sent = publish.BENCHMARK.read().table("publish")
 
-    assert publish_results.with_publish(PAGE.read_text(), publications) == (
-        PAGE.read_text()
-    )
-    for one in publications.sent:
-        assert publish_results.rate(one) >= 20_000, one.what
-
-
-def test_each_page_of_the_dashboard_is_shown_within_its_limit() -> None:
-    dashboard = dashboard_results.read_dashboard(dashboard_results.RESULTS)
-
-    assert dashboard_results.with_dashboard(PAGE.read_text(), dashboard) == (
-        PAGE.read_text()
-    )
-    assert dashboard_results.slow(dashboard) == []
+    for what, rate in zip(
+        sent.column("what is sent"), sent.column("records/s"), strict=True
+    ):
+        assert number_of(rate) >= 20_000, what
