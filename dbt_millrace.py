@@ -56,9 +56,7 @@ class SparkErrors(dbtPlugin):
                     yield
 
             @classmethod
-            def get_result_from_cursor(
-                cls, cursor: Any, limit: int | None
-            ) -> agate.Table:
+            def get_result_from_cursor(cls, cursor: Any, limit: int | None) -> agate.Table:
                 # Spark works when rows are fetched, which dbt does outside of the above.
                 with in_short(""):
                     return super().get_result_from_cursor(cursor, limit)

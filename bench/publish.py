@@ -58,9 +58,7 @@ def publish(
     sent = measure(rows)
     largest = f"The largest transaction had {min(rows, LARGEST_TRANSACTION):,} records."
     yield Results(
-        parts={
-            "publish": [Table(columns=_SENT, rows=sent), largest, measurement.about()]
-        }
+        parts={"publish": [Table(columns=_SENT, rows=sent), largest, measurement.about()]}
     )
 
 
@@ -86,11 +84,7 @@ def measure(rows: int) -> list[list[Cell]]:
         str(Path(__file__)),
     )
     services = Services(
-        spark,
-        connections,
-        Broker(connections),
-        SchemaRegistry(connections),
-        LineProgress(),
+        spark, connections, Broker(connections), SchemaRegistry(connections), LineProgress()
     )
     try:
         with _topics(connections, publication.topic, f"{publication.topic}.plain"):

@@ -18,15 +18,13 @@ from sandbox.ui import err, say, tell
 from spark_ingest.errors import ConfigurationError, MillraceError
 
 Folder = Annotated[
-    Path,
-    typer.Option(help="For all that it makes, which is removed when all went well."),
+    Path, typer.Option(help="For all that it makes, which is removed when all went well.")
 ]
 Quick = Annotated[
     bool, typer.Option("--quick", help="Small and once: shows that it works, no more.")
 ]
 ResultsFile = Annotated[
-    Path | None,
-    typer.Option(help="The file of the results; else that in bench/results."),
+    Path | None, typer.Option(help="The file of the results; else that in bench/results.")
 ]
 WriteDocs = Annotated[
     bool, typer.Option("--write-docs", help="Put the results into the docs, too.")
@@ -94,9 +92,7 @@ class Benchmark:
             err.print(f"bench.{self.name}: {error}", markup=False, highlight=False)
             sys.exit(error.exit_code)
 
-    def with_options(
-        self, measure: Callable[..., Iterator[Results]]
-    ) -> Callable[..., None]:
+    def with_options(self, measure: Callable[..., Iterator[Results]]) -> Callable[..., None]:
         """The command as a function: the options of all benchmarks behind its own."""
 
         def command(
@@ -127,10 +123,7 @@ class Benchmark:
             inspect.signature(each, eval_str=True).parameters.values()
             for each in (measure, command)
         )
-        parameters = [
-            *own,
-            *(each for each in shared if each.kind is each.KEYWORD_ONLY),
-        ]
+        parameters = [*own, *(each for each in shared if each.kind is each.KEYWORD_ONLY)]
         command.__dict__["__signature__"] = inspect.Signature(parameters)
         command.__annotations__ = {each.name: each.annotation for each in parameters}
         command.__doc__ = measure.__doc__
@@ -142,9 +135,7 @@ def numbers(text: str, like: str) -> list[int]:
     try:
         return sorted({int(size) for size in text.split(",")})
     except ValueError as error:
-        raise ConfigurationError(
-            f"--sizes {text}: write whole numbers, like {like}"
-        ) from error
+        raise ConfigurationError(f"--sizes {text}: write whole numbers, like {like}") from error
 
 
 def beyond(

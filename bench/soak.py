@@ -86,9 +86,7 @@ def soak(
     minutes: Annotated[float, typer.Option(min=0.1, help="How long.")] = 30.0,
     rate: Annotated[int, typer.Option(min=1, help="Records a second.")] = 500,
     every: Annotated[str, typer.Option(help="Of `spark-ingest run`.")] = "2s",
-    maintain_every: Annotated[
-        str, typer.Option(help="Of `spark-ingest maintain`.")
-    ] = "2m",
+    maintain_every: Annotated[str, typer.Option(help="Of `spark-ingest maintain`.")] = "2m",
     keep: Annotated[str, typer.Option(help="Of `spark-ingest maintain`.")] = "4m",
     folder: Folder = FOLDER,
 ) -> Iterator[Results]:
@@ -154,9 +152,7 @@ def _thirds(name: str, points: Points) -> list[Cell]:
         values[min(int(3 * at / end), 2) if end else 0].append(value)
     counts = name in {"files", "snapshots"}
     return [
-        [round(each) if counts else each for each in (median(part), max(part))]
-        if part
-        else ""
+        [round(each) if counts else each for each in (median(part), max(part))] if part else ""
         for part in values
     ]
 
@@ -205,9 +201,7 @@ class _Run:
         stream = run_command(manifest, "--every", self._every)
         upkeep = [*_command(manifest, "maintain"), *self._upkeep, "--format", "json"]
         with running(stream, ground.home, logs / "soak-run.log") as program:
-            with Sender(
-                ground.home.bootstrap_servers, self._rate, self._record
-            ) as sender:
+            with Sender(ground.home.bootstrap_servers, self._rate, self._record) as sender:
                 wait_for(lambda: self._look(0) is not None, program, _START_SECONDS)
                 say(f"running for {seconds / 60:.0f} minutes")
                 with running(upkeep, ground.home, logs / "maintain.log") as maintained:
@@ -235,9 +229,7 @@ class _Run:
             "batch seconds": self.batches,
             "files": [(one.at, float(one.files)) for one in self.samples],
             "snapshots": [(one.at, float(one.snapshots)) for one in self.samples],
-            "metadata MB": [
-                (one.at, round(one.metadata_bytes / 2**20, 2)) for one in self.samples
-            ],
+            "metadata MB": [(one.at, round(one.metadata_bytes / 2**20, 2)) for one in self.samples],
         }
 
     def _record(self, number: int) -> Record:

@@ -41,9 +41,7 @@ def lines(rows: pa.Table, x: str, y: str, by: str) -> alt.Chart:
 def small_multiples(rows: pa.Table, x: str, y: str, by: str) -> list[alt.Chart]:
     """A small chart for each value of a column, all with the same scales."""
     ends = [pc.min(rows[x]).as_py(), pc.max(rows[x]).as_py()]
-    of_x = alt.X(
-        x, type="temporal", scale=alt.Scale(type="utc", domain=ends), title=None
-    )
+    of_x = alt.X(x, type="temporal", scale=alt.Scale(type="utc", domain=ends), title=None)
     top = alt.Scale(domain=[0, pc.max(rows[y]).as_py()])
     of_y = alt.Y(y, type="quantitative", scale=top, title=None)
     tips = [_tip(rows, name) for name in rows.column_names]
@@ -97,9 +95,7 @@ def _colour(by: str) -> alt.Color:
 def _tip(rows: pa.Table, column: str) -> alt.Tooltip:
     kind = rows.schema.field(column).type
     if pa.types.is_temporal(kind):
-        return alt.Tooltip(
-            column, type="temporal", format="%Y-%m-%d %H:%M", title=in_words(column)
-        )
+        return alt.Tooltip(column, type="temporal", format="%Y-%m-%d %H:%M", title=in_words(column))
     is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
     kinds = ("quantitative", ",.2~f") if is_number else ("nominal", "")
     return alt.Tooltip(column, type=kinds[0], format=kinds[1], title=in_words(column))

@@ -66,17 +66,12 @@ class Page:
         self.figure(figure, show_table, **values)
 
     def chart(
-        self,
-        figure: str,
-        draw: Callable[[pa.Table], alt.Chart | list[alt.Chart]],
-        **values: Value,
+        self, figure: str, draw: Callable[[pa.Table], alt.Chart | list[alt.Chart]], **values: Value
     ) -> None:
         """Heading and rows as a chart, or as several beside each other."""
         self.figure(figure, lambda rows: _draw(draw(rows)), **values)
 
-    def figure(
-        self, figure: str, show: Callable[[pa.Table], Any], **values: Value
-    ) -> None:
+    def figure(self, figure: str, show: Callable[[pa.Table], Any], **values: Value) -> None:
         """Heading and rows, shown in a way of one's own; a line where there are none."""
         self.heading(figure)
         with where_built():
@@ -107,9 +102,7 @@ def show_table(rows: pa.Table) -> None:
 def _shown(field: pa.Field) -> Any:
     label = in_words(field.name)
     if pa.types.is_timestamp(field.type):
-        return st.column_config.DatetimeColumn(
-            label, format="YYYY-MM-DD HH:mm:ss", timezone="UTC"
-        )
+        return st.column_config.DatetimeColumn(label, format="YYYY-MM-DD HH:mm:ss", timezone="UTC")
     if pa.types.is_floating(field.type):
         return st.column_config.NumberColumn(label, format="%.2f")
     return st.column_config.Column(label)

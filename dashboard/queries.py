@@ -91,9 +91,7 @@ class Query:
             for table in list(tree.find_all(exp.Table)):
                 if table.db:
                     table.replace(
-                        exp.to_table(
-                            f"{table.db}__{table.name}", alias=table.alias_or_name
-                        )
+                        exp.to_table(f"{table.db}__{table.name}", alias=table.alias_or_name)
                     )
             found = engine.sql(tree.sql("duckdb"))
             columns = zip(found.columns, map(str, found.types), strict=True)

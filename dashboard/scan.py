@@ -53,9 +53,7 @@ def scans(tree: exp.Expr, look: Look, dialect: str) -> dict[str, pa.Table]:
                 continue
             name = f"{source.db}.{source.name}"
             columns[name] |= {of.name for of in scope.columns if of.table == alias}
-            filters[name] = (
-                [] if name in filters else _filters(scope, alias, look.tables[name])
-            )
+            filters[name] = [] if name in filters else _filters(scope, alias, look.tables[name])
     with ThreadPoolExecutor() as threads:
         found = threads.map(
             lambda name: _rows(look.tables[name], columns[name], filters[name]), columns
@@ -72,9 +70,7 @@ def _qualified(tree: exp.Expr, look: Look, dialect: str) -> exp.Expr:
     return qualify(tree.copy(), schema=schema, dialect=dialect)
 
 
-def _rows(
-    table: Table, columns: set[str], filters: list[iceberg.BooleanExpression]
-) -> pa.Table:
+def _rows(table: Table, columns: set[str], filters: list[iceberg.BooleanExpression]) -> pa.Table:
     # A query that counts names no column at all.
     fields = tuple(columns) or (table.schema().column_names[0],)
     condition = iceberg.And(iceberg.AlwaysTrue(), iceberg.AlwaysTrue(), *filters)
@@ -85,16 +81,12 @@ def _filters(scope: Scope, alias: str, table: Table) -> list[iceberg.BooleanExpr
     where = scope.expression.args.get("where")
     if where is None:
         return []
-    conditions = (
-        where.this.flatten() if isinstance(where.this, exp.And) else [where.this]
-    )
+    conditions = where.this.flatten() if isinstance(where.this, exp.And) else [where.this]
     found = (_filter(condition.unnest(), alias, table) for condition in conditions)
     return [one for one in found if one is not None]
 
 
-def _filter(
-    condition: exp.Expr, alias: str, table: Table
-) -> iceberg.BooleanExpression | None:
+def _filter(condition: exp.Expr, alias: str, table: Table) -> iceberg.BooleanExpression | None:
     """A comparison as Iceberg has it; None for what stays with the query alone."""
     kind = _COMPARISONS.get(type(condition))
     column, value = condition.args.get("this"), condition.args.get("expression")

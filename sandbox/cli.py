@@ -13,14 +13,7 @@ from typing import Annotated
 import typer
 
 from sandbox.doctor import examine
-from sandbox.events import (
-    poll,
-    produce,
-    produce_csv,
-    produce_rows,
-    produce_tickit,
-    replay,
-)
+from sandbox.events import poll, produce, produce_csv, produce_rows, produce_tickit, replay
 from sandbox.install import parts, spark_conf
 from sandbox.processes.logs import follow, log_file, show
 from sandbox.services import stack
@@ -80,8 +73,7 @@ def up(
     secure: Annotated[
         bool,
         typer.Option(
-            "--secure",
-            help="TLS, users and permissions, for as long as this sandbox has data.",
+            "--secure", help="TLS, users and permissions, for as long as this sandbox has data."
         ),
     ] = False,
 ) -> None:
@@ -140,12 +132,9 @@ def status() -> None:
 
 @app.command()
 def logs(
-    component: Annotated[
-        str, typer.Argument(help="A service, or a program of the demo.")
-    ],
+    component: Annotated[str, typer.Argument(help="A service, or a program of the demo.")],
     follow_it: Annotated[
-        bool,
-        typer.Option("--follow", "-f", help="Keep printing new lines until Ctrl-C."),
+        bool, typer.Option("--follow", "-f", help="Keep printing new lines until Ctrl-C.")
     ] = False,
     lines: Annotated[
         int, typer.Option("--lines", "-n", min=0, help="Lines from the end of the log.")
@@ -163,14 +152,11 @@ def logs(
 
 
 @app.command()
-def reset(
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-) -> None:
+def reset(yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False) -> None:
     """Stop the services and remove their data, the lake and the logs. Settings are kept."""
     home = load_home()
     if not yes and not (
-        sys.stdin.isatty()
-        and typer.confirm(f"Remove all data in {home.path}?", err=True)
+        sys.stdin.isatty() and typer.confirm(f"Remove all data in {home.path}?", err=True)
     ):
         raise ConfigurationError(
             f"nothing removed: `sandbox reset --yes` removes {home.path}'s data"
@@ -216,10 +202,7 @@ def parts_command(
         ),
     ] = None,
     check: Annotated[
-        bool,
-        typer.Option(
-            "--check", help="Compare every byte; fetch again what is damaged."
-        ),
+        bool, typer.Option("--check", help="Compare every byte; fetch again what is damaged.")
     ] = False,
 ) -> None:
     """Fetch the Java parts into the user's cache, once, and archive Spark's classes.
@@ -241,12 +224,8 @@ def parts_command(
 
 @app.command()
 def sql(
-    statement: Annotated[
-        str, typer.Argument(help='One statement; "-" reads standard input.')
-    ],
-    output: Annotated[Format, typer.Option("--format", help="Output format.")] = (
-        Format.TABLE
-    ),
+    statement: Annotated[str, typer.Argument(help='One statement; "-" reads standard input.')],
+    output: Annotated[Format, typer.Option("--format", help="Output format.")] = (Format.TABLE),
 ) -> None:
     """Run Spark SQL on the lake. Only the result goes to standard output.
 
@@ -276,27 +255,21 @@ def demo(
     ] = EVENTS.name,
     count: Annotated[
         int,
-        typer.Option(
-            min=len(SHARES),
-            help="How many events to send, as many from each generator.",
-        ),
+        typer.Option(min=len(SHARES), help="How many events to send, as many from each generator."),
     ] = DEFAULT_COUNT,
     scale: Annotated[
         float,
         typer.Option(
             min=0.001,
             max=20,
-            help="How large the ticket shop is, if its databases are empty: 1 has 172,456"
-            " sales.",
+            help="How large the ticket shop is, if its databases are empty: 1 has 172,456 sales.",
         ),
     ] = DEFAULT_SCALE,
     keep: Annotated[
-        bool,
-        typer.Option("--keep", envvar="KEEP", help="Leave the services running."),
+        bool, typer.Option("--keep", envvar="KEEP", help="Leave the services running.")
     ] = False,
     secure: Annotated[
-        bool,
-        typer.Option("--secure", help="Over TLS, as `sandbox up --secure`."),
+        bool, typer.Option("--secure", help="Over TLS, as `sandbox up --secure`.")
     ] = False,
 ) -> None:
     """Run the pipeline once, end to end: parts, services, events, ingest, dbt build, docs.
@@ -317,19 +290,14 @@ def demo(
     MariaDB cannot run, its tables and what is built from them are left out.
     """
     if shows not in SHOWINGS:
-        raise ConfigurationError(
-            f"there is no demo {shows!r}; known: {', '.join(SHOWINGS)}"
-        )
+        raise ConfigurationError(f"there is no demo {shows!r}; known: {', '.join(SHOWINGS)}")
     Demo(load_home(), count, keep, secure, SHOWINGS[shows], scale).run()
 
 
 @app.command()
 def live(
     rate: Annotated[
-        str,
-        typer.Option(
-            metavar="R/s", help="Events per second, as many from each generator."
-        ),
+        str, typer.Option(metavar="R/s", help="Events per second, as many from each generator.")
     ] = f"{DEFAULT_RATE:g}/s",
     minutes: Annotated[
         float | None,
@@ -366,12 +334,7 @@ def live(
     Live(load_home(), per_second or DEFAULT_RATE, minutes).run()
 
 
-_STYLES = {
-    State.STOPPED: "dim",
-    State.STARTING: "yellow",
-    State.READY: "",
-    State.DIED: "bold red",
-}
+_STYLES = {State.STOPPED: "dim", State.STARTING: "yellow", State.READY: "", State.DIED: "bold red"}
 
 
 def _tell_security(home: Home) -> None:
@@ -427,9 +390,7 @@ def main() -> None:
         if error.errno != errno.ENOSPC:
             raise
         err.print("[bold red]error:[/] ", end="")
-        say(
-            f"the disk is full ({error.filename or 'sandbox'}): make room and try again"
-        )
+        say(f"the disk is full ({error.filename or 'sandbox'}): make room and try again")
         sys.exit(ConfigurationError.exit_code)
 
 

@@ -56,9 +56,7 @@ def examine() -> Iterator[Finding]:
         return
     yield _check("settings", lambda: f"{home.path}")
     yield _check("disk, data", lambda: f"{check_disk(home.path) // 1024**2} MB free")
-    yield _check(
-        "disk, parts", lambda: f"{check_disk(parts.cache_folder()) // 1024**2} MB free"
-    )
+    yield _check("disk, parts", lambda: f"{check_disk(parts.cache_folder()) // 1024**2} MB free")
     for component in (*parts.components(), *_fetched_for_capture()):
         yield _check(f"part {component}", partial(_part, component))
     yield _check("lake", lambda: _lake(home))
@@ -75,9 +73,7 @@ def _check(name: str, check: Callable[[], str]) -> Finding:
 def _python() -> str:
     version = sys.version.split()[0]
     if sys.version_info[:2] < MIN_PYTHON:
-        raise MillraceError(
-            f"{version}; Millrace needs 3.11 or later: install it, `make install`"
-        )
+        raise MillraceError(f"{version}; Millrace needs 3.11 or later: install it, `make install`")
     return version
 
 
@@ -92,9 +88,7 @@ def _spark() -> str:
 
 def _fetched_for_capture() -> list[str]:
     """Parts that only those need who asked for them."""
-    wanted = {
-        part for name in stack.GROUPS["cdc"] for part in stack.SERVICES[name].parts
-    }
+    wanted = {part for name in stack.GROUPS["cdc"] for part in stack.SERVICES[name].parts}
     private = wanted - set(parts.components())
     return sorted(part for part in private if parts.component_folder(part).exists())
 
@@ -123,9 +117,7 @@ def _lake(home: Home) -> str:
             ' unset SPARK_CONF_DIR, or eval "$(sandbox env)"'
         )
     if opened is None:
-        raise MillraceError(
-            f"this environment's Spark knows no lake ({conf}): `make install`"
-        )
+        raise MillraceError(f"this environment's Spark knows no lake ({conf}): `make install`")
     raise MillraceError(
         f"dbt and Spark open the lake of {opened}, the sandbox is {home.path}:"
         ' eval "$(sandbox env)" for this shell, or `make install` for good'
@@ -151,9 +143,7 @@ def _services(home: Home) -> Iterator[Finding]:
     if "connect" in ready:
         yield _check("connectors", lambda: _connectors(home))
     if "registry" in ready:
-        yield _check(
-            "schemas", lambda: _nothing_missing("subject", missing_subjects(home))
-        )
+        yield _check("schemas", lambda: _nothing_missing("subject", missing_subjects(home)))
 
 
 def _stopped(home: Home, name: str, ports: tuple[str, ...]) -> Iterator[Finding]:
@@ -165,9 +155,7 @@ def _stopped(home: Home, name: str, ports: tuple[str, ...]) -> Iterator[Finding]
         fix = f"end it, or `sandbox up --port {port}={number + 10000}`"
         yield Finding(name, False, f"port {number} is taken by {holder}: {fix}")
     if not taken:
-        yield Finding(
-            name, True, f"stopped, its ports are free: `sandbox up {name}` starts it"
-        )
+        yield Finding(name, True, f"stopped, its ports are free: `sandbox up {name}` starts it")
 
 
 def _connectors(home: Home) -> str:
@@ -180,7 +168,5 @@ def _connectors(home: Home) -> str:
 
 def _nothing_missing(kind: str, missing: list[str]) -> str:
     if missing:
-        raise MillraceError(
-            f"{kind} {', '.join(missing)} missing: `sandbox up` makes it"
-        )
+        raise MillraceError(f"{kind} {', '.join(missing)} missing: `sandbox up` makes it")
     return "all there"

@@ -127,9 +127,7 @@ def load_home(environment: dict[str, str] | None = None) -> Home:
     given = env.get(OFFSET_VARIABLE)
     if given:
         if not given.lstrip("-").isdigit():
-            raise ConfigurationError(
-                f"{OFFSET_VARIABLE} is {given!r}: it must be a whole number"
-            )
+            raise ConfigurationError(f"{OFFSET_VARIABLE} is {given!r}: it must be a whole number")
         offset = int(given)
     return with_ports(Home(path), chosen, offset)
 
@@ -151,9 +149,7 @@ def with_ports(home: Home, chosen: dict[str, int], offset: int | None = None) ->
                 f"there is no port named {name!r}; known: {', '.join(DEFAULT_PORTS)}"
             )
         if isinstance(port, bool) or not isinstance(port, int):
-            raise ConfigurationError(
-                f"port {name} is {port!r}: it must be a whole number"
-            )
+            raise ConfigurationError(f"port {name} is {port!r}: it must be a whole number")
     ports = {name: port + offset for name, port in DEFAULT_PORTS.items()} | chosen
     for name, port in ports.items():
         if not 1024 <= port <= 65535:
@@ -168,9 +164,7 @@ def with_ports(home: Home, chosen: dict[str, int], offset: int | None = None) ->
 def chosen_ports(home: Home) -> dict[str, int]:
     """The ports that are not just a moved default."""
     return {
-        name: port
-        for name, port in home.ports.items()
-        if port != DEFAULT_PORTS[name] + home.offset
+        name: port for name, port in home.ports.items() if port != DEFAULT_PORTS[name] + home.offset
     }
 
 
@@ -201,9 +195,7 @@ def _read_settings(file: Path) -> tuple[dict[str, int], int]:
         raise ConfigurationError(f"{file}: {error}; fix or delete it") from error
     unknown = sorted(set(read) - {"port_offset", "ports"})
     if unknown:
-        raise ConfigurationError(
-            f"{file}: unknown key {unknown[0]}; known: port_offset, ports"
-        )
+        raise ConfigurationError(f"{file}: unknown key {unknown[0]}; known: port_offset, ports")
     chosen, offset = read.get("ports", {}), read.get("port_offset", 0)
     if not isinstance(chosen, dict) or not isinstance(offset, int):
         raise ConfigurationError(f"{file}: port_offset is a number and ports a table")

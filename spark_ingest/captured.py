@@ -103,9 +103,7 @@ class Captured(BaseModel):
     @classmethod
     def _table(cls, table: str | None) -> str | None:
         if table is not None and not all(table.partition(".")):
-            raise ValueError(
-                f"is {table!r}: write it with its schema, like public.film"
-            )
+            raise ValueError(f"is {table!r}: write it with its schema, like public.film")
         return table
 
     @field_validator("columns", mode="plain")
@@ -146,9 +144,7 @@ class Captured(BaseModel):
                 if not self.columns.has(column):
                     yield "columns", f"leaves out {column}, which is in key: keep it"
 
-    def _unknown(
-        self, described: Mapping[str, str | None]
-    ) -> Iterator[tuple[str, str]]:
+    def _unknown(self, described: Mapping[str, str | None]) -> Iterator[tuple[str, str]]:
         if all(name.startswith("_") for name in described):
             return
         row: Sequence[str] | None = list(described)

@@ -87,9 +87,7 @@ def spark_reason(message: str, statement: str = "", before: int = 0) -> str:
     told, rest = (text[: end.start()], text[end.start() :]) if end else (text, "")
     reason = _PREFIX.sub("", " ".join(told.split()))
     if "Cannot find catalog plugin class" in reason:
-        reason = (
-            reason.rstrip(".") + ": run `sandbox parts spark`, which fetches the JARs"
-        )
+        reason = reason.rstrip(".") + ": run `sandbox parts spark`, which fetches the JARs"
     place = _PLACE.search(rest)
     if place is None:
         return reason

@@ -78,9 +78,7 @@ class IngestMeta(BaseModel):
     @field_validator("value_schema", "key_schema", mode="before")
     @classmethod
     def _parsed(cls, schema: Any) -> Any:
-        if not isinstance(schema, str) or not schema.strip().startswith(
-            ("{", "[", '"')
-        ):
+        if not isinstance(schema, str) or not schema.strip().startswith(("{", "[", '"')):
             return schema
         try:
             return json.loads(schema)
@@ -144,13 +142,9 @@ def read_streams(manifest: Path) -> list[Stream]:
     try:
         nodes = json.loads(manifest.read_text())["sources"].values()
     except FileNotFoundError as error:
-        raise ConfigurationError(
-            f"{manifest} does not exist: run `dbt parse`"
-        ) from error
+        raise ConfigurationError(f"{manifest} does not exist: run `dbt parse`") from error
     except (json.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
-        raise ConfigurationError(
-            f"{manifest} is not a dbt manifest: run `dbt parse`"
-        ) from error
+        raise ConfigurationError(f"{manifest} is not a dbt manifest: run `dbt parse`") from error
     streams = sorted(
         (_stream(node) for node in nodes if "ingest" in node["config"].get("meta", {})),
         key=lambda stream: stream.name,
@@ -175,9 +169,7 @@ def select_streams(streams: Sequence[Stream], selectors: Iterable[str]) -> list[
     for selector in wanted:
         if not any(_matches(stream, selector) for stream in streams):
             names = ", ".join(stream.name for stream in streams)
-            raise ConfigurationError(
-                f"{selector!r} selects no stream; there are: {names}"
-            )
+            raise ConfigurationError(f"{selector!r} selects no stream; there are: {names}")
     return [s for s in streams if not wanted or any(_matches(s, w) for w in wanted)]
 
 
@@ -209,9 +201,7 @@ def fresh_manifest(project: Path) -> Path:
         )
     command = [str(dbt), "--quiet", "parse", "--project-dir", str(project)]
     command += ["--target-path", str(manifest.parent)]
-    done = subprocess.run(
-        command, capture_output=True, text=True, cwd=project, check=False
-    )
+    done = subprocess.run(command, capture_output=True, text=True, cwd=project, check=False)
     if done.returncode != 0:
         said = " ".join((done.stdout + done.stderr).split())
         raise ConfigurationError(f"dbt cannot parse {project}: {said}")
@@ -239,17 +229,10 @@ def _stream(node: dict[str, Any]) -> Stream:
         name=name,
         table=f"{node['schema']}.{node['identifier']}",
         description=" ".join(node["description"].split()),
-        columns={
-            c["name"]: " ".join(c["description"].split())
-            for c in node["columns"].values()
-        },
+        columns={c["name"]: " ".join(c["description"].split()) for c in node["columns"].values()},
         tags=frozenset(node["tags"]),
         ingest=ingest,
-        types={
-            c["name"]: c["data_type"]
-            for c in node["columns"].values()
-            if c.get("data_type")
-        },
+        types={c["name"]: c["data_type"] for c in node["columns"].values() if c.get("data_type")},
         file=node["original_file_path"],
     )
 
@@ -262,30 +245,18 @@ def _check_framings(node: dict[str, Any], name: str, ingest: IngestMeta) -> None
 
     both = (("schema", "framing"), ("key_schema", "key"))
     for (key, owner), schema, framing in zip(
-        both,
-        (ingest.value_schema, ingest.key_schema),
-        (ingest.framing, ingest.key),
-        strict=True,
+        both, (ingest.value_schema, ingest.key_schema), (ingest.framing, ingest.key), strict=True
     ):
         if framing == "avro" and schema is None:
-            refuse(
-                key,
-                f"is missing: {owner}: avro tells no schema, so give the one there is",
-            )
+            refuse(key, f"is missing: {owner}: avro tells no schema, so give the one there is")
         if framing != "avro" and schema is not None:
-            refuse(
-                key,
-                f"has no use with {owner}: {framing}: leave it out, or set avro there",
-            )
+            refuse(key, f"has no use with {owner}: {framing}: leave it out, or set avro there")
         if schema is not None:
             try:
                 parse(schema)
             except SchemaMisfit as misfit:
                 refuse(key, str(misfit))
-    if ingest.ids and not {"apicurio", "apicurio-headers"} & {
-        ingest.framing,
-        ingest.key,
-    }:
+    if ingest.ids and not {"apicurio", "apicurio-headers"} & {ingest.framing, ingest.key}:
         refuse("ids", "has no use without an apicurio framing: leave it out")
     if ingest.key == "bytes":
         refuse("key", "bytes are in _kafka_key already: leave it out")
@@ -311,9 +282,7 @@ def _check_subjects(node: dict[str, Any], name: str, ingest: IngestMeta) -> None
         raise _refused(node, name, "subjects", f"{said}leave them out")
     if len(ingest.subjects) == 1:
         return
-    told = (
-        "with several subjects each type has its fields in a member of the column value"
-    )
+    told = "with several subjects each type has its fields in a member of the column value"
     if ingest.captured is not None:
         said = f"{told}, and a captured table has rows of one type: name one subject"
         raise _refused(node, name, "captured", said)
@@ -335,9 +304,7 @@ def _check_captured(node: dict[str, Any], name: str, ingest: IngestMeta) -> None
         raise _refused(node, name, f"captured.{mistake[0]}", mistake[1])
 
 
-def _refused(
-    node: dict[str, Any], name: str, key: str, said: str
-) -> ConfigurationError:
+def _refused(node: dict[str, Any], name: str, key: str, said: str) -> ConfigurationError:
     return ConfigurationError(
         f"{node['original_file_path']}: source {name}: config.meta.ingest.{key}: {said}"
     )
@@ -366,8 +333,6 @@ def _newest_yaml(project: Path) -> float:
     models = project / "models"
     files = [project / "dbt_project.yml", models]
     files += [
-        path
-        for path in models.rglob("*")
-        if path.is_dir() or path.suffix in (".yml", ".yaml")
+        path for path in models.rglob("*") if path.is_dir() or path.suffix in (".yml", ".yaml")
     ]
     return max(path.stat().st_mtime for path in files)

@@ -25,9 +25,7 @@ def duration(option: str, text: str) -> timedelta:
             return timedelta(seconds=float(match[1]) * _SECONDS[match[2].lower()])
     except OverflowError:
         pass
-    raise ConfigurationError(
-        f"{option} {text}: a number and ms, s, m, h or d, for example 10s"
-    )
+    raise ConfigurationError(f"{option} {text}: a number and ms, s, m, h or d, for example 10s")
 
 
 def size_of(option: str, text: str) -> int:

@@ -66,16 +66,12 @@ BENCHMARK = Benchmark("capture", "make bench-cdc")
 
 def capture(
     rate: Annotated[float, typer.Option(min=1, help="Changes a second.")] = 200,
-    seconds: Annotated[
-        float, typer.Option(min=5, help="How long changes count.")
-    ] = 300.0,
+    seconds: Annotated[float, typer.Option(min=5, help="How long changes count.")] = 300.0,
     build_every: Annotated[
-        float,
-        typer.Option(min=0, help="Seconds between the beginnings of dbt's rounds."),
+        float, typer.Option(min=0, help="Seconds between the beginnings of dbt's rounds.")
     ] = 60.0,
     burst: Annotated[
-        int,
-        typer.Option(min=1, help="Changes made as fast as the database takes them."),
+        int, typer.Option(min=1, help="Changes made as fast as the database takes them.")
     ] = 30_000,
     folder: Folder = FOLDER,
 ) -> Iterator[Results]:
@@ -98,9 +94,7 @@ class _Run:
         self._home = home
         self._rounds: list[Round] = []
 
-    def measure(
-        self, rate: float, seconds: float, build_every: float, burst: int
-    ) -> Capture:
+    def measure(self, rate: float, seconds: float, build_every: float, burst: int) -> Capture:
         """Steady changes, then a burst."""
         home = self._home
         stack.up(home, ["kafka", "registry", DATABASE.engine])
@@ -123,11 +117,7 @@ class _Run:
                 ends.callback(watch.stop)
             runner = running(ingest, home, home.logs / "run.log")
             program = ends.enter_context(runner)
-            wait_for(
-                lambda: all(w.records for w in watches.values()),
-                program,
-                _START_SECONDS,
-            )
+            wait_for(lambda: all(w.records for w in watches.values()), program, _START_SECONDS)
             builder = running(rounds, home, home.logs / "rounds.log")
             dbt = ends.enter_context(builder)
             wait_for(lambda: dbt.said.moment(READY) is not None, dbt, _START_SECONDS)
@@ -148,17 +138,12 @@ class _Run:
         changes = [one for one in _changes(dbt) if begin <= one.at < end]
         answers = _read_events(reader, ANSWER)
         counted = [one for one in self._rounds if begin <= one.at <= end]
-        took = sum(
-            usage(each.samples, begin, end).cpu_seconds
-            for each in (program, dbt, reader)
-        )
+        took = sum(usage(each.samples, begin, end).cpu_seconds for each in (program, dbt, reader))
         steady = Steady(
             rate=rate,
             changes=sum(one.count for one in changes),
             bronze=to_bronze(changes, seen),
-            live=to_live(
-                [one for one in changes if one.stream == LIVE[0]], seen, answers
-            ),
+            live=to_live([one for one in changes if one.stream == LIVE[0]], seen, answers),
             answer_seconds=round(
                 median(one.seconds for one in answers if begin <= one.at <= end), 2
             ),
@@ -218,14 +203,9 @@ class _Run:
 
     def _until_in_bronze(self, watches: Mapping[str, Watch], dbt: Program) -> float:
         """Wait until bronze has what Kafka has; when it had."""
-        ends = {
-            name: sum(end_offsets(self._home, _topic(name)).values())
-            for name in watches
-        }
+        ends = {name: sum(end_offsets(self._home, _topic(name)).values()) for name in watches}
         wait_for(
-            lambda: all(
-                _landed(watch) >= ends[name] for name, watch in watches.items()
-            ),
+            lambda: all(_landed(watch) >= ends[name] for name, watch in watches.items()),
             dbt,
             _LAST_SECONDS,
         )
@@ -250,9 +230,7 @@ class _Run:
         """Wait until an answer of the live view has what bronze has."""
         to = max(visible(watches[LIVE[0]].seen))
         wait_for(
-            lambda: any(
-                one.read[LIVE[0]] >= to for one in _read_events(reader, ANSWER)
-            ),
+            lambda: any(one.read[LIVE[0]] >= to for one in _read_events(reader, ANSWER)),
             reader,
             _LAST_SECONDS,
         )
@@ -269,9 +247,7 @@ def _told(program: Program, event: str) -> list[dict[str, Any]]:
 
 
 def _read_events(program: Program, event: str) -> list[Round]:
-    return [
-        Round(one["at"], one["seconds"], one["read"]) for one in _told(program, event)
-    ]
+    return [Round(one["at"], one["seconds"], one["read"]) for one in _told(program, event)]
 
 
 def _topic(stream: str) -> str:

@@ -8,12 +8,7 @@ from dataclasses import dataclass
 from bench.capture.waits import Waits
 from bench.report.results import About, Axes, Line, Plot, Results, Table
 
-_WAITS = {
-    "from the database's commit to": 0,
-    "p50, s": 1,
-    "p95, s": 1,
-    "p99, s": 1,
-}
+_WAITS = {"from the database's commit to": 0, "p50, s": 1, "p95, s": 1, "p99, s": 1}
 _BURST = {"up to": 0, "seconds": 0, "changes/s": 0}
 _LOOKS = {
     "bronze": ("tab:orange", "-"),
@@ -73,11 +68,7 @@ class Capture:
 def results_of(capture: Capture, about: About) -> Results:
     """From commit to bronze, to an answer and to the current state; how fast a burst goes."""
     steady = capture.steady
-    ways = {
-        "bronze": steady.bronze,
-        "live view": steady.live,
-        "current state": steady.current,
-    }
+    ways = {"bronze": steady.bronze, "live view": steady.live, "current state": steady.current}
     said = (
         f"{steady.changes:,} changes at {steady.rate:g} a second on {capture.rows:,} rows,"
         f" `spark-ingest run --every {capture.every}`; a round of dbt every"
@@ -109,9 +100,7 @@ def results_of(capture: Capture, about: About) -> Results:
         )
         for name, of in ways.items()
     ]
-    shares = Axes(
-        lines=lines, x="seconds since the database's commit", y="% of changes", most=100
-    )
+    shares = Axes(lines=lines, x="seconds since the database's commit", y="% of changes", most=100)
     return Results(
         parts={"capture": [waits, said, about], "capture_burst": [burst, once]},
         plots={"capture.png": Plot(height=3.2, columns=1, axes=[shares])},

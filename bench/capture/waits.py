@@ -73,17 +73,13 @@ def visible(seen: Sequence[Seen]) -> dict[int, float]:
     return found
 
 
-def to_bronze(
-    changes: Sequence[Change], seen: Mapping[str, Mapping[int, float]]
-) -> Waits:
+def to_bronze(changes: Sequence[Change], seen: Mapping[str, Mapping[int, float]]) -> Waits:
     """Of changes that are in bronze, by the moments at which its commits were seen."""
     return _waits([(seen[one.stream][one.commit_id], one) for one in changes])
 
 
 def to_live(
-    changes: Sequence[Change],
-    seen: Mapping[str, Mapping[int, float]],
-    answers: Sequence[Round],
+    changes: Sequence[Change], seen: Mapping[str, Mapping[int, float]], answers: Sequence[Round]
 ) -> Waits:
     """Of changes in an answer of the live view that was asked for when they were in bronze.
 
@@ -98,8 +94,7 @@ def to_live(
         answer = next(
             each
             for each in answers
-            if each.at - each.seconds >= there
-            and each.read[one.stream] >= one.commit_id
+            if each.at - each.seconds >= there and each.read[one.stream] >= one.commit_id
         )
         ends.append((there + answer.seconds, one))
     return _waits(ends)
@@ -119,9 +114,7 @@ def to_current(changes: Sequence[Change], rounds: Sequence[Round]) -> Waits:
 
 
 def _waits(ends: Sequence[tuple[float, Change]]) -> Waits:
-    ordered = sorted(
-        waited for end, one in ends for waited in [end - one.at] * one.count
-    )
+    ordered = sorted(waited for end, one in ends for waited in [end - one.at] * one.count)
     return Waits(
         p50=round(percentile(ordered, 0.5), 2),
         p95=round(percentile(ordered, 0.95), 2),

@@ -51,18 +51,13 @@ def histories(
     sizes: Annotated[
         str, typer.Option(help="Rows of the tables: whole thousands, commas between.")
     ] = SIZES,
-    changes: Annotated[
-        int, typer.Option(help="Updated rows of one increment.")
-    ] = 10_000,
+    changes: Annotated[int, typer.Option(help="Updated rows of one increment.")] = 10_000,
     rounds: Annotated[int, typer.Option(min=1, help="Increments of each kind.")] = 3,
     again: Annotated[
         int, typer.Option(help="Changes that are sent twice, and again later.")
     ] = 100_000,
     disturbed: Annotated[
-        int,
-        typer.Option(
-            help="Of the tables up to so many rows the largest is disturbed, too."
-        ),
+        int, typer.Option(help="Of the tables up to so many rows the largest is disturbed, too.")
     ] = 1_000_000,
     folder: Folder = FOLDER,
     quick: Quick = False,
@@ -84,12 +79,7 @@ def histories(
 
 
 def measure(
-    sizes: list[int],
-    changes: int,
-    rounds: int,
-    again: int,
-    disturbed: int,
-    folder: Path,
+    sizes: list[int], changes: int, rounds: int, again: int, disturbed: int, folder: Path
 ) -> Iterator[list[History]]:
     """Fill and build all lakes, let them take turns, then disturb one.
 
@@ -105,10 +95,7 @@ def measure(
     """
     prepare(folder)
     with ExitStack() as stack:
-        lakes = [
-            stack.enter_context(Lake(folder / f"histories-{rows}", rows))
-            for rows in sizes
-        ]
+        lakes = [stack.enter_context(Lake(folder / f"histories-{rows}", rows)) for rows in sizes]
         found = [_history(lake) for lake in lakes]
         for kind in KINDS:
             for lake in lakes:

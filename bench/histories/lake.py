@@ -10,12 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from bench.histories import records
 from bench.histories.results import Step
 from bench.increments.table_use import Query
-from bench.increments.worker import (
-    Worker,
-    WrongResult,
-    counted,
-    create_tables,
-)
+from bench.increments.worker import Worker, WrongResult, counted, create_tables
 from sandbox.settings import Home
 
 MODEL = "int_pagila__address_history"
@@ -112,10 +107,7 @@ class Lake(Worker):
 
 
 _SELECTED = ["--select", MODEL]
-_BUILT = [
-    *("--select", f"+{MODEL}"),
-    *("--exclude-resource-type", "test", "unit_test"),
-]
+_BUILT = [*("--select", f"+{MODEL}"), *("--exclude-resource-type", "test", "unit_test")]
 
 
 def _fill(home: Home, rows: int) -> float:
@@ -174,9 +166,7 @@ def _run(home: Home, kind: str, changes: int, words: list[str]) -> Step:
         load=run.load,
         seconds=run.seconds,
         find_seconds=sum(q.seconds for q in run.queries if _finds(q)),
-        write_seconds=sum(
-            q.seconds for q in run.queries if q.writes and _reads_changes(q)
-        ),
+        write_seconds=sum(q.seconds for q in run.queries if q.writes and _reads_changes(q)),
         tables=run.tables,
     )
 

@@ -39,9 +39,7 @@ class Span:
     times: int = 1
 
 
-def snapshot_and_updates(
-    spark: SparkSession, rows: int, span: Span, commit_id: int
-) -> DataFrame:
+def snapshot_and_updates(spark: SparkSession, rows: int, span: Span, commit_id: int) -> DataFrame:
     """Rows of one commit, as the table has them.
 
     Args:
@@ -84,9 +82,7 @@ def snapshot_and_updates(
     )
 
 
-def late_truncate(
-    spark: SparkSession, rows: int, offset: int, commit_id: int
-) -> DataFrame:
+def late_truncate(spark: SparkSession, rows: int, offset: int, commit_id: int) -> DataFrame:
     """A TRUNCATE that the database did behind its snapshot and before all updates."""
     at = _millis(F.lit(rows))
     return _rows(
@@ -103,9 +99,7 @@ def late_truncate(
     )
 
 
-def _rows(
-    made: DataFrame, spark: SparkSession, columns: dict[str, Column]
-) -> DataFrame:
+def _rows(made: DataFrame, spark: SparkSession, columns: dict[str, Column]) -> DataFrame:
     known = {
         **columns,
         "_kafka_topic": F.lit("pagila.public.address"),

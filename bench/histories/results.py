@@ -99,9 +99,7 @@ class History:
         return [step for step in self.steps if step.kind == kind]
 
 
-def results_of(
-    histories: Sequence[History], changes: int, warm_ups: int, about: About
-) -> Results:
+def results_of(histories: Sequence[History], changes: int, warm_ups: int, about: About) -> Results:
     """Cost by the rows of the table, and what it costs to be disturbed.
 
     Args:
@@ -116,9 +114,7 @@ def results_of(
         f" {len(histories[0].of(KINDS[0]))} increments of each kind count, after"
         f" {warm_ups} that do not. Load before each: {min(loads):.1f} to {max(loads):.1f}."
     )
-    usual = [
-        _usual(history, histories[0], kind) for history in histories for kind in KINDS
-    ]
+    usual = [_usual(history, histories[0], kind) for history in histories for kind in KINDS]
     # Against the full refresh, which is the last of them.
     others: list[list[Cell]] = [
         [
@@ -139,9 +135,7 @@ def results_of(
 
 
 def _usual(history: History, smallest: History, kind: str) -> list[Cell]:
-    seconds, least = (
-        [step.seconds for step in each.of(kind)] for each in (history, smallest)
-    )
+    seconds, least = ([step.seconds for step in each.of(kind)] for each in (history, smallest))
     return [
         *(history.rows, kind, history.build_seconds),
         *(Spread.of(seconds), Spread.of_ratios(seconds, least)),

@@ -41,8 +41,7 @@ BENCHMARK = Benchmark(
 
 def increments(
     sizes: Annotated[
-        str,
-        typer.Option(help="Rows of the histories: whole thousands, commas between."),
+        str, typer.Option(help="Rows of the histories: whole thousands, commas between.")
     ] = SIZES,
     rows: Annotated[int, typer.Option(help="New rows of one increment.")] = 10_000,
     rounds: Annotated[int, typer.Option(min=1, help="Increments of each history.")] = 5,
@@ -65,9 +64,7 @@ def increments(
     yield results_of(histories, rows, warm_ups, measurement.about())
 
 
-def measure(
-    sizes: list[Size], rounds: int, warm_ups: int, folder: Path
-) -> list[History]:
+def measure(sizes: list[Size], rounds: int, warm_ups: int, folder: Path) -> list[History]:
     """Fill and build all lakes, then let them take turns.
 
     Args:
@@ -79,16 +76,13 @@ def measure(
     prepare(folder)
     with ExitStack() as stack:
         lakes = [
-            stack.enter_context(Lake(folder / f"increments-{size.history}", size))
-            for size in sizes
+            stack.enter_context(Lake(folder / f"increments-{size.history}", size)) for size in sizes
         ]
         histories = [_history(lake) for lake in lakes]
         for number in range(1, warm_ups + rounds + 1):
             # Another one first each time.
             turns = list(zip(lakes, histories, strict=True))
-            for lake, history in (
-                turns[number % len(turns) :] + turns[: number % len(turns)]
-            ):
+            for lake, history in turns[number % len(turns) :] + turns[: number % len(turns)]:
                 increment = lake.grow()
                 is_warm = number > warm_ups
                 if is_warm:
@@ -119,8 +113,7 @@ def sizes_of(text: str, rows: int) -> list[Size]:
     # What an increment sends again must be there, on the last day.
     if sizes[0] < 2 * rows or rows > records.DAY_ROWS // 10:
         raise ConfigurationError(
-            f"--rows {rows}: at most half of the shortest history, and"
-            f" {records.DAY_ROWS // 10}"
+            f"--rows {rows}: at most half of the shortest history, and {records.DAY_ROWS // 10}"
         )
     return [Size(history=size, increment=rows) for size in sizes]
 

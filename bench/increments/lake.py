@@ -14,13 +14,7 @@ from pyspark.sql import SparkSession
 from bench.increments import records
 from bench.increments.results import Increment
 from bench.increments.table_use import bytes_read
-from bench.increments.worker import (
-    Worker,
-    WrongResult,
-    counted,
-    create_tables,
-    run_dbt,
-)
+from bench.increments.worker import Worker, WrongResult, counted, create_tables, run_dbt
 from sandbox.settings import PROJECT, Home
 from sandbox.streams.smoothies.catalogue import catalogue
 
@@ -95,30 +89,22 @@ def _fill(home: Home, size: Size) -> float:
     return time.monotonic() - begun
 
 
-def _commit_sales(
-    spark: SparkSession, size: Size, first: int, end: int, commit_id: int
-) -> None:
+def _commit_sales(spark: SparkSession, size: Size, first: int, end: int, commit_id: int) -> None:
     """One commit of sales, one of purchase lines, one of the restockings they need."""
     numbers = records.Numbers(size.history, size.increment, first, end)
     _commit(spark, records.SALES, numbers, commit_id)
     _commit(spark, records.PURCHASES, numbers, commit_id)
-    _commit(
-        spark, records.INVENTORIES, numbers.of_each(records.RESTOCKING_OF), commit_id
-    )
+    _commit(spark, records.INVENTORIES, numbers.of_each(records.RESTOCKING_OF), commit_id)
 
 
-def _commit(
-    spark: SparkSession, table: str, numbers: records.Numbers, commit_id: int
-) -> None:
+def _commit(spark: SparkSession, table: str, numbers: records.Numbers, commit_id: int) -> None:
     columns = {
         records.SALES: records.sales,
         records.PURCHASES: records.purchases,
         records.INVENTORIES: records.inventories,
         records.PRODUCTS: records.products,
     }[table](numbers)
-    records.bronze_rows(spark, table, numbers, columns, commit_id).writeTo(
-        table
-    ).append()
+    records.bronze_rows(spark, table, numbers, columns, commit_id).writeTo(table).append()
 
 
 def _build(home: Home) -> float:

@@ -137,11 +137,7 @@ def products(numbers: Numbers) -> Columns:
 
 
 def bronze_rows(
-    spark: SparkSession,
-    table: str,
-    numbers: Numbers,
-    columns: Columns,
-    commit_id: int,
+    spark: SparkSession, table: str, numbers: Numbers, columns: Columns, commit_id: int
 ) -> DataFrame:
     """Rows of one commit, as the table has them.
 
@@ -167,9 +163,7 @@ def bronze_rows(
         "_ingested_at": _arrival_at(numbers, F.lit(numbers.end)),
         "_commit_id": F.lit(commit_id),
     }
-    made = spark.range(numbers.first, numbers.end, 1, PARTITIONS).withColumnRenamed(
-        "id", "n"
-    )
+    made = spark.range(numbers.first, numbers.end, 1, PARTITIONS).withColumnRenamed("id", "n")
     return made.select(
         [
             known.get(column.name, F.lit(None)).cast(column.dataType).alias(column.name)
@@ -178,9 +172,7 @@ def bronze_rows(
     )
 
 
-def _arrival_at(
-    numbers: Numbers, number: Column, earlier_by: Column | None = None
-) -> Column:
+def _arrival_at(numbers: Numbers, number: Column, earlier_by: Column | None = None) -> Column:
     """When Kafka got a record, or some seconds earlier."""
     ends_at = F.unix_micros(F.lit(HISTORY_ENDS_AT))
     records_later = number.cast("bigint") - numbers.history

@@ -120,9 +120,7 @@ def results_of(
 def _costs(histories: Sequence[History]) -> Table:
     rows: list[list[Cell]] = []
     for history in histories:
-        known = [
-            one.bytes_read for one in history.increments if one.bytes_read is not None
-        ]
+        known = [one.bytes_read for one in history.increments if one.bytes_read is not None]
         rows.append(
             [
                 history.rows,
@@ -171,10 +169,7 @@ def _plot(histories: Sequence[History], increment_rows: int) -> Plot:
         label=f"one increment of {increment_rows:,} rows",
         style="o-",
         points=[(rows, each.median) for rows, each in spreads.items()],
-        errors=[
-            (each.median - each.least, each.most - each.median)
-            for each in spreads.values()
-        ],
+        errors=[(each.median - each.least, each.most - each.median) for each in spreads.values()],
     )
     files = [
         Line(

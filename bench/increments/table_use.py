@@ -91,9 +91,7 @@ rootLogger.appenderRef.stderr.ref = errors
 """
 
 
-def use_by_table(
-    scans: Iterable[Scan], commit_log: Iterable[str]
-) -> dict[str, TableUse]:
+def use_by_table(scans: Iterable[Scan], commit_log: Iterable[str]) -> dict[str, TableUse]:
     """Sum scans and commit reports by table."""
     uses: dict[str, TableUse] = {}
     for scan in scans:
@@ -139,16 +137,11 @@ class Queries:
         """All queries after one that have ended."""
         return [
             Query(
-                seconds=(
-                    query.completionTime().get().getTime() - query.submissionTime()
-                )
-                / 1000,
+                seconds=(query.completionTime().get().getTime() - query.submissionTime()) / 1000,
                 scans=tuple(self._scans(query.executionId())),
                 writes=any(
                     node.name().startswith(_WRITES)
-                    for node in _each(
-                        self._store.planGraph(query.executionId()).allNodes()
-                    )
+                    for node in _each(self._store.planGraph(query.executionId()).allNodes())
                 ),
             )
             for query in self._queries()

@@ -22,13 +22,7 @@ from dbt.cli.main import dbtRunner
 from pyspark.sql import SparkSession
 from pyspark.sql.types import DataType, StructType
 
-from bench.increments.table_use import (
-    Queries,
-    Query,
-    TableUse,
-    log_settings,
-    use_by_table,
-)
+from bench.increments.table_use import Queries, Query, TableUse, log_settings, use_by_table
 from sandbox.install import spark_conf
 from sandbox.settings import PROJECT, Home
 from spark_ingest.errors import MillraceError
@@ -114,9 +108,7 @@ def _end_with_the_benchmark() -> None:
         os._exit(1)
 
 
-def create_tables(
-    spark: SparkSession, home: Home, wanted: Collection[str] = ()
-) -> None:
+def create_tables(spark: SparkSession, home: Home, wanted: Collection[str] = ()) -> None:
     """Make the bronze tables of streams, as ingest makes them.
 
     Args:
@@ -140,9 +132,7 @@ def create_tables(
             ", ".join(f"{c['name']} {c['data_type']}" for c in types[stream.table])
         )
         if isinstance(columns, StructType):
-            bronze.create_table(
-                spark, stream.table, columns, stream.ingest.partitioned_by
-            )
+            bronze.create_table(spark, stream.table, columns, stream.ingest.partitioned_by)
 
 
 @dataclass(frozen=True)

@@ -48,17 +48,13 @@ _REST_SECONDS = 3.0
 BENCHMARK = Benchmark(
     "ingest",
     "make bench",
-    trial=lambda options: (
-        "ingest-part.json" if options["only"] or options["run_options"] else None
-    ),
+    trial=lambda options: "ingest-part.json" if options["only"] or options["run_options"] else None,
     adds=True,
 )
 
 
 def ingest(
-    records: Annotated[
-        int, typer.Option(min=1000, help="Records of the topic.")
-    ] = 5_000_000,
+    records: Annotated[int, typer.Option(min=1000, help="Records of the topic.")] = 5_000_000,
     repeats: Annotated[
         int, typer.Option(min=1, help="Runs of each contestant; the median counts.")
     ] = 3,
@@ -159,12 +155,8 @@ def chosen(only: list[str], options: list[str]) -> list[Contestant]:
     for word in only:
         if not any(word in each.name for each in every):
             names = ", ".join(each.name for each in every)
-            raise ConfigurationError(
-                f"--only {word}: no contestant; there are: {names}"
-            )
-    return [
-        each for each in every if not only or any(word in each.name for word in only)
-    ]
+            raise ConfigurationError(f"--only {word}: no contestant; there are: {names}")
+    return [each for each in every if not only or any(word in each.name for word in only)]
 
 
 def _check(folder: Path, records: int, anyway: bool) -> None:

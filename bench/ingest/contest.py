@@ -100,11 +100,7 @@ def run(contestant: Contestant, ground: Ground) -> Run:
     contestant.prepare(ground)
     load = os.getloadavg()[0]
     log = ground.home.logs / f"{contestant.name.replace(' ', '-')}.log"
-    watch = (
-        Watch(ground.catalog, contestant.table, _LOOK_SECONDS)
-        if contestant.table
-        else None
-    )
+    watch = Watch(ground.catalog, contestant.table, _LOOK_SECONDS) if contestant.table else None
     try:
         with running(contestant.command(ground), ground.home, log) as program:
             _wait(contestant, ground, program, watch)
@@ -232,9 +228,7 @@ def wait_for(done: Callable[[], bool], program: Program, seconds: float) -> None
         time.sleep(_POLL_SECONDS)
 
 
-def _wait(
-    contestant: Contestant, ground: Ground, program: Program, watch: Watch | None
-) -> None:
+def _wait(contestant: Contestant, ground: Ground, program: Program, watch: Watch | None) -> None:
     deadline = time.monotonic() + _RUN_SECONDS
     while program.popen.poll() is None:
         if contestant.is_done(ground, program.said, watch.seen if watch else []):

@@ -39,9 +39,7 @@ class Millrace(Contestant):
     table = f"{SCHEMA}.{TABLE}"
 
     def __init__(
-        self,
-        options: list[str] | None = None,
-        settings: dict[str, str] | None = None,
+        self, options: list[str] | None = None, settings: dict[str, str] | None = None
     ) -> None:
         self._options = options or []
         self._settings = settings or {}
@@ -54,9 +52,7 @@ class Millrace(Contestant):
         return run_command(_manifest(ground), "--once", *self._options)
 
     def span(self, said: Said, seen: list[Seen]) -> tuple[float, float] | None:
-        batches = [
-            (at, json.loads(line)) for at, line in said.lines if line.startswith("{")
-        ]
+        batches = [(at, json.loads(line)) for at, line in said.lines if line.startswith("{")]
         if not batches or not seen:
             return None
         at, first = batches[0]
@@ -90,8 +86,7 @@ class CarelessJob(Contestant):
         first = ground.fields[0]
         with duckdb.connect() as base:
             found = base.execute(
-                f"select count(*), count(*) filter (where {first} is null)"
-                " from read_parquet(?)",
+                f"select count(*), count(*) filter (where {first} is null) from read_parquet(?)",
                 [f"{files}/*.parquet"],
             ).fetchone()
             described = base.execute(
@@ -119,23 +114,13 @@ class SparkDecode(Contestant):
 
 def run_command(manifest: Path, *options: str) -> list[str]:
     """`spark-ingest run` of the streams that a manifest declares."""
-    return [
-        programs.path_of("spark-ingest"),
-        "--manifest",
-        str(manifest),
-        "run",
-        *options,
-    ]
+    return [programs.path_of("spark-ingest"), "--manifest", str(manifest), "run", *options]
 
 
 def write_settings(home: Home, settings: dict[str, str]) -> None:
     """Give the sandbox's Spark its usual settings, but for these."""
     file = spark_conf.render(home, home.spark_conf)
-    lines = [
-        line
-        for line in file.read_text().splitlines()
-        if line.split(" ")[0] not in settings
-    ]
+    lines = [line for line in file.read_text().splitlines() if line.split(" ")[0] not in settings]
     lines += [f"{key} {value}" for key, value in settings.items()]
     file.write_text("\n".join(lines) + "\n")
 

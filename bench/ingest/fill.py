@@ -73,9 +73,7 @@ def fill(filling: Filling, count: int, processes: int) -> Sent:
     share = count // processes
     firsts = [share * worker for worker in range(processes)]
     counts = [share] * (processes - 1) + [count - share * (processes - 1)]
-    with ProcessPoolExecutor(
-        processes, mp_context=multiprocessing.get_context("spawn")
-    ) as pool:
+    with ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn")) as pool:
         parts = pool.map(_send, [filling] * processes, firsts, counts)
         return sum(parts, Sent())
 
@@ -129,9 +127,7 @@ class Sender:
         sent: How many so far.
     """
 
-    def __init__(
-        self, servers: str, rate: float, record: Callable[[int], Record]
-    ) -> None:
+    def __init__(self, servers: str, rate: float, record: Callable[[int], Record]) -> None:
         self.sent = 0
         self._servers = servers
         self._rate = rate

@@ -116,11 +116,7 @@ def _close(home: Home) -> None:
 
 
 def prepare(
-    home: Home,
-    topic: str,
-    records: int,
-    partitions: int = 4,
-    shape: Shape | None = None,
+    home: Home, topic: str, records: int, partitions: int = 4, shape: Shape | None = None
 ) -> Ground:
     """Make a topic, register its schemas, and fill it.
 

@@ -113,8 +113,7 @@ def _measure(ground: Ground, every: str, seconds: float) -> list[Cell]:
     seen = watch.stop()
     # Those outside the time that counts keep their places, not their times.
     counted = [
-        each if begin <= each.at <= end else Produced(each.partition, 0.0)
-        for each in produced
+        each if begin <= each.at <= end else Produced(each.partition, 0.0) for each in produced
     ]
     ordered = waits(counted, seen)
     commits = sum(begin <= state.at <= end for state in seen)

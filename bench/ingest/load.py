@@ -128,9 +128,7 @@ def payloads(
     room = max(0, round(shape.value_bytes - bare))
     # Lengths spread evenly around the mean.
     return [
-        encoded(
-            number, _note(chance, chance.randint(room // 2, room + (room + 1) // 2))
-        )
+        encoded(number, _note(chance, chance.randint(room // 2, room + (room + 1) // 2)))
         for number in range(count - count % 2)
     ]
 
@@ -183,12 +181,7 @@ def _note(chance: random.Random, length: int) -> str:
 
 
 def _decimal(precision: int) -> dict[str, Any]:
-    return {
-        "type": "bytes",
-        "logicalType": "decimal",
-        "precision": precision,
-        "scale": 2,
-    }
+    return {"type": "bytes", "logicalType": "decimal", "precision": precision, "scale": 2}
 
 
 def _optional(kind: Any) -> dict[str, Any]:
@@ -258,10 +251,7 @@ def _values(chance: random.Random, number: int, note: str) -> dict[str, Any]:
 
 
 def _details(chance: random.Random, count: int) -> dict[str, Any]:
-    return {
-        f"{_DETAIL}{at:02}": _detail(chance, _EXTRA[at % len(_EXTRA)])
-        for at in range(count)
-    }
+    return {f"{_DETAIL}{at:02}": _detail(chance, _EXTRA[at % len(_EXTRA)]) for at in range(count)}
 
 
 def _detail(chance: random.Random, kind: str) -> Any:

@@ -73,15 +73,7 @@ def converter(into: Path, libraries: Path) -> Path:
             f"no javac beside {java}: install a JDK, or leave Kafka Connect out with --only"
         )
     done = subprocess.run(
-        [
-            compiler,
-            "-nowarn",
-            "-cp",
-            f"{libraries}/*",
-            "-d",
-            str(into),
-            str(_CONVERTER),
-        ],
+        [compiler, "-nowarn", "-cp", f"{libraries}/*", "-d", str(into), str(_CONVERTER)],
         capture_output=True,
         text=True,
         check=False,

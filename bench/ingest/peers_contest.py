@@ -80,9 +80,7 @@ class Connect(Contestant):
         # Two tasks that both make it, or the namespace in it, would fail.
         make_catalog(ground.catalog, SCHEMA)
         write_properties(folder / "worker.properties", self._worker(ground))
-        write_properties(
-            folder / "sink.properties", self._sink(ground, control, number)
-        )
+        write_properties(folder / "sink.properties", self._sink(ground, control, number))
 
     def command(self, ground: Ground) -> list[str]:
         folder = ground.folder
@@ -122,10 +120,7 @@ class Connect(Contestant):
     def landed(self, ground: Ground) -> Landed:
         found = metadata(ground.catalog, self.table)
         names = columns(found)
-        has = {
-            "position": "_kafka_metadata_offset",
-            "time in Kafka": "_kafka_metadata_timestamp",
-        }
+        has = {"position": "_kafka_metadata_offset", "time in Kafka": "_kafka_metadata_timestamp"}
         return Landed(
             rows=record_count(found),
             empty=0,
@@ -221,8 +216,7 @@ def consumer_span(lines: list[str]) -> tuple[float, float] | None:
         if len(values) < _CONSUMER_VALUES or not values[0][:4].isdigit():
             continue
         begin, end = (
-            time.mktime(time.strptime(value[:19], "%Y-%m-%d %H:%M:%S"))
-            + int(value[20:]) / 1000
+            time.mktime(time.strptime(value[:19], "%Y-%m-%d %H:%M:%S")) + int(value[20:]) / 1000
             for value in values[:2]
         )
         return begin + int(values[6]) / 1000, end

@@ -17,12 +17,7 @@ from sandbox.settings import Home
 from sandbox.ui import say
 
 # Streams, records a second of each, and what `--every` is told.
-CASES: list[tuple[int, float, str]] = [
-    (1, 0, "1s"),
-    (10, 0, "1s"),
-    (50, 0, "1s"),
-    (100, 10, "10s"),
-]
+CASES: list[tuple[int, float, str]] = [(1, 0, "1s"), (10, 0, "1s"), (50, 0, "1s"), (100, 10, "10s")]
 COLUMNS = {
     "streams": 0,
     "`--every`": 0,
@@ -53,9 +48,7 @@ def measure(home: Home, seconds: float) -> Iterator[list[Cell]]:
         yield done
 
 
-def measure_one(
-    home: Home, streams: int, rate: float, every: str, seconds: float
-) -> list[Cell]:
+def measure_one(home: Home, streams: int, rate: float, every: str, seconds: float) -> list[Cell]:
     """Measure so many streams.
 
     Args:
@@ -85,9 +78,7 @@ def measure_one(
     with running(run_command(manifest, "--every", every), home, log) as program:
 
         def landed() -> int:
-            return sum(
-                record_count(metadata(catalog, f"{SCHEMA}.{table}")) for table in topics
-            )
+            return sum(record_count(metadata(catalog, f"{SCHEMA}.{table}")) for table in topics)
 
         def all_there() -> bool:
             return all(metadata(catalog, f"{SCHEMA}.{table}") for table in topics)

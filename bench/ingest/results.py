@@ -148,9 +148,7 @@ def contest(runs: Mapping[str, Sequence[Run]], load: Load, about: About) -> Resu
     )
 
 
-def _row(
-    name: str, runs: Sequence[Run], careless: Sequence[Run] | None, load: Load
-) -> list[Cell]:
+def _row(name: str, runs: Sequence[Run], careless: Sequence[Run] | None, load: Load) -> list[Cell]:
     rate = median(run.rate for run in runs)
     return [
         f"**{name}**" if _is_ours(name) else name,
@@ -192,13 +190,7 @@ def scaling(cases: Sequence[Case], about: About) -> Results:
         axes.append(Axes(kind="bars", title=name, lines=[bars]))
     plot = Plot(height=3.0, columns=len(axes), y="thousand records a second", axes=axes)
     return Results(
-        parts={
-            "ingest_scaling": [
-                _SCALING_PLOT,
-                Table(columns=_SCALING, rows=rows),
-                about,
-            ]
-        },
+        parts={"ingest_scaling": [_SCALING_PLOT, Table(columns=_SCALING, rows=rows), about]},
         plots={"ingest-scaling.png": plot},
     )
 

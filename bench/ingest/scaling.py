@@ -60,12 +60,7 @@ def trials(usual: int) -> list[Trial]:
     return [
         Trial("records", _millions(few), records=few),
         Trial("records", _millions(many), records=many),
-        Trial(
-            "records",
-            f"{_millions(many)}, careless",
-            contestant=CarelessJob(),
-            records=many,
-        ),
+        Trial("records", f"{_millions(many)}, careless", contestant=CarelessJob(), records=many),
         *(Trial("partitions", str(n), partitions=n) for n in (1, 2)),
         Trial("partitions", "4"),
         Trial("executors", "inside the driver, 2 cores"),
@@ -100,9 +95,7 @@ def measure(home: Home, records: int) -> Iterator[Case]:
             topic = trial.topic
             fitting = min(records, _TOPIC_BYTES // trial.shape.value_bytes)
             count = trial.records or fitting
-            ground = prepare(
-                home, f"bench.scaling-{number}", count, trial.partitions, trial.shape
-            )
+            ground = prepare(home, f"bench.scaling-{number}", count, trial.partitions, trial.shape)
         done = run(trial.contestant, ground)
         say(f"  {trial.series} {trial.name}: {done.rate:,.0f} records/s")
         load = Load(ground.sent, len(ground.fields), ground.partitions)

@@ -113,9 +113,7 @@ def usage(samples: list[Sample], begin: float, end: float) -> Usage:
     return Usage(
         seconds=end - begin,
         cpu_seconds=_cpu_at(samples, end) - _cpu_at(samples, begin),
-        peak_rss_bytes=max(
-            (each.rss_bytes for each in samples if each.at <= end), default=0
-        ),
+        peak_rss_bytes=max((each.rss_bytes for each in samples if each.at <= end), default=0),
     )
 
 

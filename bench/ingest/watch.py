@@ -121,9 +121,7 @@ class Watch:
 def _location(catalog: Path, table: str) -> str | None:
     schema, _, name = table.partition(".")
     try:
-        with closing(
-            sqlite3.connect(f"file:{quote(str(catalog))}?mode=ro", uri=True)
-        ) as file:
+        with closing(sqlite3.connect(f"file:{quote(str(catalog))}?mode=ro", uri=True)) as file:
             row = file.execute(_WHERE, (schema, name)).fetchone()
     except sqlite3.OperationalError:
         # There is no catalog yet, or it is being made.

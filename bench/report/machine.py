@@ -36,9 +36,7 @@ class Measurement:
         return About(
             measured_on=datetime.now(UTC).date().isoformat(),
             minutes=round((time.monotonic() - self._begun) / 60, 1),
-            command=shlex.join(
-                ["python", "-m", f"bench.{self._program}", *sys.argv[1:]]
-            ),
+            command=shlex.join(["python", "-m", f"bench.{self._program}", *sys.argv[1:]]),
             machine=this_machine(),
             load_before=round(self._load, 2),
         )

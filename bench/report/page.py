@@ -22,9 +22,7 @@ def write_page(results: Results, page: Path = PAGE, plots: Path = PLOTS) -> None
 
 def with_results(text: str, results: Results) -> str:
     """A page's text with those parts replaced of which there are results."""
-    return with_parts(
-        text, {name: _part(blocks) for name, blocks in results.parts.items()}
-    )
+    return with_parts(text, {name: _part(blocks) for name, blocks in results.parts.items()})
 
 
 def _part(blocks: list[Table | About | str]) -> list[str]:
@@ -48,10 +46,7 @@ def table_lines(table: Table) -> list[str]:
     digits = table.columns.values()
     return markdown(
         list(table.columns),
-        (
-            [_shown(*each) for each in zip(row, digits, strict=True)]
-            for row in table.rows
-        ),
+        ([_shown(*each) for each in zip(row, digits, strict=True)] for row in table.rows),
     )
 
 
@@ -75,9 +70,7 @@ def _shown(cell: Cell, digits: int) -> str:
 def about_text(about: About) -> str:
     """When, how and where something was measured."""
     machine = about.machine
-    versions = ", ".join(
-        f"{name} {number}" for name, number in machine.versions.items()
-    )
+    versions = ", ".join(f"{name} {number}" for name, number in machine.versions.items())
     by = f" by `{about.command}`" if about.command else ""
     text = (
         f"Measured on {about.measured_on} in {about.minutes:.0f} minutes{by}:"
@@ -116,9 +109,7 @@ def _draw_lines(axes: Axes, drawn: Any) -> None:
         x, y = zip(*line.points, strict=True)
         look = {"fmt": line.style, "color": line.color, "label": line.label or None}
         if line.errors:
-            drawn.errorbar(
-                x, y, yerr=list(zip(*line.errors, strict=True)), capsize=3, **look
-            )
+            drawn.errorbar(x, y, yerr=list(zip(*line.errors, strict=True)), capsize=3, **look)
         else:
             size = {"markersize": 2} if line.style == "." else {}
             drawn.plot(x, y, look.pop("fmt"), **look, **size)

@@ -234,10 +234,6 @@ def read_kept(file: Path, command: str) -> Results:
     try:
         return Results.model_validate_json(file.read_text())
     except FileNotFoundError as error:
-        raise ConfigurationError(
-            f"{file} does not exist: run `{command}` first"
-        ) from error
+        raise ConfigurationError(f"{file} does not exist: run `{command}` first") from error
     except ValidationError as error:
-        raise ConfigurationError(
-            f"{file} holds no results of `{command}`: run it again"
-        ) from error
+        raise ConfigurationError(f"{file} holds no results of `{command}`: run it again") from error

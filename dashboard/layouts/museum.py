@@ -17,14 +17,10 @@ def show(page: Page) -> None:
     """Counts, then one artist as the museum knew them at the chosen instant."""
     left, right = st.columns(2)
     with left:
-        page.chart(
-            "works_by_nationality",
-            lambda rows: bars(rows, "artwork_count", "nationality"),
-        )
+        page.chart("works_by_nationality", lambda rows: bars(rows, "artwork_count", "nationality"))
     with right:
         page.chart(
-            "works_by_classification",
-            lambda rows: bars(rows, "artwork_count", "classification"),
+            "works_by_classification", lambda rows: bars(rows, "artwork_count", "classification")
         )
     page.heading("changed_artists")
     with where_built():

@@ -36,8 +36,4 @@ def _card(page: Page, domain: str) -> None:
     if held["amount"] is not None:
         st.metric("Amount", f"{held['amount']:,.2f}")
     newest_at = held["newest_at"]
-    st.caption(
-        f"Newest row: {newest_at:%Y-%m-%d %H:%M:%S} UTC"
-        if newest_at
-        else "No rows yet."
-    )
+    st.caption(f"Newest row: {newest_at:%Y-%m-%d %H:%M:%S} UTC" if newest_at else "No rows yet.")

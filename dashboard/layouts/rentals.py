@@ -20,9 +20,7 @@ def show(page: Page) -> None:
         since = newest_at - chosen_time()
         page.chart(
             "sales_by_region",
-            lambda rows: small_multiples(
-                rows, "window_start_at", "sales_amount", "sales_region"
-            ),
+            lambda rows: small_multiples(rows, "window_start_at", "sales_amount", "sales_region"),
             since=since,
         )
         left, right = st.columns(2)
@@ -34,15 +32,10 @@ def show(page: Page) -> None:
             late = {row["window_start_at"]: row for row in rows if row["late_count"]}
             if late:
                 start = st.selectbox(
-                    "Window",
-                    late,
-                    format_func=lambda at: _named(late[at]),
-                    key="window",
+                    "Window", late, format_func=lambda at: _named(late[at]), key="window"
                 )
                 page.table(
-                    "late_sales",
-                    window_start_at=start,
-                    window_end_at=late[start]["window_end_at"],
+                    "late_sales", window_start_at=start, window_end_at=late[start]["window_end_at"]
                 )
 
 

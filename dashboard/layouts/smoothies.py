@@ -24,17 +24,13 @@ def show(page: Page) -> None:
         since = newest["purchased_at"] - shown
         page.chart(
             "running_totals",
-            lambda rows: small_multiples(
-                rows, "bought_at", "running_sales_amount", "product_name"
-            ),
+            lambda rows: small_multiples(rows, "bought_at", "running_sales_amount", "product_name"),
             since=since,
             is_by_hour=shown > _BY_MINUTE,
         )
         page.chart(
             "sales_by_window",
-            lambda rows: lines(
-                rows, "window_start_at", "sales_amount", "product_category"
-            ),
+            lambda rows: lines(rows, "window_start_at", "sales_amount", "product_category"),
             since=since,
         )
     left, right = st.columns(2)
@@ -42,6 +38,5 @@ def show(page: Page) -> None:
         page.table("newest_purchases")
     with right:
         page.chart(
-            "stock",
-            lambda rows: bars(rows, "new_level", "product_name", "product_category"),
+            "stock", lambda rows: bars(rows, "new_level", "product_name", "product_category")
         )

@@ -18,10 +18,7 @@ def show(page: Page) -> None:
         )
         page.table("top_events")
     with right:
-        page.chart(
-            "sales_by_month",
-            lambda rows: steps(rows, "month_start_date", "sales_amount"),
-        )
+        page.chart("sales_by_month", lambda rows: steps(rows, "month_start_date", "sales_amount"))
         page.table("top_sellers")
     page.heading("repriced_listings")
     with where_built():

@@ -69,17 +69,12 @@ def times(cold: int, again: int) -> list[str]:
 
 def main() -> None:
     """Rewrite both parts."""
-    parser = argparse.ArgumentParser(
-        description="Write a demo's output into README.md."
-    )
+    parser = argparse.ArgumentParser(description="Write a demo's output into README.md.")
     parser.add_argument("log", type=Path, help="what the first run printed")
     parser.add_argument("--cold", type=int, required=True, help="seconds that it took")
     parser.add_argument("--again", type=int, required=True, help="seconds of a second")
     given = parser.parse_args()
-    parts = {
-        SAMPLE: sample(given.log.read_text()),
-        TIMES: times(given.cold, given.again),
-    }
+    parts = {SAMPLE: sample(given.log.read_text()), TIMES: times(given.cold, given.again)}
     PAGE.write_text(with_parts(PAGE.read_text(), parts))
 
 

@@ -40,9 +40,7 @@ def parse_manifest(into: Path) -> Manifest:
     Args:
         into: An empty folder for what dbt writes.
     """
-    environment = {
-        name: value for name, value in os.environ.items() if not name.startswith("DBT_")
-    }
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("DBT_")}
     done = subprocess.run(
         [
             *(str(Path(sys.executable).parent / "dbt"), "--quiet", "parse"),
@@ -75,9 +73,7 @@ def domain_of(node: Node) -> str | None:
 
 def domains(manifest: Manifest) -> list[str]:
     """The folders of models/marts and models/intermediate, in alphabetical order."""
-    return sorted(
-        {domain for node in manifest["nodes"].values() if (domain := domain_of(node))}
-    )
+    return sorted({domain for node in manifest["nodes"].values() if (domain := domain_of(node))})
 
 
 def marts(manifest: Manifest, domain: str) -> dict[str, Node]:
@@ -136,9 +132,7 @@ def domains_part(manifest: Manifest) -> str:
         ours = marts(manifest, domain)
         owners = sorted(
             {
-                manifest["groups"][f"group.millrace.{node['config']['group']}"][
-                    "owner"
-                ]["name"]
+                manifest["groups"][f"group.millrace.{node['config']['group']}"]["owner"]["name"]
                 for node in known.values()
                 if domain_of(node) == domain and node["config"].get("group")
             }
@@ -156,9 +150,7 @@ def samples(text: str) -> list[tuple[str, str]]:
     return [(found[2], found[3]) for found in SAMPLE.finditer(text)]
 
 
-def with_rows(
-    text: str, columns: dict[str, list[str]], ask: Callable[[str], str]
-) -> str:
+def with_rows(text: str, columns: dict[str, list[str]], ask: Callable[[str], str]) -> str:
     """A page with rows of marts, in their samples or in new ones at its end.
 
     Args:
@@ -197,9 +189,7 @@ def _lake() -> Iterator[Callable[[str], str]]:
 
 def main() -> None:
     """Write the table of domains, and the rows that are asked for."""
-    parser = argparse.ArgumentParser(
-        description="Write the table of domains into docs/domains."
-    )
+    parser = argparse.ArgumentParser(description="Write the table of domains into docs/domains.")
     parser.add_argument(
         "--rows",
         nargs="*",

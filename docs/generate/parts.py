@@ -9,9 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-GENERATED = re.compile(
-    r"(<!-- generated: (\w+) -->\n)(.*?)(<!-- /generated -->)", re.DOTALL
-)
+GENERATED = re.compile(r"(<!-- generated: (\w+) -->\n)(.*?)(<!-- /generated -->)", re.DOTALL)
 
 
 def with_parts(text: str, parts: Mapping[str, Sequence[str]]) -> str:
@@ -31,9 +29,7 @@ def with_parts(text: str, parts: Mapping[str, Sequence[str]]) -> str:
     )
 
 
-def markdown(
-    head: list[str], rows: Iterable[list[str]], *, numbers: bool = True
-) -> list[str]:
+def markdown(head: list[str], rows: Iterable[list[str]], *, numbers: bool = True) -> list[str]:
     """Lines of a table; the first column to the left, the others right where they are numbers."""
     other = "---:|" if numbers else "---|"
     return [

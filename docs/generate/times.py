@@ -19,9 +19,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/testing.md"
 MEASURED = ROOT / "target/ci-times.csv"
 PART = "times"
-_ROW = re.compile(
-    r"^\| `?(?P<command>[^`|]+?)`? \| (?P<seconds>[\d,]+) \|$", re.MULTILINE
-)
+_ROW = re.compile(r"^\| `?(?P<command>[^`|]+?)`? \| (?P<seconds>[\d,]+) \|$", re.MULTILINE)
 
 
 def table(page: str, measured: Mapping[str, int]) -> list[str]:
@@ -33,8 +31,7 @@ def table(page: str, measured: Mapping[str, int]) -> list[str]:
     """
     (old,) = (part[3] for part in GENERATED.finditer(page) if part[2] == PART)
     seconds: dict[str, int] = {
-        row["command"]: int(row["seconds"].replace(",", ""))
-        for row in _ROW.finditer(old)
+        row["command"]: int(row["seconds"].replace(",", "")) for row in _ROW.finditer(old)
     }
     seconds.update(measured)
     rows = [[f"`{command}`", f"{taken:,}"] for command, taken in seconds.items()]

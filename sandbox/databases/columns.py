@@ -35,9 +35,7 @@ class Column:
     has_default: bool
 
 
-def columns_of(
-    database: Database, table: Table, connection: Connection
-) -> list[Column]:
+def columns_of(database: Database, table: Table, connection: Connection) -> list[Column]:
     """All columns of a table, in their order.
 
     What random rows leave to the database (triggers fill it) has a default here.
@@ -51,16 +49,7 @@ def columns_of(
         (schema_of(database.name), table.name),
     )
     found = []
-    for (
-        name,
-        kind,
-        length,
-        precision,
-        scale,
-        fraction,
-        nullable,
-        default,
-    ) in cursor.fetchall():
+    for name, kind, length, precision, scale, fraction, nullable, default in cursor.fetchall():
         numbers = (length, precision, scale, fraction)
         has_default = default is not None or name not in table.columns
         found.append(Column(name, kind, *numbers, nullable == "YES", has_default))

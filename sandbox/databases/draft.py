@@ -119,9 +119,7 @@ def whole(random: Chance, low: int, high: int) -> int:
     return low + int(random() * (high - low + 1))
 
 
-def _drawn(
-    random: Chance, contents: Contents, moves: Weighted[Move], most: int | None
-) -> Draft:
+def _drawn(random: Chance, contents: Contents, moves: Weighted[Move], most: int | None) -> Draft:
     """A transaction of at most so many changes, and at least one.
 
     Raises:

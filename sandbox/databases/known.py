@@ -11,7 +11,5 @@ from sandbox.databases.tickit.ems import EMS
 
 TICKIT: tuple[Database, ...] = (EMS, ECOMM, CRM)
 """Those of the ticket shop, which one command fills and changes."""
-DATABASES: dict[str, Database] = {
-    database.name: database for database in (MOMA, PAGILA, *TICKIT)
-}
+DATABASES: dict[str, Database] = {database.name: database for database in (MOMA, PAGILA, *TICKIT)}
 """By their names."""

@@ -31,13 +31,9 @@ def check_captured(home: Home, database: Database) -> None:
     found = {status.name: status for status in connector_status(home)}
     status = found.get(database.connector)
     if status is None:
-        raise ServiceUnavailable(
-            f"no connector captures {database.name}: `sandbox up cdc`"
-        )
+        raise ServiceUnavailable(f"no connector captures {database.name}: `sandbox up cdc`")
     if status.state == FAILED:
-        raise MillraceError(
-            f"{database.name} is not captured; connector {describe(status)}"
-        )
+        raise MillraceError(f"{database.name} is not captured; connector {describe(status)}")
 
 
 @contextmanager
@@ -68,9 +64,7 @@ def opened(home: Home, database: Database) -> Iterator[Connection]:
             ) from error
 
 
-def write_row(
-    database: Database, table: Table, connection: Connection, row: Row
-) -> None:
+def write_row(database: Database, table: Table, connection: Connection, row: Row) -> None:
     """Write a row, or over the one of its key; a bad one leaves the transaction as it was.
 
     Raises:

@@ -114,9 +114,7 @@ def fill(
     return written
 
 
-def carry_out(
-    database: Database, connection: Connection, transaction: Transaction
-) -> None:
+def carry_out(database: Database, connection: Connection, transaction: Transaction) -> None:
     """Send a transaction to the database, to its commit or rollback.
 
     Raises:
@@ -146,8 +144,7 @@ def sql_of(database: Database, change: Change) -> tuple[str, Sequence[Any]]:
     """The statement of a change, and its parameters."""
     name = quoted(database, change.table)
     where = " and ".join(
-        f"{quoted(database, column)} = %s"
-        for column in database.table(change.table).key
+        f"{quoted(database, column)} = %s" for column in database.table(change.table).key
     )
     match change.kind:
         case Kind.INSERT:
@@ -155,9 +152,7 @@ def sql_of(database: Database, change: Change) -> tuple[str, Sequence[Any]]:
             into = _insert_into(database, change.table, change.values)
             return f"{into} values ({places})", [*change.values.values()]
         case Kind.UPDATE:
-            sets = ", ".join(
-                f"{quoted(database, column)} = %s" for column in change.values
-            )
+            sets = ", ".join(f"{quoted(database, column)} = %s" for column in change.values)
             values = [*change.values.values(), *change.key]
             return f"update {name} set {sets} where {where}", values
         case Kind.DELETE:
@@ -178,13 +173,11 @@ def upsert(database: Database, table: Table, columns: Sequence[str]) -> str:
     changed = [column for column in columns if column not in table.key] or table.key
     if database.engine == "mariadb":
         sets = ", ".join(
-            f"{quoted(database, column)} = values({quoted(database, column)})"
-            for column in changed
+            f"{quoted(database, column)} = values({quoted(database, column)})" for column in changed
         )
         return f"{statement} on duplicate key update {sets}"
     sets = ", ".join(
-        f"{quoted(database, column)} = excluded.{quoted(database, column)}"
-        for column in changed
+        f"{quoted(database, column)} = excluded.{quoted(database, column)}" for column in changed
     )
     key = _listed(database, table.key)
     return f"{statement} on conflict ({key}) do update set {sets}"

@@ -26,15 +26,10 @@ class Fitter:
     off, never rounded up, as Kafka and Java do it, so that no event moves into the future.
     """
 
-    def __init__(
-        self, stream: Stream, key_schema_id: int, value_schema_id: int
-    ) -> None:
+    def __init__(self, stream: Stream, key_schema_id: int, value_schema_id: int) -> None:
         self.fields = fields_of(stream)
         self._key_field = stream.key_field
-        self._key_frame, self._value_frame = (
-            frame(key_schema_id),
-            frame(value_schema_id),
-        )
+        self._key_frame, self._value_frame = (frame(key_schema_id), frame(value_schema_id))
         self._key_schema = parse_schema(stream.key_schema)
         self._value_schema = parse_schema(stream.value_schema)
 
@@ -91,9 +86,7 @@ def _converter(kind: Any) -> Convert | None:
         return None
     base, logical = kind["type"], kind.get("logicalType")
     if logical == "decimal" and base == "bytes":
-        return lambda value: fields.exact(
-            value, kind["precision"], kind.get("scale", 0)
-        )
+        return lambda value: fields.exact(value, kind["precision"], kind.get("scale", 0))
     if logical in ("timestamp-millis", "local-timestamp-millis"):
         return lambda value: fields.instant(value) // 1_000
     if logical in ("timestamp-micros", "local-timestamp-micros"):

@@ -14,10 +14,7 @@ from typing import Any
 from sandbox.streams.times import instant_micros
 
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
-_TRUE, _FALSE = (
-    frozenset({"true", "t", "yes", "1"}),
-    frozenset({"false", "f", "no", "0"}),
-)
+_TRUE, _FALSE = (frozenset({"true", "t", "yes", "1"}), frozenset({"false", "f", "no", "0"}))
 
 Convert = Callable[[Any], Any]
 

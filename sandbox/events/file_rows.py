@@ -124,9 +124,7 @@ def _csv_table(
         raise ConfigurationError(f"{name}: its header cannot be read") from error
     rows: Iterator[tuple[int, list[str] | csv.Error]] = _numbered(reader)
     columns = [column.strip() for column in header]
-    has_header = not in_headers or not {*map(bare, in_headers)}.isdisjoint(
-        map(bare, columns)
-    )
+    has_header = not in_headers or not {*map(bare, in_headers)}.isdisjoint(map(bare, columns))
     if not has_header:
         columns = [*fields[: len(header)]]
         rows = chain([(line, header)], rows)
@@ -156,10 +154,7 @@ def _numbered(reader: Any) -> Iterator[tuple[int, list[str] | csv.Error]]:
 
 
 def _csv_rows(
-    rows: Iterator[tuple[int, list[str] | csv.Error]],
-    columns: list[str],
-    first: str,
-    null: str,
+    rows: Iterator[tuple[int, list[str] | csv.Error]], columns: list[str], first: str, null: str
 ) -> Iterator[Row]:
     for line, cells in rows:
         if isinstance(cells, csv.Error):
@@ -171,8 +166,7 @@ def _csv_rows(
             yield Row(line, {}, f"has {len(cells)} cells, {first} {len(columns)}")
             continue
         values = {
-            name: None if cell == null else cell
-            for name, cell in zip(columns, cells, strict=True)
+            name: None if cell == null else cell for name, cell in zip(columns, cells, strict=True)
         }
         yield Row(line, values)
 
@@ -191,10 +185,7 @@ def _separator(header: str, fields: Sequence[str], in_headers: Collection[str]) 
         return known, usual
 
     if in_headers:
-        cells = {
-            one: next(csv.reader([header.strip("\r\n")], delimiter=one), [])
-            for one in _USUAL
-        }
+        cells = {one: next(csv.reader([header.strip("\r\n")], delimiter=one), []) for one in _USUAL}
         if not any(wanted & {*map(bare, split)} for split in cells.values()):
             return min(_USUAL, key=lambda one: abs(len(cells[one]) - len(fields)))
     others = set(header.strip("\r\n")) - _NAME_CHARACTERS
@@ -228,8 +219,4 @@ def _json_rows(text: str) -> Iterator[Row]:
         if isinstance(value, dict):
             yield Row(line, value)
         else:
-            yield Row(
-                line,
-                {},
-                f"is not a JSON object but {json.dumps(value, default=str):.40}",
-            )
+            yield Row(line, {}, f"is not a JSON object but {json.dumps(value, default=str):.40}")

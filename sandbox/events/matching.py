@@ -43,8 +43,7 @@ class Matching:
             if name not in known:
                 option = "--column" if name in self.columns else "--set"
                 raise ConfigurationError(
-                    f"{option} {name}: {self.owner} has no such field;"
-                    f" it has: {listed([*known])}"
+                    f"{option} {name}: {self.owner} has no such field; it has: {listed([*known])}"
                 )
         for name in self.constants:
             try:
@@ -87,18 +86,13 @@ class Matching:
         values = {known: row.values[name] for known, name in self._matched.items()}
         return {**values, **self.constants}
 
-    def note_unused(
-        self, names: Iterable[str], used: Iterable[str | None] = ()
-    ) -> None:
+    def note_unused(self, names: Iterable[str], used: Iterable[str | None] = ()) -> None:
         """Say once which columns are no fields."""
         taken = {*self._matched.values(), *used}
         unused = [name or "(no name)" for name in names if name not in taken]
         if unused and not self._noted:
             self._noted = True
-            ui.say(
-                f"note: {self.owner} has no such columns, they are ignored:"
-                f" {listed(unused)}"
-            )
+            ui.say(f"note: {self.owner} has no such columns, they are ignored: {listed(unused)}")
 
     def _match(self, names: tuple[str, ...]) -> None:
         """Find out which field each name of a row is.

@@ -11,14 +11,7 @@ from contextlib import closing
 from typing import Annotated, TypeVar
 
 import typer
-from confluent_kafka import (
-    Consumer,
-    KafkaError,
-    KafkaException,
-    Message,
-    Producer,
-    TopicPartition,
-)
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from sandbox import ui
 from sandbox.databases.run import ctrl_c_noted
@@ -71,9 +64,7 @@ class PollTopic:
     def place(self) -> str | None:
         """The time that was noted last; None when there is none."""
         (found,) = self._asked(
-            lambda: self._group.committed(
-                [TopicPartition(self.name, 0)], _ANSWER_SECONDS
-            )
+            lambda: self._group.committed([TopicPartition(self.name, 0)], _ANSWER_SECONDS)
         )
         return found.metadata or None
 
@@ -105,9 +96,7 @@ class PollTopic:
         for row in rows:
             while True:
                 try:
-                    self._producer.produce(
-                        self.name, row.value, row.key, on_delivery=report
-                    )
+                    self._producer.produce(self.name, row.value, row.key, on_delivery=report)
                     break
                 except BufferError:
                     self._producer.poll(0.05)
@@ -144,10 +133,7 @@ class PollTopic:
 
 
 def poll(
-    table: Annotated[
-        str,
-        typer.Argument(metavar="TABLE", help=f"Which: {', '.join(POLLABLE)}."),
-    ],
+    table: Annotated[str, typer.Argument(metavar="TABLE", help=f"Which: {', '.join(POLLABLE)}.")],
     column: Annotated[
         str, typer.Option(help="The timestamp that each change of a row sets.")
     ] = "last_update",
@@ -190,15 +176,10 @@ def poll(
     did not take all rows, or the database refuses, 2 wrong use or no services.
     """
     if table not in POLLABLE:
-        raise ConfigurationError(
-            f"{table} cannot be polled; known: {', '.join(POLLABLE)}"
-        )
+        raise ConfigurationError(f"{table} cannot be polled; known: {', '.join(POLLABLE)}")
     polled = PolledTable(*POLLABLE[table], column)
     home = load_home()
-    with (
-        opened(home, polled.database) as connection,
-        ctrl_c_noted() as interrupted,
-    ):
+    with opened(home, polled.database) as connection, ctrl_c_noted() as interrupted:
         polled.check(connection)
         with closing(PollTopic(home, polled.topic)) as topic:
             seen = topic.place()

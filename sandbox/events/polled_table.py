@@ -93,9 +93,7 @@ class PolledTable:
             f" order by {', '.join([column, *key])}"
         )
 
-    def rows(
-        self, connection: Connection, seen: str | None, delay: float
-    ) -> Iterator[PolledRow]:
+    def rows(self, connection: Connection, seen: str | None, delay: float) -> Iterator[PolledRow]:
         """The rows that changed, the oldest change first, in one transaction of its own.
 
         ``seen`` is as in ``query``; rows that changed less than ``delay`` seconds ago are left

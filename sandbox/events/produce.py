@@ -89,16 +89,12 @@ Bad = Annotated[
         + ", in equal parts.",
     ),
 ]
-AsJson = Annotated[
-    bool, typer.Option("--json", help="Print the counts as one JSON object.")
-]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the counts as one JSON object.")]
 
 Wrong = Annotated[
     float,
     typer.Option(
-        min=0,
-        max=1,
-        help="This share decodes well, but its total does not follow from its parts.",
+        min=0, max=1, help="This share decodes well, but its total does not follow from its parts."
     ),
 ]
 FirstId = Annotated[
@@ -196,9 +192,9 @@ def _help(generator: Generator) -> str:
 
 
 for _generator in generators().values():
-    app.command(
-        _generator.command, help=_help(_generator), rich_help_panel="Generators"
-    )(_command(_generator))
+    app.command(_generator.command, help=_help(_generator), rich_help_panel="Generators")(
+        _command(_generator)
+    )
 
 
 def _produce(source: Generator, wish: Wish) -> None:
@@ -216,9 +212,7 @@ def _produce(source: Generator, wish: Wish) -> None:
     # Shares as people write them: 0.7, 0.2 and 0.1 are not exactly 1 in binary.
     if sum(shares.values()) > 1 + 1e-9:
         named = " and ".join(f"{name} {part}" for name, part in shares.items() if part)
-        raise ConfigurationError(
-            f"{named} are more than all records; together 1 at most"
-        )
+        raise ConfigurationError(f"{named} are more than all records; together 1 at most")
     begin, step = event_times(count, per_second, wish.start, wish.span, wish.late)
     outlet = Outlet(load_home(), source.events, *source.beside)
     first_id = wish.first_id
@@ -230,9 +224,7 @@ def _produce(source: Generator, wish: Wish) -> None:
             f"--first-id {first_id}: {count or 1:,} more go beyond the largest"
             f" {source.number}, {source.largest}; take a smaller one"
         )
-    plan = Plan(
-        wish.seed, count, begin, step, wish.late, wish.bad, first_id, wish.wrong
-    )
+    plan = Plan(wish.seed, count, begin, step, wish.late, wish.bad, first_id, wish.wrong)
     with progress(f"producing to {source.events.topic}", count) as on_progress:
         records = source.make(plan, outlet.schema_ids)
         tally = outlet.send(records, per_second, on_progress)
@@ -270,18 +262,12 @@ def records_per_second(written: str | None) -> float | None:
     except ValueError:
         rate = 0.0
     if not 0 < rate <= 1e9:
-        raise ConfigurationError(
-            f"--rate {written!r} is not a valid rate: write it like 500/s"
-        )
+        raise ConfigurationError(f"--rate {written!r} is not a valid rate: write it like 500/s")
     return rate
 
 
 def event_times(
-    count: int | None,
-    rate: float | None,
-    start: str | None,
-    span: str | None,
-    late: float,
+    count: int | None, rate: float | None, start: str | None, span: str | None, late: float
 ) -> tuple[int, float]:
     """When the events of a run happen.
 
@@ -306,9 +292,7 @@ def event_times(
         raise ConfigurationError(f"--start {start!r} {error}") from error
     if count is None:
         if span is not None:
-            raise ConfigurationError(
-                "--span needs --count: a stream without end has none"
-            )
+            raise ConfigurationError("--span needs --count: a stream without end has none")
         # A record is sent at its turn, and stamped a delay behind its event: never ahead of now.
         begin = now - _DELAY_MILLIS if begin is None else begin
         step, latest = 1_000 / (rate or 1), begin
@@ -356,18 +340,14 @@ def _report(source: Generator, plan: Plan, tally: Tally, *, as_json: bool) -> No
         }
         ui.tell(json.dumps(facts))
         return
-    counted = [
-        f"{tally.kinds[name]:,} {name.replace('_', ' ')}" for name in source.kinds
-    ]
+    counted = [f"{tally.kinds[name]:,} {name.replace('_', ' ')}" for name in source.kinds]
     text = (
         f"{tally.delivered:,} records to {', '.join((source.events.topic, *beside))}"
         f" in {tally.seconds:.1f} s ({tally.rate:,.0f}/s):"
         f" {', '.join(counted)}, {sum(broken.values()):,} bad"
     )
     if any(broken.values()):
-        kinds = ", ".join(
-            f"{count:,} {kind}" for kind, count in broken.items() if count
-        )
+        kinds = ", ".join(f"{count:,} {kind}" for kind, count in broken.items() if count)
         text += f" ({kinds})"
     for topic, count in beside.items():
         text += f", {count:,} to {topic}"

@@ -21,27 +21,17 @@ from spark_ingest.errors import ConfigurationError
 
 def produce_csv(
     file: Annotated[
-        Path,
-        typer.Argument(
-            help="CSV with a header, UTF-8; packed when its name ends in .gz."
-        ),
+        Path, typer.Argument(help="CSV with a header, UTF-8; packed when its name ends in .gz.")
     ],
-    topic: Annotated[
-        str, typer.Option(help="The topic, like shop.orders; created when absent.")
-    ],
+    topic: Annotated[str, typer.Option(help="The topic, like shop.orders; created when absent.")],
     key: Annotated[
         str,
-        typer.Option(
-            metavar="COLUMN", help="The column that is the records' key; never empty."
-        ),
+        typer.Option(metavar="COLUMN", help="The column that is the records' key; never empty."),
     ],
     timestamps: Timestamps = None,
     delimiter: Delimiter = None,
     null: Annotated[
-        str,
-        typer.Option(
-            metavar="TEXT", help="The cell that is null. Default: the empty one."
-        ),
+        str, typer.Option(metavar="TEXT", help="The cell that is null. Default: the empty one.")
     ] = "",
 ) -> None:
     """Send your own CSV to a topic of its own, as Avro by a schema made of it.
@@ -65,9 +55,7 @@ def produce_csv(
     """
     separator = {"\\t": "\t", "tab": "\t"}.get(delimiter or "", delimiter)
     if separator is not None and len(separator) != 1:
-        raise ConfigurationError(
-            f"--delimiter {delimiter!r} is not one character (tab is '\\t')"
-        )
+        raise ConfigurationError(f"--delimiter {delimiter!r} is not one character (tab is '\\t')")
     home = load_home()
     with open_text(file) as text:
         try:

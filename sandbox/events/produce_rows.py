@@ -20,24 +20,17 @@ from sandbox.databases.run import Done, run
 from sandbox.databases.server import check_captured, opened
 from sandbox.databases.statements import Connection
 from sandbox.databases.tables import Database
-from sandbox.events.produce import (
-    INTERRUPTED,
-    AsJson,
-    progress,
-    records_per_second,
-)
+from sandbox.events.produce import INTERRUPTED, AsJson, progress, records_per_second
 from sandbox.services.connect import wait_until_passed
 from sandbox.settings import load_home
 
 Rows = Annotated[
-    int | None,
-    typer.Option(min=1, help="How many rows the first of the empty tables gets."),
+    int | None, typer.Option(min=1, help="How many rows the first of the empty tables gets.")
 ]
 Changes = Annotated[
     int,
     typer.Option(
-        min=0,
-        help="Random changes to commit, after the rows; what is rolled back does not count.",
+        min=0, help="Random changes to commit, after the rows; what is rolled back does not count."
     ),
 ]
 Rate = Annotated[
@@ -47,14 +40,9 @@ Rate = Annotated[
         help="Changes per second, evenly. Without it: as fast as the database takes them.",
     ),
 ]
-Seed = Annotated[
-    int, typer.Option(min=0, help="Other seed, other rows and other changes.")
-]
+Seed = Annotated[int, typer.Option(min=0, help="Other seed, other rows and other changes.")]
 Truncates = Annotated[
-    bool,
-    typer.Option(
-        "--truncates", help="Now and then a table is emptied at once (TRUNCATE)."
-    ),
+    bool, typer.Option("--truncates", help="Now and then a table is emptied at once (TRUNCATE).")
 ]
 
 _HELP = """\
@@ -117,11 +105,7 @@ def _command(database: Database) -> Callable[..., None]:
 
 
 def _help(database: Database) -> str:
-    known = {
-        "command": database.command,
-        "size": database.size,
-        "first": database.tables[0].name,
-    }
+    known = {"command": database.command, "size": database.size, "first": database.tables[0].name}
     more = _MORE.format(**known) if database.truncates else ""
     return _HELP.format(help=database.help, more=more, **known)
 
@@ -131,9 +115,9 @@ def add_to(app: typer.Typer) -> None:
     for database in DATABASES.values():
         if database in TICKIT:
             continue
-        app.command(
-            database.command, help=_help(database), rich_help_panel="Databases"
-        )(_command(database))
+        app.command(database.command, help=_help(database), rich_help_panel="Databases")(
+            _command(database)
+        )
 
 
 def produce_rows(database: Database, wish: Wish) -> None:
@@ -151,11 +135,7 @@ def produce_rows(database: Database, wish: Wish) -> None:
         before = statements.counts(database, connection)
         with progress(f"filling {database.name}", None) as on_progress:
             filled = fill_empty(
-                database,
-                connection,
-                before,
-                (wish.seed, wish.rows or database.size),
-                on_progress,
+                database, connection, before, (wish.seed, wish.rows or database.size), on_progress
             )
         done = _changed(database, connection, rate, wish)
     waited = time.monotonic()
@@ -190,9 +170,7 @@ def fill_empty(
     return statements.fill(database, connection, rows, on_progress)
 
 
-def _changed(
-    database: Database, connection: Connection, rate: float | None, wish: Wish
-) -> Done:
+def _changed(database: Database, connection: Connection, rate: float | None, wish: Wish) -> Done:
     if not wish.changes:
         return Done()
     contents = Contents(database, statements.stored(database, connection))

@@ -125,17 +125,14 @@ def tickit(
 def split(changes: int, names: Sequence[str]) -> dict[str, int]:
     """How many of the changes are made in each database; whoever has most gets the rest."""
     shares = {name: _SHARES[name] for name in names}
-    made = {
-        name: changes * share // sum(shares.values()) for name, share in shares.items()
-    }
+    made = {name: changes * share // sum(shares.values()) for name, share in shares.items()}
     most = max(shares, key=lambda name: shares[name])
     return made | {most: made[most] + changes - sum(made.values())}
 
 
 def _of_one() -> None:
     raise ConfigurationError(
-        "the ticket shop's databases are filled and changed together:"
-        " `sandbox produce tickit`"
+        "the ticket shop's databases are filled and changed together: `sandbox produce tickit`"
     )
 
 
@@ -170,9 +167,7 @@ def _present() -> tuple[list[Database], dict[str, str]]:
     return [one for one in TICKIT if one.name not in left_out], left_out
 
 
-def _filled(
-    databases: Sequence[tuple[Database, Connection]], wish: _Wish
-) -> dict[str, _Told]:
+def _filled(databases: Sequence[tuple[Database, Connection]], wish: _Wish) -> dict[str, _Told]:
     told: dict[str, _Told] = {}
     size = max(1, round(LISTINGS * wish.scale))
     with progress("filling tickit", None) as on_progress:
@@ -180,11 +175,7 @@ def _filled(
         for database, connection in databases:
             before = statements.counts(database, connection)
             filled = fill_empty(
-                database,
-                connection,
-                before,
-                (wish.seed, size),
-                _beyond(written, on_progress),
+                database, connection, before, (wish.seed, size), _beyond(written, on_progress)
             )
             written += filled.total()
             told[database.name] = _Told(before, filled, Done())
@@ -213,18 +204,12 @@ def _change(
     if not parts:
         return
     with progress("changing tickit", wish.changes) as on_progress:
-        for part, done in zip(
-            parts, run_together(parts, rate, on_progress), strict=True
-        ):
+        for part, done in zip(parts, run_together(parts, rate, on_progress), strict=True):
             told[part.database.name].done = done
 
 
 def _report(
-    told: Mapping[str, _Told],
-    done: Done,
-    waited: float,
-    left_out: Mapping[str, str],
-    wish: _Wish,
+    told: Mapping[str, _Told], done: Done, waited: float, left_out: Mapping[str, str], wish: _Wish
 ) -> None:
     databases = [one for one in TICKIT if one.name in told]
     if wish.as_json:

@@ -123,21 +123,17 @@ Timestamps = Annotated[
     ),
 ]
 Delimiter = Annotated[
-    str | None,
-    typer.Option(help="What separates the cells ('\\t' is a tab). Default: found out."),
+    str | None, typer.Option(help="What separates the cells ('\\t' is a tab). Default: found out.")
 ]
 
 
 def replay(
     file: Annotated[
         Path,
-        typer.Argument(
-            help="CSV with a header, or JSON, UTF-8; packed when its name ends in .gz."
-        ),
+        typer.Argument(help="CSV with a header, or JSON, UTF-8; packed when its name ends in .gz."),
     ],
     stream: Annotated[
-        str | None,
-        typer.Option(help=f"Which stream it becomes: {', '.join(STREAMS)}."),
+        str | None, typer.Option(help=f"Which stream it becomes: {', '.join(STREAMS)}.")
     ] = None,
     table: Annotated[
         str | None,
@@ -166,10 +162,7 @@ def replay(
         ),
     ] = None,
     null: Annotated[
-        str,
-        typer.Option(
-            metavar="TEXT", help="The CSV cell that is null. Default: the empty one."
-        ),
+        str, typer.Option(metavar="TEXT", help="The CSV cell that is null. Default: the empty one.")
     ] = "",
 ) -> None:
     r"""Send your own rows to a stream, as Avro by its schema, or to a database's table.

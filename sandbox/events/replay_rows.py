@@ -67,9 +67,7 @@ class Written:
     interrupted: bool = False
 
 
-def replay_rows(
-    home: Home, table: str, text: TextIO, name: str, reading: Reading
-) -> Written:
+def replay_rows(home: Home, table: str, text: TextIO, name: str, reading: Reading) -> Written:
     """Write a file's rows to a table: new ones, or over those of the same key.
 
     Returns when the connector has passed them. ``table`` is as ``TABLES`` has it; ``text`` is
@@ -87,9 +85,7 @@ def replay_rows(
     check_captured(home, database)
     began = time.monotonic()
     with opened(home, database) as connection:
-        columns = [
-            column_field(one) for one in columns_of(database, chosen, connection)
-        ]
+        columns = [column_field(one) for one in columns_of(database, chosen, connection)]
         rows = file_rows.read_table(
             text,
             name,
@@ -128,9 +124,7 @@ def _write(
     done = Written()
     known = {column.name: column for column in matching.fields}
     with ctrl_c_noted() as interrupted:
-        while not interrupted.is_set() and (
-            chunk := list(islice(rows.rows, ROWS_PER_TRANSACTION))
-        ):
+        while not interrupted.is_set() and (chunk := list(islice(rows.rows, ROWS_PER_TRANSACTION))):
             taken = 0
             for row in chunk:
                 try:
@@ -151,9 +145,7 @@ def _write(
     return done
 
 
-def _check_first(
-    table: Table, known: Mapping[str, Field], given: Mapping[str, Any]
-) -> None:
+def _check_first(table: Table, known: Mapping[str, Field], given: Mapping[str, Any]) -> None:
     """See to it that a header in other words is not taken for a row, nor its cells by place."""
     try:
         for name in table.key:

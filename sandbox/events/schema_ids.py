@@ -39,9 +39,7 @@ def schema_ids(home: Home, stream: Stream) -> tuple[int, int]:
         (stream.key_subject, stream.key_schema),
         (stream.value_subject, stream.value_schema),
     )
-    key_id, value_id = (
-        _schema_id(home, subject, schema) for subject, schema in subjects
-    )
+    key_id, value_id = (_schema_id(home, subject, schema) for subject, schema in subjects)
     return key_id, value_id
 
 
@@ -74,8 +72,7 @@ def registered_schema(home: Home, subject: str) -> dict[str, Any] | None:
 
 def _no_registry(home: Home, error: Exception) -> ServiceUnavailable:
     return ServiceUnavailable(
-        f"no schema registry answers at {home.registry_url} ({error});"
-        " start it with `sandbox up`"
+        f"no schema registry answers at {home.registry_url} ({error}); start it with `sandbox up`"
     )
 
 
@@ -99,9 +96,7 @@ def _schema_id(home: Home, subject: str, schema: dict[str, Any]) -> int:
     return int(found["id"])
 
 
-def _ask(
-    home: Home, method: str, path: str, body: dict[str, str] | None = None
-) -> dict[str, Any]:
+def _ask(home: Home, method: str, path: str, body: dict[str, str] | None = None) -> dict[str, Any]:
     address = urlsplit(home.registry_url)
     # Not urllib: no proxy of the environment may stand between us and 127.0.0.1.
     host, port = address.hostname or "", address.port
@@ -111,9 +106,7 @@ def _ask(
         # Who sends must also be allowed to register what he writes with.
         login = f"{PRODUCER}:{password(home, PRODUCER)}"
         headers["Authorization"] = f"Basic {b64encode(login.encode()).decode()}"
-        connection = HTTPSConnection(
-            host, port, timeout=_ANSWER_SECONDS, context=trust(home)
-        )
+        connection = HTTPSConnection(host, port, timeout=_ANSWER_SECONDS, context=trust(home))
     else:
         connection = HTTPConnection(host, port, timeout=_ANSWER_SECONDS)
     try:

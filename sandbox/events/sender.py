@@ -11,14 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 
-from confluent_kafka import (
-    Consumer,
-    KafkaError,
-    KafkaException,
-    Message,
-    Producer,
-    TopicPartition,
-)
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from sandbox.events.schema_ids import schema_ids
@@ -177,10 +170,7 @@ class Outlet:
         return tally
 
     def _send_fast(
-        self,
-        records: Iterator[Record],
-        tally: Tally,
-        on_progress: Callable[[int], None],
+        self, records: Iterator[Record], tally: Tally, on_progress: Callable[[int], None]
     ) -> None:
         while chunk := list(islice(records, _CHUNK)):
             self._hand_over(chunk, tally)
@@ -226,11 +216,7 @@ class Outlet:
                 while True:
                     try:
                         producer.produce(
-                            beside or topic,
-                            value,
-                            key,
-                            on_delivery=refused,
-                            timestamp=stamp,
+                            beside or topic, value, key, on_delivery=refused, timestamp=stamp
                         )
                         break
                     except BufferError:
@@ -327,8 +313,7 @@ def _partitions(home: Home, wanted: list[str]) -> dict[str, list[int]]:
     for topic in wanted:
         if topic not in topics:
             raise ConfigurationError(
-                f"topic {topic} does not exist on {home.bootstrap_servers};"
-                " `sandbox up` creates it"
+                f"topic {topic} does not exist on {home.bootstrap_servers}; `sandbox up` creates it"
             )
     return {topic: sorted(topics[topic].partitions) for topic in wanted}
 

@@ -84,9 +84,7 @@ def is_current() -> bool:
     except FileNotFoundError:
         return False
     folders = (pyspark_folder() / "jars", component_folder("spark"))
-    return all(
-        folder.stat().st_mtime_ns <= written for folder in folders if folder.exists()
-    )
+    return all(folder.stat().st_mtime_ns <= written for folder in folders if folder.exists())
 
 
 def write(conf: Path) -> bool:
@@ -97,9 +95,7 @@ def write(conf: Path) -> bool:
     Returns whether there was something to do.
     """
     file = archive_file()
-    with locked(
-        cache_folder() / "classes.lock", "another program is archiving Spark's classes"
-    ):
+    with locked(cache_folder() / "classes.lock", "another program is archiving Spark's classes"):
         if is_current():
             return False
         say("Archiving Spark's classes for Java, once (half a minute or so)")

@@ -71,9 +71,7 @@ def pins(lock: str) -> dict[str, Pin]:
         head = _NAME.match(entry)
         if head is None:
             continue
-        notes = re.findall(
-            r"^    #(?: via |   )([A-Za-z0-9][\w.-]*)", entry, re.MULTILINE
-        )
+        notes = re.findall(r"^    #(?: via |   )([A-Za-z0-9][\w.-]*)", entry, re.MULTILINE)
         # A package may stand there once for each kind of machine.
         before = found.get(canonical(head[0]), Pin("", frozenset()))
         needed_by = before.needed_by | {canonical(note) for note in notes}
@@ -134,10 +132,7 @@ class Installer:
             needs = f"import pip; {needs}"
         with suppress(FileNotFoundError):
             fits = [self.python, "-c", needs]
-            if (
-                subprocess.run(fits, stderr=subprocess.DEVNULL, check=False).returncode
-                == 0
-            ):
+            if subprocess.run(fits, stderr=subprocess.DEVNULL, check=False).returncode == 0:
                 return
         if self.uv is not None:
             of = ("--quiet", "--clear", "--python", sys.executable)
@@ -232,10 +227,7 @@ def install(what: str, with_parts: bool) -> None:
     installer = Installer()
     how = "uv" if installer.uv else "pip (a minute or two)"
     tools = {"all": ", tools of development too,", "dashboard": " of the dashboard"}
-    print(
-        f"Installing the pinned packages{tools.get(what, '')} into .venv with {how}",
-        flush=True,
-    )
+    print(f"Installing the pinned packages{tools.get(what, '')} into .venv with {how}", flush=True)
     installer.make_folder()
     installer.install("build", requirements(lock, BUILD))
     first = {*FETCHER, *with_needed(lock, FETCHER_AND_NEEDED)}

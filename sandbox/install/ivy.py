@@ -11,13 +11,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-)
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from sandbox.ui import err, say
 from spark_ingest.errors import ConfigurationError, MillraceError, ServiceUnavailable
@@ -53,13 +47,7 @@ class _Count:
 
 
 def run_ivy(
-    names: list[str],
-    ivy_file: Path,
-    settings: Path,
-    cache: Path,
-    into: Path,
-    log: Path,
-    lock: int,
+    names: list[str], ivy_file: Path, settings: Path, cache: Path, into: Path, log: Path, lock: int
 ) -> None:
     """Resolve and fetch the named configurations into ``into/<name>/``.
 
@@ -77,9 +65,7 @@ def run_ivy(
     """
     jars = sorted((pyspark_folder() / "jars").glob("ivy-*.jar"))
     if not jars:
-        raise ConfigurationError(
-            f"no ivy-*.jar in {pyspark_folder()}/jars: run `make install`"
-        )
+        raise ConfigurationError(f"no ivy-*.jar in {pyspark_folder()}/jars: run `make install`")
     # fmt: off
     command = [
         str(java_program()), "-Xmx512m", f"-Dmillrace.platform={_platform()}",
@@ -174,11 +160,7 @@ def _runs(process: subprocess.Popen[str]) -> bool:
 
 
 def _state(count: _Count) -> str:
-    return (
-        f"{count.fetched} files"
-        if count.fetched
-        else f"resolving, {count.found} modules"
-    )
+    return f"{count.fetched} files" if count.fetched else f"resolving, {count.found} modules"
 
 
 def _megabytes(folder: Path, less: float = 0.0) -> float:

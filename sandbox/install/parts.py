@@ -78,9 +78,7 @@ def is_complete(component: str) -> bool:
     """Whether every file of the component is there in its full size. Costs milliseconds."""
     folder = component_folder(component)
     files = _listed(component)
-    return bool(files) and all(
-        _size(folder / name) == size for name, (size, _) in files.items()
-    )
+    return bool(files) and all(_size(folder / name) == size for name, (size, _) in files.items())
 
 
 def damaged(component: str) -> list[str]:
@@ -130,13 +128,7 @@ def _fetch(todo: list[str], lock: int) -> None:
     incoming = Path(tempfile.mkdtemp(prefix="incoming-", dir=root))
     try:
         run_ivy(
-            todo,
-            IVY_FILE,
-            SETTINGS_FILE,
-            cache_folder() / "ivy",
-            incoming,
-            root / "ivy.log",
-            lock,
+            todo, IVY_FILE, SETTINGS_FILE, cache_folder() / "ivy", incoming, root / "ivy.log", lock
         )
         for name in todo:
             _install(name, incoming / name)
@@ -158,9 +150,7 @@ def _install(component: str, incoming: Path) -> None:
     for archive in sorted([*incoming.glob("*.tar.gz"), *incoming.glob("*.txz")]):
         with tarfile.open(archive) as tar:
             # Refuses members that point outside; Python before 3.11.4 has no such filter.
-            tar.extraction_filter = getattr(
-                tarfile, "data_filter", lambda member, _: member
-            )
+            tar.extraction_filter = getattr(tarfile, "data_filter", lambda member, _: member)
             tar.extractall(incoming)
         archive.unlink()
     files = {

@@ -41,9 +41,7 @@ def environment_conf() -> Path:
 
 def options_for_few_rows() -> str:
     """``SPARK_SUBMIT_OPTS`` of a program that asks small tables for a minute or two."""
-    return " ".join(
-        [BRIEF_JVM, *(f"-D{key}={value}" for key, value in FEW_ROWS.items())]
-    )
+    return " ".join([BRIEF_JVM, *(f"-D{key}={value}" for key, value in FEW_ROWS.items())])
 
 
 def bring_spark() -> None:

@@ -22,11 +22,7 @@ def log_file(home: Home, component: str) -> Path:
     file = home.logs / f"{component}.log"
     if file.parent != home.logs or not file.is_file():
         there = sorted(path.stem for path in home.logs.glob("*.log"))
-        known = (
-            f"there are: {', '.join(there)}"
-            if there
-            else "nothing has run yet: `sandbox up`"
-        )
+        known = f"there are: {', '.join(there)}" if there else "nothing has run yet: `sandbox up`"
         raise ConfigurationError(f"no log of {component!r} in {home.logs}; {known}")
     return file
 

@@ -50,12 +50,7 @@ class ProcessRecord:
 
 
 def start(
-    name: str,
-    command: list[str],
-    folder: Path,
-    log: Path,
-    ports: Mapping[str, int],
-    mark: str,
+    name: str, command: list[str], folder: Path, log: Path, ports: Mapping[str, int], mark: str
 ) -> ProcessRecord:
     """Start a program in its own session, its output appended to a log, and record it.
 
@@ -110,8 +105,7 @@ def is_alive(record: ProcessRecord) -> bool:
             return False
         # A stepping clock moves the start time that the system tells, never the command.
         return (
-            abs(process.create_time() - record.created) < 2
-            or process.cmdline() == record.command
+            abs(process.create_time() - record.created) < 2 or process.cmdline() == record.command
         )
     except psutil.Error:
         return False
@@ -209,11 +203,7 @@ def port_holder(port: int) -> str:
         connections = []
     for connection in connections:
         address = connection.laddr
-        if (
-            connection.status != psutil.CONN_LISTEN
-            or not address
-            or address.port != port
-        ):
+        if connection.status != psutil.CONN_LISTEN or not address or address.port != port:
             continue
         if connection.pid is None:
             return "a program of another user"

@@ -37,9 +37,7 @@ class Running:
         lock: A file descriptor that it shall inherit: a lock that it then holds as well.
     """
 
-    def __init__(
-        self, name: str, command: list[str], home: Home, log: Path, lock: int
-    ) -> None:
+    def __init__(self, name: str, command: list[str], home: Home, log: Path, lock: int) -> None:
         self.name = name
         self.log = log
         log.parent.mkdir(parents=True, exist_ok=True)
@@ -93,9 +91,7 @@ class Running:
     def _last_line(self) -> str:
         lines = [
             line
-            for line in self.log.read_bytes()[-_TAIL_BYTES:]
-            .decode(errors="replace")
-            .splitlines()
+            for line in self.log.read_bytes()[-_TAIL_BYTES:].decode(errors="replace").splitlines()
             if line.strip() and not line.startswith("{")
         ]
         return " ".join(lines[-1].split()) if lines else "it said nothing"
@@ -244,10 +240,7 @@ def json_lines(printed: str) -> list[dict[str, Any]]:
 
 
 def _start(
-    command: list[str],
-    env: dict[str, str],
-    output: IO[bytes],
-    inherited: tuple[int, ...] = (),
+    command: list[str], env: dict[str, str], output: IO[bytes], inherited: tuple[int, ...] = ()
 ) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         command,

@@ -71,11 +71,7 @@ class Authority:
         return self._leaf(name, ExtendedKeyUsageOID.CLIENT_AUTH, (), lifetime)
 
     def _leaf(
-        self,
-        name: str,
-        purpose: x509.ObjectIdentifier,
-        hosts: tuple[str, ...],
-        lifetime: timedelta,
+        self, name: str, purpose: x509.ObjectIdentifier, hosts: tuple[str, ...], lifetime: timedelta
     ) -> Signed:
         key = ec.generate_private_key(ec.SECP256R1())
         issuer = self._certificate.subject
@@ -85,9 +81,7 @@ class Authority:
             .add_extension(_usage(signs_certificates=False), critical=True)
             .add_extension(x509.ExtendedKeyUsage([purpose]), critical=False)
             .add_extension(
-                x509.AuthorityKeyIdentifier.from_issuer_public_key(
-                    self._key.public_key()
-                ),
+                x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()),
                 critical=False,
             )
         )
@@ -109,10 +103,7 @@ def _general_name(host: str) -> x509.GeneralName:
 
 
 def _begun(
-    subject: x509.Name,
-    issuer: x509.Name,
-    key: ec.EllipticCurvePrivateKey,
-    lifetime: timedelta,
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey, lifetime: timedelta
 ) -> x509.CertificateBuilder:
     end = datetime.now(UTC) + lifetime
     begin = min(datetime.now(UTC), end) - _SLACK
@@ -124,9 +115,7 @@ def _begun(
         .serial_number(x509.random_serial_number())
         .not_valid_before(begin)
         .not_valid_after(end)
-        .add_extension(
-            x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False
-        )
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
     )
 
 
@@ -146,8 +135,6 @@ def _usage(*, signs_certificates: bool) -> x509.KeyUsage:
 
 def _pem(key: ec.EllipticCurvePrivateKey, certificate: x509.Certificate) -> Signed:
     private = key.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
     return Signed(private, certificate.public_bytes(serialization.Encoding.PEM))

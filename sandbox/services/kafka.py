@@ -25,11 +25,7 @@ if TYPE_CHECKING:
     from sandbox.streams import Stream
 
 # One broker: no internal topic can have a second replica, and few partitions start faster.
-_INTERNAL_TOPICS = (
-    "offsets.topic",
-    "transaction.state.log",
-    "share.coordinator.state.topic",
-)
+_INTERNAL_TOPICS = ("offsets.topic", "transaction.state.log", "share.coordinator.state.topic")
 
 
 def admin(home: Home) -> AdminClient:
@@ -39,10 +35,7 @@ def admin(home: Home) -> AdminClient:
     quiet = logging.getLogger("sandbox.kafka")
     quiet.addHandler(logging.NullHandler())
     quiet.propagate = False
-    return AdminClient(
-        {**kafka_properties(home, ADMIN), "socket.timeout.ms": 5000},
-        logger=quiet,
-    )
+    return AdminClient({**kafka_properties(home, ADMIN), "socket.timeout.ms": 5000}, logger=quiet)
 
 
 def _folder(home: Home) -> Path:
@@ -91,15 +84,11 @@ def _format(home: Home, data: Path) -> None:
     if home.secure:
         for credential in user_credentials(home):
             arguments += ["--add-scram", credential]
-    java, *options = java_command(
-        "kafka", "kafka.tools.StorageTool", *arguments, heap="128m"
-    )
+    java, *options = java_command("kafka", "kafka.tools.StorageTool", *arguments, heap="128m")
     # Everybody may read a command line: Java takes its own from a file as well.
     command_line = data.with_name("format.arguments")
     write_secret(command_line, "\n".join(map(_java_quoted, options)) + "\n")
-    done = subprocess.run(
-        [java, f"@{command_line}"], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([java, f"@{command_line}"], capture_output=True, text=True, check=False)
     command_line.unlink()
     if done.returncode != 0:
         lines = (done.stdout + done.stderr).strip().splitlines() or ["it says nothing"]
@@ -184,19 +173,11 @@ def end_offsets(home: Home, topic: str) -> dict[int, int]:
     """
     from confluent_kafka import Consumer, KafkaException, TopicPartition
 
-    client = Consumer(
-        {
-            **kafka_properties(home, ADMIN),
-            "group.id": "sandbox",
-            "log_level": 0,
-        }
-    )
+    client = Consumer({**kafka_properties(home, ADMIN), "group.id": "sandbox", "log_level": 0})
     try:
         found = client.list_topics(topic, timeout=10).topics[topic].partitions
         return {
-            partition: client.get_watermark_offsets(
-                TopicPartition(topic, partition), 10
-            )[1]
+            partition: client.get_watermark_offsets(TopicPartition(topic, partition), 10)[1]
             for partition in sorted(found)
         }
     except KafkaException as error:
@@ -258,9 +239,7 @@ def create_topics(home: Home, partitions: Mapping[str, int]) -> None:
         except KafkaException as error:
             reason = error.args[0]
             if reason.code() != KafkaError.TOPIC_ALREADY_EXISTS:
-                raise MillraceError(
-                    f"Kafka cannot create {topic}: {reason.str()}"
-                ) from error
+                raise MillraceError(f"Kafka cannot create {topic}: {reason.str()}") from error
 
 
 def _permit(home: Home, *further: str) -> None:
@@ -279,17 +258,14 @@ def _permit(home: Home, *further: str) -> None:
     client = admin(home)  # must outlive its futures
     written = {*further, *(stream.topic for stream in STREAMS.values())}
     wanted = permissions(
-        written,
-        [*further, *declared_topics().values()],
-        [PROGRESS_TOPIC, *published_topics()],
+        written, [*further, *declared_topics().values()], [PROGRESS_TOPIC, *published_topics()]
     )
     for binding, future in client.create_acls(wanted).items():
         try:
             future.result()
         except KafkaException as error:
             raise MillraceError(
-                f"Kafka cannot permit {binding.principal} {binding.name}:"
-                f" {error.args[0].str()}"
+                f"Kafka cannot permit {binding.principal} {binding.name}: {error.args[0].str()}"
             ) from error
 
 

@@ -30,9 +30,7 @@ def listeners(home: Home) -> dict[str, str]:
 
 def user_credentials(home: Home) -> list[str]:
     """What makes the users while the data folder is formatted; secret."""
-    return [
-        f"SCRAM-SHA-512=[name={user},password={password(home, user)}]" for user in USERS
-    ]
+    return [f"SCRAM-SHA-512=[name={user},password={password(home, user)}]" for user in USERS]
 
 
 def permissions(
@@ -65,9 +63,7 @@ def permissions(
         AclBinding(
             kind,
             name,
-            ResourcePatternType.PREFIXED
-            if name == ID_PREFIX
-            else ResourcePatternType.LITERAL,
+            ResourcePatternType.PREFIXED if name == ID_PREFIX else ResourcePatternType.LITERAL,
             f"User:{user}",
             "*",
             operation,
@@ -81,13 +77,9 @@ def permissions(
 
 def _places(home: Home, names: dict[str, str]) -> dict[str, str]:
     """Listener names to ports: where to listen, and what to tell clients."""
-    where = ",".join(
-        f"{name}://127.0.0.1:{home.ports[port]}" for name, port in names.items()
-    )
+    where = ",".join(f"{name}://127.0.0.1:{home.ports[port]}" for name, port in names.items())
     return {
-        "controller.quorum.bootstrap.servers": (
-            f"127.0.0.1:{home.ports['kafka-controller']}"
-        ),
+        "controller.quorum.bootstrap.servers": (f"127.0.0.1:{home.ports['kafka-controller']}"),
         "listeners": where,
         "advertised.listeners": where,
         "controller.listener.names": "CONTROLLER",
@@ -118,9 +110,7 @@ def _secure(home: Home) -> dict[str, str]:
     return {
         **_places(home, names),
         "inter.broker.listener.name": "USERS",
-        "listener.security.protocol.map": (
-            "USERS:SASL_SSL,CERTIFICATES:SSL,CONTROLLER:SASL_SSL"
-        ),
+        "listener.security.protocol.map": ("USERS:SASL_SSL,CERTIFICATES:SSL,CONTROLLER:SASL_SSL"),
         "sasl.enabled.mechanisms": "SCRAM-SHA-512,PLAIN",
         "sasl.mechanism.inter.broker.protocol": "SCRAM-SHA-512",
         "listener.name.users.scram-sha-512.sasl.jaas.config": (
@@ -131,9 +121,7 @@ def _secure(home: Home) -> dict[str, str]:
         # The controller knows one user, whom no client is told of.
         "sasl.mechanism.controller.protocol": "PLAIN",
         "listener.name.controller.sasl.enabled.mechanisms": "PLAIN",
-        "listener.name.controller.plain.sasl.jaas.config": plain(
-            CONTROLLER, (CONTROLLER,)
-        ),
+        "listener.name.controller.plain.sasl.jaas.config": plain(CONTROLLER, (CONTROLLER,)),
         "ssl.keystore.type": "PEM",
         "ssl.keystore.location": str(home.security / "server.keystore"),
         "ssl.truststore.type": "PEM",
@@ -141,9 +129,7 @@ def _secure(home: Home) -> dict[str, str]:
         "listener.name.certificates.ssl.client.auth": "required",
         # A certificate of CN=ingest is the user `ingest`.
         "ssl.principal.mapping.rules": "RULE:^CN=([^,]+).*$/$1/,DEFAULT",
-        "authorizer.class.name": (
-            "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
-        ),
+        "authorizer.class.name": ("org.apache.kafka.metadata.authorizer.StandardAuthorizer"),
         "allow.everyone.if.no.acl.found": "false",
         "super.users": f"User:{ADMIN};User:{CONTROLLER}",
     }

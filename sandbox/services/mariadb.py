@@ -113,9 +113,7 @@ def _settings(home: Home) -> str:
         "binlog-expire-logs-seconds": 0,
     }
     lines = [f"{key}={value}" for key, value in settings.items()]
-    return "\n".join(
-        ["# Written by `sandbox up`.", "[mariadbd]", "skip-name-resolve", *lines, ""]
-    )
+    return "\n".join(["# Written by `sandbox up`.", "[mariadbd]", "skip-name-resolve", *lines, ""])
 
 
 def _prepare(home: Home) -> None:
@@ -139,9 +137,7 @@ def _prepare(home: Home) -> None:
     done = run_as_somebody(make, dict(os.environ), _first_statements(home))
     if done.returncode != 0 or "ERROR: " in done.stderr:
         said = [line for line in done.stderr.splitlines() if "ERROR" in line]
-        raise MillraceError(
-            f"MariaDB cannot make {new}: {(said or ['it says nothing'])[0]}"
-        )
+        raise MillraceError(f"MariaDB cannot make {new}: {(said or ['it says nothing'])[0]}")
     new.rename(data)
 
 
@@ -187,9 +183,7 @@ def _settle(home: Home) -> list[str]:
         for user, rights in _RIGHTS.items():
             if not _found(cursor, "select 1 from mysql.user where user = %s", user):
                 secret = password(_folder(home), user)
-                cursor.execute(
-                    f"create user {user}@'{_HOST}' identified by %s", (secret,)
-                )
+                cursor.execute(f"create user {user}@'{_HOST}' identified by %s", (secret,))
                 for right in rights:
                     cursor.execute(f"grant {right} to {user}@'{_HOST}'")
                 made.append(f"user {user}")

@@ -10,12 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sandbox.services import postgres_programs
-from sandbox.services.captured_databases import (
-    POSTGRES_DATABASES,
-    password,
-    schema_of,
-    schema_text,
-)
+from sandbox.services.captured_databases import POSTGRES_DATABASES, password, schema_of, schema_text
 from sandbox.services.security import write_secret
 from sandbox.services.service import Service
 from sandbox.services.unprivileged import give, give_new_folder
@@ -166,8 +161,7 @@ def _make_tables(home: Home, database: str) -> list[str]:
             cursor.execute(f"grant usage on schema {schema} to {role}")
             cursor.execute(f"grant {rights} on all tables in schema {schema} to {role}")
             cursor.execute(
-                f"alter default privileges in schema {schema}"
-                f" grant {rights} on tables to {role}"
+                f"alter default privileges in schema {schema} grant {rights} on tables to {role}"
             )
         cursor.execute("select from pg_tables where schemaname = %s limit 1", (schema,))
         if cursor.fetchone() is not None:

@@ -33,9 +33,7 @@ def programs(folder: Path) -> Iterator[Path]:
     """
     fetched = component_folder("postgres")
     if not (fetched / "bin" / "postgres").is_file():
-        raise ConfigurationError(
-            "the part postgres is not complete: `sandbox parts --check`"
-        )
+        raise ConfigurationError("the part postgres is not complete: `sandbox parts --check`")
     if os.geteuid() != 0:
         yield fetched / "bin"
         return
@@ -50,9 +48,7 @@ def programs(folder: Path) -> Iterator[Path]:
     noted.unlink(missing_ok=True)
 
 
-def start(
-    service: str, port: int, data: Path, programs_folder: Path
-) -> subprocess.Popen[bytes]:
+def start(service: str, port: int, data: Path, programs_folder: Path) -> subprocess.Popen[bytes]:
     """Start PostgreSQL as a child of this process, and wait until it takes connections.
 
     ``programs_folder`` is from ``programs``.
@@ -62,9 +58,7 @@ def start(
     """
     program = [str(programs_folder / "postgres"), "-D", str(data), "-p", str(port)]
     process = subprocess.Popen(
-        as_somebody(program, dies_with_us=True),
-        stdin=subprocess.DEVNULL,
-        env=_environment(),
+        as_somebody(program, dies_with_us=True), stdin=subprocess.DEVNULL, env=_environment()
     )
     begun = time.monotonic()
     while process.poll() is None and time.monotonic() - begun < READY_SECONDS:
@@ -74,9 +68,7 @@ def start(
         except OSError:
             time.sleep(0.05)
     end(process)
-    raise MillraceError(
-        f"PostgreSQL did not start: see above, then `sandbox up {service}`"
-    )
+    raise MillraceError(f"PostgreSQL did not start: see above, then `sandbox up {service}`")
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
@@ -106,6 +98,4 @@ def run_program(programs_folder: Path, command: list[str], script: str = "") -> 
 
 def _environment() -> dict[str, str]:
     """Without what another PostgreSQL of this user is told."""
-    return {
-        name: value for name, value in os.environ.items() if not name.startswith("PG")
-    }
+    return {name: value for name, value in os.environ.items() if not name.startswith("PG")}

@@ -75,13 +75,9 @@ def _secure_settings(home: Home) -> str:
 
 
 def _command(home: Home) -> list[str]:
-    runners = sorted(
-        component_folder("registry").glob("apicurio-registry-app-*-runner.jar")
-    )
+    runners = sorted(component_folder("registry").glob("apicurio-registry-app-*-runner.jar"))
     if not runners:
-        raise ConfigurationError(
-            "the part registry is not complete: `sandbox parts --check`"
-        )
+        raise ConfigurationError("the part registry is not complete: `sandbox parts --check`")
     data = REGISTRY.folder(home) / "data" / "registry"
     options = {
         "quarkus.http.host": "127.0.0.1",
@@ -118,8 +114,7 @@ def _is_ready(home: Home) -> bool:
         url = f"{scheme}://{REGISTRY.address(home)}/health/ready"
         # No proxy of the environment stands between us and 127.0.0.1.
         opener = urllib.request.build_opener(
-            urllib.request.ProxyHandler({}),
-            urllib.request.HTTPSHandler(context=trust(home)),
+            urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=trust(home))
         )
         with opener.open(url, timeout=5) as answer:
             return bool(json.load(answer).get("status") == "UP")
@@ -140,21 +135,13 @@ def missing_subjects(home: Home) -> list[str]:
             f"the schema registry at {home.registry_url} does not answer: `sandbox up`"
         )
     present = set(client(home).get_subjects())
-    wanted = [
-        subject
-        for s in STREAMS.values()
-        for subject in (s.value_subject, s.key_subject)
-    ]
+    wanted = [subject for s in STREAMS.values() for subject in (s.value_subject, s.key_subject)]
     return sorted(set(wanted) - present)
 
 
 def _settle(home: Home) -> list[str]:
     """Set the default compatibility and register the streams' schemas."""
-    from confluent_kafka.schema_registry import (
-        ConfigCompatibilityLevel,
-        Schema,
-        ServerConfig,
-    )
+    from confluent_kafka.schema_registry import ConfigCompatibilityLevel, Schema, ServerConfig
     from confluent_kafka.schema_registry.error import SchemaRegistryError
 
     from sandbox.streams import STREAMS

@@ -63,9 +63,7 @@ def make_secure(home: Home) -> None:
 def authority_of(home: Home) -> Authority:
     """The sandbox's own authority, to sign more."""
     folder = home.security
-    return Authority(
-        Signed((folder / "ca.key").read_bytes(), (folder / "ca.pem").read_bytes())
-    )
+    return Authority(Signed((folder / "ca.key").read_bytes(), (folder / "ca.pem").read_bytes()))
 
 
 def password(home: Home, user: str) -> str:

@@ -74,9 +74,7 @@ def chosen(names: Iterable[str]) -> list[Service]:
             f"there is no service {unknown[0]!r}; known: {', '.join([*SERVICES, *GROUPS])}"
         )
     wanted = {each for name in named for each in GROUPS.get(name, (name,))}
-    return [
-        service for service in SERVICES.values() if not wanted or service.name in wanted
-    ]
+    return [service for service in SERVICES.values() if not wanted or service.name in wanted]
 
 
 def status_of(home: Home, service: Service) -> Status:
@@ -86,9 +84,7 @@ def status_of(home: Home, service: Service) -> Status:
         return Status(service, State.STOPPED, None)
     if not is_alive(record):
         return Status(service, State.DIED, record)
-    return Status(
-        service, State.READY if service.is_ready(home) else State.STARTING, record
-    )
+    return Status(service, State.READY if service.is_ready(home) else State.STARTING, record)
 
 
 def status(home: Home) -> list[Status]:
@@ -151,20 +147,14 @@ def down(home: Home, names: Iterable[str] = ()) -> list[str]:
         return []
     with work_lock(home):
         return [
-            service.name
-            for service in reversed(services)
-            if process.stop(service.folder(home))
+            service.name for service in reversed(services) if process.stop(service.folder(home))
         ]
 
 
 def died(record: ProcessRecord) -> MillraceError:
     """The error that shows what a dead service said last."""
     lines = process.tail(record)
-    said = (
-        "\n".join(["; it said last:", *(f"  | {line}" for line in lines)])
-        if lines
-        else ""
-    )
+    said = "\n".join(["; it said last:", *(f"  | {line}" for line in lines)]) if lines else ""
     return MillraceError(
         f"{record.name} (pid {record.pid}) died: see {record.log}, then `sandbox up`{said}"
     )
@@ -246,9 +236,7 @@ def _wait(home: Home, service: Service) -> None:
     """Ask until the service is ready; stop asking when it died or takes too long."""
     record = read_record(service.folder(home))
     if record is None:
-        raise MillraceError(
-            f"{service.name} was stopped by another program: `sandbox up` again"
-        )
+        raise MillraceError(f"{service.name} was stopped by another program: `sandbox up` again")
     begun = time.monotonic()
     while not service.is_ready(home):
         if not is_alive(record):

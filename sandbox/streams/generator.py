@@ -86,8 +86,7 @@ def of_draws(stream: str, draws: Callable[[int, int], Draw]) -> Make:
 def of_rows(stream: str, row: Row) -> Make:
     """Records of rows in the stream's schemas; its key is the field that it names."""
     return of_draws(
-        stream,
-        lambda key_id, value_id: _encoded(STREAMS[stream], key_id, value_id, row),
+        stream, lambda key_id, value_id: _encoded(STREAMS[stream], key_id, value_id, row)
     )
 
 

@@ -34,9 +34,7 @@ def instant_micros(written: str | int | Decimal) -> int:
     try:
         moment = datetime.fromisoformat(_BLANK_BEFORE_ZONE.sub("", text))
     except ValueError:
-        raise ValueError(
-            "is not a time (write it like 2021-05-10 13:04:06.996+00)"
-        ) from None
+        raise ValueError("is not a time (write it like 2021-05-10 13:04:06.996+00)") from None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return (moment - _EPOCH) // timedelta(microseconds=1)

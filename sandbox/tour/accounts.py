@@ -41,9 +41,7 @@ class Account:
         return not (self.missing or self.doubled)
 
 
-def accounts(
-    spark: SparkSession, ends: Ends, schema: str = SCHEMA
-) -> dict[str, Account]:
+def accounts(spark: SparkSession, ends: Ends, schema: str = SCHEMA) -> dict[str, Account]:
     """Compare the positions that the broker gave with those that the tables hold.
 
     What came later than ``ends`` is not counted; ``schema`` has the bronze tables and

@@ -33,10 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 # The facts whose age is told, and their event time.
-NEWEST = {
-    "marts.fct_rental_sales": "paid_at",
-    "marts.fct_purchases_enriched": "purchased_at",
-}
+NEWEST = {"marts.fct_rental_sales": "paid_at", "marts.fct_purchases_enriched": "purchased_at"}
 # All that increments are built from, and nothing that is rebuilt from all its rows.
 INCREMENTS = "+config.materialized:incremental,path:models/marts"
 _VIEWS = "config.materialized:view"
@@ -115,9 +112,7 @@ class Rounds:
                 continue
             number += 1
             begun = time.monotonic()
-            self._dbt(
-                "run", "--select", *(f"source:{s}+,{INCREMENTS}" for s in changed)
-            )
+            self._dbt("run", "--select", *(f"source:{s}+,{INCREMENTS}" for s in changed))
             seconds = time.monotonic() - begun
             now = time.time()
             old, newest = newest, self._newest_events()
@@ -189,8 +184,7 @@ class Rounds:
     def _wait_for_bronze(self) -> bool:
         """Wait until ingest has made its tables; false when told to stop before."""
         needed = {
-            f"{source.schema}.{source.identifier}"
-            for source in self.manifest.sources.values()
+            f"{source.schema}.{source.identifier}" for source in self.manifest.sources.values()
         }
         while missing := [t for t in needed if not self.spark.catalog.tableExists(t)]:
             if self.stopping.wait(_POLL_SECONDS):
@@ -234,9 +228,7 @@ class Rounds:
         """Rows of each incremental mart, from its metadata."""
         jvm = Jvm(self.spark)
         return {
-            table: int(
-                jvm.iceberg_table(table).currentSnapshot().summary()["total-records"]
-            )
+            table: int(jvm.iceberg_table(table).currentSnapshot().summary()["total-records"])
             for table in self._increments
         }
 
@@ -263,9 +255,7 @@ class Rounds:
         tables = self._increments
         table = Jvm(self.spark).iceberg_table(tables[number % len(tables)])
         before = int((time.time() - _KEEP_SECONDS) * 1000)
-        table.expireSnapshots().expireOlderThan(before).retainLast(
-            _KEEP_SNAPSHOTS
-        ).commit()
+        table.expireSnapshots().expireOlderThan(before).retainLast(_KEEP_SNAPSHOTS).commit()
 
 
 def increments(nodes: Iterable[Any], unwanted: Set[str]) -> list[str]:
@@ -281,9 +271,7 @@ def increments(nodes: Iterable[Any], unwanted: Set[str]) -> list[str]:
     ]
 
 
-def tables_with_topics(
-    sources: Iterable[SourceDefinition], topics: Set[str]
-) -> dict[str, str]:
+def tables_with_topics(sources: Iterable[SourceDefinition], topics: Set[str]) -> dict[str, str]:
     """The bronze table of each source table whose topic is there, by its dbt name.
 
     Captured tables of which nothing was captured yet are left out: to ask each of them what
@@ -299,10 +287,7 @@ def tables_with_topics(
 
 def _ages(newest: Mapping[str, float | None], now: float) -> dict[str, float | None]:
     """How long ago the newest event of each fact happened, in seconds."""
-    return {
-        table: None if at is None else round(now - at, 1)
-        for table, at in newest.items()
-    }
+    return {table: None if at is None else round(now - at, 1) for table, at in newest.items()}
 
 
 def _print_message(event: str, **facts: Any) -> None:

@@ -142,9 +142,7 @@ class Demo:
 
     def _services(self) -> str:
         self.started = stack.up(self.home, self.showing.services, secure=self.secure)
-        return (
-            f"broker {self.home.bootstrap_servers}, registry {self.home.registry_url}"
-        )
+        return f"broker {self.home.bootstrap_servers}, registry {self.home.registry_url}"
 
     def _events(self) -> str:
         seed = next_seed(self.home, self.showing.streams)
@@ -169,13 +167,10 @@ class Demo:
         filled = self._told("rows", *shop, "--scale", str(self.scale))
         # Its connectors have passed all rows: now each topic is there.
         seed = next_seed(self.home, self.showing.streams)
-        changed = self._told(
-            "changes", *shop, "--changes", str(CHANGES), "--seed", str(seed)
-        )
+        changed = self._told("changes", *shop, "--changes", str(CHANGES), "--seed", str(seed))
         self.ends = stream_ends(self.home, self.showing.streams)
         rows = sum(
-            sum(database["rows_before"].values())
-            + sum(database["rows_written"].values())
+            sum(database["rows_before"].values()) + sum(database["rows_written"].values())
             for database in filled["databases"].values()
         )
         lacking = "".join(f"; without {name}" for name in filled["left_out"])
@@ -222,16 +217,12 @@ class Demo:
             tell(title)
             tell(indent(rows.rstrip(), "  "))
         tell("")
-        tell(
-            f"Done in {seconds:.0f} s. The docs are in {_page()}: `make docs` serves them."
-        )
+        tell(f"Done in {seconds:.0f} s. The docs are in {_page()}: `make docs` serves them.")
         tell("What to try next:")
         for command, says in {**_FIRST_HINTS, **self.showing.hints}.items():
             tell(f"  {command:<41}  {says}".rstrip())
         if not total(counted).holds:
-            raise DemoFailed(
-                "records are missing or doubled: `spark-ingest verify` names them"
-            )
+            raise DemoFailed("records are missing or doubled: `spark-ingest verify` names them")
 
     def _stop(self) -> None:
         if not self.started:
@@ -326,17 +317,11 @@ def dbt_results(file: Path) -> Counter[tuple[str, str]]:
     except (OSError, ValueError, KeyError) as error:
         raise DemoFailed(f"dbt left no results in {file}: {error}") from error
     return Counter(
-        (str(result["unique_id"]).partition(".")[0], str(result["status"]))
-        for result in results
+        (str(result["unique_id"]).partition(".")[0], str(result["status"])) for result in results
     )
 
 
-_KINDS = {
-    "model": "model",
-    "seed": "seed",
-    "test": "data test",
-    "unit_test": "unit test",
-}
+_KINDS = {"model": "model", "seed": "seed", "test": "data test", "unit_test": "unit test"}
 _GOOD = ("success", "pass", "no-op")
 
 
@@ -351,7 +336,5 @@ def dbt_line(results: Counter[tuple[str, str]]) -> str:
         if counts[kind]
     )
     bad = {key: number for key, number in results.items() if key[1] not in _GOOD}
-    told = ", ".join(
-        f"{number} {kind} {status}" for (kind, status), number in bad.items()
-    )
+    told = ", ".join(f"{number} {kind} {status}" for (kind, status), number in bad.items())
     return f"{what}: {told or 'all good'}"

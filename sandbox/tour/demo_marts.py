@@ -118,9 +118,7 @@ class Marts:
         self._dbt("build", *left_out.selection(manifest, sources, group))
         self._say(BUILT, left_out=left_out.told(manifest, sources, group))
 
-    def _report(
-        self, spark: SparkSession, ends: Mapping[str, Mapping[str, int]]
-    ) -> None:
+    def _report(self, spark: SparkSession, ends: Mapping[str, Mapping[str, int]]) -> None:
         # JSON has no numbers as keys.
         numbered = {
             stream: {int(partition): end for partition, end in of.items()}

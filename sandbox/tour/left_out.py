@@ -25,8 +25,7 @@ def unfilled(manifest: Manifest, is_filled: Callable[[str], bool]) -> list[str]:
     return sorted(
         f"{source['source_name']}.{source['name']}"
         for source in manifest["sources"].values()
-        if _is_captured(source)
-        and not is_filled(f"{source['schema']}.{source['identifier']}")
+        if _is_captured(source) and not is_filled(f"{source['schema']}.{source['identifier']}")
     )
 
 
@@ -57,9 +56,7 @@ def macro_tests(manifest: Manifest) -> set[str]:
     }
 
 
-def selection(
-    manifest: Manifest, sources: Collection[str], group: str | None = None
-) -> list[str]:
+def selection(manifest: Manifest, sources: Collection[str], group: str | None = None) -> list[str]:
     """What `dbt build` is told, so that it leaves out tests of code and readers of sources.
 
     Each source is ``source.table``; ``group`` is the group of models that is built, with what
@@ -94,8 +91,7 @@ def told(manifest: Manifest, sources: Collection[str], group: str | None = None)
     if group is not None:
         text += f", all but the group {group}"
     models = sum(
-        node["resource_type"] == "model"
-        and (group is None or node["config"].get("group") == group)
+        node["resource_type"] == "model" and (group is None or node["config"].get("group") == group)
         for name in readers(manifest, sources)
         if (node := manifest["nodes"].get(name))
     )

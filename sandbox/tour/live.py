@@ -135,9 +135,7 @@ class Live:
                 if deadline is not None and time.monotonic() > deadline:
                     self._stopped = True
                 if err.is_terminal:
-                    running = (
-                        f"live for {time.monotonic() - begun:.0f} s, Ctrl-C ends it"
-                    )
+                    running = f"live for {time.monotonic() - begun:.0f} s, Ctrl-C ends it"
                     screen.update(self._history.table(running), refresh=True)
                 time.sleep(_POLL_SECONDS)
 

@@ -25,9 +25,7 @@ class Format(StrEnum):
     JSON = "json"
 
 
-def open_lake(
-    home: Home, name: str, settings: Mapping[str, str] | None = None
-) -> SparkSession:
+def open_lake(home: Home, name: str, settings: Mapping[str, str] | None = None) -> SparkSession:
     """A Spark session on this sandbox's lake, whatever lake the environment's Spark opens.
 
     ``name`` is what Spark calls the program; ``settings`` are Spark's, beyond those of the
@@ -125,9 +123,7 @@ def write_table(frame: DataFrame, to: TextIO) -> None:
     numeric = ("int", "bigint", "smallint", "tinyint", "float", "double", "decimal")
     right = [kind.startswith(numeric) for _, kind in frame.dtypes]
     rows = [["null" if cell is None else cell for cell in row] for row in _texts(frame)]
-    widths = [
-        max(map(len, column)) for column in zip(frame.columns, *rows, strict=True)
-    ]
+    widths = [max(map(len, column)) for column in zip(frame.columns, *rows, strict=True)]
     for row in (frame.columns, ["-" * width for width in widths], *rows):
         cells = (
             cell.rjust(width) if to_right else cell.ljust(width)

@@ -70,8 +70,7 @@ class History:
         """The last round, for a log."""
         last = self.rounds[-1]
         facts = ", ".join(
-            f"{table.removeprefix('marts.')} {_seconds(age)}"
-            for table, age in last.ages.items()
+            f"{table.removeprefix('marts.')} {_seconds(age)}" for table, age in last.ages.items()
         )
         lag = "unknown" if self.lag is None else f"{self.lag:,}"
         return (
@@ -84,9 +83,7 @@ class History:
         if not self.rounds:
             return "ended before the first round"
         first, *later = self.rounds
-        told = [
-            f"{_count(len(self.rounds), 'round')}: the first took {first.seconds:.1f} s"
-        ]
+        told = [f"{_count(len(self.rounds), 'round')}: the first took {first.seconds:.1f} s"]
         if later:
             told.append(_spread("the others", [one.seconds for one in later]))
         # Until its end the first round works off what was there before.
@@ -114,9 +111,7 @@ class History:
             table.add_row(f"newest event in {name}", f"{_seconds(age)} old")
         ages = [one.age for one in self.rounds[1:] if one.age is not None]
         if ages:
-            table.add_row(
-                "age, median and most", f"{median(ages):.1f} / {max(ages):.1f} s"
-            )
+            table.add_row("age, median and most", f"{median(ages):.1f} / {max(ages):.1f} s")
         table.add_row("ingest lag", "" if self.lag is None else f"{self.lag:,} records")
         return table
 

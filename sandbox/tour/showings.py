@@ -63,8 +63,7 @@ EVENTS = Showing(
     streams=tuple(STREAMS),
     tops=(
         Top(
-            "The largest regional sales windows"
-            " (marts.fct_regional_sales_windows, UTC):",
+            "The largest regional sales windows (marts.fct_regional_sales_windows, UTC):",
             "pagila.sales",
             "select sales_region, window_start_at, window_end_at, sales_amount,"
             " order_count from marts.fct_regional_sales_windows"
@@ -87,8 +86,7 @@ EVENTS = Showing(
         "spark-ingest run --every 10s": "land it while it comes",
         "spark-ingest verify": "prove that nothing is lost or doubled",
         "dbt build": "all models and tests",
-        'sandbox sql "select * from marts.rpt_region_sales'
-        ' order by sales_amount desc"': "",
+        'sandbox sql "select * from marts.rpt_region_sales order by sales_amount desc"': "",
     },
 )
 

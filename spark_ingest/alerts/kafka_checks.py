@@ -15,11 +15,7 @@ from spark_ingest.sources import Stream
 
 
 def of_streams(
-    spark: SparkSession,
-    broker: Broker,
-    streams: list[Stream],
-    patience: timedelta,
-    now: datetime,
+    spark: SparkSession, broker: Broker, streams: list[Stream], patience: timedelta, now: datetime
 ) -> Found:
     """Streams that do not read what lies on the broker, or that cannot any more.
 

@@ -52,9 +52,7 @@ def _failed(run: Row) -> Alert:
     )
 
 
-def _old_marts(
-    spark: SparkSession, promises: Promises, now: datetime
-) -> tuple[Alert, ...]:
+def _old_marts(spark: SparkSession, promises: Promises, now: datetime) -> tuple[Alert, ...]:
     if not promises.exposures:
         return ()
     built = {

@@ -32,11 +32,7 @@ class Limits:
 
 
 def look(
-    spark: SparkSession,
-    broker: Broker,
-    streams: list[Stream],
-    promises: Promises,
-    limits: Limits,
+    spark: SparkSession, broker: Broker, streams: list[Stream], promises: Promises, limits: Limits
 ) -> Found:
     """All that needs a person now."""
     now = datetime.now(UTC)

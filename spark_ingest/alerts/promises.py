@@ -93,13 +93,7 @@ def read_promises(manifest: Path) -> Promises:
         frozenset(made.get("nodes", {})) | frozenset(made.get("unit_tests", {})),
         tuple(filter(None, map(_source, sources))),
         tuple(
-            filter(
-                None,
-                (
-                    _exposure(e, made["nodes"])
-                    for e in made.get("exposures", {}).values()
-                ),
-            )
+            filter(None, (_exposure(e, made["nodes"]) for e in made.get("exposures", {}).values()))
         ),
     )
 
@@ -119,9 +113,7 @@ def _source(node: Mapping[str, Any]) -> FreshSource | None:
     )
 
 
-def _exposure(
-    node: Mapping[str, Any], nodes: Mapping[str, Any]
-) -> FreshExposure | None:
+def _exposure(node: Mapping[str, Any], nodes: Mapping[str, Any]) -> FreshExposure | None:
     declared = node["config"].get("meta", {}).get("max_age")
     if declared is None:
         return None

@@ -14,11 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from spark_ingest.alerts.alert_log import Event, Notice
 from spark_ingest.connect.profile import Target
-from spark_ingest.errors import (
-    ConfigurationError,
-    ServiceUnavailable,
-    first_problem,
-)
+from spark_ingest.errors import ConfigurationError, ServiceUnavailable, first_problem
 
 _TIMEOUT_SECONDS = 10.0
 # A receiver that is away for longer gets the notice at the next look.

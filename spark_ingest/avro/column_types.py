@@ -58,9 +58,7 @@ def column_type(kind: AvroType) -> DataType | None:
         inside = record_fields(kind)
         return inside if inside.fields else StructType([_empty()])
     if kind.kind == "union":
-        return StructType(
-            [StructField(name, _some(column_type(b))) for name, b in members(kind)]
-        )
+        return StructType([StructField(name, _some(column_type(b))) for name, b in members(kind)])
     if kind.item is not None:
         item = _some(column_type(kind.item))
         return ArrayType(item) if kind.kind == "array" else MapType(StringType(), item)
@@ -73,9 +71,7 @@ def column_type(kind: AvroType) -> DataType | None:
 def record_fields(kind: AvroType) -> StructType:
     """The columns for the fields of a record, without those that are null in all versions."""
     typed = ((name, column_type(inner)) for name, inner in kind.fields.items())
-    return StructType(
-        [StructField(name, each) for name, each in typed if each is not None]
-    )
+    return StructType([StructField(name, each) for name, each in typed if each is not None])
 
 
 def members(union: AvroType) -> Iterator[tuple[str, AvroType]]:
@@ -96,9 +92,7 @@ def members(union: AvroType) -> Iterator[tuple[str, AvroType]]:
     for branch in union.branches:
         name = (branch.short_name or branch.kind).lower()
         whole = re.sub(r"\W", "_", branch.name).lower()
-        is_others = (
-            bool(union.types and branch.name) and owners.get(name) != branch.name
-        )
+        is_others = bool(union.types and branch.name) and owners.get(name) != branch.name
         if name in taken or whole in union.held or is_others:
             name = whole
         if is_others and name in owners:
@@ -120,9 +114,7 @@ def places(branches: Sequence[AvroType], union: AvroType) -> list[int | None]:
     wide = [widest(branch) for branch in branches]
     names = [(known.kind, known.name) for known in union.branches]
     found = [
-        names.index((branch.kind, branch.name))
-        if (branch.kind, branch.name) in names
-        else None
+        names.index((branch.kind, branch.name)) if (branch.kind, branch.name) in names else None
         for branch in wide
     ]
     if union.types:
@@ -192,10 +184,7 @@ def clash(held: DataType, wanted: DataType, path: str) -> str | None:
         return clash(held.valueType, wanted.valueType, f"{path}{{}}")
     if holds(held, wanted) or holds(wanted, held):
         return None
-    return (
-        f"{path or 'value'}: {wanted.simpleString()} where the table has "
-        f"{held.simpleString()}"
-    )
+    return f"{path or 'value'}: {wanted.simpleString()} where the table has {held.simpleString()}"
 
 
 def covers(held: DataType | None, wanted: DataType) -> bool:

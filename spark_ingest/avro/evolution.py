@@ -21,9 +21,7 @@ from spark_ingest.avro.schema import AvroType, SchemaMisfit, WriterSchema, parse
 # Beside the columns of JSON, for nothing proves that these hold all of it.
 JSON_TEXT = "_json"
 _NULL = AvroType("null")
-_OF_TYPES = (
-    "The record, in the member named after its type; the other members are null."
-)
+_OF_TYPES = "The record, in the member named after its type; the other members are null."
 Problem = Callable[[Reading], str | None]
 """Why the decoder rejects a schema; None where it takes it."""
 
@@ -287,9 +285,7 @@ def _merge(old: AvroType, new: AvroType, path: str) -> AvroType:
         return replace(old, item=_merge(old.item, new.item, f"{path}{mark}"))
     wider = column_types.wider(old, new)
     if wider is None:
-        raise SchemaMisfit(
-            f"{path or 'value'}: {new} where earlier versions have {old}"
-        )
+        raise SchemaMisfit(f"{path or 'value'}: {new} where earlier versions have {old}")
     return wider
 
 
@@ -327,8 +323,7 @@ def _beside(kind: AvroType, held: DataType | None) -> AvroType:
     if kind.kind == "union":
         known = replace(kind, held=frozenset(have))
         branches = tuple(
-            _beside(branch, have.get(name))
-            for name, branch in column_types.members(known)
+            _beside(branch, have.get(name)) for name, branch in column_types.members(known)
         )
         return replace(known, branches=branches)
     return kind
@@ -340,9 +335,7 @@ def _refuse_like_names(fields: Iterable[str], path: str) -> None:
     for name in fields:
         other = seen.setdefault(name.lower(), name)
         if other != name:
-            raise SchemaMisfit(
-                f"{path or 'value'}: fields {other} and {name} differ in case alone"
-            )
+            raise SchemaMisfit(f"{path or 'value'}: fields {other} and {name} differ in case alone")
 
 
 def _core(kind: AvroType) -> AvroType:

@@ -80,9 +80,9 @@ class Framing:
             return F.lit(None).cast("bigint")
         found = self._read_id(part)
         for number in sorted(known, reverse=True):
-            found = F.when(
-                self.has_schema(part, number), F.lit(number).cast("bigint")
-            ).otherwise(found)
+            found = F.when(self.has_schema(part, number), F.lit(number).cast("bigint")).otherwise(
+                found
+            )
         return found
 
     def payload(self, part: Part) -> Column:
@@ -98,9 +98,7 @@ class Framing:
             is_framed = framed.isNotNull() & (F.length(number) == self.id_bytes)
         else:
             number = F.substring(framed, 2, self.id_bytes)
-            is_framed = (F.length(framed) > self.id_bytes) & F.startswith(
-                framed, F.lit(b"\x00")
-            )
+            is_framed = (F.length(framed) > self.id_bytes) & F.startswith(framed, F.lit(b"\x00"))
         # Eight bytes can hold more than a bigint: no registry counts so far.
         value = F.conv(F.hex(number), 16, 10).try_cast("bigint")
         return F.when(is_framed, F.coalesce(value, F.lit(2**63 - 1)))

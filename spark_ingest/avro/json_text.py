@@ -53,9 +53,7 @@ def udf(writers: Sequence[Any], columns: Sequence[str]) -> Any:
     spelled = [json.dumps(writer) for writer in writers]
     made: dict[int, Callable[[bytes], tuple[str | None, ...] | None]] = {}
 
-    def read(
-        number: int | None, payload: bytes | None
-    ) -> tuple[str | None, ...] | None:
+    def read(number: int | None, payload: bytes | None) -> tuple[str | None, ...] | None:
         if number is None or payload is None:
             return None
         if number not in made:
@@ -66,9 +64,7 @@ def udf(writers: Sequence[Any], columns: Sequence[str]) -> Any:
     return F.udf(read, kind, useArrow=False)
 
 
-def reader(
-    writer: Any, columns: Sequence[str]
-) -> Callable[[bytes], tuple[str | None, ...] | None]:
+def reader(writer: Any, columns: Sequence[str]) -> Callable[[bytes], tuple[str | None, ...] | None]:
     """A function that reads a payload and gives the JSON of some fields of it.
 
     ``writer`` is the Avro schema, complete in itself, of a record, or one in a union with null.
@@ -366,9 +362,7 @@ def _named_record(schema: Any, namespace: str, named: dict[str, Decoder]) -> Dec
 
     # Its own fields may refer to it.
     named[full] = itself
-    fields += [
-        (f["name"], _decoder(f["type"], inside, named)) for f in schema["fields"]
-    ]
+    fields += [(f["name"], _decoder(f["type"], inside, named)) for f in schema["fields"]]
     decode = _record(fields)
     return itself
 

@@ -39,9 +39,7 @@ class Reading:
     cast: bool = False
 
 
-def readings(
-    fitting: dict[int, AvroType], merged: AvroType, wrapped: bool
-) -> tuple[Reading, ...]:
+def readings(fitting: dict[int, AvroType], merged: AvroType, wrapped: bool) -> tuple[Reading, ...]:
     """How to read each writer's records, those together that are read alike.
 
     ``fitting`` has the writers' types by schema id; ``wrapped`` puts the value into a field
@@ -82,9 +80,7 @@ class _Speller:
         self.narrower = False
         self._written: set[str] = set()
 
-    def writer(
-        self, mine: AvroType, merged: AvroType, path: str, name: str = "it"
-    ) -> AvroSchema:
+    def writer(self, mine: AvroType, merged: AvroType, path: str, name: str = "it") -> AvroSchema:
         """What the writer wrote, its types named by their place among the columns."""
         if merged.kind == "text":
             return self._original(mine.original)
@@ -94,10 +90,7 @@ class _Speller:
             return self._writer_branches((mine,), merged, path)[0]
         if mine.kind == "record":
             fields = [
-                {
-                    "name": field,
-                    "type": self.writer(inner, merged.fields[field], _at(path, field)),
-                }
+                {"name": field, "type": self.writer(inner, merged.fields[field], _at(path, field))}
                 for field, inner in mine.fields.items()
             ]
             return {**_record(path, fields), "name": name}
@@ -111,9 +104,7 @@ class _Speller:
     ) -> list[AvroSchema]:
         members = list(column_types.members(merged))
         spelled: list[AvroSchema] = []
-        for branch, place in zip(
-            branches, column_types.places(branches, merged), strict=True
-        ):
+        for branch, place in zip(branches, column_types.places(branches, merged), strict=True):
             if branch.kind == "null":
                 spelled.append("null")
             elif place is None:
@@ -144,10 +135,7 @@ class _Speller:
             ]
         one = own[0] if len(own) == 1 else None
         if merged.kind == "record":
-            return {
-                **_record(path, self._reader_fields(one, merged, path)),
-                "name": name,
-            }
+            return {**_record(path, self._reader_fields(one, merged, path)), "name": name}
         if merged.item is not None:
             item = None if one is None else one.item
             inner = self.reader(item, merged.item, _at(path, "item__"))
@@ -180,9 +168,7 @@ class _Speller:
             return _leaf(mine, path, name)
         if not merged.logical:
             return _leaf(merged, path, name)
-        if mine.kind == "fixed" and dict(merged.logical)["precision"] > digits(
-            mine.size
-        ):
+        if mine.kind == "fixed" and dict(merged.logical)["precision"] > digits(mine.size):
             self.narrower = True
             return _leaf(mine, path, name)
         return _leaf(replace(mine, logical=merged.logical), path, name)
@@ -199,13 +185,10 @@ class _Speller:
             if part["name"] in self._written:
                 return inner["name"]
             self._written.add(part["name"])
-        inner |= {
-            key: self._original(part[key]) for key in ("items", "values") if key in part
-        }
+        inner |= {key: self._original(part[key]) for key in ("items", "values") if key in part}
         if "fields" in part:
             inner["fields"] = [
-                {"name": f["name"], "type": self._original(f["type"])}
-                for f in part["fields"]
+                {"name": f["name"], "type": self._original(f["type"])} for f in part["fields"]
             ]
         return {**part, **inner}
 
@@ -219,9 +202,7 @@ def _some(kind: AvroType | None) -> list[AvroType]:
 def _valid(full: str) -> str:
     """A name with a namespace that each of Avro's readers takes; most are, as they are."""
     parts = (re.sub(r"\W", "_", part) for part in full.split("."))
-    return ".".join(
-        part if re.match(r"[^\W\d]", part) else f"_{part}" for part in parts
-    )
+    return ".".join(part if re.match(r"[^\W\d]", part) else f"_{part}" for part in parts)
 
 
 def _at(path: str, name: str) -> str:
@@ -239,18 +220,7 @@ def _collection(kind: str, inner: AvroSchema) -> dict[str, Any]:
 def _leaf(kind: AvroType, path: str, name: str) -> AvroSchema:
     logical = dict(kind.logical)
     if kind.kind == "enum":
-        return {
-            "type": "enum",
-            **_named(path),
-            "name": name,
-            "symbols": list(kind.symbols),
-        }
+        return {"type": "enum", **_named(path), "name": name, "symbols": list(kind.symbols)}
     if kind.kind == "fixed":
-        return {
-            "type": "fixed",
-            **_named(path),
-            "name": name,
-            "size": kind.size,
-            **logical,
-        }
+        return {"type": "fixed", **_named(path), "name": name, "size": kind.size, **logical}
     return {"type": kind.kind, **logical} if logical else kind.kind

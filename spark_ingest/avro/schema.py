@@ -10,9 +10,7 @@ from typing import Any
 AvroSchema = Any
 """A parsed Avro schema: the JSON of it (dict, list or str)."""
 
-PRIMITIVES = frozenset(
-    {"null", "boolean", "int", "long", "float", "double", "bytes", "string"}
-)
+PRIMITIVES = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})
 _NAME = re.compile(r"[^\W\d]\w*")
 # Spark's and Iceberg's limit.
 MAX_PRECISION = 38
@@ -80,11 +78,7 @@ class AvroType:
     def __str__(self) -> str:
         logical = dict(self.logical)
         if logical:
-            detail = (
-                f"({logical['precision']},{logical['scale']})"
-                if "scale" in logical
-                else ""
-            )
+            detail = f"({logical['precision']},{logical['scale']})" if "scale" in logical else ""
             return f"{logical['logicalType']}{detail} on {self.kind}"
         if self.kind == "union":
             return f"a union of {', '.join(str(branch) for branch in self.branches)}"
@@ -95,9 +89,7 @@ class AvroType:
         return f"{self.kind} {self.short_name}".strip()
 
 
-def parse(
-    schema: AvroSchema, references: Sequence[AvroSchema] = (), path: str = ""
-) -> AvroType:
+def parse(schema: AvroSchema, references: Sequence[AvroSchema] = (), path: str = "") -> AvroType:
     """Read a schema.
 
     ``schema`` is parsed JSON; ``references`` are registered schemas whose types it uses, each
@@ -132,19 +124,14 @@ def _plain(schema: AvroSchema, namespace: str, definitions: dict[str, Any]) -> A
     if kind == "array":
         return {"type": kind, "items": _plain(schema["items"], namespace, definitions)}
     if kind == "map":
-        return {
-            "type": kind,
-            "values": _plain(schema["values"], namespace, definitions),
-        }
+        return {"type": kind, "values": _plain(schema["values"], namespace, definitions)}
     if isinstance(kind, str) and kind in PRIMITIVES:
         # A null is a null however it is written: unions are asked whether they hold one.
         return kind if kind == "null" else dict(schema)
     return _plain(kind, namespace, definitions)
 
 
-def _definition(
-    schema: dict[str, Any], namespace: str, definitions: dict[str, Any]
-) -> str:
+def _definition(schema: dict[str, Any], namespace: str, definitions: dict[str, Any]) -> str:
     name: str = schema["name"]
     space = schema.get("namespace", namespace) or ""
     if "." in name:
@@ -258,9 +245,7 @@ class _Reader:
                     todo += [node[key] for key in ("items", "values") if key in node]
                 elif node in self._definitions and node not in found:
                     found.add(node)
-                    todo += [
-                        f["type"] for f in self._definitions[node].get("fields", [])
-                    ]
+                    todo += [f["type"] for f in self._definitions[node].get("fields", [])]
             self._reached[full] = frozenset(found)
         return self._reached[full]
 
@@ -284,8 +269,7 @@ class _Reader:
             logical = _logical(definition)
             return AvroType("fixed", node, logical, size=definition["size"])
         fields = {
-            f["name"]: self._read(f["type"], _inside(path, f["name"]))
-            for f in definition["fields"]
+            f["name"]: self._read(f["type"], _inside(path, f["name"])) for f in definition["fields"]
         }
         return AvroType("record", name=node, fields=fields)
 
@@ -309,8 +293,7 @@ def standalone(node: Any, definitions: Mapping[str, Any]) -> AvroSchema:
         definition = dict(definitions[part])
         if definition["type"] == "record":
             definition["fields"] = [
-                {"name": f["name"], "type": spell(f["type"])}
-                for f in definition["fields"]
+                {"name": f["name"], "type": spell(f["type"])} for f in definition["fields"]
             ]
         return definition
 

@@ -32,8 +32,7 @@ def alerts(
         bool, typer.Option("--dry-run", help="Print what is; post and record nothing.")
     ] = False,
     patience: Annotated[
-        str,
-        typer.Option(help="A stream is stopped that left a record unread for so long."),
+        str, typer.Option(help="A stream is stopped that left a record unread for so long.")
     ] = "10m",
     quarantine_window: Annotated[
         str, typer.Option(help="For so long a record in quarantine is news.")

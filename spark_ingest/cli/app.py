@@ -44,16 +44,11 @@ app = typer.Typer(
 
 Select = Annotated[
     list[str] | None,
-    typer.Argument(
-        metavar="[SELECT]...", help="source, source.table or tag:x; all when absent."
-    ),
+    typer.Argument(metavar="[SELECT]...", help="source, source.table or tag:x; all when absent."),
 ]
 
 
-MaxRate = Annotated[
-    int | None,
-    typer.Option(help="Maximum records per second per stream.", min=1),
-]
+MaxRate = Annotated[int | None, typer.Option(help="Maximum records per second per stream.", min=1)]
 
 MaxBatchBytes = Annotated[
     str,
@@ -90,34 +85,23 @@ def options(
         Path, typer.Option(help="Folder with dbt_project.yml.", file_okay=False)
     ] = Path(),
     manifest: Annotated[
-        Path | None,
-        typer.Option(help="A dbt manifest to read instead of parsing the project."),
+        Path | None, typer.Option(help="A dbt manifest to read instead of parsing the project.")
     ] = None,
     profile: Annotated[
-        Path | None,
-        typer.Option(help="Connections; profiles/ingest.yml of the project."),
+        Path | None, typer.Option(help="Connections; profiles/ingest.yml of the project.")
     ] = None,
-    target: Annotated[
-        str | None, typer.Option(help="Target of the connections file.")
-    ] = None,
+    target: Annotated[str | None, typer.Option(help="Target of the connections file.")] = None,
 ) -> None:
     """Common options."""
     project = _project(project_dir)
-    context.obj = Options(
-        project, manifest, profile or project / "profiles" / "ingest.yml", target
-    )
+    context.obj = Options(project, manifest, profile or project / "profiles" / "ingest.yml", target)
 
 
 def _project(folder: Path) -> Path:
     """The project: the folder, or the nearest one above that has a dbt_project.yml."""
     here = folder.resolve()
     return next(
-        (
-            place
-            for place in (here, *here.parents)
-            if (place / "dbt_project.yml").exists()
-        ),
-        here,
+        (place for place in (here, *here.parents) if (place / "dbt_project.yml").exists()), here
     )
 
 

@@ -33,9 +33,7 @@ def backfill_command(
             "UTC unless it says otherwise).",
         ),
     ] = "earliest",
-    max_batch: Annotated[
-        int, typer.Option(help="Maximum records per batch.", min=1)
-    ] = 250_000,
+    max_batch: Annotated[int, typer.Option(help="Maximum records per batch.", min=1)] = 250_000,
     max_batch_bytes: MaxBatchBytes = "1GB",
     max_rate: MaxRate = None,
     unknown_wait: UnknownWait = 5.0,
@@ -48,9 +46,7 @@ def backfill_command(
     offset = int(begin) if begin.isdecimal() else None
     most_bytes = size_of("--max-batch-bytes", max_batch_bytes)
     first = begin_of("earliest" if offset is not None else begin)
-    streams, services = open_services(
-        context, select, topics_needed=True, some_topic_needed=True
-    )
+    streams, services = open_services(context, select, topics_needed=True, some_topic_needed=True)
     from spark_ingest.lake.required_settings import check_limits
     from spark_ingest.operate.backfill import BackfillSettings, backfill
     from spark_ingest.streaming.captured_topics import topic_of
@@ -73,6 +69,4 @@ def backfill_command(
                 floor = dict.fromkeys(topic.partitions, offset)
             landed[stream.name] = backfill(services, stream, floor, settings, stopping)
         for name, count in landed.items():
-            progress.note(
-                f"{name}: {count:,} offsets before its beginning are committed"
-            )
+            progress.note(f"{name}: {count:,} offsets before its beginning are committed")

@@ -17,23 +17,18 @@ from spark_ingest.errors import ConfigurationError
 def new_captured(
     context: typer.Context,
     stream: Annotated[
-        str,
-        typer.Argument(
-            metavar="SOURCE.TABLE", help="As dbt shall name it, like moma.artists."
-        ),
+        str, typer.Argument(metavar="SOURCE.TABLE", help="As dbt shall name it, like moma.artists.")
     ],
     topic: Annotated[
         str | None,
         typer.Option(
-            help="The topic with its changes; found when absent: its name ends with the "
-            "table's."
+            help="The topic with its changes; found when absent: its name ends with the table's."
         ),
     ] = None,
     key: Annotated[
         str | None,
         typer.Option(
-            metavar="COLUMN,…",
-            help="What names a row, where the topic's records have no key.",
+            metavar="COLUMN,…", help="What names a row, where the topic's records have no key."
         ),
     ] = None,
     domain: Annotated[
@@ -82,10 +77,7 @@ def new_captured(
 def new_stream(
     context: typer.Context,
     stream: Annotated[
-        str,
-        typer.Argument(
-            metavar="SOURCE.TABLE", help="As dbt shall name it, like shop.orders."
-        ),
+        str, typer.Argument(metavar="SOURCE.TABLE", help="As dbt shall name it, like shop.orders.")
     ],
     topic: Annotated[
         str | None,
@@ -104,13 +96,10 @@ def new_stream(
     ] = None,
     key: Annotated[
         str | None,
-        typer.Option(
-            metavar="COLUMN", help="With --csv: the column that is the records' key."
-        ),
+        typer.Option(metavar="COLUMN", help="With --csv: the column that is the records' key."),
     ] = None,
     domain: Annotated[
-        str | None,
-        typer.Option(help="Who answers for the model; when absent SOURCE."),
+        str | None, typer.Option(help="Who answers for the model; when absent SOURCE.")
     ] = None,
 ) -> None:
     """Write source, docs and staging model of a topic with events, ready for `dbt build`.
@@ -168,6 +157,4 @@ def _say_written(files: Iterable[Path], left_out: Mapping[str, str]) -> None:
     for path in files:
         print(f"wrote {path}")
     for name, kind in left_out.items():
-        print(
-            f"left out {name}: {kind} is in bronze; no type that both engines share holds it"
-        )
+        print(f"left out {name}: {kind} is in bronze; no type that both engines share holds it")

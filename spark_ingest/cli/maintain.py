@@ -38,8 +38,7 @@ def maintain_command(
     context: typer.Context,
     select: Select = None,
     dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Print what would be done; change nothing."),
+        bool, typer.Option("--dry-run", help="Print what would be done; change nothing.")
     ] = False,
     keep: Annotated[
         str,
@@ -50,19 +49,14 @@ def maintain_command(
     target_size: Annotated[
         str, typer.Option(help="Target size of a compacted file: KB, MB, GB.")
     ] = "128MB",
-    orphans: Annotated[
-        str,
-        typer.Option(help="Remove orphan files older than this."),
-    ] = "3d",
+    orphans: Annotated[str, typer.Option(help="Remove orphan files older than this.")] = "3d",
     every: Annotated[
         str | None, typer.Option(help="Repeat until Ctrl-C at this interval: 10m.")
     ] = None,
     whole_lake: Annotated[
         bool, typer.Option("--all", help="Every table of the lake, those of dbt too.")
     ] = False,
-    form: Annotated[Format, typer.Option("--format", help="Output format.")] = (
-        Format.TABLE
-    ),
+    form: Annotated[Format, typer.Option("--format", help="Output format.")] = (Format.TABLE),
 ) -> None:
     """Compact small files, expire snapshots, remove orphan files.
 
@@ -75,10 +69,7 @@ def maintain_command(
     if dry_run and every:
         raise ConfigurationError("give either --dry-run or --every")
     pause = duration("--every", every).total_seconds() if every else None
-    keep_for, file_size = (
-        duration("--keep", keep),
-        size_of("--target-size", target_size),
-    )
+    keep_for, file_size = (duration("--keep", keep), size_of("--target-size", target_size))
     orphans_after = duration("--orphans", orphans)
     from spark_ingest.operate.maintain import Policy
 

@@ -15,12 +15,7 @@ from typer.core import TyperGroup
 
 from spark_ingest.cli.app import Options, app, console, open_lake, stop_on_signals
 from spark_ingest.connect.profile import load_connections
-from spark_ingest.errors import (
-    ConfigurationError,
-    MillraceError,
-    ServiceUnavailable,
-    StreamsFailed,
-)
+from spark_ingest.errors import ConfigurationError, MillraceError, ServiceUnavailable, StreamsFailed
 from spark_ingest.sources import fresh_manifest
 from spark_ingest.units import duration
 
@@ -71,9 +66,7 @@ Select = Annotated[
 def run(
     context: typer.Context,
     select: Select = None,
-    once: Annotated[
-        bool, typer.Option("--once", help="Send what changed, then exit.")
-    ] = False,
+    once: Annotated[bool, typer.Option("--once", help="Send what changed, then exit.")] = False,
     every: Annotated[
         str | None, typer.Option(help="Repeat until Ctrl-C at this interval: 5s.")
     ] = None,
@@ -161,24 +154,17 @@ def verify_command(context: typer.Context, select: Select = None) -> None:
             continue
         broken = broken or not found.holds
         counts = (found.rows, found.missing, found.different, found.extra)
-        shown.add_row(
-            publication.name, publication.topic, *(f"{count:,}" for count in counts)
-        )
+        shown.add_row(publication.name, publication.topic, *(f"{count:,}" for count in counts))
     console().print(shown)
     if broken:
         raise typer.Exit(1)
 
 
-def _open(
-    context: typer.Context, select: list[str] | None
-) -> tuple[list[Publication], Services]:
+def _open(context: typer.Context, select: list[str] | None) -> tuple[list[Publication], Services]:
     """Read what is declared, ask the services, then start Spark: what is cheap comes first."""
     from spark_ingest.connect.broker import Broker
     from spark_ingest.connect.registry import SchemaRegistry
-    from spark_ingest.publish.publications import (
-        read_publications,
-        select_publications,
-    )
+    from spark_ingest.publish.publications import read_publications, select_publications
     from spark_ingest.streaming.progress import LineProgress
     from spark_ingest.streaming.services import Services
 
@@ -224,8 +210,7 @@ def _say(publication: Publication, done: Published | None) -> None:
         return
     several = f" in {done.transactions} transactions" if done.transactions > 1 else ""
     print(
-        f"{head} {done.rows:,} rows, {done.deletes:,} deletes{several}, "
-        f"{done.seconds:.1f} s",
+        f"{head} {done.rows:,} rows, {done.deletes:,} deletes{several}, {done.seconds:.1f} s",
         flush=True,
     )
 

@@ -56,9 +56,7 @@ class Format(StrEnum):
 
 Classes = Annotated[
     list[str] | None,
-    typer.Option(
-        "--class", help="Only this error class, as `list` shows it; may be repeated."
-    ),
+    typer.Option("--class", help="Only this error class, as `list` shows it; may be repeated."),
 ]
 Where = Annotated[
     str | None,
@@ -79,9 +77,7 @@ def list_command(
     everything: Annotated[
         bool, typer.Option("--all", help="Discarded and replayed records as well.")
     ] = False,
-    output: Annotated[
-        Format, typer.Option("--format", help="table, json or csv.")
-    ] = Format.TABLE,
+    output: Annotated[Format, typer.Option("--format", help="table, json or csv.")] = Format.TABLE,
 ) -> None:
     """Count the quarantined records by stream and reason.
 
@@ -104,8 +100,7 @@ def show(
     offset: Annotated[int | None, typer.Argument(help="The record's offset.")] = None,
     where: Where = None,
     out: Annotated[
-        Path | None,
-        typer.Option(help="Write the value's bytes to this file, as Kafka had them."),
+        Path | None, typer.Option(help="Write the value's bytes to this file, as Kafka had them.")
     ] = None,
 ) -> None:
     """Show one quarantined record: position, reason, headers, bytes as hex and text.
@@ -117,8 +112,7 @@ def show(
     at = (topic, partition, offset)
     if (where is None) == (None in at) or (where is not None and at != (None,) * 3):
         raise ConfigurationError(
-            "give TOPIC PARTITION OFFSET, as `spark-ingest quarantine list` shows them, "
-            "or --where"
+            "give TOPIC PARTITION OFFSET, as `spark-ingest quarantine list` shows them, or --where"
         )
     streams, spark = open_lake(context, None)
     from spark_ingest.quarantine import show as view
@@ -143,9 +137,7 @@ def replay(
     discarded: Annotated[
         bool, typer.Option("--discarded", help="Records that were discarded as well.")
     ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Judge them; change nothing.")
-    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Judge them; change nothing.")] = False,
 ) -> None:
     """Decode quarantined records again with the current schemas; land those that are good now.
 
@@ -179,9 +171,7 @@ def discard(
     if not reason.strip():
         raise ConfigurationError("--reason is empty: say why nobody wants the records")
     streams, spark = open_lake(context, select)
-    found = list_groups(
-        spark, streams, classes, where, everything=False, everywhere=not select
-    )
+    found = list_groups(spark, streams, classes, where, everything=False, everywhere=not select)
     if not found:
         print("no open record in quarantine: nothing to discard")
         return
@@ -259,14 +249,10 @@ def replayed_lines(done: Replayed, dry_run: bool) -> list[str]:
     commits = ""
     if done.commits:
         first, last = done.commits[0], done.commits[-1]
-        commits = (
-            f" in commit {first}" if first == last else f" in commits {first} to {last}"
-        )
+        commits = f" in commit {first}" if first == last else f" in commits {first} to {last}"
     lines = [f"{done.stream}: {done.taken:,} {would}replayed{commits}"]
     if done.held:
-        lines.append(
-            f"  {done.held:,} are in bronze already: {would}marked as replayed"
-        )
+        lines.append(f"  {done.held:,} are in bronze already: {would}marked as replayed")
     for error_class, count in sorted(done.left.items()):
         lines.append(f"  {count:,} stay in quarantine: {error_class}")
     return lines
@@ -318,9 +304,7 @@ def write_value(value: bytes | None, out: Path) -> None:
         ConfigurationError: It has none, or the file cannot be written.
     """
     if value is None:
-        raise ConfigurationError(
-            "the record's value is null: there are no bytes to write"
-        )
+        raise ConfigurationError("the record's value is null: there are no bytes to write")
     try:
         out.write_bytes(bytes(value))
     except OSError as error:

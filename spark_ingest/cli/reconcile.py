@@ -8,14 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from spark_ingest.cli.app import (
-    Options,
-    Select,
-    app,
-    chosen_streams,
-    console,
-    open_lake,
-)
+from spark_ingest.cli.app import Options, Select, app, chosen_streams, console, open_lake
 from spark_ingest.connect.databases import Database, check_driver, database_of
 from spark_ingest.connect.profile import read_target
 from spark_ingest.connect.row_counts import Counted, Patience, count_rows
@@ -32,16 +25,10 @@ def reconcile(
     select: Select = None,
     lock_wait: Annotated[
         float,
-        typer.Option(
-            help="Seconds for which PostgreSQL's writers may wait, at a time.",
-            min=0.001,
-        ),
+        typer.Option(help="Seconds for which PostgreSQL's writers may wait, at a time.", min=0.001),
     ] = 1.0,
     patience: Annotated[
-        float,
-        typer.Option(
-            help="Seconds to try again while others keep a table locked.", min=0
-        ),
+        float, typer.Option(help="Seconds to try again while others keep a table locked.", min=0)
     ] = 60.0,
 ) -> None:
     """Count captured tables in their databases, for dbt to compare.
@@ -122,10 +109,7 @@ def _why_not(stream: Stream) -> str | None:
     if captured is None:
         return "it is not captured from a database"
     if not isinstance(captured.position, str):
-        return (
-            f"its position is {', '.join(captured.position)}, not a place in the "
-            "database's log"
-        )
+        return f"its position is {', '.join(captured.position)}, not a place in the database's log"
     return None
 
 

@@ -17,19 +17,14 @@ def recover(
     select: Select = None,
     accept_gap: Annotated[
         bool,
-        typer.Option(
-            "--accept-gap", help="Give up records that expired before they were read."
-        ),
+        typer.Option("--accept-gap", help="Give up records that expired before they were read."),
     ] = False,
     new_topic: Annotated[
         bool,
-        typer.Option(
-            "--new-topic", help="Continue with a topic that was deleted and recreated."
-        ),
+        typer.Option("--new-topic", help="Continue with a topic that was deleted and recreated."),
     ] = False,
     dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Print what would be done; change nothing."),
+        bool, typer.Option("--dry-run", help="Print what would be done; change nothing.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do it without asking.")] = False,
 ) -> None:

@@ -28,8 +28,7 @@ def check(
     write: Annotated[
         bool,
         typer.Option(
-            "--write",
-            help="List in the YAML the columns that it lacks; removes nothing.",
+            "--write", help="List in the YAML the columns that it lacks; removes nothing."
         ),
     ] = False,
 ) -> None:

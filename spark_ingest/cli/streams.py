@@ -36,9 +36,7 @@ def plan(context: typer.Context, select: Select = None) -> None:
     streams, services = open_services(context, select, topics_needed=True, alone=True)
     from spark_ingest.streaming.plan import plan as plan_of
 
-    table = Table(
-        "stream", "topic", "partitions", "table", "next commit", "to read", "would"
-    )
+    table = Table("stream", "topic", "partitions", "table", "next commit", "to read", "would")
     notes: list[str] = []
     refused: list[str] = []
     for stream in streams:
@@ -98,9 +96,7 @@ def run_command(
             help="Run until Ctrl-C; records are visible within about this long: 10s, 500ms, 1m."
         ),
     ] = None,
-    max_batch: Annotated[
-        int, typer.Option(help="Maximum records per batch.", min=1)
-    ] = 2_500_000,
+    max_batch: Annotated[int, typer.Option(help="Maximum records per batch.", min=1)] = 2_500_000,
     max_batch_bytes: MaxBatchBytes = "1GB",
     max_rate: MaxRate = None,
     begin: Annotated[
@@ -113,12 +109,9 @@ def run_command(
     ] = "earliest",
     unknown_wait: UnknownWait = 5.0,
     metrics_port: Annotated[
-        int | None,
-        typer.Option(help="Serve Prometheus metrics on this port.", min=1),
+        int | None, typer.Option(help="Serve Prometheus metrics on this port.", min=1)
     ] = None,
-    metrics_host: Annotated[
-        str, typer.Option(help="The address to serve them on.")
-    ] = "127.0.0.1",
+    metrics_host: Annotated[str, typer.Option(help="The address to serve them on.")] = "127.0.0.1",
 ) -> None:
     """Land the streams' records in bronze.
 
@@ -128,9 +121,7 @@ def run_command(
     when its topic appears.
     """
     if once == (every is not None):
-        raise ConfigurationError(
-            "give either --once or --every, for example --every 10s"
-        )
+        raise ConfigurationError("give either --once or --every, for example --every 10s")
     interval = None if every is None else duration("--every", every).total_seconds()
     first, most_bytes = begin_of(begin), size_of("--max-batch-bytes", max_batch_bytes)
     streams, services = open_services(
@@ -144,9 +135,7 @@ def run_command(
 
     check_limits(services.spark)
     stopping = stop_on_signals()
-    settings = run.RunSettings(
-        interval, max_batch, unknown_wait, max_rate, first, most_bytes
-    )
+    settings = run.RunSettings(interval, max_batch, unknown_wait, max_rate, first, most_bytes)
     shown = open_progress()
     if metrics_port is not None:
         from spark_ingest.streaming.metrics import MetricsProgress

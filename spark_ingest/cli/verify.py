@@ -26,8 +26,7 @@ def verify(
     full: Annotated[
         bool,
         typer.Option(
-            "--full",
-            help="Prove from the first commit on, not from where it was proved before.",
+            "--full", help="Prove from the first commit on, not from where it was proved before."
         ),
     ] = False,
 ) -> None:
@@ -82,9 +81,7 @@ def verify(
     given_up = sum(proof.given_up for proof in proofs)
     but = f"; {given_up:,} offsets were given up" if given_up else ""
     if proofs:
-        print(
-            f"every one of {total:,} records is in exactly one table, exactly once{but}"
-        )
+        print(f"every one of {total:,} records is in exactly one table, exactly once{but}")
 
 
 def _there_twice(spark: SparkSession, stream: Stream, full: bool) -> list[str]:
@@ -127,9 +124,7 @@ def _stood_before(services: Services, stream: Stream) -> str | None:
     )
 
 
-def _proved(
-    services: Services, stream: Stream, topic: Topic, full: bool
-) -> list[PartitionProof]:
+def _proved(services: Services, stream: Stream, topic: Topic, full: bool) -> list[PartitionProof]:
     """Prove one stream from its marks on, and mark what holds."""
     from spark_ingest.lake.jvm import JAVA_ERRORS, Jvm, java_reason
     from spark_ingest.lake.table_identity import uuid_of
@@ -187,14 +182,9 @@ def _print_broken(proof: PartitionProof) -> None:
     if proof.missing:
         print(f"{place}: missing offsets {gaps_text(proof.missing)}", file=sys.stderr)
     if proof.doubled:
-        print(
-            f"{place}: {proof.doubled} offsets are there more than once",
-            file=sys.stderr,
-        )
+        print(f"{place}: {proof.doubled} offsets are there more than once", file=sys.stderr)
     if proof.uncommitted:
-        print(
-            f"{place}: {proof.uncommitted} rows that no commit covers", file=sys.stderr
-        )
+        print(f"{place}: {proof.uncommitted} rows that no commit covers", file=sys.stderr)
 
 
 def _name(proof: PartitionProof) -> str:

@@ -75,9 +75,7 @@ class Apicurio:
                 for key in ("groupId", "artifactId", "version")
             )
             told = self._get(f"groups/{group}/artifacts/{artifact}/versions/{version}")
-            schema = (
-                None if told is None else self.content("content", told["contentId"])
-            )
+            schema = None if told is None else self.content("content", told["contentId"])
             if told is not None and schema is not None:
                 found += [*self.references("content", told["contentId"]), schema]
         return tuple(found)

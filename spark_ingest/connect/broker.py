@@ -24,11 +24,7 @@ from confluent_kafka.admin import AclOperation, AdminClient, NewTopic, OffsetSpe
 from spark_ingest.connect.client_settings import java
 from spark_ingest.connect.cluster import Cluster
 from spark_ingest.connect.profile import Connections
-from spark_ingest.errors import (
-    ConfigurationError,
-    MillraceError,
-    ServiceUnavailable,
-)
+from spark_ingest.errors import ConfigurationError, MillraceError, ServiceUnavailable
 
 _TIMEOUT = 10.0
 _POLL_SECONDS = 0.2
@@ -124,9 +120,7 @@ class Broker:
             ServiceUnavailable: No broker answers.
         """
         future = self._admin.describe_topics(
-            TopicCollection([name]),
-            include_authorized_operations=True,
-            request_timeout=_TIMEOUT,
+            TopicCollection([name]), include_authorized_operations=True, request_timeout=_TIMEOUT
         )[name]
         try:
             described = self._answer(future)
@@ -164,9 +158,7 @@ class Broker:
             )
         return topic
 
-    def create_topic(
-        self, name: str, partitions: int, config: Mapping[str, str]
-    ) -> None:
+    def create_topic(self, name: str, partitions: int, config: Mapping[str, str]) -> None:
         """Create a topic that does not exist yet, with as many replicas as the cluster gives.
 
         ``config`` is its own settings; one that exists keeps what it has.
@@ -240,9 +232,7 @@ class Broker:
             consumer.close()
         return found
 
-    def messages(
-        self, topic: str, partition: int, first: int, end: int
-    ) -> Iterator[Message]:
+    def messages(self, topic: str, partition: int, first: int, end: int) -> Iterator[Message]:
         """The records of a partition from one offset to before another, one by one.
 
         Raises:
@@ -299,18 +289,13 @@ class Broker:
         )
 
     def _offsets(self, topic: Topic, which: Any) -> dict[int, int]:
-        asked = {
-            TopicPartition(topic.name, number): which for number in topic.partitions
-        }
+        asked = {TopicPartition(topic.name, number): which for number in topic.partitions}
         futures = self._admin.list_offsets(
-            asked,
-            isolation_level=IsolationLevel.READ_COMMITTED,
-            request_timeout=_TIMEOUT,
+            asked, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=_TIMEOUT
         )
         try:
             return {
-                place.partition: self._answer(future).offset
-                for place, future in futures.items()
+                place.partition: self._answer(future).offset for place, future in futures.items()
             }
         except KafkaException as error:
             raise self._cluster.failure(error, topic.name) from error
@@ -345,10 +330,7 @@ def reader_options(
 
 
 def range_options(
-    connections: Connections,
-    topic: str,
-    starts: Mapping[int, int],
-    ends: Mapping[int, int],
+    connections: Connections, topic: str, starts: Mapping[int, int], ends: Mapping[int, int]
 ) -> dict[str, str]:
     """Options of Spark's Kafka source, not streaming, for some offsets of one topic.
 

@@ -107,9 +107,7 @@ def check(properties: Mapping[str, str], where: str) -> None:
     if protocol in _TLS:
         check_tls(properties, where)
     for name, value in properties.items():
-        if name != "ssl.key.password" and any(
-            ord(letter) < ord(" ") for letter in value
-        ):
+        if name != "ssl.key.password" and any(ord(letter) < ord(" ") for letter in value):
             raise ConfigurationError(
                 f"{where}.{name} holds a line break or another control character: a secret "
                 "is one line"
@@ -141,9 +139,7 @@ def check_tls(properties: Mapping[str, str], where: str) -> None:
         )
     if certificate is not None and key is not None:
         own = _certificates(certificate, f"{where}.ssl.certificate.location")[0]
-        private = _private_key(
-            key, properties.get("ssl.key.password"), f"{where}.ssl.key.location"
-        )
+        private = _private_key(key, properties.get("ssl.key.password"), f"{where}.ssl.key.location")
         if private.public_key() != own.public_key():
             raise ConfigurationError(
                 f"{where}.ssl.key.location is not the key of ssl.certificate.location"
@@ -182,9 +178,7 @@ def java(properties: Mapping[str, str]) -> dict[str, str]:
     certificate = properties.get("ssl.certificate.location")
     key = properties.get("ssl.key.location")
     if certificate and key:
-        private = _private_key(
-            key, properties.get("ssl.key.password"), "kafka.ssl.key.location"
-        )
+        private = _private_key(key, properties.get("ssl.key.password"), "kafka.ssl.key.location")
         told["ssl.keystore.type"] = "PEM"
         told["ssl.keystore.certificate.chain"] = Path(certificate).read_text()
         # Java takes a key in this form alone.
@@ -204,8 +198,7 @@ def _check_known(key: str, where: str) -> None:
     for start, instead in _INSTEAD.items():
         if key.startswith(start):
             raise ConfigurationError(
-                f"{where}.{key}: write {instead}; both of spark-ingest's clients are told "
-                "from it"
+                f"{where}.{key}: write {instead}; both of spark-ingest's clients are told from it"
             )
     near = difflib.get_close_matches(key, _KNOWN, 1)
     hint = f"; is it {near[0]}?" if near else ""
@@ -219,18 +212,14 @@ def _check_login(properties: Mapping[str, str], where: str, protocol: str) -> No
     mechanism = properties.get("sasl.mechanism")
     if mechanism not in _MECHANISMS:
         said = "is missing" if mechanism is None else f"is {mechanism!r}"
-        raise ConfigurationError(
-            f"{where}.sasl.mechanism {said}: one of {', '.join(_MECHANISMS)}"
-        )
+        raise ConfigurationError(f"{where}.sasl.mechanism {said}: one of {', '.join(_MECHANISMS)}")
     for key in _NEEDED_BY[mechanism]:
         if key not in properties:
             raise ConfigurationError(
                 f"{where}.{key} is missing: sasl.mechanism {mechanism} needs it"
             )
     if mechanism == _MSK and protocol != "SASL_SSL":
-        raise ConfigurationError(
-            f"{where}.security.protocol is {protocol}: {_MSK} needs SASL_SSL"
-        )
+        raise ConfigurationError(f"{where}.security.protocol is {protocol}: {_MSK} needs SASL_SSL")
 
 
 def _java_login(mechanism: str, properties: Mapping[str, str]) -> dict[str, str]:
@@ -249,14 +238,9 @@ def _java_login(mechanism: str, properties: Mapping[str, str]) -> dict[str, str]
         return {
             "sasl.jaas.config": _jaas(f"{package}.OAuthBearerLoginModule", options),
             "sasl.oauthbearer.token.endpoint.url": place,
-            "sasl.login.callback.handler.class": (
-                f"{package}.OAuthBearerLoginCallbackHandler"
-            ),
+            "sasl.login.callback.handler.class": (f"{package}.OAuthBearerLoginCallbackHandler"),
         }
-    options = {
-        "username": properties["sasl.username"],
-        "password": properties["sasl.password"],
-    }
+    options = {"username": properties["sasl.username"], "password": properties["sasl.password"]}
     return {"sasl.jaas.config": _jaas(_MODULES[mechanism], options)}
 
 
@@ -290,18 +274,14 @@ def _read(file: str, key: str) -> bytes:
     try:
         return Path(file).read_bytes()
     except OSError as error:
-        raise ConfigurationError(
-            f"{key}: cannot read {file} ({error.strerror})"
-        ) from error
+        raise ConfigurationError(f"{key}: cannot read {file} ({error.strerror})") from error
 
 
 def _certificates(file: str, key: str) -> list[x509.Certificate]:
     try:
         return x509.load_pem_x509_certificates(_read(file, key))
     except ValueError as error:
-        raise ConfigurationError(
-            f"{key}: {file} holds no certificate in PEM form"
-        ) from error
+        raise ConfigurationError(f"{key}: {file} holds no certificate in PEM form") from error
 
 
 def _private_key(file: str, password: str | None, key: str) -> Any:
@@ -313,11 +293,7 @@ def _private_key(file: str, password: str | None, key: str) -> Any:
     except TypeError as error:
         said = "is encrypted" if secret is None else "is not encrypted"
         fix = "give" if secret is None else "leave out"
-        raise ConfigurationError(
-            f"{key}: {file} {said}: {fix} ssl.key.password"
-        ) from error
+        raise ConfigurationError(f"{key}: {file} {said}: {fix} ssl.key.password") from error
     except ValueError as error:
         fix = "" if secret is None else ", or ssl.key.password is wrong"
-        raise ConfigurationError(
-            f"{key}: {file} holds no private key in PEM form{fix}"
-        ) from error
+        raise ConfigurationError(f"{key}: {file} holds no private key in PEM form{fix}") from error

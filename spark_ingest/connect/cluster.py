@@ -67,9 +67,7 @@ class Cluster:
             "error_cb": self._complaints.append,
         }
 
-    def answer(
-        self, future: Future[_T], poll: Callable[[float], object], seconds: float
-    ) -> _T:
+    def answer(self, future: Future[_T], poll: Callable[[float], object], seconds: float) -> _T:
         """Wait for the answer to a question.
 
         ``poll`` lets the client say its complaints, for at most so many seconds; ``seconds`` is
@@ -166,9 +164,7 @@ class Cluster:
                 )
             )
         silence = next((name for name in _JAVA_SILENCE if name in text), None)
-        return (
-            None if silence is None else self._silent(silence.removeprefix("errors."))
-        )
+        return None if silence is None else self._silent(silence.removeprefix("errors."))
 
     def no_right(self, of: str, kind: str, rights: str) -> ConfigurationError:
         """The error of a user who lacks a permission (ACL)."""
@@ -194,12 +190,8 @@ class Cluster:
         mechanism = self._properties.get("sasl.mechanism", "")
         user = self._properties.get("sasl.username", "")
         if "Unsupported SASL mechanism" in text:
-            known = (
-                text.rpartition("supported mechanisms:")[2].partition("(")[0].strip()
-            )
-            return Refusal(
-                "sasl.mechanism", f"the broker knows no {mechanism}: set it to {known}"
-            )
+            known = text.rpartition("supported mechanisms:")[2].partition("(")[0].strip()
+            return Refusal("sasl.mechanism", f"the broker knows no {mechanism}: set it to {known}")
         if "mechanism handshake failed" in text:
             return Refusal(
                 "security.protocol",
@@ -207,9 +199,7 @@ class Cluster:
                 "the port of another listener",
             )
         if not user:
-            return Refusal(
-                "sasl.mechanism", f"{mechanism} does not get us in: {_short(text)}"
-            )
+            return Refusal("sasl.mechanism", f"{mechanism} does not get us in: {_short(text)}")
         return Refusal(
             "sasl.password",
             f"the broker refuses user {user}: the name, the password or the mechanism "

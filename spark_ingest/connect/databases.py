@@ -114,9 +114,7 @@ def _database(url: str, password: str | None, where: str) -> Database:
     for option, _ in options:
         if option not in _OPTIONS[engine]:
             known = ", ".join(_OPTIONS[engine])
-            raise ConfigurationError(
-                f"{where}: unknown option {option}; there are: {known}"
-            )
+            raise ConfigurationError(f"{where}: unknown option {option}; there are: {known}")
     return Database(
         engine,
         address.hostname,

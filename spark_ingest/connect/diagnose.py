@@ -76,8 +76,7 @@ def kafka_refusal(way: Way) -> Refusal | None:
         plain = "SASL_PLAINTEXT" if way.login else "PLAINTEXT"
         no_tls = Refusal(
             "security.protocol",
-            f"{way.address} speaks no TLS: set it to {plain}, or take the port of its TLS"
-            " listener",
+            f"{way.address} speaks no TLS: set it to {plain}, or take the port of its TLS listener",
         )
         refusal = _tls_refusal(way, no_tls)
         if refusal is not None:
@@ -133,9 +132,7 @@ def _tls_refusal(way: Way, no_tls: Refusal) -> Refusal | None:
     return None
 
 
-def _untrusted(
-    way: Way, tls: Mapping[str, str], error: ssl.SSLCertVerificationError
-) -> Refusal:
+def _untrusted(way: Way, tls: Mapping[str, str], error: ssl.SSLCertVerificationError) -> Refusal:
     """What is wrong with the server's certificate."""
     if error.verify_code == _EXPIRED:
         return Refusal(
@@ -146,8 +143,7 @@ def _untrusted(
     if error.verify_code == _NOT_YET_VALID:
         return Refusal(
             way.key,
-            f"the certificate of {way.address} is not valid yet: is this machine's clock"
-            " right?",
+            f"the certificate of {way.address} is not valid yet: is this machine's clock right?",
         )
     if error.verify_code in _OTHER_NAME:
         return Refusal(

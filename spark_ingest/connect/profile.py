@@ -19,9 +19,7 @@ from spark_ingest.errors import ConfigurationError, first_problem
 # ${NAME} or ${NAME:-default}
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 # ${file:PATH}, where the path may hold variables; or a variable.
-_REFERENCE = re.compile(
-    rf"\$\{{file:((?:[^{{}}]|{_VARIABLE.pattern})+)\}}|{_VARIABLE.pattern}"
-)
+_REFERENCE = re.compile(rf"\$\{{file:((?:[^{{}}]|{_VARIABLE.pattern})+)\}}|{_VARIABLE.pattern}")
 _REGISTRY_TLS = (
     "ssl.ca.location",
     "ssl.certificate.location",
@@ -156,9 +154,7 @@ def read_target(
             f"{file} does not exist: run in the project's folder, or name it with --profile"
         ) from error
     except yaml.YAMLError as error:
-        raise ConfigurationError(
-            f"{file} is not YAML: {' '.join(str(error).split())}"
-        ) from error
+        raise ConfigurationError(f"{file} is not YAML: {' '.join(str(error).split())}") from error
     except ValidationError as error:
         raise ConfigurationError(f"{file}: {first_problem(error)}") from error
     name = target or _fill(profile.target, env, f"{file}: target")
@@ -170,9 +166,7 @@ def read_target(
     where = f"{file}: targets.{name}"
     values = dict(env)
     if chosen.env_file is not None:
-        path = file.resolve().parents[1] / _fill(
-            chosen.env_file, env, f"{where}.env_file"
-        )
+        path = file.resolve().parents[1] / _fill(chosen.env_file, env, f"{where}.env_file")
         values = _env_file(path) | values
     return Target(
         name,
@@ -195,22 +189,16 @@ def _registry(settings: dict[str, str], where: str) -> Registry:
         raise ConfigurationError(f"{where}: {first_problem(error)}") from error
     address = urlsplit(registry.url)
     if address.scheme not in ("http", "https") or not address.hostname:
-        raise ConfigurationError(
-            f"{where}.url must begin with http:// or https:// and name a host"
-        )
+        raise ConfigurationError(f"{where}.url must begin with http:// or https:// and name a host")
     if address.username or address.password:
-        raise ConfigurationError(
-            f"{where}.url holds a user: write username and password beside it"
-        )
+        raise ConfigurationError(f"{where}.url holds a user: write username and password beside it")
     if (registry.username is None) != (registry.password is None):
         there, absent = "username", "password"
         if registry.username is None:
             there, absent = absent, there
         raise ConfigurationError(f"{where}.{there} needs {where}.{absent}")
     if tls and address.scheme != "https":
-        raise ConfigurationError(
-            f"{where}.{min(tls)} has no effect with an http:// url"
-        )
+        raise ConfigurationError(f"{where}.{min(tls)} has no effect with an http:// url")
     client_settings.check_tls(tls, where)
     return registry
 

@@ -17,11 +17,7 @@ from spark_ingest.avro.schema import AvroSchema, WriterSchema
 from spark_ingest.connect.apicurio import Apicurio
 from spark_ingest.connect.diagnose import Way, web_refusal
 from spark_ingest.connect.profile import Connections
-from spark_ingest.errors import (
-    ConfigurationError,
-    MillraceError,
-    ServiceUnavailable,
-)
+from spark_ingest.errors import ConfigurationError, MillraceError, ServiceUnavailable
 
 # The registry's own words for an unknown subject, version and schema: any other 404 is a
 # wrong address or a proxy, and says nothing of schemas.
@@ -63,9 +59,7 @@ class SchemaRegistry:
         with self._asked():
             return list(self._client.get_subjects())
 
-    def subject_schemas(
-        self, subject: str, ids: Ids = "registry"
-    ) -> list[WriterSchema]:
+    def subject_schemas(self, subject: str, ids: Ids = "registry") -> list[WriterSchema]:
         """Every version of a subject, oldest first; empty when it does not exist.
 
         ``ids`` says whose numbers the ids shall be; with Apicurio's, ``subject`` is an artifact
@@ -121,9 +115,7 @@ class SchemaRegistry:
         is_new = not self.subject_schemas(subject)
         with self._asked():
             try:
-                number = self._client.register_schema(
-                    subject, Schema(json.dumps(schema), "AVRO")
-                )
+                number = self._client.register_schema(subject, Schema(json.dumps(schema), "AVRO"))
                 if is_new:
                     self._client.set_compatibility(subject, "BACKWARD")
             except SchemaRegistryError as error:
@@ -174,12 +166,8 @@ class SchemaRegistry:
         if key not in self._versions:
             registered = self._client.get_version(subject, number)
             if registered.schema_id is None or registered.schema is None:
-                raise ServiceUnavailable(
-                    f"{self.url} answered without a schema for {subject}"
-                )
-            self._versions[key] = self._writer_schema(
-                registered.schema_id, registered.schema
-            )
+                raise ServiceUnavailable(f"{self.url} answered without a schema for {subject}")
+            self._versions[key] = self._writer_schema(registered.schema_id, registered.schema)
         return self._versions[key]
 
     def _writer_schema(self, schema_id: int, registered: Any) -> WriterSchema:
@@ -203,9 +191,7 @@ class SchemaRegistry:
                     "which the registry cannot give",
                 )
             leans_on += [*found.references, found.schema]
-        return WriterSchema(
-            schema_id, json.loads(registered.schema_str), tuple(leans_on)
-        )
+        return WriterSchema(schema_id, json.loads(registered.schema_str), tuple(leans_on))
 
     def _failure(self, error: Exception) -> MillraceError:
         """What a failed question means for a person."""
@@ -216,9 +202,7 @@ class SchemaRegistry:
             if status == HTTPStatus.UNAUTHORIZED:
                 return self._mistake("username and password", f"it does not know {who}")
             if status == HTTPStatus.FORBIDDEN:
-                return self._mistake(
-                    "username", f"it does not let {who} read or register schemas"
-                )
+                return self._mistake("username", f"it does not let {who} read or register schemas")
         else:
             address = urlsplit(self.url)
             secure = address.scheme == "https"

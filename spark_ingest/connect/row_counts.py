@@ -12,12 +12,7 @@ import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from spark_ingest.connect.databases import (
-    Connection,
-    Database,
-    DatabaseRefuses,
-    opened,
-)
+from spark_ingest.connect.databases import Connection, Database, DatabaseRefuses, opened
 from spark_ingest.errors import MillraceError
 
 # PostgreSQL: lock_not_available; MariaDB: the table was altered since the snapshot.
@@ -109,8 +104,7 @@ def _in_mariadb(connection: Connection, table: str) -> Counted:
     cursor = connection.cursor()
     schema, name = _parts(table)
     cursor.execute(
-        "select engine from information_schema.tables"
-        " where table_schema = %s and table_name = %s",
+        "select engine from information_schema.tables where table_schema = %s and table_name = %s",
         (schema, name),
     )
     (engine,) = cursor.fetchone() or (None,)
@@ -149,9 +143,7 @@ def _parts(table: str) -> tuple[str, str]:
     return schema, name
 
 
-def _explained(
-    error: DatabaseRefuses, table: str, patience: Patience
-) -> DatabaseRefuses:
+def _explained(error: DatabaseRefuses, table: str, patience: Patience) -> DatabaseRefuses:
     text = str(error)
     if error.code in _TRY_AGAIN:
         text += (

@@ -214,9 +214,7 @@ def _without_null(written: AvroSchema) -> Mapping[str, Any]:
     return {"type": written} if isinstance(written, str) else dict(written)
 
 
-def _shape(
-    name: str, kind: Mapping[str, Any], held: DataType, is_key: bool
-) -> _Shape | None:
+def _shape(name: str, kind: Mapping[str, Any], held: DataType, is_key: bool) -> _Shape | None:
     meaning = str(kind.get("connect.name", ""))
     if isinstance(held, BooleanType):
         return _Shape("boolean", "flags", "{column}")

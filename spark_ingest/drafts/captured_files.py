@@ -35,9 +35,7 @@ def _bare() -> list[dict[str, Any]]:
     """The models of a table that has no columns of its own."""
     names = Names("source", "table", "domain", "row")
     empty = CapturedTable("topic", "envelope", "lsn", (), None, {}, (), {})
-    models: list[dict[str, Any]] = parse(models_yaml(names, empty, Docs((), {}), ""))[
-        "models"
-    ]
+    models: list[dict[str, Any]] = parse(models_yaml(names, empty, Docs((), {}), ""))["models"]
     return models
 
 
@@ -112,9 +110,7 @@ def models_sql(names: Names, table: CapturedTable) -> dict[str, str]:
         names.staging: rendered(
             "captured_staging.sql", names=names, groups=grouped(table.columns, ["keys"])
         ),
-        names.history: rendered(
-            "captured_history.sql", names=names, key=key, attributes=others
-        ),
+        names.history: rendered("captured_history.sql", names=names, key=key, attributes=others),
         names.state: f'{{{{ latest_state(ref("{names.history}")) }}}}\n',
     }
 

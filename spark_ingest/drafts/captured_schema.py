@@ -50,9 +50,7 @@ class CapturedTable:
     left_out: Mapping[str, str]
 
 
-def topic_of(
-    subjects: Iterable[str], source: str, table: str, absent: str = CHANGE_ABSENT
-) -> str:
+def topic_of(subjects: Iterable[str], source: str, table: str, absent: str = CHANGE_ABSENT) -> str:
     """The topic of a table, by the subjects that there are.
 
     ``subjects`` are all names that the registry has, ``source`` is the dbt source, which a
@@ -62,9 +60,7 @@ def topic_of(
         ConfigurationError: None fits, or several do.
     """
     ends = f".{table}-value"
-    found = sorted(
-        name.removesuffix("-value") for name in subjects if name.endswith(ends)
-    )
+    found = sorted(name.removesuffix("-value") for name in subjects if name.endswith(ends))
     own = [topic for topic in found if topic.startswith(f"{source}.")]
     fitting = own or found
     if len(fitting) == 1:
@@ -107,14 +103,7 @@ def read_table(
     key_type = combine(keys).whole if keys else None
     named = _key_of(topic, key_type, key, row)
     columns, left_out = model_columns(
-        row,
-        written,
-        docs,
-        entity,
-        named,
-        taken,
-        has_array_texts=form == "envelope",
-        beside=beside,
+        row, written, docs, entity, named, taken, has_array_texts=form == "envelope", beside=beside
     )
     for name in named:
         if name in left_out:
@@ -191,9 +180,7 @@ def fields_of(
     last = values[-1]
     if last.id in together.misfits or not together.is_record or last.schema is None:
         why = together.misfits.get(last.id, "it is no record")
-        raise ConfigurationError(
-            f"the newest schema of {topic}-value cannot be used: {why}"
-        )
+        raise ConfigurationError(f"the newest schema of {topic}-value cannot be used: {why}")
     newest = apart(parse(last.schema, last.references), RESERVED)
     held = {field.name: field.dataType for field in together.columns}
     return {name: held[name] for name in newest.fields if name in held}, newest
@@ -202,10 +189,7 @@ def fields_of(
 def _row_of(
     topic: str, fields: Mapping[str, DataType], newest: AvroType
 ) -> tuple[
-    Literal["flattened", "envelope"],
-    dict[str, DataType],
-    dict[str, AvroSchema],
-    Mapping[str, str],
+    Literal["flattened", "envelope"], dict[str, DataType], dict[str, AvroSchema], Mapping[str, str]
 ]:
     """The form, and the columns of the database: in bronze, as written, and described."""
     if all(name in fields for name in _ENVELOPE):
@@ -242,10 +226,7 @@ def _written(record: AvroType) -> dict[str, AvroSchema]:
 
 
 def _key_of(
-    topic: str,
-    key_type: DataType | None,
-    said: Sequence[str],
-    row: Mapping[str, DataType],
+    topic: str, key_type: DataType | None, said: Sequence[str], row: Mapping[str, DataType]
 ) -> tuple[str, ...]:
     for name in said:
         if name not in row:
@@ -281,9 +262,7 @@ def _other_key(kind: DataType) -> str:
     return "let the connector write others (message.key.columns), unique together"
 
 
-def _position_of(
-    topic: str, form: str, fields: Mapping[str, DataType]
-) -> Literal["lsn", "binlog"]:
+def _position_of(topic: str, form: str, fields: Mapping[str, DataType]) -> Literal["lsn", "binlog"]:
     place = fields.get("source")
     inside = place.names if isinstance(place, StructType) else []
     for position, names in _POSITIONS.items():

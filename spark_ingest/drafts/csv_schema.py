@@ -48,12 +48,7 @@ class CsvShape:
 
 
 def read_shape(
-    file: TextIO,
-    name: str,
-    topic: str,
-    key: str,
-    separator: str | None = None,
-    null: str = "",
+    file: TextIO, name: str, topic: str, key: str, separator: str | None = None, null: str = ""
 ) -> CsvShape:
     """Find out what a CSV's columns are.
 
@@ -113,9 +108,7 @@ def _rows(reader: Any, name: str) -> Iterator[tuple[int, list[str]]]:
             if any(row):
                 yield reader.line_num, row
     except csv.Error as error:
-        raise ConfigurationError(
-            f"{name}, line {reader.line_num}, is not CSV: {error}"
-        ) from error
+        raise ConfigurationError(f"{name}, line {reader.line_num}, is not CSV: {error}") from error
 
 
 def _words(topic: str) -> list[str]:
@@ -203,9 +196,4 @@ def _decimal(cells: Sequence[str]) -> dict[str, Any] | None:
     if scale + whole > _WIDEST:
         return None
     precision = _PRECISION if scale + whole <= _PRECISION else _WIDEST
-    return {
-        "type": "bytes",
-        "logicalType": "decimal",
-        "precision": precision,
-        "scale": scale,
-    }
+    return {"type": "bytes", "logicalType": "decimal", "precision": precision, "scale": scale}

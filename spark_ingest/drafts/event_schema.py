@@ -66,13 +66,7 @@ def read_events(
         )
     written = {name: kind.original for name, kind in newest.fields.items()}
     columns, left_out = model_columns(
-        fields,
-        written,
-        newest.docs,
-        entity,
-        taken=taken,
-        rows="records",
-        told_by="the record",
+        fields, written, newest.docs, entity, taken=taken, rows="records", told_by="the record"
     )
     if not columns:
         raise ConfigurationError(
@@ -103,6 +97,5 @@ def _types(schema: AvroSchema) -> dict[str, bool]:
     """Whether a field may be null, by its name."""
     fields = schema.get("fields", ()) if isinstance(schema, dict) else ()
     return {
-        each["name"]: isinstance(each["type"], list) and "null" in each["type"]
-        for each in fields
+        each["name"]: isinstance(each["type"], list) and "null" in each["type"] for each in fields
     }

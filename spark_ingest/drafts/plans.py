@@ -11,12 +11,7 @@ from spark_ingest.avro.schema import WriterSchema
 from spark_ingest.connect.broker import Broker
 from spark_ingest.connect.registry import SchemaRegistry
 from spark_ingest.drafts import captured_files, event_files
-from spark_ingest.drafts.captured_schema import (
-    CHANGE_ABSENT,
-    CapturedTable,
-    read_table,
-    topic_of,
-)
+from spark_ingest.drafts.captured_schema import CHANGE_ABSENT, CapturedTable, read_table, topic_of
 from spark_ingest.drafts.csv_schema import read_shape
 from spark_ingest.drafts.event_schema import ABSENT, EventStream, read_events
 from spark_ingest.drafts.model_text import Names
@@ -118,9 +113,7 @@ def plan_of_topic(
     return _plan(project, wanted, read)
 
 
-def plan_of_csv(
-    project: Path, wanted: Wanted, csv: Path, key: str
-) -> Planned[EventStream]:
+def plan_of_csv(project: Path, wanted: Wanted, csv: Path, key: str) -> Planned[EventStream]:
     """The files of a stream that a CSV's rows will become; ``key`` names the records' key.
 
     Raises:
@@ -163,9 +156,7 @@ def planned_files(
         files = {
             **with_table(project, names, event_files.said_of(names), read, docs),
             staging / f"{names.staging}.sql": event_files.staging_sql(names, read),
-            staging / f"{names.staging}.yml": event_files.staging_yaml(
-                names, read, docs
-            ),
+            staging / f"{names.staging}.yml": event_files.staging_yaml(names, read, docs),
         }
     else:
         docs.say(
@@ -176,12 +167,9 @@ def planned_files(
         layers = {"staging": names.source, "intermediate": names.domain}
         histories = Path("models") / "intermediate" / names.domain
         files = {
-            **with_table(
-                project, names, captured_files.said_of(names, read), read, docs
-            ),
+            **with_table(project, names, captured_files.said_of(names, read), read, docs),
             **{
-                (staging if model == names.staging else histories)
-                / f"{model}.sql": text
+                (staging if model == names.staging else histories) / f"{model}.sql": text
                 for model, text in captured_files.models_sql(names, read).items()
             },
             **with_models(project, names, read, docs),
@@ -192,19 +180,14 @@ def planned_files(
 
 
 def _plan(
-    project: Path,
-    wanted: Wanted,
-    read: Callable[[Names], Read],
-    is_captured: bool = False,
+    project: Path, wanted: Wanted, read: Callable[[Names], Read], is_captured: bool = False
 ) -> Planned[Read]:
     source = wanted.stream.partition(".")[0]
     histories = f"models/intermediate/*/int_{source}__*_history.sql"
     folders = {f.parent.name for f in project.glob(histories)} if is_captured else set()
     domain = folders.pop() if len(folders) == 1 else source
     names = checked_names(wanted.stream, wanted.domain or domain)
-    refuse_what_exists(
-        project, names, models_of(names) if is_captured else [names.staging]
-    )
+    refuse_what_exists(project, names, models_of(names) if is_captured else [names.staging])
     found = read(names)
     return Planned(found, planned_files(project, names, found))
 
@@ -213,9 +196,7 @@ def _topic(
     wanted: Wanted, names: Names, registry: SchemaRegistry, broker: Broker, absent: str
 ) -> str:
     """The topic that is asked for, or found by the table's name."""
-    topic = wanted.topic or topic_of(
-        registry.subjects(), names.source, names.table, absent
-    )
+    topic = wanted.topic or topic_of(registry.subjects(), names.source, names.table, absent)
     if broker.topic(topic) is None:
         raise ConfigurationError(f"there is no topic {topic}: {absent}")
     return topic

@@ -15,14 +15,7 @@ from spark_ingest.drafts.captured_files import models_yaml
 from spark_ingest.drafts.captured_schema import CapturedTable
 from spark_ingest.drafts.event_schema import EventStream
 from spark_ingest.drafts.model_text import Docs, Names, anchored, rendered
-from spark_ingest.drafts.yaml_places import (
-    compose,
-    last_line,
-    parse,
-    scalar,
-    value,
-    with_lines,
-)
+from spark_ingest.drafts.yaml_places import compose, last_line, parse, scalar, value, with_lines
 from spark_ingest.errors import ConfigurationError
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
@@ -56,17 +49,11 @@ def refuse_what_exists(project: Path, names: Names, models: Sequence[str]) -> No
     """
     there = [
         *(f for f in _yamls(project) if _says(parse(f.read_text()), names, models)),
-        *(
-            file
-            for model in models
-            for file in sorted((project / "models").rglob(f"{model}.*"))
-        ),
+        *(file for model in models for file in sorted((project / "models").rglob(f"{model}.*"))),
     ]
     if there:
         told = ", ".join(str(file.relative_to(project)) for file in there)
-        raise ConfigurationError(
-            f"{names.stream} is there already ({told}): nothing was changed"
-        )
+        raise ConfigurationError(f"{names.stream} is there already ({told}): nothing was changed")
 
 
 def docs_of(project: Path) -> Docs:
@@ -84,11 +71,7 @@ def with_docs(project: Path, names: Names, docs: Docs) -> dict[Path, str]:
 
 
 def with_table(
-    project: Path,
-    names: Names,
-    said: str,
-    read: CapturedTable | EventStream,
-    docs: Docs,
+    project: Path, names: Names, said: str, read: CapturedTable | EventStream, docs: Docs
 ) -> dict[Path, str]:
     """The YAML of a source with one more table: a new one where it has none.
 
@@ -125,20 +108,14 @@ def with_table(
     return {file: head + _source_table(names, read, docs, head)}
 
 
-def _source_table(
-    names: Names, read: CapturedTable | EventStream, docs: Docs, there: str
-) -> str:
+def _source_table(names: Names, read: CapturedTable | EventStream, docs: Docs, there: str) -> str:
     """The table's item in the list of its source's tables, by the anchors that are there."""
     captured = read if isinstance(read, CapturedTable) else None
     is_envelope = captured is not None and captured.form == "envelope"
     said = {} if is_envelope else {column.source: column for column in read.columns}
     writer = "the connector" if captured else "the producer"
     columns = [
-        (
-            name,
-            docs.of(said[name]) if name in said else docs.of_field(name, writer),
-            kind,
-        )
+        (name, docs.of(said[name]) if name in said else docs.of_field(name, writer), kind)
         for name, kind in read.fields.items()
     ]
     if read.key_type:
@@ -153,9 +130,7 @@ def _source_table(
         captured=captured,
         is_envelope=is_envelope,
         columns=columns,
-        metadata=[
-            (name, item, known.get(name) == item) for name, item in added.items()
-        ],
+        metadata=[(name, item, known.get(name) == item) for name, item in added.items()],
     )
 
 
@@ -167,14 +142,10 @@ def _check_added(file: Path, old: str, changed: str, names: Names) -> None:
             added = source["tables"].pop()
             if added.get("name") == names.table and after == parse(old):
                 return
-    raise ConfigurationError(
-        f"{file}: no place for {names.stream} could be found: add it by hand"
-    )
+    raise ConfigurationError(f"{file}: no place for {names.stream} could be found: add it by hand")
 
 
-def with_models(
-    project: Path, names: Names, read: CapturedTable, docs: Docs
-) -> dict[Path, str]:
+def with_models(project: Path, names: Names, read: CapturedTable, docs: Docs) -> dict[Path, str]:
     """The YAML of a source's captured tables with one more: a new one where it has none.
 
     Raises:
@@ -198,9 +169,7 @@ def with_models(
     return {file: new}
 
 
-def with_owners(
-    project: Path, names: Names, folders: Mapping[str, str]
-) -> dict[Path, str]:
+def with_owners(project: Path, names: Names, folders: Mapping[str, str]) -> dict[Path, str]:
     """The project's file with an owner for each new folder of models; nothing where none is new.
 
     ``folders`` are by layer; the domain of ``names`` is the owner.
@@ -255,9 +224,7 @@ def _described(project: Path) -> dict[str, str]:
             for column in model.get("columns", ()):
                 text = " ".join(str(column.get("description", "")).split())
                 if text:
-                    said.setdefault(
-                        column["name"], json.dumps(text, ensure_ascii=False)
-                    )
+                    said.setdefault(column["name"], json.dumps(text, ensure_ascii=False))
     return said
 
 

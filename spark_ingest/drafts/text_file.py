@@ -29,9 +29,7 @@ def open_text(path: Path) -> TextIO:
     except UnicodeDecodeError as error:
         not_utf8(str(path), error)
     except OSError as error:
-        raise ConfigurationError(
-            f"{path} cannot be read: {error.strerror or error}"
-        ) from error
+        raise ConfigurationError(f"{path} cannot be read: {error.strerror or error}") from error
     except (EOFError, zlib.error) as error:
         raise ConfigurationError(f"{path} cannot be unpacked: {error}") from error
 
@@ -39,6 +37,5 @@ def open_text(path: Path) -> TextIO:
 def not_utf8(path: str, error: UnicodeDecodeError) -> NoReturn:
     """Say that a file is in another encoding, and how to convert it."""
     raise ConfigurationError(
-        f"{path} is not UTF-8 ({error.reason}); convert it, such as with"
-        " `iconv -f latin1 -t utf-8`"
+        f"{path} is not UTF-8 ({error.reason}); convert it, such as with `iconv -f latin1 -t utf-8`"
     ) from error

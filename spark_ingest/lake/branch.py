@@ -14,12 +14,7 @@ from typing import Any
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 
-from spark_ingest.errors import (
-    ColumnsChanged,
-    CommitRefused,
-    CommitUnknown,
-    MillraceError,
-)
+from spark_ingest.errors import ColumnsChanged, CommitRefused, CommitUnknown, MillraceError
 from spark_ingest.lake.committed import Commit, check_number
 from spark_ingest.lake.jvm import CATALOG, JAVA_ERRORS, Jvm, java_reason
 from spark_ingest.lake.table_change import (
@@ -31,10 +26,7 @@ from spark_ingest.lake.table_change import (
 )
 
 # What Spark calls a plan whose table has changed, by a stream or a replay, since it was made.
-_OTHER_COLUMNS = (
-    "INCOMPATIBLE_TABLE_CHANGE_AFTER_ANALYSIS",
-    "INCOMPATIBLE_DATA_FOR_TABLE",
-)
+_OTHER_COLUMNS = ("INCOMPATIBLE_TABLE_CHANGE_AFTER_ANALYSIS", "INCOMPATIBLE_DATA_FOR_TABLE")
 # Iceberg's word for a commit of which nobody knows whether it was made.
 _UNKNOWN_STATE = "CommitStateUnknown"
 # As often as a change of refs is tried on a catalog that does not answer.
@@ -126,9 +118,7 @@ def stage(rows: DataFrame, table: str, branch: str, commit: Commit) -> None:
         raise
     except JAVA_ERRORS as error:
         if is_conflict(error):
-            raise CommitRefused(
-                f"{table} moved meanwhile: {java_reason(error)}"
-            ) from error
+            raise CommitRefused(f"{table} moved meanwhile: {java_reason(error)}") from error
         raise
 
 

@@ -57,8 +57,7 @@ METADATA = StructType(
 
 # What a batch notes of each record beside its row, while it is written.
 WORKING = tuple(
-    f"_millrace_{name}"
-    for name in ("bad", "bytes", "carried", "unknown_value", "unknown_key")
+    f"_millrace_{name}" for name in ("bad", "bytes", "carried", "unknown_value", "unknown_key")
 )
 # Names that no field of a value may have.
 RESERVED = frozenset({KEY, *METADATA.names, *_OF_ICEBERG, *WORKING})
@@ -175,9 +174,7 @@ def conform(column: Column, have: DataType | None, want: DataType) -> Column:
         return F.transform(column, lambda each: conform(each, item, wanted))
     if isinstance(have, MapType) and isinstance(want, MapType):
         item, wanted = have.valueType, want.valueType
-        return F.transform_values(
-            column, lambda _key, each: conform(each, item, wanted)
-        )
+        return F.transform_values(column, lambda _key, each: conform(each, item, wanted))
     return column.cast(want)
 
 
@@ -222,9 +219,7 @@ def _with_comments(columns: StructType, comments: dict[str, str]) -> StructType:
             StructField(
                 field.name,
                 field.dataType,
-                metadata={"comment": comments[field.name]}
-                if comments.get(field.name)
-                else None,
+                metadata={"comment": comments[field.name]} if comments.get(field.name) else None,
             )
             for field in columns.fields
         ]

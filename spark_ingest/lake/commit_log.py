@@ -146,10 +146,7 @@ def log_commits(
 
 
 def catch_up(
-    spark: SparkSession,
-    stream: Stream,
-    check: Callable[[], None],
-    known: Identity | None = None,
+    spark: SparkSession, stream: Stream, check: Callable[[], None], known: Identity | None = None
 ) -> Earlier | None:
     """Bring the log up to the table that stands there.
 
@@ -288,10 +285,7 @@ def committed(
     # One row for all that a stream took of a partition, and one for each other range.
     rows = (
         each.groupBy(
-            "kafka_topic_id",
-            "kind",
-            "o.partition",
-            F.when(apart, F.col("commit_id")).alias("of"),
+            "kafka_topic_id", "kind", "o.partition", F.when(apart, F.col("commit_id")).alias("of")
         )
         .agg(F.min("o.first_offset"), F.max("o.end_offset"), F.max("commit_id"))
         .collect()
@@ -312,9 +306,7 @@ def grown(
     each = _commits(spark, stream).where(between).groupBy("commit_id")
     # A row of each commit: of two that the log lacks and that have one id the larger counts.
     found = each.agg(F.max("row_count"), F.collect_set("kind")).collect()
-    return sum(row[1] for row in found), {
-        CommitKind(k) for row in found for k in row[2]
-    }
+    return sum(row[1] for row in found), {CommitKind(k) for row in found for k in row[2]}
 
 
 def taken(spark: SparkSession, stream: Stream, topic: Topic) -> list[Taken]:
@@ -324,9 +316,7 @@ def taken(spark: SparkSession, stream: Stream, topic: Topic) -> list[Taken]:
     columns = ("commit_id", "kind", "offsets", "row_count", "quarantined_count")
     for commit_id, kind, offsets, kept, set_aside in rows.select(*columns).collect():
         ranges = {o["partition"]: (o["first_offset"], o["end_offset"]) for o in offsets}
-        found.append(
-            Taken(commit_id, CommitKind(kind), ranges, total(ranges) - kept - set_aside)
-        )
+        found.append(Taken(commit_id, CommitKind(kind), ranges, total(ranges) - kept - set_aside))
     return found
 
 
@@ -355,9 +345,7 @@ def _commits(spark: SparkSession, stream: Stream) -> DataFrame:
     return logged
 
 
-def _unlogged(
-    spark: SparkSession, stream: Stream, known: Identity
-) -> list[tuple[Any, ...]]:
+def _unlogged(spark: SparkSession, stream: Stream, known: Identity) -> list[tuple[Any, ...]]:
     """Rows of the log for the own snapshots that it lacks.
 
     They need not be the newest: a commit beside the stream may be written down first.
@@ -454,9 +442,7 @@ def _append(
     _publish(spark, write)
 
 
-def _lacking(
-    spark: SparkSession, rows: Sequence[tuple[Any, ...]]
-) -> list[tuple[Any, ...]]:
+def _lacking(spark: SparkSession, rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     """The rows whose commits the log lacks now."""
     number, uuid = COLUMNS.names.index("commit_id"), COLUMNS.names.index("table_uuid")
     wanted = {(row[uuid], row[number]): row for row in rows}

@@ -40,9 +40,7 @@ class CommitLog:
         self._writing = threading.Lock()
         self._closing = threading.Event()
         self._is_behind = False
-        self._thread = threading.Thread(
-            target=self._write_on, name="commit-log", daemon=True
-        )
+        self._thread = threading.Thread(target=self._write_on, name="commit-log", daemon=True)
 
         self._thread.start()
 

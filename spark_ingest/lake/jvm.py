@@ -112,9 +112,7 @@ class Jvm:
     def metadata_bytes(self, table: str) -> int | None:
         """Bytes in a table's metadata folder; None where Hadoop does not know the store."""
         operations = self.iceberg_table(table).operations()
-        path = self.packages.org.apache.hadoop.fs.Path(
-            operations.current().metadataFileLocation()
-        )
+        path = self.packages.org.apache.hadoop.fs.Path(operations.current().metadataFileLocation())
         settings = self._session.sessionState().newHadoopConf()
         try:
             files = path.getFileSystem(settings)
@@ -130,9 +128,7 @@ class Jvm:
     def dataframe(self, rows: Any, schema: StructType) -> DataFrame:
         """A DataFrame of a Scala sequence of rows, which never pass through Python."""
         java_rows = self.packages.scala.jdk.javaapi.CollectionConverters.asJava(rows)
-        java = self._session.createDataFrame(
-            java_rows, self._session.parseDataType(schema.json())
-        )
+        java = self._session.createDataFrame(java_rows, self._session.parseDataType(schema.json()))
         return DataFrame(java, self._spark)
 
 

@@ -26,11 +26,7 @@ from typing import Any
 import psutil
 from pyspark.sql import DataFrame
 
-from spark_ingest.errors import (
-    CatalogUnavailable,
-    CommitRefused,
-    LeaseLost,
-)
+from spark_ingest.errors import CatalogUnavailable, CommitRefused, LeaseLost
 from spark_ingest.lake.branch import stage
 from spark_ingest.lake.committed import COMMIT_ID, SUMMARY_PREFIX, Commit, check_number
 from spark_ingest.lake.jvm import Jvm
@@ -69,9 +65,7 @@ class Holder:
         if self.host != socket.gethostname():
             return time.time() - max(self.renewed_at, last_write) < _SILENCE_SECONDS
         try:
-            return (
-                abs(psutil.Process(self.pid).create_time() - self.process_started) < 1
-            )
+            return abs(psutil.Process(self.pid).create_time() - self.process_started) < 1
         except psutil.NoSuchProcess:
             return False
 
@@ -250,9 +244,7 @@ class Lease:
         Raises:
             LeaseLost: Another writer took the table over.
         """
-        if time.monotonic() < self._renew_at or not self._changing.acquire(
-            blocking=False
-        ):
+        if time.monotonic() < self._renew_at or not self._changing.acquire(blocking=False):
             return
         try:
             if not self._released:

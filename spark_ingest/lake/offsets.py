@@ -74,10 +74,7 @@ def newest(ranges: Ranges, most: int) -> dict[int, Span]:
 
 def below(ranges: Ranges, taken: Ranges) -> dict[int, Span]:
     """What is left of ranges when their newest parts are taken."""
-    left = {
-        p: (first, taken[p][0] if p in taken else end)
-        for p, (first, end) in ranges.items()
-    }
+    left = {p: (first, taken[p][0] if p in taken else end) for p, (first, end) in ranges.items()}
     return {p: (first, end) for p, (first, end) in left.items() if end > first}
 
 

@@ -20,9 +20,7 @@ MIN_FREE_VARIABLE = "MILLRACE_MIN_FREE_MB"
 MIN_FREE_MB = 1024
 
 _VERSION = re.compile(r'version "(\d+)(?:\.(\d+))?')
-_NEEDED = "Millrace needs a JDK " + " or ".join(
-    str(version) for version in SUPPORTED_JAVA
-)
+_NEEDED = "Millrace needs a JDK " + " or ".join(str(version) for version in SUPPORTED_JAVA)
 
 
 def java_program() -> Path:
@@ -56,16 +54,10 @@ def check_java() -> int:
     program = java_program()
     try:
         answer = subprocess.run(
-            [str(program), "-version"],
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
+            [str(program), "-version"], capture_output=True, text=True, timeout=60, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise ConfigurationError(
-            f"{program} does not start ({error}); {_advice()}"
-        ) from error
+        raise ConfigurationError(f"{program} does not start ({error}); {_advice()}") from error
     match = _VERSION.search(answer.stderr + answer.stdout)
     if match is None:
         raise ConfigurationError(f"{program} -version names no version; {_advice()}")
@@ -118,9 +110,7 @@ def check_disk(folder: Path) -> int:
     """
     limit = os.environ.get(MIN_FREE_VARIABLE) or str(MIN_FREE_MB)
     if not limit.isdigit():
-        raise ConfigurationError(
-            f"{MIN_FREE_VARIABLE} is {limit!r}: it must be a number of MB"
-        )
+        raise ConfigurationError(f"{MIN_FREE_VARIABLE} is {limit!r}: it must be a number of MB")
     existing = folder.absolute()
     while not existing.exists():
         existing = existing.parent
@@ -155,17 +145,13 @@ def _installed_jdks() -> list[Path]:
     )
     homes = [home for place, pattern in places for home in sorted(place.glob(pattern))]
     return [
-        home
-        for home in homes
-        if _release(home) in SUPPORTED_JAVA and (home / "bin/java").exists()
+        home for home in homes if _release(home) in SUPPORTED_JAVA and (home / "bin/java").exists()
     ]
 
 
 def _release(home: Path) -> int | None:
     try:
-        match = re.search(
-            r'^JAVA_VERSION="(\d+)', (home / "release").read_text(), re.MULTILINE
-        )
+        match = re.search(r'^JAVA_VERSION="(\d+)', (home / "release").read_text(), re.MULTILINE)
     except OSError:
         return None
     return int(match[1]) if match else None

@@ -48,8 +48,7 @@ COLUMNS = StructType(
 )
 # An update rewrites files; streams go on adding others meanwhile, which is no conflict.
 _PROPERTIES = {
-    f"write.{verb}.isolation-level": "snapshot"
-    for verb in ("delete", "update", "merge")
+    f"write.{verb}.isolation-level": "snapshot" for verb in ("delete", "update", "merge")
 }
 
 
@@ -77,9 +76,7 @@ def rows(judged: str, ingested_at: Column) -> list[Column]:
     ``judged`` is the column with the verdict, ``ingested_at`` when the batch was taken.
     """
     special = {
-        "_schema_id": F.when(
-            F.col("_value_schema_id") <= LARGEST_ID, F.col("_value_schema_id")
-        ),
+        "_schema_id": F.when(F.col("_value_schema_id") <= LARGEST_ID, F.col("_value_schema_id")),
         "stage": F.col(judged)["stage"],
         "error_class": F.col(judged)["error_class"],
         "error_message": F.col(judged)["error_message"],
@@ -126,10 +123,7 @@ def uncommitted(
 
 
 def remove_uncommitted(
-    spark: SparkSession,
-    topic: Topic,
-    committed: Mapping[int, int],
-    batches: Collection[int],
+    spark: SparkSession, topic: Topic, committed: Mapping[int, int], batches: Collection[int]
 ) -> None:
     """Remove what batches left that never committed: rows at or beyond the offsets.
 
@@ -170,9 +164,7 @@ def may_have(spark: SparkSession, topic: str) -> bool:
 def of_topic(spark: SparkSession, name: str, topic_id: str | None = None) -> DataFrame:
     """The rows of one topic, or of all topics that ever had its name."""
     rows = spark.table(f"{CATALOG}.{TABLE}").where(F.col("_kafka_topic") == name)
-    return (
-        rows if topic_id is None else rows.where(F.col("_kafka_topic_id") == topic_id)
-    )
+    return rows if topic_id is None else rows.where(F.col("_kafka_topic_id") == topic_id)
 
 
 def count_of(spark: SparkSession, name: str, commit: Commit) -> int:

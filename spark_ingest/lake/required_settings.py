@@ -97,8 +97,7 @@ def check_executors(spark: SparkSession) -> None:
     # There is no asking each executor: so many tasks hardly leave one out.
     tasks = min(context.defaultParallelism * _TASKS_PER_CORE, _MOST_TASKS)
     asked = [
-        F.reflect(F.lit("java.lang.System"), F.lit("getProperty"), F.lit(name))
-        for name in _LIMITS
+        F.reflect(F.lit("java.lang.System"), F.lit("getProperty"), F.lit(name)) for name in _LIMITS
     ]
     for row in spark.range(0, tasks, 1, tasks).select(*asked).collect():
         there = dict(zip(_LIMITS, row, strict=True))

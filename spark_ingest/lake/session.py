@@ -40,10 +40,7 @@ def open_session() -> SparkSession:
     silence_statement_log()
     hide_secrets(spark)
     warehouse = spark.conf.get(f"spark.sql.catalog.{CATALOG}.warehouse", None)
-    if (
-        spark.conf.get(f"spark.sql.catalog.{CATALOG}", None) is None
-        or warehouse is None
-    ):
+    if spark.conf.get(f"spark.sql.catalog.{CATALOG}", None) is None or warehouse is None:
         raise ConfigurationError(
             f"Spark knows no catalog {CATALOG!r}: run `make install`, or put the keys of "
             "profiles/spark-defaults.conf into your cluster's Spark configuration"

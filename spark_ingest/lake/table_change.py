@@ -15,12 +15,7 @@ from typing import Any
 
 from pyspark.errors import AnalysisException, IllegalArgumentException
 
-from spark_ingest.errors import (
-    CatalogUnavailable,
-    CommitRefused,
-    CommitUnknown,
-    MillraceError,
-)
+from spark_ingest.errors import CatalogUnavailable, CommitRefused, CommitUnknown, MillraceError
 from spark_ingest.lake.jvm import JAVA_ERRORS, Jvm, java_reason
 
 # About ten seconds of others being faster.
@@ -164,9 +159,7 @@ def _refused(
 
 def _away(table: str, reason: str, is_open: bool) -> MillraceError:
     if is_open:
-        return CommitUnknown(
-            f"{table}: the catalog did not say whether a commit is in: {reason}"
-        )
+        return CommitUnknown(f"{table}: the catalog did not say whether a commit is in: {reason}")
     return CatalogUnavailable(f"{table}: its catalog does not answer: {reason}")
 
 

@@ -146,9 +146,7 @@ def _span(commit_id: Column) -> tuple[Column, Column, Column]:
     return F.min(commit_id), F.max(commit_id), F.count_distinct(commit_id)
 
 
-def newest_named(
-    log: DataFrame, tables: Iterable[str]
-) -> dict[str, tuple[datetime, str]]:
+def newest_named(log: DataFrame, tables: Iterable[str]) -> dict[str, tuple[datetime, str]]:
     """By name, since when the log says that a table stands there, and Iceberg's UUID of it.
 
     One that the log does not name, of ``tables`` as ``schema.name``, is left out.
@@ -169,9 +167,7 @@ def earlier(log: DataFrame, uuid: str) -> Earlier | None:
     ``log`` has the log's rows of that name, each with its kind; ``uuid`` is Iceberg's, of the
     table that stands there now.
     """
-    others = log.where(
-        (F.col("kind") != KIND) & ~F.col("table_uuid").eqNullSafe(F.lit(uuid))
-    )
+    others = log.where((F.col("kind") != KIND) & ~F.col("table_uuid").eqNullSafe(F.lit(uuid)))
     last = others.orderBy(F.desc("committed_at"), F.desc("commit_id")).first()
     if last is None:
         return None
@@ -186,9 +182,7 @@ def earlier(log: DataFrame, uuid: str) -> Earlier | None:
         .collect()
     )
     ranges = {row[0]: (row[1], row[2]) for row in sorted(rows)}
-    return Earlier(
-        last["table_uuid"], last["commit_id"], last["kafka_topic_id"], ranges
-    )
+    return Earlier(last["table_uuid"], last["commit_id"], last["kafka_topic_id"], ranges)
 
 
 def _first_shown(spark: SparkSession, log: DataFrame, table: str) -> int | None:
@@ -232,9 +226,7 @@ def _in_rows(spark: SparkSession, log: DataFrame, table: str) -> list[int]:
     row = taken.select("kafka_topic_id", "offsets").first()
     if row is None:
         return []
-    took = {
-        o["partition"]: (o["first_offset"], o["end_offset"]) for o in row["offsets"]
-    }
+    took = {o["partition"]: (o["first_offset"], o["end_offset"]) for o in row["offsets"]}
     same = (F.col("_commit_id") == oldest) & (F.col("_kafka_topic_id") == row[0])
     return [] if data.where(same).where(within(took)).isEmpty() else [int(oldest)]
 

@@ -87,9 +87,7 @@ def missing_before(
         raise made_again(stream, here.topic_id, topic.id)
     oldest = services.broker.first_offsets(topic)
     found = {}
-    for p, spans in (
-        commit_log.committed_ranges(services.spark, stream, topic).spans().items()
-    ):
+    for p, spans in commit_log.committed_ranges(services.spark, stream, topic).spans().items():
         first = max(floor.get(p, 0), oldest.get(p, 0))
         if spans and first < spans[0][0]:
             found[p] = (first, spans[0][0])
@@ -135,9 +133,7 @@ class _Backfill:
         self._settings = settings
         self._stopping = stopping
         self._size = BatchSize(settings.max_bytes)
-        self._schemas = Schemas(
-            services.registry, stream, settings.unknown_wait, self._wait
-        )
+        self._schemas = Schemas(services.registry, stream, settings.unknown_wait, self._wait)
         self._uuid = uuid_of(Jvm(services.spark), stream.table)
         # The commit id up to which nobody else has taken what is left.
         self._checked = standing(services.spark, stream).commit_id
@@ -194,9 +190,7 @@ class _Backfill:
 
     def _read_odd(self, part: Ranges) -> DataFrame:
         """The records of a part that Spark cannot read."""
-        return out_of_range.rows(
-            self._spark, self._services.broker, self._topic.name, part
-        )
+        return out_of_range.rows(self._spark, self._services.broker, self._topic.name, part)
 
     def _take(self, chunk: Ranges, records: DataFrame, behind: int) -> int:
         """Read a chunk, set its bad records aside, publish it; offsets that were committed."""
@@ -240,12 +234,8 @@ class _Backfill:
                 CommitKind.BACKFILL,
                 here.offsets,
             )
-            good = judged.records.where(
-                F.expr(within(piece)) & F.col("_verdict").isNull()
-            )
-            rows = table_rows(
-                good, judged.columns, self._stream.table, commit.id, began
-            )
+            good = judged.records.where(F.expr(within(piece)) & F.col("_verdict").isNull())
+            rows = table_rows(good, judged.columns, self._stream.table, commit.id, began)
             return rows, commit
 
         commit = commit_beside(self._spark, self._stream, self._uuid, make)
@@ -270,9 +260,7 @@ class _Backfill:
         # Where maintenance has removed some of them, the log tells.
         unclear = len(since) < here.commit_id - self._checked
         if unclear or any(commit.kind is CommitKind.BACKFILL for commit in since):
-            committed = commit_log.committed_ranges(
-                self._spark, self._stream, self._topic
-            )
+            committed = commit_log.committed_ranges(self._spark, self._stream, self._topic)
             for p, spans in committed.spans().items():
                 first, end = left.get(p, (0, 0))
                 if any(a < end and first < b for a, b in spans):
@@ -318,12 +306,7 @@ class _Backfill:
         return self._spark.read.format("kafka").options(**options).load()
 
     def _report(
-        self,
-        judged: Judged,
-        commit: Commit,
-        began: datetime,
-        seconds: float,
-        behind: int,
+        self, judged: Judged, commit: Commit, began: datetime, seconds: float, behind: int
     ) -> None:
         ranges = {p: (commit.starts[p], end) for p, end in commit.ends.items()}
         (row,) = (
@@ -359,8 +342,7 @@ class _Backfill:
         before it, one that is about to publish could lose its own.
         """
         published = {
-            p: (left[p][1] if p in left else first, end)
-            for p, (first, end) in chunk.items()
+            p: (left[p][1] if p in left else first, end) for p, (first, end) in chunk.items()
         }
         where = (
             f"_kafka_topic = '{self._topic.name}' and _kafka_topic_id = '{self._topic.id}' "
@@ -369,9 +351,7 @@ class _Backfill:
         )
         table = f"{CATALOG}.{quarantine_table.TABLE}"
         if self._spark.table(table).where(where).limit(1).count():
-            table_change.rewrite(
-                lambda: self._spark.sql(f"delete from {table} where {where}")
-            )
+            table_change.rewrite(lambda: self._spark.sql(f"delete from {table} where {where}"))
 
     def _wait(self, seconds: float) -> None:
         if self._stopping.wait(seconds):

@@ -62,16 +62,12 @@ def compare(spark: SparkSession, schemas: Schemas) -> Agreement:
         held = spark.table(f"{CATALOG}.{stream.table}").schema
         lines += _of_table(stream, wanted, held)
     else:
-        lines.append(
-            f"{stream.name}: there is no table {stream.table}: `spark-ingest create`"
-        )
+        lines.append(f"{stream.name}: there is no table {stream.table}: `spark-ingest create`")
     columns = _together(wanted, held)
     lines += _of_yaml(stream, columns)
     docs = schemas.value().docs
     missing = [
-        NewColumn(
-            name, _written(kind), " ".join(docs.get(name, "").split()) or _UNDESCRIBED
-        )
+        NewColumn(name, _written(kind), " ".join(docs.get(name, "").split()) or _UNDESCRIBED)
         for name, kind in columns.items()
         if name not in stream.columns
     ]
@@ -84,9 +80,7 @@ def _together(wanted: StructType, held: StructType) -> dict[str, DataType]:
     found = {}
     for field in wanted:
         old = have.get(field.name)
-        found[field.name] = (
-            old if old and covers(old, field.dataType) else field.dataType
-        )
+        found[field.name] = old if old and covers(old, field.dataType) else field.dataType
     old_ones = {name: kind for name, kind in have.items() if name not in found}
     values = {n: kind for n, kind in found.items() if n.lower() not in RESERVED}
     return {**values, **old_ones, **found}
@@ -119,9 +113,7 @@ def _of_table(stream: Stream, wanted: StructType, held: StructType) -> Iterator[
         if old is None:
             what = f"lacks column {field.name} ({_written(new)})"
         elif not covers(old, new):
-            what = (
-                f"has {field.name} as {_written(old)}, the schemas as {_written(new)}"
-            )
+            what = f"has {field.name} as {_written(old)}, the schemas as {_written(new)}"
         else:
             continue
         yield f"{stream.name}: table {stream.table} {what}: the next batch of `run` adds it"
@@ -133,8 +125,7 @@ def _of_yaml(stream: Stream, columns: dict[str, DataType]) -> Iterator[str]:
         told, type_ = stream.types.get(name), _written(kind)
         if name not in stream.columns:
             yield (
-                f"{where} does not list column {name} ({type_}): add it, or "
-                "`schemas check --write`"
+                f"{where} does not list column {name} ({type_}): add it, or `schemas check --write`"
             )
         elif told is None:
             yield f"{where} gives no data_type for {name}: write {type_}"

@@ -35,14 +35,11 @@ class DoubleCommit:
 
     def __str__(self) -> str:
         return " and ".join(
-            f"{count:,} rows of {began:%Y-%m-%d %H:%M:%S.%f} UTC"
-            for began, count in self.rows
+            f"{count:,} rows of {began:%Y-%m-%d %H:%M:%S.%f} UTC" for began, count in self.rows
         )
 
 
-def find(
-    spark: SparkSession, stream: Stream, *, full: bool = False
-) -> list[DoubleCommit]:
+def find(spark: SparkSession, stream: Stream, *, full: bool = False) -> list[DoubleCommit]:
     """The commit ids of a stream's table that are there more than once.
 
     The table exists; ``full`` looks at the rows even where the table has as many as one commit

@@ -49,9 +49,7 @@ _SIDE_BRANCH_AGE = timedelta(hours=1)
 _ATTEMPTS = 5
 _PAUSE_SECONDS = 1.0
 _METADATA_PROPERTIES = {
-    key: value
-    for key, value in bronze.PROPERTIES.items()
-    if key.startswith("write.metadata.")
+    key: value for key, value in bronze.PROPERTIES.items() if key.startswith("write.metadata.")
 }
 
 
@@ -229,9 +227,7 @@ def maintain(
 class _Upkeep:
     """The steps on one table; :func:`maintain` gives their order."""
 
-    def __init__(
-        self, spark: SparkSession, table: str, policy: Policy, dry_run: bool
-    ) -> None:
+    def __init__(self, spark: SparkSession, table: str, policy: Policy, dry_run: bool) -> None:
         self.steps: list[str] = []
         self._spark = spark
         self._jvm = Jvm(spark)
@@ -299,8 +295,7 @@ class _Upkeep:
         kinds = ((small, "small files"), (outdated, "files with many deleted rows"))
         what = " and ".join(f"{count} {kind}" for count, kind in kinds if count)
         self._do(
-            f"compact {what}",
-            lambda: self._call("rewrite_data_files", f"options => map({listed})"),
+            f"compact {what}", lambda: self._call("rewrite_data_files", f"options => map({listed})")
         )
 
     def _small_files(self) -> int:
@@ -324,9 +319,7 @@ class _Upkeep:
         data = files.where("content = 0").select("file_path", "record_count")
         # Version 2 of the format names the one data file by its bounds (spec, "Position delete
         # files"), version 3 by a field.
-        first, last = (
-            F.col(f"{end}_bounds")[_DELETED_FILE_PATH] for end in ("lower", "upper")
-        )
+        first, last = (F.col(f"{end}_bounds")[_DELETED_FILE_PATH] for end in ("lower", "upper"))
         path = F.coalesce("referenced_data_file", F.when(first == last, first))
         deletes = (
             files.where("content = 1")
@@ -341,13 +334,9 @@ class _Upkeep:
 
     def rewrite_manifests(self) -> None:
         manifests = self._meta("manifests")
-        (row,) = manifests.agg(
-            F.count(F.lit(1)), F.coalesce(F.sum("length"), F.lit(0))
-        ).collect()
+        (row,) = manifests.agg(F.count(F.lit(1)), F.coalesce(F.sum("length"), F.lit(0))).collect()
         if row[0] >= _MANY_MANIFESTS + row[1] // _MANIFEST_BYTES:
-            self._do(
-                f"rewrite {row[0]} manifests", lambda: self._call("rewrite_manifests")
-            )
+            self._do(f"rewrite {row[0]} manifests", lambda: self._call("rewrite_manifests"))
 
     def expire(self) -> None:
         before = datetime.now(UTC) - self._policy.keep
@@ -385,9 +374,7 @@ class _Upkeep:
         at = F.col("committed_at").cast("double")
         snapshots = {
             row[0]: Snapshot(row[1], datetime.fromtimestamp(row[2], UTC), row[3])
-            for row in self._meta("snapshots")
-            .select("snapshot_id", "parent_id", at, own)
-            .collect()
+            for row in self._meta("snapshots").select("snapshot_id", "parent_id", at, own).collect()
         }
         refs = self._meta("refs").select("name", "type", "snapshot_id").collect()
         # A reference that came between the two questions has a snapshot not known here.

@@ -156,9 +156,7 @@ def marks(spark: SparkSession, table_uuid: str) -> dict[str, Mark]:
     return {row[0]: _mark(row[1]) for row in rows}
 
 
-def write(
-    spark: SparkSession, table: str, table_uuid: str, proved: Iterable[Mark]
-) -> None:
+def write(spark: SparkSession, table: str, table_uuid: str, proved: Iterable[Mark]) -> None:
     """Keep marks of what was proved."""
     bronze.create_table(
         spark,
@@ -212,9 +210,7 @@ def _is_own_or_rewritten(snapshot: Any, after: int) -> bool:
     own = summary.get(COMMIT_ID)
     if own is not None:
         return int(own) > after
-    added, deleted = (
-        int(summary.get(f"{verb}-records") or 0) for verb in ("added", "deleted")
-    )
+    added, deleted = (int(summary.get(f"{verb}-records") or 0) for verb in ("added", "deleted"))
     return added == deleted and (snapshot.operation() == "replace" or not added)
 
 

@@ -6,13 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from pyspark.sql import SparkSession
-from pyspark.sql.types import (
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampType,
-)
+from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
 from spark_ingest.lake import bronze
 from spark_ingest.lake.jvm import CATALOG, literal_rows

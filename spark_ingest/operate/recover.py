@@ -111,9 +111,7 @@ def accept(services: Services, recovery: Recovery) -> Commit | None:
     return commit
 
 
-def _commit(
-    recovery: Recovery, here: Position, oldest: Mapping[int, int]
-) -> Commit | None:
+def _commit(recovery: Recovery, here: Position, oldest: Mapping[int, int]) -> Commit | None:
     """The commit that does it from where the table stands; None where nothing is to do."""
     number, topic_id = here.commit_id + 1, recovery.topic.id
     if recovery.earlier is not None:
@@ -127,9 +125,7 @@ def _commit(
     if here.topic_id != topic_id or not starts:
         return None
     ends = {p: ends[p] for p in starts}
-    return Commit(
-        number, topic_id, starts, ends, CommitKind.GAP, resume={**here.offsets, **ends}
-    )
+    return Commit(number, topic_id, starts, ends, CommitKind.GAP, resume={**here.offsets, **ends})
 
 
 def _standing(services: Services, stream: Stream) -> Position | None:

@@ -10,14 +10,7 @@ from typing import Any
 
 import yaml
 
-from spark_ingest.drafts.yaml_places import (
-    compose,
-    last_line,
-    parse,
-    scalar,
-    value,
-    with_lines,
-)
+from spark_ingest.drafts.yaml_places import compose, last_line, parse, scalar, value, with_lines
 from spark_ingest.errors import ConfigurationError
 from spark_ingest.operate.column_agreement import NewColumn
 
@@ -68,9 +61,7 @@ def _table(root: Any, name: str) -> Any:
 
 def _before_metadata(items: Sequence[Any]) -> Any:
     """The last column whose name does not begin like metadata; the last of all if none."""
-    own = [
-        item for item in items if not str(scalar(item, "name") or "").startswith("_")
-    ]
+    own = [item for item in items if not str(scalar(item, "name") or "").startswith("_")]
     return (own or items)[-1]
 
 
@@ -90,9 +81,7 @@ def _spelled(new: Sequence[NewColumn], indent: str) -> list[str]:
     return lines
 
 
-def _check(
-    file: Path, old: str, changed: str, name: str, new: Sequence[NewColumn]
-) -> None:
+def _check(file: Path, old: str, changed: str, name: str, new: Sequence[NewColumn]) -> None:
     """Refuse a change that is more than the columns added."""
 
     def columns(text: str) -> tuple[dict[str, Any], Any]:

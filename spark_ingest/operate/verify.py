@@ -17,15 +17,7 @@ from spark_ingest.errors import MillraceError
 from spark_ingest.lake import bronze, commit_log, quarantine_table
 from spark_ingest.lake.committed import CommitKind, Committed, Taken
 from spark_ingest.lake.jvm import CATALOG, Jvm
-from spark_ingest.lake.offsets import (
-    Span,
-    Spans,
-    inside,
-    merged,
-    overlap,
-    size,
-    without,
-)
+from spark_ingest.lake.offsets import Span, Spans, inside, merged, overlap, size, without
 from spark_ingest.operate import proof_marks
 from spark_ingest.operate.proof_marks import Head, Mark, PartitionMark
 from spark_ingest.sources import Stream
@@ -168,20 +160,12 @@ def _is_usable(
 
 
 def _marked(
-    topic_id: str,
-    now: Head,
-    committed: Committed,
-    proofs: Sequence[PartitionProof],
-    at: datetime,
+    topic_id: str, now: Head, committed: Committed, proofs: Sequence[PartitionProof], at: datetime
 ) -> Mark:
     spans = committed.spans()
     partitions = {
         proof.partition: PartitionMark(
-            spans[proof.partition],
-            proof.bronze,
-            proof.quarantined,
-            proof.empty,
-            proof.given_up,
+            spans[proof.partition], proof.bronze, proof.quarantined, proof.empty, proof.given_up
         )
         for proof in proofs
         if proof.partition in spans
@@ -199,9 +183,7 @@ def gaps_text(missing: Sequence[Span]) -> str:
     return ", ".join(shown) + (f" and {more} more ranges" if more else "")
 
 
-def lost_by_log(
-    commits: Sequence[Taken], gone: Spans, told_empty: Spans
-) -> dict[int, list[Span]]:
+def lost_by_log(commits: Sequence[Taken], gone: Spans, told_empty: Spans) -> dict[int, list[Span]]:
     """Which of the absent offsets that no broker can be asked about held records.
 
     A commit tells how many of its offsets held none when Kafka delivered it, not which. It
@@ -230,9 +212,7 @@ def lost_by_log(
     return {partition: list(merged(spans)) for partition, spans in lost.items()}
 
 
-def _pieces(
-    commits: Sequence[Taken], ranges: Spans
-) -> Iterator[tuple[int, int | None, int, int]]:
+def _pieces(commits: Sequence[Taken], ranges: Spans) -> Iterator[tuple[int, int | None, int, int]]:
     """Ranges cut at the borders of commits: (partition, commit id, first, end)."""
     taken: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
     for commit in commits:
@@ -295,9 +275,7 @@ def _prove(
     finally:
         held.unpersist()
         aside.unpersist()
-    given_up = {
-        p: overlap(absent.get(p, []), committed.given_up.get(p, ())) for p in spans
-    }
+    given_up = {p: overlap(absent.get(p, []), committed.given_up.get(p, ())) for p in spans}
     absent = {p: without(absent.get(p, []), given_up[p]) for p in spans}
     oldest = broker.first_offsets(topic) if broker is not None else {}
     newest = broker.end_offsets(topic) if broker is not None else {}
@@ -338,8 +316,7 @@ def _prove(
                 uncommitted=count["outside"],
                 lag=max(newest.get(partition, end) - end, 0),
                 given_up=size(given_up.get(partition, [])) + of.given_up,
-                discarded=count["discarded"]
-                + old.get(partition, _NOTHING)["discarded"],
+                discarded=count["discarded"] + old.get(partition, _NOTHING)["discarded"],
                 topic_id=topic.id,
                 is_earlier=broker is None,
             )
@@ -349,9 +326,7 @@ def _prove(
 
 def _aside(spark: SparkSession, stream: Stream, topic: Topic) -> DataFrame:
     """Every (partition, offset) of a topic that is quarantined."""
-    aside = quarantine_table.of_topic(spark, topic.name, topic.id).where(
-        "replayed_at is null"
-    )
+    aside = quarantine_table.of_topic(spark, topic.name, topic.id).where("replayed_at is null")
     replays = commit_log.commit_ids(spark, stream.table, CommitKind.REPLAY)
     if replays:
         # A replay publishes its records before it marks them in quarantine.
@@ -365,29 +340,20 @@ def _aside(spark: SparkSession, stream: Stream, topic: Topic) -> DataFrame:
 
 
 def _held(
-    spark: SparkSession,
-    stream: Stream,
-    topic: Topic,
-    aside: DataFrame,
-    after: int,
-    last: int,
+    spark: SparkSession, stream: Stream, topic: Topic, aside: DataFrame, after: int, last: int
 ) -> DataFrame:
     """Every (partition, offset) that a table holds of a topic, and whether it is quarantined.
 
     Commits after ``last`` are left out: a stream may be running. So are those up to ``after``,
     which were proved before.
     """
-    in_bronze = spark.table(f"{CATALOG}.{stream.table}").where(
-        F.col("_kafka_topic_id") == topic.id
-    )
+    in_bronze = spark.table(f"{CATALOG}.{stream.table}").where(F.col("_kafka_topic_id") == topic.id)
     if after:
         # By itself, so that files of earlier commits are not opened.
         in_bronze = in_bronze.where(F.col("_commit_id") > after)
     in_bronze = in_bronze.where(F.coalesce("_commit_id", F.lit(0)) <= last)
     no = F.lit(False)
-    return in_bronze.select(*_PLACE, no.alias("aside"), no.alias("discarded")).unionAll(
-        aside
-    )
+    return in_bronze.select(*_PLACE, no.alias("aside"), no.alias("discarded")).unionAll(aside)
 
 
 def _counts(held: DataFrame, spans: Spans) -> dict[int, dict[str, int]]:
@@ -400,18 +366,14 @@ def _counts(held: DataFrame, spans: Spans) -> dict[int, dict[str, int]]:
             F.count_if(F.col("inside") & F.col("discarded")).alias("discarded"),
             # In quarantine they are a running or broken batch's, removed at the next start.
             F.count_if(~F.col("inside") & ~F.col("aside")).alias("outside"),
-            F.countDistinct(F.when(F.col("inside"), F.col("_kafka_offset"))).alias(
-                "distinct"
-            ),
+            F.countDistinct(F.when(F.col("inside"), F.col("_kafka_offset"))).alias("distinct"),
         )
         .collect()
     )
     counts: dict[int, dict[str, int]] = {}
     for row in rows:
         values: dict[str, Any] = row.asDict()
-        values["doubled"] = (
-            values["bronze"] + values["quarantined"] - values["distinct"]
-        )
+        values["doubled"] = values["bronze"] + values["quarantined"] - values["distinct"]
         counts[values.pop("_kafka_partition")] = values
     return counts
 

@@ -104,9 +104,7 @@ def _compared(services: Services, publication: Publication) -> Verified | None:
         )
     of_key, of_row = map(header, done.schema_ids)
     rows = missing = different = 0
-    for change in Mart(services.spark, publication.mart, schemas).rows(
-        done.snapshot_id
-    ):
+    for change in Mart(services.spark, publication.mart, schemas).rows(done.snapshot_id):
         rows += 1
         was = held.pop(of_key + change.key, None)
         if was is None:

@@ -129,20 +129,12 @@ def select_publications(
     for selector in wanted:
         if not any(selector in (p.name, p.topic) for p in publications):
             names = ", ".join(p.name for p in publications)
-            raise ConfigurationError(
-                f"{selector!r} selects no publication; there are: {names}"
-            )
-    return [
-        p
-        for p in publications
-        if not wanted or any(w in (p.name, p.topic) for w in wanted)
-    ]
+            raise ConfigurationError(f"{selector!r} selects no publication; there are: {names}")
+    return [p for p in publications if not wanted or any(w in (p.name, p.topic) for w in wanted)]
 
 
 def _publication(node: dict[str, Any], nodes: dict[str, Any]) -> Publication:
-    where = (
-        f"{node['original_file_path']}: exposure {node['name']}: config.meta.publish"
-    )
+    where = f"{node['original_file_path']}: exposure {node['name']}: config.meta.publish"
     try:
         meta = PublishMeta.model_validate(node["config"]["meta"]["publish"])
     except ValidationError as error:

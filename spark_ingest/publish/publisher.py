@@ -18,12 +18,7 @@ from spark_ingest.publish.publications import Publication
 from spark_ingest.publish.record_schemas import RecordSchemas, record_schemas
 from spark_ingest.publish.row_changes import Mart, snapshot_rows
 from spark_ingest.publish.topic_contents import change_value, read_rows
-from spark_ingest.publish.transactions import (
-    PROGRESS_TOPIC,
-    Progress,
-    TopicWriter,
-    read_progress,
-)
+from spark_ingest.publish.transactions import PROGRESS_TOPIC, Progress, TopicWriter, read_progress
 from spark_ingest.streaming.services import Services
 
 LARGEST_TRANSACTION = 1_000_000
@@ -92,8 +87,7 @@ def mart_state(spark: SparkSession, publication: Publication) -> MartState:
     if found is None:
         name = publication.mart.rpartition(".")[2]
         raise publication.refused(
-            "topic",
-            f"{publication.mart} is not there yet: build it (`dbt build --select +{name}`)",
+            "topic", f"{publication.mart} is not there yet: build it (`dbt build --select +{name}`)"
         )
     # Its own columns: those of the table may have changed since.
     number = found.snapshotId()
@@ -159,9 +153,7 @@ class Changes:
         if self.since is not None:
             yield from self._framed(self._mart.changes(self.since, self.of.snapshot_id))
             return
-        held = read_rows(
-            self._services.broker, self._topic, self._publication.meta.envelope
-        )
+        held = read_rows(self._services.broker, self._topic, self._publication.meta.envelope)
         first = not held
         for record in self._framed(self._mart.rows(self.of.snapshot_id)):
             was = held.pop(record.key, None)
@@ -191,9 +183,7 @@ class Publisher:
     of its own, which ends what this one left open, and asks how far the topic is.
     """
 
-    def __init__(
-        self, services: Services, publication: Publication, adopt: bool = False
-    ) -> None:
+    def __init__(self, services: Services, publication: Publication, adopt: bool = False) -> None:
         self.publication = publication
         self._services = services
         self._adopt = adopt

@@ -97,9 +97,7 @@ def record_schemas(publication: Publication, mart: StructType) -> RecordSchemas:
     value = row
     if publication.meta.envelope == "changes":
         value = record("_change", [*CHANGE_FIELDS, *rows])
-    return RecordSchemas(
-        record("_key", [fields[column] for column in publication.key]), row, value
-    )
+    return RecordSchemas(record("_key", [fields[column] for column in publication.key]), row, value)
 
 
 def _field(

@@ -69,11 +69,7 @@ class Mart:
         key = list(self._key)
         was = before.select(*key, F.struct(*self._names).alias("old_row"))
         joined = _once(after, self._key).join(was, key, "full_outer")
-        op = (
-            F.when(F.col("row").isNull(), "d")
-            .when(F.col("old_row").isNull(), "c")
-            .otherwise("u")
-        )
+        op = F.when(F.col("row").isNull(), "d").when(F.col("old_row").isNull(), "c").otherwise("u")
         differ = ~F.col("row").eqNullSafe(F.col("old_row"))
         # A row whose key is there twice is no change of its first one.
         changed = joined.where(differ | (F.col("copies") > 1))
@@ -90,8 +86,7 @@ class Mart:
         ]
         rows = rows.withColumn("sent", F.expr(row))
         missing = [
-            F.when(F.col(f"sent.{name}").isNull(), F.lit(f"{name} is null, "))
-            for name in required
+            F.when(F.col(f"sent.{name}").isNull(), F.lit(f"{name} is null, ")) for name in required
         ]
         twice = F.when(
             F.col("copies") > 1,

@@ -21,9 +21,7 @@ def read_rows(broker: Broker, topic: Topic, envelope: Envelope) -> dict[bytes, b
     rows: dict[bytes, bytes] = {}
     begins, ends = broker.first_offsets(topic), broker.end_offsets(topic)
     for partition in topic.partitions:
-        for record in broker.messages(
-            topic.name, partition, begins[partition], ends[partition]
-        ):
+        for record in broker.messages(topic.name, partition, begins[partition], ends[partition]):
             key, value = record.key() or b"", record.value()
             row = value if envelope == "upsert" or value is None else _row(value)
             if row is None:

@@ -66,9 +66,7 @@ def read_progress(broker: Broker, topic: str) -> Progress | None:
     begins, ends = broker.first_offsets(where), broker.end_offsets(where)
     found: bytes | None = None
     for partition in where.partitions:
-        for record in broker.messages(
-            where.name, partition, begins[partition], ends[partition]
-        ):
+        for record in broker.messages(where.name, partition, begins[partition], ends[partition]):
             if record.key() == topic.encode():
                 found = record.value()
     if found is None:
@@ -172,6 +170,4 @@ class TopicWriter:
             return self._cluster.failure(error, of, "WRITE, DESCRIBE")
         if reason.name() == "_TIMED_OUT":
             self._cluster.explain()
-        return ServiceUnavailable(
-            f"{name}: Kafka did not take the records: {reason.str()}"
-        )
+        return ServiceUnavailable(f"{name}: Kafka did not take the records: {reason.str()}")

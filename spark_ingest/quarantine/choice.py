@@ -79,15 +79,11 @@ def discard(rows: DataFrame, reason: str) -> int:
     try:
         count = found.count()
         if count:
-            marks = {
-                "discarded_at": F.lit(datetime.now(UTC)),
-                "discard_reason": F.lit(reason),
-            }
+            marks = {"discarded_at": F.lit(datetime.now(UTC)), "discard_reason": F.lit(reason)}
             table_change.rewrite(
                 lambda: (
                     found.mergeInto(
-                        f"{CATALOG}.{quarantine_table.TABLE}",
-                        F.expr(" and ".join(same)),
+                        f"{CATALOG}.{quarantine_table.TABLE}", F.expr(" and ".join(same))
                     )
                     .whenMatched()
                     .update(marks)

@@ -97,9 +97,7 @@ def replay(
 
 
 class _Replay:
-    def __init__(
-        self, services: Services, stream: Stream, choice: Choice, dry_run: bool
-    ) -> None:
+    def __init__(self, services: Services, stream: Stream, choice: Choice, dry_run: bool) -> None:
         self._services = services
         self._spark = services.spark
         self._stream = stream
@@ -187,9 +185,7 @@ class _Replay:
             F.col("_kafka_timestamp").alias("timestamp"),
             F.col("_kafka_headers").alias("headers"),
             # A record whose time Spark cannot hold is never good, and no other has none.
-            F.when(F.col("_kafka_timestamp").isNull(), F.struct(*_REASON)).alias(
-                verdict.REFUSED
-            ),
+            F.when(F.col("_kafka_timestamp").isNull(), F.struct(*_REASON)).alias(verdict.REFUSED),
         )
         parts = ["value", "key"] if self._stream.ingest.key else ["value"]
         while True:
@@ -205,9 +201,7 @@ class _Replay:
                     yield Judged(kept, judged.columns, judged.value, judged.key)
                     return
 
-    def _land(
-        self, chunk: _Chunk, checked: int, known: DataFrame, judged: Judged
-    ) -> None:
+    def _land(self, chunk: _Chunk, checked: int, known: DataFrame, judged: Judged) -> None:
         good = judged.records.where("_verdict is null")
         bad = judged.records.where("_verdict is not null").select(
             *quarantine_table.rows("_verdict", F.current_timestamp())
@@ -228,9 +222,7 @@ class _Replay:
             self._done.held += held + waiting - taken
             self._mark(chunk, known, good, still_bad)
 
-    def _publish(
-        self, chunk: _Chunk, checked: int, good: DataFrame, judged: Judged
-    ) -> int:
+    def _publish(self, chunk: _Chunk, checked: int, good: DataFrame, judged: Judged) -> int:
         """Land good records that bronze does not hold; how many these were."""
         began, clock = datetime.now(UTC), time.monotonic()
         jvm, counted = Jvm(self._spark), 0
@@ -261,22 +253,14 @@ class _Replay:
         if commit is None:
             return 0
         self._done.commits.append(commit.id)
-        result = BatchResult(
-            commit, counted, -counted, 0, began, time.monotonic() - clock
-        )
+        result = BatchResult(commit, counted, -counted, 0, began, time.monotonic() - clock)
         commit_log.log_commit(self._spark, self._stream, result)
         return counted
 
-    def _mark(
-        self, chunk: _Chunk, known: DataFrame, good: DataFrame, still_bad: DataFrame
-    ) -> None:
+    def _mark(self, chunk: _Chunk, known: DataFrame, good: DataFrame, still_bad: DataFrame) -> None:
         """Mark what is in bronze now, and bring the reasons of the others up to date."""
-        in_bronze = (
-            known.where("is_held").select(*_PLACE).unionAll(good.select(*_PLACE))
-        )
-        old = known.select(
-            *_PLACE, *(F.col(name).alias(f"old_{name}") for name in _REASON)
-        )
+        in_bronze = known.where("is_held").select(*_PLACE).unionAll(good.select(*_PLACE))
+        old = known.select(*_PLACE, *(F.col(name).alias(f"old_{name}") for name in _REASON))
         changed = still_bad.join(old, _PLACE).where(
             " or ".join(f"{name} is distinct from old_{name}" for name in _REASON)
         )

@@ -76,9 +76,9 @@ def groups(
         .agg(
             F.count_if(is_open).alias("open"),
             F.count("replayed_at").alias("replayed"),
-            F.count_if(
-                F.col("discarded_at").isNotNull() & F.col("replayed_at").isNull()
-            ).alias("discarded"),
+            F.count_if(F.col("discarded_at").isNotNull() & F.col("replayed_at").isNull()).alias(
+                "discarded"
+            ),
             F.min(place).alias("first"),
             F.max(place).alias("last"),
             _time(F.min("_ingested_at")).alias("oldest"),
@@ -107,9 +107,7 @@ def groups(
     ]
 
 
-def record(
-    spark: SparkSession, topic: str, partition: int, offset: int
-) -> tuple[Row, int]:
+def record(spark: SparkSession, topic: str, partition: int, offset: int) -> tuple[Row, int]:
     """The quarantined record at a position, and how many rows there are at it.
 
     Where the topic was recreated there may be several: the newest is given.
@@ -141,8 +139,7 @@ def screen(row: Row, count: int) -> list[str]:
     ``count`` is how many rows were asked for, told where there are others.
     """
     place = (
-        f"{row['_kafka_topic']} partition {row['_kafka_partition']} "
-        f"offset {row['_kafka_offset']}"
+        f"{row['_kafka_topic']} partition {row['_kafka_partition']} offset {row['_kafka_offset']}"
     )
     lines = [
         f"position   {place}",
@@ -219,7 +216,5 @@ def _dump(name: str, value: bytes | None, most: int) -> list[str]:
         pairs = piece.hex(" ")
         lines.append(f"  {start:06x}   {pairs:<{3 * _PER_LINE}} {_text(piece)}")
     if len(data) > most:
-        lines.append(
-            f"           and {len(data) - most:,} bytes more: --out FILE writes them"
-        )
+        lines.append(f"           and {len(data) - most:,} bytes more: --out FILE writes them")
     return lines

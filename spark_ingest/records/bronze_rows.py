@@ -38,9 +38,7 @@ def judge_with_registry(records: DataFrame, topic_id: str, schemas: Schemas) -> 
     return recipe(topic_id, value, key, limit).judge(records)
 
 
-def schemas_now(
-    spark: SparkSession, schemas: Schemas
-) -> tuple[TopicSchema, TopicSchema | None]:
+def schemas_now(spark: SparkSession, schemas: Schemas) -> tuple[TopicSchema, TopicSchema | None]:
     """The schemas of a topic's values and keys as they are registered now.
 
     Raises:
@@ -132,9 +130,7 @@ def subjects_alike(subjects: Iterable[str], stream: Stream) -> list[str]:
     """
     others = sorted(s for s in subjects if not s.endswith(("-key", "-value")))
     declared = {_short(s) for s in stream.ingest.subjects or ()}
-    near = [
-        s for s in others if s.startswith(f"{stream.topic}-") or _short(s) in declared
-    ]
+    near = [s for s in others if s.startswith(f"{stream.topic}-") or _short(s) in declared]
     return near or [s for s in others if _RECORD_NAME.fullmatch(s)]
 
 
@@ -187,11 +183,7 @@ def grow_table(spark: SparkSession, table: str, types: StructType) -> None:
 
 
 def table_rows(
-    good: DataFrame,
-    columns: dict[str, Column],
-    table: str,
-    commit_id: int,
-    began: datetime,
+    good: DataFrame, columns: dict[str, Column], table: str, commit_id: int, began: datetime
 ) -> DataFrame:
     """Good records as their table's columns; those that no writer has are null.
 
@@ -220,9 +212,9 @@ def row_columns(
     have["_is_tombstone"] = F.col("_kafka_value").isNull()
     kinds = {field.name: field.dataType for field in types}
     return {
-        f.name: bronze.conform(
-            have.get(f.name, F.lit(None)), kinds.get(f.name), f.dataType
-        ).alias(f.name)
+        f.name: bronze.conform(have.get(f.name, F.lit(None)), kinds.get(f.name), f.dataType).alias(
+            f.name
+        )
         for f in table
         if f.name not in _OF_BATCH
     }
@@ -240,14 +232,9 @@ def batch_columns(commit_id: int, began: datetime) -> dict[str, Column]:
     generated code.
     """
     micros = round(began.timestamp() * 1_000_000)
-    values = {
-        "_ingested_at": f"timestamp_micros({micros})",
-        "_commit_id": f"{commit_id}L",
-    }
+    values = {"_ingested_at": f"timestamp_micros({micros})", "_commit_id": f"{commit_id}L"}
     # As SQL: made of columns it would be a dozen questions to the JVM for each batch.
     return {
-        name: F.expr(
-            f"get(array({value}, {value}), int(isnull(_kafka_topic))) as {name}"
-        )
+        name: F.expr(f"get(array({value}, {value}), int(isnull(_kafka_topic))) as {name}")
         for name, value in values.items()
     }

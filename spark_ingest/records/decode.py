@@ -16,13 +16,7 @@ from typing import Any
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
-from pyspark.sql.types import (
-    ArrayType,
-    IntegerType,
-    StringType,
-    StructField,
-    StructType,
-)
+from pyspark.sql.types import ArrayType, IntegerType, StringType, StructField, StructType
 
 from spark_ingest.avro import json_text
 from spark_ingest.avro.evolution import JSON_TEXT, TopicSchema
@@ -53,15 +47,10 @@ def decoded(part: Part, schema: TopicSchema) -> Column:
     # Cutting the framing off would copy every record.
     framing = _framing_fields(schema) if schema.framing.begin else []
     for reading in schema.readings:
-        reader = {
-            **reading.reader,
-            "fields": [*reading.reader["fields"], number],
-        }
+        reader = {**reading.reader, "fields": [*reading.reader["fields"], number]}
         value = from_avro(
             F.col(f"_kafka_{part}"),
-            json.dumps(
-                {**reading.writer, "fields": [*framing, *reading.writer["fields"]]}
-            ),
+            json.dumps({**reading.writer, "fields": [*framing, *reading.writer["fields"]]}),
             {
                 "avroSchema": json.dumps(reader),
                 "mode": "PERMISSIVE",
@@ -198,9 +187,7 @@ def _is_of(part: Part, schema: TopicSchema, reading: Reading) -> Column:
 def _from_json(part: Part, schema: TopicSchema) -> Column:
     number = _number(schema)
     item = StructType([*_json_columns(schema), StructField(number, IntegerType())])
-    shape = StructType(
-        [StructField(WRAPPED, ArrayType(item)), StructField(_BROKEN, StringType())]
-    )
+    shape = StructType([StructField(WRAPPED, ArrayType(item)), StructField(_BROKEN, StringType())])
     text = F.concat(
         F.lit(f'{{"{WRAPPED}":['),
         F.col(f"_kafka_{part}").cast("string"),

@@ -65,9 +65,7 @@ def _compiled(spark: SparkSession, name: str) -> Any:
     )
     compiler.cook((SOURCES / f"{name}.java").read_text())
     # Spark removes it when its JVM ends: executors may come until then.
-    folder = jvm.packages.org.apache.spark.util.Utils.createTempDir(
-        tempfile.gettempdir(), _PACKAGE
-    )
+    folder = jvm.packages.org.apache.spark.util.Utils.createTempDir(tempfile.gettempdir(), _PACKAGE)
     jar = Path(str(folder)) / f"{_PACKAGE}.{name}.jar"
     with zipfile.ZipFile(jar, "w") as archive:
         for each, code in compiler.getBytecodes().items():

@@ -28,13 +28,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from spark_ingest.avro.evolution import (
-    JSON_TEXT,
-    Problem,
-    TopicSchema,
-    combine,
-    declared,
-)
+from spark_ingest.avro.evolution import JSON_TEXT, Problem, TopicSchema, combine, declared
 from spark_ingest.avro.framing import Framing, Part, framing_named
 from spark_ingest.avro.reader_schemas import WRAPPED
 from spark_ingest.avro.schema import WriterSchema
@@ -70,9 +64,7 @@ class Schemas:
     stream: Stream
     unknown_wait: float
     wait: Callable[[float], None]
-    _others: dict[Part, list[int]] = field(
-        default_factory=lambda: {"value": [], "key": []}
-    )
+    _others: dict[Part, list[int]] = field(default_factory=lambda: {"value": [], "key": []})
     _held: StructType | None = None
     _spark: SparkSession | None = None
     _problem: Problem | None = None
@@ -135,10 +127,7 @@ class Schemas:
         found = False
         while missing:
             for number in list(missing):
-                if (
-                    self.registry.schema(number, framing_of(self.stream, of).ids)
-                    is not None
-                ):
+                if self.registry.schema(number, framing_of(self.stream, of).ids) is not None:
                     self._others[of].append(number)
                     missing.remove(number)
                     found = True

@@ -36,10 +36,7 @@ KAFKA_ROWS = StructType(
 REFUSED = "refused"
 """Column beside Kafka's of records that whoever read them refuses; null where it does not."""
 REFUSED_AS = StructType(
-    [
-        StructField(name, StringType())
-        for name in ("stage", "error_class", "error_message")
-    ]
+    [StructField(name, StringType()) for name in ("stage", "error_class", "error_message")]
 )
 
 
@@ -112,9 +109,7 @@ class Recipe:
         return Judged(records, self.columns, self.value, self.key)
 
 
-def recipe(
-    topic_id: str, value: TopicSchema, key: TopicSchema | None, most_bytes: int
-) -> Recipe:
+def recipe(topic_id: str, value: TopicSchema, key: TopicSchema | None, most_bytes: int) -> Recipe:
     """How records of a topic are judged.
 
     ``topic_id`` is Kafka's UUID of their topic; ``key`` has the schemas of the keys where they
@@ -182,13 +177,7 @@ def verdict(part: Part, schema: TopicSchema) -> Column:
     if framing.has_ids:
         judged = judged.when(
             schema_id.isNull(),
-            reason(
-                "framing",
-                "not_framed",
-                f"{part} of ",
-                size,
-                f" bytes has no {framing.title}",
-            ),
+            reason("framing", "not_framed", f"{part} of ", size, f" bytes has no {framing.title}"),
         )
     for misfit, why in schema.misfits.items():
         text = f"{part} schema {misfit} does not fit the table: {why}"
@@ -198,9 +187,7 @@ def verdict(part: Part, schema: TopicSchema) -> Column:
     if framing.has_ids:
         judged = judged.when(
             ~schema_id.isin(ids) if ids else F.lit(True),
-            reason(
-                "schema", _UNKNOWN, f"{part} schema ", number, " is not in the registry"
-            ),
+            reason("schema", _UNKNOWN, f"{part} schema ", number, " is not in the registry"),
         )
     problem = F.col(f"_{part}_problem")
     if schema.readings:
@@ -218,12 +205,9 @@ def verdict(part: Part, schema: TopicSchema) -> Column:
             ),
         )
     if schema.readings or framing.format == "json":
-        whose: list[Column | str] = (
-            [f"{part} schema ", number] if framing.has_ids else [part]
-        )
+        whose: list[Column | str] = [f"{part} schema ", number] if framing.has_ids else [part]
         judged = judged.when(
-            problem.isNotNull(),
-            reason("decode", _UNDECODABLE, *whose, ": ", problem),
+            problem.isNotNull(), reason("decode", _UNDECODABLE, *whose, ": ", problem)
         )
     said = f" bytes is not what the source's {framing.name} says"
     if schema.readings:
@@ -231,9 +215,7 @@ def verdict(part: Part, schema: TopicSchema) -> Column:
             " bytes is more than Spark's decoder takes: see org.apache.avro.limits in "
             "profiles/spark-defaults.conf"
         )
-    return judged.when(
-        undecodable, reason("decode", _UNDECODABLE, f"{part} of ", size, said)
-    )
+    return judged.when(undecodable, reason("decode", _UNDECODABLE, f"{part} of ", size, said))
 
 
 def size_verdict(limit: int) -> Column:
@@ -245,9 +227,7 @@ def size_verdict(limit: int) -> Column:
     for part in ("key", "value"):
         size = F.length(f"_kafka_{part}")
         text = F.concat(
-            F.lit(f"{part} of "),
-            size.cast("string"),
-            F.lit(f" bytes: max_value_bytes is {limit}"),
+            F.lit(f"{part} of "), size.cast("string"), F.lit(f" bytes: max_value_bytes is {limit}")
         )
         why = F.struct(
             F.lit("size").alias("stage"),

@@ -18,12 +18,7 @@ from spark_ingest.lake import bronze, quarantine_table
 from spark_ingest.lake.committed import BatchResult, Commit
 from spark_ingest.lake.jvm import CATALOG, Jvm, observed_row, smallest
 from spark_ingest.lake.lease import Lease
-from spark_ingest.records.bronze_rows import (
-    batch_columns,
-    grow_table,
-    row_columns,
-    schemas_now,
-)
+from spark_ingest.records.bronze_rows import batch_columns, grow_table, row_columns, schemas_now
 from spark_ingest.records.topic_schemas import Schemas
 from spark_ingest.records.verdict import Judged, Recipe, recipe, unknown_id
 from spark_ingest.sources import Stream
@@ -110,11 +105,7 @@ class BatchWriter:
         self._noted: dict[int, _Noted] = {}
 
     def write(
-        self,
-        records: DataFrame,
-        number: int,
-        starts: Mapping[int, int],
-        ends: Mapping[int, int],
+        self, records: DataFrame, number: int, starts: Mapping[int, int], ends: Mapping[int, int]
     ) -> BatchResult:
         """Take one batch from Kafka's rows to a visible commit.
 
@@ -132,9 +123,7 @@ class BatchWriter:
         size = sum(end - starts.get(partition, 0) for partition, end in ends.items())
         judged, plan = self._judge(records)
         counts = self._stage(judged, plan, commit, size, began)
-        while sum(
-            self._schemas.learn(ids, part) for part, ids in counts.unknown_ids.items()
-        ):
+        while sum(self._schemas.learn(ids, part) for part, ids in counts.unknown_ids.items()):
             self._lease.unstage()
             judged, plan = self._judge(records)
             counts = self._stage(judged, plan, commit, size, began)
@@ -210,9 +199,7 @@ class BatchWriter:
             bad=bad,
             value_bytes=row.getLong(2),
             other_bytes=row.getLong(3),
-            unknown_ids={
-                part: _numbers(row.getSeq(5 + i)) for i, part in enumerate(self._parts)
-            },
+            unknown_ids={part: _numbers(row.getSeq(5 + i)) for i, part in enumerate(self._parts)},
             # Where some are missing all are read again: these would only take memory.
             carried=self._jvm.dataframe(carried, quarantine_table.COLUMNS)
             if carried.size() == bad
@@ -224,9 +211,7 @@ class BatchWriter:
         noted = self._noted.get(tasks)
         if noted is None:
             most, largest = carried_limits(self._carried_bytes, tasks)
-            noted = _Noted(
-                record_notes(self._parts, largest), batch_counters(self._parts, most)
-            )
+            noted = _Noted(record_notes(self._parts, largest), batch_counters(self._parts, most))
             self._noted[tasks] = noted
         return noted
 

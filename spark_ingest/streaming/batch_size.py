@@ -59,9 +59,7 @@ class BatchSize:
             self._record_bytes = max(now, before / 2)
 
 
-def first_part(
-    starts: Mapping[int, int], ends: Mapping[int, int], count: int
-) -> dict[int, int]:
+def first_part(starts: Mapping[int, int], ends: Mapping[int, int], count: int) -> dict[int, int]:
     """Where the oldest offsets of some ranges end, taken from each in proportion.
 
     By partition, ``starts`` has the first offset, 0 for one that is missing, and ``ends`` the

@@ -98,8 +98,7 @@ def _delete(topic: Topic, doomed: DataFrame) -> None:
             table_change.rewrite(
                 lambda: (
                     found.mergeInto(
-                        f"{CATALOG}.{quarantine_table.TABLE}",
-                        F.expr(" and ".join(same)),
+                        f"{CATALOG}.{quarantine_table.TABLE}", F.expr(" and ".join(same))
                     )
                     .whenMatched()
                     .delete()

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from prometheus_client import (
-    CollectorRegistry,
-    Counter,
-    Gauge,
-    Histogram,
-    start_http_server,
-)
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
 
 from spark_ingest.errors import ConfigurationError
 from spark_ingest.streaming.progress import BatchReport, Progress
@@ -28,9 +22,7 @@ _BATCH_SECONDS = (0.1, 0.2, 0.3, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10, 20, 30, 60, 120
 class MetricsProgress(Progress):
     """Counts what another progress shows, and serves the counts while it is entered."""
 
-    def __init__(
-        self, shown: Progress, streams: Iterable[str], host: str, port: int
-    ) -> None:
+    def __init__(self, shown: Progress, streams: Iterable[str], host: str, port: int) -> None:
         """Prepare the metrics of some streams.
 
         ``shown`` gets every report too. Each of ``streams`` has its metrics from the beginning,
@@ -52,9 +44,7 @@ class MetricsProgress(Progress):
         self._quarantined = counter("millrace_quarantined", "Records quarantined.")
         self._bytes = counter("millrace_value_bytes", "Bytes of the values read.")
         self._commits = counter("millrace_commits", "Commits to the stream's table.")
-        self._waits = counter(
-            "millrace_waits", "Times a batch waited for a service that was away."
-        )
+        self._waits = counter("millrace_waits", "Times a batch waited for a service that was away.")
         self._restarts = Counter(
             "millrace_restarts",
             "Restarts of the stream, by reason.",
@@ -62,8 +52,7 @@ class MetricsProgress(Progress):
             registry=self.registry,
         )
         self._up = gauge(
-            "millrace_stream_up",
-            "1 while the stream reads, 0 while it pauses or waits.",
+            "millrace_stream_up", "1 while the stream reads, 0 while it pauses or waits."
         )
         self._seconds = Histogram(
             "millrace_batch_seconds",
@@ -72,9 +61,7 @@ class MetricsProgress(Progress):
             buckets=_BATCH_SECONDS,
             registry=self.registry,
         )
-        self._lag = gauge(
-            "millrace_lag_records", "Records on the broker behind the newest commit."
-        )
+        self._lag = gauge("millrace_lag_records", "Records on the broker behind the newest commit.")
         self._commit_id = gauge("millrace_commit_id", "The newest commit's id.")
         self._committed_at = gauge(
             "millrace_last_commit_timestamp_seconds", "When the newest commit was made."
@@ -105,13 +92,10 @@ class MetricsProgress(Progress):
             ConfigurationError: The port is taken, or the address is not this machine's.
         """
         try:
-            server, thread = start_http_server(
-                self._port, addr=self._host, registry=self.registry
-            )
+            server, thread = start_http_server(self._port, addr=self._host, registry=self.registry)
         except OSError as error:
             raise ConfigurationError(
-                f"--metrics-port {self._port} on {self._host}: {error.strerror}: "
-                "give another port"
+                f"--metrics-port {self._port} on {self._host}: {error.strerror}: give another port"
             ) from error
         self._port = server.server_port
 

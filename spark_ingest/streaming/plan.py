@@ -49,9 +49,7 @@ def plan(services: Services, stream: Stream) -> Planned:
         notes.append(str(nothing))
     schemas = Schemas(services.registry, stream, 0, time.sleep)
     wanted = planned_columns(spark, schemas)
-    notes += [
-        f"subject {subject} is not registered yet" for subject in schemas.unregistered()
-    ]
+    notes += [f"subject {subject} is not registered yet" for subject in schemas.unregistered()]
     has_table = bronze.exists(spark, stream.table)
     missing = bronze.missing_columns(spark, stream.table, wanted) if has_table else []
     would = f"add or widen {', '.join(missing)}" if missing else "append"

@@ -70,9 +70,7 @@ class LineProgress(Progress):
             "commit_id": report.commit_id,
             "rows": report.rows,
             "quarantined": report.quarantined,
-            "rows_per_second": round(
-                _rate(report.rows + report.quarantined, report.seconds)
-            ),
+            "rows_per_second": round(_rate(report.rows + report.quarantined, report.seconds)),
             "mb_per_second": round(_rate(report.value_bytes, report.seconds) / 1e6, 2),
             "seconds": round(report.seconds, 2),
             "lag": report.lag,
@@ -111,9 +109,7 @@ class LiveProgress(Progress):
         self._console.print(text, highlight=False, markup=False)
 
     def _table(self) -> Table:
-        table = Table(
-            "table", "commit", "rows", "quarantined", "rows/s", "MB/s", "batch", "lag"
-        )
+        table = Table("table", "commit", "rows", "quarantined", "rows/s", "MB/s", "batch", "lag")
         for column in table.columns[1:]:
             column.justify = "right"
         for stream, last in sorted(self._last.items()):
@@ -132,11 +128,7 @@ class LiveProgress(Progress):
 
 def open_progress() -> Progress:
     """A live table on a terminal, lines otherwise."""
-    return (
-        LiveProgress()
-        if sys.stderr.isatty() and sys.stdout.isatty()
-        else LineProgress()
-    )
+    return LiveProgress() if sys.stderr.isatty() and sys.stdout.isatty() else LineProgress()
 
 
 def _rate(amount: float, seconds: float) -> float:

@@ -31,9 +31,7 @@ class Renewals:
         """
         self._holders = holders
         self._stopping = threading.Event()
-        self._thread = threading.Thread(
-            target=self._renew_on, name="renewals", daemon=True
-        )
+        self._thread = threading.Thread(target=self._renew_on, name="renewals", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:

@@ -16,12 +16,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_ingest.connect.broker import Begin, range_options, reader_options
-from spark_ingest.errors import (
-    ConfigurationError,
-    MillraceError,
-    PersonNeeded,
-    ServiceUnavailable,
-)
+from spark_ingest.errors import ConfigurationError, MillraceError, PersonNeeded, ServiceUnavailable
 from spark_ingest.lake import commit_log, jvm_watch
 from spark_ingest.lake.commit_log_writer import CommitLog
 from spark_ingest.lake.committed import BatchResult, Commit
@@ -32,23 +27,12 @@ from spark_ingest.records.topic_schemas import Schemas
 from spark_ingest.sources import Stream
 from spark_ingest.streaming import leftovers, set_back
 from spark_ingest.streaming.batch import BatchWriter
-from spark_ingest.streaming.batch_size import (
-    MOST_BYTES,
-    PROBE,
-    BatchSize,
-    first_part,
-    record_bytes,
-)
+from spark_ingest.streaming.batch_size import MOST_BYTES, PROBE, BatchSize, first_part, record_bytes
 from spark_ingest.streaming.captured_topics import topic_of
 from spark_ingest.streaming.progress import BatchReport
 from spark_ingest.streaming.services import Services
 from spark_ingest.streaming.supervise import Stopping, Watched, supervise
-from spark_ingest.streaming.table_position import (
-    Position,
-    made_again,
-    made_anew,
-    position,
-)
+from spark_ingest.streaming.table_position import Position, made_again, made_anew, position
 from spark_ingest.streaming.tables import create_again
 
 _RETRY_SECONDS = 5.0
@@ -118,9 +102,7 @@ class StreamRun:
         self._free_at = 0.0
         self.commits = 0
         self._size = BatchSize(settings.max_bytes)
-        self._schemas = Schemas(
-            services.registry, stream, settings.unknown_wait, self._wait
-        )
+        self._schemas = Schemas(services.registry, stream, settings.unknown_wait, self._wait)
         self._query: StreamingQuery | None = None
         self._checkpoint: tempfile.TemporaryDirectory[str] | None = None
         self._position = Position(0, {}, None)
@@ -147,20 +129,14 @@ class StreamRun:
             services.progress.note(told)
             known = commit_log.told_of(services.spark, self.stream.table)
         try:
-            self._position = position(
-                services, self.stream, topic, self._settings.begin
-            )
+            self._position = position(services, self.stream, topic, self._settings.begin)
         except (ConfigurationError, ServiceUnavailable):
             raise
         except MillraceError as error:
             # Records that are gone, another topic: no program may decide what then.
             raise PersonNeeded(str(error)) from error
-        earlier = commit_log.catch_up(
-            services.spark, self.stream, self._lease.check, known
-        )
-        if self._position.topic_id is None and (
-            earlier or self._settings.begin != "earliest"
-        ):
+        earlier = commit_log.catch_up(services.spark, self.stream, self._lease.check, known)
+        if self._position.topic_id is None and (earlier or self._settings.begin != "earliest"):
             # Before anything of an earlier table is removed from quarantine: what the broker
             # loses from now on is a gap.
             self._commit_beginning()
@@ -168,28 +144,16 @@ class StreamRun:
                 told = made_anew(self.stream, earlier, topic, self._position.offsets)
                 services.progress.note(told)
         leftovers.remove(
-            services.spark,
-            self.stream,
-            topic,
-            self._position.offsets,
-            self._lease.check,
+            services.spark, self.stream, topic, self._position.offsets, self._lease.check
         )
         self._failure = None
         # The table is the checkpoint; Spark's own serves this start alone.
         self._checkpoint = tempfile.TemporaryDirectory(prefix="spark-ingest-")
         self._writer = BatchWriter(
-            services.spark,
-            self.stream,
-            topic,
-            self._lease,
-            self._schemas,
-            self._check_topic,
+            services.spark, self.stream, topic, self._lease, self._schemas, self._check_topic
         )
         options = reader_options(
-            services.connections,
-            topic,
-            self._position.offsets,
-            self._settings.batch_records,
+            services.connections, topic, self._position.offsets, self._settings.batch_records
         )
         writer = (
             services.spark.readStream.format("kafka")
@@ -222,9 +186,7 @@ class StreamRun:
         self._lease.publish()
         self._position = Position(number, offsets, self._topic.id)
         seconds = (datetime.now(UTC) - began).total_seconds()
-        self._log.add(
-            self._lease, self.stream, BatchResult(commit, 0, 0, 0, began, seconds)
-        )
+        self._log.add(self._lease, self.stream, BatchResult(commit, 0, 0, 0, began, seconds))
 
     def running(self) -> bool:
         """Whether the query is at work.
@@ -355,9 +317,7 @@ class StreamRun:
 
     def _read(self, starts: Mapping[int, int], ends: Mapping[int, int]) -> DataFrame:
         """A part of a batch that is too large for one commit."""
-        options = range_options(
-            self._services.connections, self._topic.name, starts, ends
-        )
+        options = range_options(self._services.connections, self._topic.name, starts, ends)
         return self._services.spark.read.format("kafka").options(**options).load()
 
     def _take(self, records: DataFrame, ends: dict[int, int]) -> None:

@@ -23,9 +23,7 @@ _LOG = f"{CATALOG}.{commit_log.TABLE}"
 _PLACE = ("_kafka_topic_id", "_kafka_partition", "_kafka_offset")
 
 
-def remove_rows_ahead(
-    spark: SparkSession, stream: Stream, known: Identity
-) -> str | None:
+def remove_rows_ahead(spark: SparkSession, stream: Stream, known: Identity) -> str | None:
     """Remove the log's rows of commits beyond the newest one that a stream's table shows.
 
     Of a table whose own snapshots have expired nobody can tell. The table is held by the
@@ -82,9 +80,7 @@ def _open_again(spark: SparkSession, stream: Stream, since: datetime) -> None:
     try:
         table_change.rewrite(
             lambda: (
-                found.mergeInto(
-                    f"{CATALOG}.{quarantine_table.TABLE}", F.expr(" and ".join(same))
-                )
+                found.mergeInto(f"{CATALOG}.{quarantine_table.TABLE}", F.expr(" and ".join(same)))
                 .whenMatched(F.expr("quarantine.replayed_at is not null"))
                 .update({"replayed_at": F.lit(None).cast("timestamp")})
                 .merge()

@@ -289,9 +289,7 @@ class Watched:
         self._progress.up(self.name, is_up)
 
 
-def supervise(
-    watched: Sequence[Watched], stopping: threading.Event, progress: Progress
-) -> None:
+def supervise(watched: Sequence[Watched], stopping: threading.Event, progress: Progress) -> None:
     """Look after streams until all are done, or ``stopping`` is set.
 
     When ``stopping`` is set, each finishes its batch first; ``progress`` is told that they are
@@ -320,7 +318,5 @@ def supervise(
     if len(watched) == 1 and failed and failed[0].failure is not None:
         raise failed[0].failure
     if failed:
-        told = "; ".join(
-            f"{one.name}: {reason_text(one.failure)}" for one in failed if one.failure
-        )
+        told = "; ".join(f"{one.name}: {reason_text(one.failure)}" for one in failed if one.failure)
         raise StreamsFailed(f"{len(failed)} of {len(watched)} streams failed: {told}")

@@ -43,9 +43,7 @@ def made_again(stream: Stream, then: str, now: str) -> MillraceError:
     )
 
 
-def made_anew(
-    stream: Stream, earlier: Earlier, topic: Topic, begins: Mapping[int, int]
-) -> str:
+def made_anew(stream: Stream, earlier: Earlier, topic: Topic, begins: Mapping[int, int]) -> str:
     """What to tell of a table that was recreated where another one stood.
 
     ``begins`` has the offset that the new table begins with, by partition.
@@ -134,9 +132,7 @@ def _position_of_data(spark: SparkSession, stream: Stream) -> Position:
     )
     places = [tuple(row) for row in rows] + logged
     newest = max((commit_id for *_, commit_id in places), default=0)
-    current = next(
-        (topic for topic, *_, commit_id in places if commit_id == newest), None
-    )
+    current = next((topic for topic, *_, commit_id in places if commit_id == newest), None)
     offsets: dict[int, int] = {}
     for topic, partition, end, _ in places:
         if topic == current:

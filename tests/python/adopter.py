@@ -18,9 +18,7 @@ MODELS = {
 MART = "models/marts/crm/fct_account_payments.sql"
 _EARLIER, _LATER = (f"timestamp '2026-01-01 0{hour}:00:00'" for hour in (1, 2))
 _ACCOUNT = "account_id integer, country_code varchar(2), _synced_at timestamp"
-_PAYMENT = (
-    "payment_id integer, account_id integer, amount decimal(18, 2), loaded_at timestamp"
-)
+_PAYMENT = "payment_id integer, account_id integer, amount decimal(18, 2), loaded_at timestamp"
 _MOVED = f"country_code = 'FR', _synced_at = {_LATER}"
 # Statements that both engines take: who pays, and what they paid.
 FIRST = [
@@ -41,10 +39,7 @@ _EARLY, _LATE = "2026-01-01 01:00:00", "2026-01-01 02:00:00"
 ROWS = {
     "first": {
         "crm.crm_payments": [("10", "1", "100", _EARLY), ("11", "2", "200", _EARLY)],
-        "intermediate.int_crm__accounts_synced": [
-            ("1", "FR", _EARLY),
-            ("2", "DE", _EARLY),
-        ],
+        "intermediate.int_crm__accounts_synced": [("1", "FR", _EARLY), ("2", "DE", _EARLY)],
         "marts.fct_account_payments": [
             ("10", "1", "France", "100", _EARLY),
             ("11", "2", "Germany", "200", _EARLY),
@@ -77,8 +72,6 @@ def adopted_project(into: Path) -> Path:
     project = copy_project(into)
     shutil.copytree(PROJECT / "tests/adopter", project, dirs_exist_ok=True)
     subprocess.run(
-        [path_of("dbt"), "--quiet", "deps", "--profiles-dir", "profiles"],
-        cwd=project,
-        check=True,
+        [path_of("dbt"), "--quiet", "deps", "--profiles-dir", "profiles"], cwd=project, check=True
     )
     return project

@@ -151,10 +151,7 @@ class _Versions:
 
     def update(self, request: Request) -> Answer:
         asked = json.loads(request.body)
-        known = {
-            "DatabaseName": asked["DatabaseName"],
-            "Name": asked["TableInput"]["Name"],
-        }
+        known = {"DatabaseName": asked["DatabaseName"], "Name": asked["TableInput"]["Name"]}
         look = Request(
             "POST",
             request.path,
@@ -164,9 +161,7 @@ class _Versions:
         with self._updating:
             newest = json.loads(self._gate.pass_on(look).body)["Table"]["VersionId"]
             if asked.get("VersionId") not in {None, newest}:
-                return Answer(
-                    400, {"Content-Type": "application/x-amz-json-1.1"}, _STALE
-                )
+                return Answer(400, {"Content-Type": "application/x-amz-json-1.1"}, _STALE)
             return self._gate.pass_on(request)
 
 

@@ -40,27 +40,15 @@ _OF_THE_DEMO = (
 )
 # How the names of files begin: one that takes minutes must not be what is left at the end.
 _LONGEST_FIRST = (
-    *(
-        "spark/test_increments",
-        "stack/test_demo",
-        "parity/",
-        "platform/",
-        "spark/test_random",
-    ),
+    *("spark/test_increments", "stack/test_demo", "parity/", "platform/", "spark/test_random"),
     *("spark/test_restarted", "stack/test_ingest", "spark/test_exports", "render/"),
     *("spark/", "interleavings/", "histories/", "stack/", "fault/", "unit/"),
 )
 # Files that ask for one fixture of a session which takes long to make.
 _TOGETHER = {
     **{f"tests/python/stack/test_{name}.py": "demo" for name in _OF_THE_DEMO},
-    **{
-        str(file.relative_to(PROJECT)): "render"
-        for file in HERE.glob("render/test_*.py")
-    },
-    **{
-        str(file.relative_to(PROJECT)): "parsed"
-        for file in HERE.glob("unit/dbt/test_*.py")
-    },
+    **{str(file.relative_to(PROJECT)): "render" for file in HERE.glob("render/test_*.py")},
+    **{str(file.relative_to(PROJECT)): "parsed" for file in HERE.glob("unit/dbt/test_*.py")},
 }
 
 
@@ -90,9 +78,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def _turn(item: pytest.Item) -> int:
     name = str(item.path.relative_to(HERE))
-    return next(
-        at for at, begins in enumerate(_LONGEST_FIRST) if name.startswith(begins)
-    )
+    return next(at for at, begins in enumerate(_LONGEST_FIRST) if name.startswith(begins))
 
 
 class _ByFile(LoadFileScheduling):
@@ -151,12 +137,7 @@ class Stack:
             stdin: Text for its standard input.
         """
         program = Path(sys.executable).parent / command[0]
-        done = ran(
-            [str(program), *command[1:]],
-            env=self.env,
-            stdin=stdin,
-            timeout=PROGRAM_SECONDS,
-        )
+        done = ran([str(program), *command[1:]], env=self.env, stdin=stdin, timeout=PROGRAM_SECONDS)
         if check and done.returncode != 0:
             pytest.fail(
                 f"{' '.join(command)} exited with {done.returncode}\n"
@@ -221,9 +202,7 @@ def spark(home: Home) -> Iterator[SparkSession]:
 
 
 @contextmanager
-def own_stack(
-    path: Path, *wanted: str, secure: bool = False, **variables: str
-) -> Iterator[Stack]:
+def own_stack(path: Path, *wanted: str, secure: bool = False, **variables: str) -> Iterator[Stack]:
     """A sandbox for some tests alone, its services up; down again at the end."""
     with up(make_home(path), *wanted, secure=secure) as made:
         yield Stack(made.home, made.env | variables)

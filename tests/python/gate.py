@@ -83,9 +83,7 @@ class Gate:
             connection.close()
 
     def treat(
-        self,
-        wanted: Callable[[Request], bool],
-        treat: Callable[[Request], Answer | None],
+        self, wanted: Callable[[Request], bool], treat: Callable[[Request], Answer | None]
     ) -> None:
         """Treat the next request of a kind otherwise; None for an answer that is lost."""
         with self._choosing:
@@ -93,9 +91,7 @@ class Gate:
 
     @contextmanager
     def treating(
-        self,
-        wanted: Callable[[Request], bool],
-        treat: Callable[[Request], Answer | None],
+        self, wanted: Callable[[Request], bool], treat: Callable[[Request], Answer | None]
     ) -> Iterator[None]:
         """Treat all requests of a kind otherwise for a while; the newest rule counts."""
         rule = _Rule(wanted, treat, is_once=False)
@@ -153,9 +149,7 @@ def gate(port: int) -> Iterator[Gate]:
 
         def pass_through(self) -> None:
             length = int(self.headers.get("Content-Length") or 0)
-            request = Request(
-                self.command, self.path, dict(self.headers), self.rfile.read(length)
-            )
+            request = Request(self.command, self.path, dict(self.headers), self.rfile.read(length))
             answer = made.answer(request)
             if answer is None:
                 self.close_connection = True

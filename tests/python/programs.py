@@ -43,6 +43,4 @@ def assert_gone(pids: Path) -> None:
 
 
 def _runs(pid: int) -> bool:
-    return (
-        psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    )
+    return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE

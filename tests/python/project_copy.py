@@ -21,8 +21,7 @@ def copy_project(into: Path) -> Path:
 def tracked() -> list[Path]:
     """Files that are in the repository, or would be with the next `git add`."""
     listed = ran(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        check=True,
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], check=True
     ).stdout
     files = [PROJECT / name for name in listed.split("\0") if name]
     return [file for file in files if file.exists()]

@@ -15,9 +15,7 @@ FIRST_HOUR = PROJECT / "docs" / "first-hour.md"
 # In a copy there is no make: it has no virtual environment of its own.
 MADE = {
     "make new-captured TABLE=": "spark-ingest new-captured ",
-    "make new-stream STREAM=shop.orders DOMAIN=": (
-        "spark-ingest new-stream shop.orders --domain "
-    ),
+    "make new-stream STREAM=shop.orders DOMAIN=": ("spark-ingest new-stream shop.orders --domain "),
 }
 _STEP = re.compile(r"^## (\d+)\. (.+)$", re.MULTILINE)
 _BLOCK = re.compile(

@@ -112,9 +112,7 @@ class Newcomer:
             check=False,
         )
         if done.returncode != 0:
-            pytest.fail(
-                f"$ {command}\nexited with {done.returncode}\n{done.stdout}{done.stderr}"
-            )
+            pytest.fail(f"$ {command}\nexited with {done.returncode}\n{done.stdout}{done.stderr}")
         return done.stdout
 
     def number(self, query: str) -> int:

@@ -39,9 +39,9 @@ def main(servers: str, topic: str, schema: str, folder: str) -> None:
     )
     # Not FAILFAST: the first bad record would end the job, at every start.
     payload = F.expr("substring(value, 6)")
-    rows = records.select(
-        from_avro(payload, fixed, {"mode": "PERMISSIVE"}).alias("value")
-    ).select("value.*")
+    rows = records.select(from_avro(payload, fixed, {"mode": "PERMISSIVE"}).alias("value")).select(
+        "value.*"
+    )
     query = (
         rows.writeStream.format("parquet")
         .option("path", f"file:{folder}/files")

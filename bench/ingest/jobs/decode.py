@@ -29,9 +29,9 @@ def main(servers: str, topic: str, schema: str) -> None:
     marks.begin()
     records = spark.read.format("kafka").options(**options(servers, topic)).load()
     payload = F.expr("substring(value, 6)")
-    rows = records.select(
-        from_avro(payload, fixed, {"mode": "PERMISSIVE"}).alias("value")
-    ).select("value.*")
+    rows = records.select(from_avro(payload, fixed, {"mode": "PERMISSIVE"}).alias("value")).select(
+        "value.*"
+    )
     rows.write.format("noop").mode("overwrite").save()
     marks.end()
     spark.stop()

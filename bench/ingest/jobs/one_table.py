@@ -17,11 +17,7 @@ from pyiceberg.table import CommitTableResponse, Table
 from pyiceberg.table.locations import load_location_provider
 from pyiceberg.table.metadata import TableMetadata, new_table_metadata
 from pyiceberg.table.sorting import UNSORTED_SORT_ORDER, SortOrder
-from pyiceberg.table.update import (
-    TableRequirement,
-    TableUpdate,
-    update_table_metadata,
-)
+from pyiceberg.table.update import TableRequirement, TableUpdate, update_table_metadata
 from pyiceberg.typedef import EMPTY_DICT, Identifier, Properties
 
 _NAME = "lake"
@@ -96,9 +92,7 @@ class OneFileCatalog(NoopCatalog):
             raise TypeError("give an Iceberg schema")
         name = Catalog.identifier_to_tuple(identifier)
         place = location or f"file://{self._warehouse.joinpath(*name)}"
-        metadata = new_table_metadata(
-            schema, partition_spec, sort_order, place, dict(properties)
-        )
+        metadata = new_table_metadata(schema, partition_spec, sort_order, place, dict(properties))
         where = self._write(metadata, 0)
         with closing(sqlite3.connect(self._file)) as base, base:
             base.execute(

@@ -51,9 +51,7 @@ _PLACE: list[tuple[str, IcebergType]] = [
 ]
 
 
-def main(
-    servers: str, topic: str, schemas: str, catalog: str, warehouse: str, table: str
-) -> None:
+def main(servers: str, topic: str, schemas: str, catalog: str, warehouse: str, table: str) -> None:
     """Read the whole topic once.
 
     Args:
@@ -64,16 +62,11 @@ def main(
         warehouse: Folder for the table.
         table: ``schema.name``.
     """
-    read = {
-        int(file.stem): json.loads(file.read_text())
-        for file in Path(schemas).glob("*.avsc")
-    }
+    read = {int(file.stem): json.loads(file.read_text()) for file in Path(schemas).glob("*.avsc")}
     newest = read[max(read)]
     writers = {number: fastavro.parse_schema(schema) for number, schema in read.items()}
     reader = fastavro.parse_schema(newest)
-    columns = [
-        (field["name"], iceberg_type(field["type"])) for field in newest["fields"]
-    ]
+    columns = [(field["name"], iceberg_type(field["type"])) for field in newest["fields"]]
     filled = OneFileCatalog(Path(catalog), Path(warehouse)).create_table(
         table,
         Schema(
@@ -93,9 +86,7 @@ def main(
                 continue
             try:
                 writer = writers[struct.unpack_from(">I", value, 1)[0]]
-                row = fastavro.schemaless_reader(
-                    io.BytesIO(value[_FRAME_BYTES:]), writer, reader
-                )
+                row = fastavro.schemaless_reader(io.BytesIO(value[_FRAME_BYTES:]), writer, reader)
             # Bytes that are no Avro raise whatever the decoder stumbles over.
             except (ValueError, LookupError, EOFError, TypeError, OverflowError):
                 continue

@@ -60,9 +60,7 @@ def _edited_language(draft: Draft, row: Row) -> Row:
 
 
 def _new_address(draft: Draft) -> Row:
-    return rows.address(
-        draft.random, draft.contents.next_number("address", "address_id")
-    )
+    return rows.address(draft.random, draft.contents.next_number("address", "address_id"))
 
 
 def _edited_address(draft: Draft, _row: Row) -> Row:

@@ -83,9 +83,7 @@ def script(random: Chance) -> str:
     left = whole(random, _LEAST_SCRIPT, _MOST_SCRIPT)
     said: list[str] = []
     while left > 0:
-        word = "".join(
-            one_of(random, words.SYLLABLES) for _ in range(whole(random, 2, 5))
-        )
+        word = "".join(one_of(random, words.SYLLABLES) for _ in range(whole(random, 2, 5)))
         said.append(word)
         left -= len(word) + 1
     return " ".join(said)

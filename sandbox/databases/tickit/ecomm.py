@@ -14,13 +14,7 @@ from sandbox.databases.draft import Draft, Move, Weighted, chosen, whole
 from sandbox.databases.moves import Habits, moves_of
 from sandbox.databases.tables import Database, Row, Table
 from sandbox.databases.tickit import listings
-from sandbox.databases.tickit.shop import (
-    BEGIN,
-    LAST_DATE_ID,
-    LAST_OLD,
-    LISTINGS,
-    later_row,
-)
+from sandbox.databases.tickit.shop import BEGIN, LAST_DATE_ID, LAST_OLD, LISTINGS, later_row
 
 _MOST_SOLD = 4
 _EARLIER = timedelta(days=30)
@@ -203,13 +197,8 @@ def _cents(listing: Row) -> int:
 
 
 MOVES: Weighted[Move] = (
-    *moves_of(
-        Habits("sale", _new_sale, _edited_sale, _moved_sale, fits=_sale_fits), 54
-    ),
-    *moves_of(
-        Habits("listing", _new_listing, _edited_listing, _moved_listing, _free_listing),
-        34,
-    ),
+    *moves_of(Habits("sale", _new_sale, _edited_sale, _moved_sale, fits=_sale_fits), 54),
+    *moves_of(Habits("listing", _new_listing, _edited_listing, _moved_listing, _free_listing), 34),
     *moves_of(Habits("date", _new_day, _edited_day, _moved_day, _free_day), 4),
     (4, _sell_out),
     (1, _tidy_up),

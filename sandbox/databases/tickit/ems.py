@@ -86,9 +86,7 @@ def _clear_away(draft: Draft) -> None:
 
 def _event_fits(draft: Draft, row: Row) -> bool:
     contents = draft.contents
-    return contents.has("venue", row["venueid"]) and contents.has(
-        "category", row["catid"]
-    )
+    return contents.has("venue", row["venueid"]) and contents.has("category", row["catid"])
 
 
 def _new_venue(draft: Draft) -> Row:
@@ -147,20 +145,12 @@ def _without_events(draft: Draft, table: str, column: str) -> Row | None:
 
 MOVES: Weighted[Move] = (
     *moves_of(
-        Habits(
-            "event", _new_event, _edited_event, _moved_event, _free_event, _event_fits
-        ),
-        78,
+        Habits("event", _new_event, _edited_event, _moved_event, _free_event, _event_fits), 78
     ),
     (2, _clear_away),
+    *moves_of(Habits("venue", _new_venue, _edited_venue, _moved_venue, _free_venue), 16),
     *moves_of(
-        Habits("venue", _new_venue, _edited_venue, _moved_venue, _free_venue), 16
-    ),
-    *moves_of(
-        Habits(
-            "category", _new_category, _edited_category, _moved_category, _free_category
-        ),
-        4,
+        Habits("category", _new_category, _edited_category, _moved_category, _free_category), 4
     ),
 )
 

@@ -150,9 +150,7 @@ def prices(random: Chance, tickets: int, cents: int) -> Row:
     return {"priceperticket": price, "totalprice": price * tickets}
 
 
-def sale(
-    random: Chance, saleid: int, of: Row, buyerid: int, left: int, end: datetime
-) -> Row:
+def sale(random: Chance, saleid: int, of: Row, buyerid: int, left: int, end: datetime) -> Row:
     """A sale of some of the tickets that a listing has left, before ``end``."""
     sold = min(left, chosen(random, _SOLD))
     return {

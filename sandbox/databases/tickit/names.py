@@ -40,8 +40,5 @@ def names() -> Names:
     return Names(
         tuple(faker.first_name() for _ in range(_FIRST_NAMES)),
         tuple(faker.last_name() for _ in range(_LAST_NAMES)),
-        tuple(
-            (faker.city()[:_CITY_WIDTH], faker.state_abbr(False, False))
-            for _ in range(_PLACES)
-        ),
+        tuple((faker.city()[:_CITY_WIDTH], faker.state_abbr(False, False)) for _ in range(_PLACES)),
     )

@@ -49,10 +49,7 @@ class ConnectorStatus:
 
 def declared() -> dict[str, dict[str, str]]:
     """The configuration of each connector that the sandbox brings, by name."""
-    return {
-        file.stem: json.loads(file.read_text())
-        for file in sorted(CONNECTORS.glob("*.json"))
-    }
+    return {file.stem: json.loads(file.read_text()) for file in sorted(CONNECTORS.glob("*.json"))}
 
 
 def apply_connectors(home: Home, names: Collection[str] = ()) -> list[str]:
@@ -68,9 +65,7 @@ def apply_connectors(home: Home, names: Collection[str] = ()) -> list[str]:
     known = declared()
     for name in names:
         if name not in known:
-            raise ConfigurationError(
-                f"there is no connector {name!r}; known: {', '.join(known)}"
-            )
+            raise ConfigurationError(f"there is no connector {name!r}; known: {', '.join(known)}")
     wanted = {
         name: config
         for name, config in known.items()
@@ -79,9 +74,7 @@ def apply_connectors(home: Home, names: Collection[str] = ()) -> list[str]:
     present = rest.connectors(home)
     made = []
     for name, config in wanted.items():
-        if name in present and present[name]["info"]["config"] == config | {
-            "name": name
-        }:
+        if name in present and present[name]["info"]["config"] == config | {"name": name}:
             continue
         rest.request(home, "PUT", f"/connectors/{name}/config", config)
         made.append(f"connector {name}")
@@ -176,9 +169,7 @@ def _reason(trace: str) -> str:
     """What a Java stack trace says went wrong first: the innermost cause, in one line."""
     lines = [line.strip() for line in trace.splitlines() if line.strip()]
     causes = [line for line in lines if line.startswith("Caused by: ")]
-    said = (
-        causes[-1].removeprefix("Caused by: ") if causes else (lines or ["unknown"])[0]
-    )
+    said = causes[-1].removeprefix("Caused by: ") if causes else (lines or ["unknown"])[0]
     error, colon, words = said.partition(": ")
     if len(words) > _WORDS:
         # Debezium says all that it knows between what it does and what is wrong.
@@ -190,9 +181,7 @@ def _refuse_failed(home: Home, connector: str) -> None:
     status = rest.request(home, "GET", f"/connectors/{connector}/status")
     state, reason = _state(status)
     if state == FAILED:
-        raise MillraceError(
-            f"connector {connector} has failed: {reason}; see {RUNBOOK}"
-        )
+        raise MillraceError(f"connector {connector} has failed: {reason}; see {RUNBOOK}")
 
 
 def _wait_until_started(home: Home, names: Collection[str]) -> None:
@@ -232,9 +221,7 @@ def _is_no_more_failed(home: Home, name: str) -> bool:
     return _state(status)[0] != FAILED
 
 
-def _is_decided(
-    home: Home, name: str, config: Mapping[str, str], end: int | None
-) -> bool:
+def _is_decided(home: Home, name: str, config: Mapping[str, str], end: int | None) -> bool:
     """Whether a connector that was started again has failed again, or has not."""
     status = rest.request(home, "GET", f"/connectors/{name}/status")
     if _state(status)[0] == FAILED:

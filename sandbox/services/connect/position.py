@@ -37,9 +37,7 @@ def log_end(home: Home, config: Mapping[str, str]) -> int | None:
     return None
 
 
-def passed(
-    home: Home, config: Mapping[str, str], offset: Mapping[str, Any]
-) -> int | None:
+def passed(home: Home, config: Mapping[str, str], offset: Mapping[str, Any]) -> int | None:
     """Up to where everything of the log is in Kafka.
 
     ``offset`` is what the connector has committed. None when it has not got beyond its first

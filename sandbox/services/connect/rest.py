@@ -48,8 +48,7 @@ def request(home: Home, method: str, path: str, body: object = None) -> Any:
             code, answer = _ask(home, method, path, body)
         except (OSError, http.client.HTTPException) as error:
             raise ServiceUnavailable(
-                f"Connect at 127.0.0.1:{home.ports['connect']} does not answer:"
-                " `sandbox up cdc`"
+                f"Connect at 127.0.0.1:{home.ports['connect']} does not answer: `sandbox up cdc`"
             ) from error
         if code < _FIRST_REFUSAL:
             return json.loads(answer) if answer else None
@@ -62,9 +61,7 @@ def _ask(
     home: Home, method: str, path: str, body: object = None, seconds: float = _SECONDS
 ) -> tuple[int, bytes]:
     """Its answer's code and text."""
-    connection = http.client.HTTPConnection(
-        "127.0.0.1", home.ports["connect"], timeout=seconds
-    )
+    connection = http.client.HTTPConnection("127.0.0.1", home.ports["connect"], timeout=seconds)
     with closing(connection):
         text = None if body is None else json.dumps(body)
         connection.request(method, path, text, {"Content-Type": "application/json"})

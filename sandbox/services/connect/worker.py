@@ -79,21 +79,15 @@ def _settings(home: Home, folder: Path) -> dict[str, str]:
             settings[f"{kind}.storage.partitions"] = "1"
     converter = {
         "": _CONVERTER,
-        ".apicurio.registry.url": (
-            f"http://127.0.0.1:{home.ports['registry']}/apis/registry/v2"
-        ),
+        ".apicurio.registry.url": (f"http://127.0.0.1:{home.ports['registry']}/apis/registry/v2"),
         ".apicurio.registry.auto-register": "true",
         # Confluent's framing: a zero, and the schema's id in four bytes.
         ".apicurio.registry.headers.enabled": "false",
-        ".apicurio.registry.id-handler": (
-            "io.apicurio.registry.serde.Legacy4ByteIdHandler"
-        ),
+        ".apicurio.registry.id-handler": ("io.apicurio.registry.serde.Legacy4ByteIdHandler"),
         ".apicurio.registry.use-id": "contentId",
     }
     for what in ("key", "value"):
-        settings |= {
-            f"{what}.converter{key}": value for key, value in converter.items()
-        }
+        settings |= {f"{what}.converter{key}": value for key, value in converter.items()}
     return settings
 
 
@@ -102,9 +96,7 @@ def _secrets(home: Home) -> dict[str, str]:
     found = {"kafka.bootstrap.servers": home.bootstrap_servers}
     for database in ("postgres", "mariadb"):
         found[f"{database}.port"] = str(home.ports[database])
-        found[f"{database}.debezium.password"] = password(
-            home.services / database, "debezium"
-        )
+        found[f"{database}.debezium.password"] = password(home.services / database, "debezium")
     return found
 
 

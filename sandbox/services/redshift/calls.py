@@ -43,20 +43,13 @@ def function_calls(tokens: Sequence[Token]) -> Iterator[Token]:
     ``tokens`` are one statement's, as sqlglot tokenizes it; a quoted name is no call.
     """
     for at, token in enumerate(tokens):
-        if (
-            token.token_type in _NAMES_NOTHING
-            or token.token_type == TokenType.IDENTIFIER
-        ):
+        if token.token_type in _NAMES_NOTHING or token.token_type == TokenType.IDENTIFIER:
             continue
         name = token.text.lower()
         following = tokens[at + 1].token_type if at + 1 < len(tokens) else None
         before = tokens[at - 1].text.lower() if at else ""
         if following != TokenType.L_PAREN:
-            if (
-                name in _BARE
-                and before not in {".", "as"}
-                and following != TokenType.DOT
-            ):
+            if name in _BARE and before not in {".", "as"} and following != TokenType.DOT:
                 yield token
         elif (
             # `character varying` is one token.

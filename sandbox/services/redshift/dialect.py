@@ -66,9 +66,7 @@ class _Words:
             sql = sql[: tokens.pop().start]
         # A quoted name or a text is never a keyword.
         quoted = {TokenType.IDENTIFIER, TokenType.STRING}
-        low = [
-            f"'{t.text}" if t.token_type in quoted else t.text.lower() for t in tokens
-        ]
+        low = [f"'{t.text}" if t.token_type in quoted else t.text.lower() for t in tokens]
         return cls(sql, tokens, low)
 
     def text(self, first: int, last: int) -> str:
@@ -127,11 +125,7 @@ def _edit_cast(words: _Words, at: int) -> None:
         depth += (low[here] == "(") - (low[here] == ")")
         if low[here] == "as" and depth == 1:
             last_as = here
-    if last_as is None or low[last_as + 1] not in {
-        "varchar",
-        "character varying",
-        "text",
-    }:
+    if last_as is None or low[last_as + 1] not in {"varchar", "character varying", "text"}:
         return
     bytes_ = low[end - 2] if low[end - 1] == ")" else "256"
     words.replace(at, at + 1, "rs.cut((")
@@ -185,10 +179,7 @@ def _edit_fields(words: _Words) -> None:
     aliases = {low[at + 1] for at in range(len(low) - 1) if low[at] == "as"}
     for at in range(len(low) - 4):
         is_field = (
-            low[at] in aliases
-            and low[at + 1] == "."
-            and low[at + 3] == "."
-            and low[at - 1] != "."
+            low[at] in aliases and low[at + 1] == "." and low[at + 3] == "." and low[at - 1] != "."
         )
         if is_field:
             named = words.tokens[at + 4].text
@@ -197,12 +188,8 @@ def _edit_fields(words: _Words) -> None:
                 texts = f"jsonb_array_elements_text(nullif({whole}, 'null'::jsonb))"
                 if low[at + 5 : at + 6] == ["as"] and low[at + 7 : at + 8] == ["at"]:
                     element, place = low[at + 6], low[at + 8]
-                    listed = (
-                        f"(select x, n - 1 from {texts} with ordinality as l (x, n))"
-                    )
-                    words.replace(
-                        at, at + 8, f"{listed} as {element} ({element}, {place})"
-                    )
+                    listed = f"(select x, n - 1 from {texts} with ordinality as l (x, n))"
+                    words.replace(at, at + 8, f"{listed} as {element} ({element}, {place})")
                 else:
                     words.replace(at, at + 4, texts)
             else:
@@ -233,9 +220,7 @@ def _create_table(words: _Words) -> str:
             key = words.tokens[at + 2].text
         elif low[at] == "sortkey":
             last = words.closing(at + 1)
-            sort_keys = [
-                token.text for token in words.tokens[at + 2 : last] if token.text != ","
-            ]
+            sort_keys = [token.text for token in words.tokens[at + 2 : last] if token.text != ","]
         elif low[at] == "backup":
             last = at + 1
         elif low[at] not in {"compound", "interleaved"}:
@@ -253,9 +238,7 @@ def _create_table(words: _Words) -> str:
 def _create_view(words: _Words) -> str:
     low = words.low
     if "replace" in low[:3]:
-        raise NotRedshift(
-            "the stand-in knows `create view`, not `create or replace view`"
-        )
+        raise NotRedshift("the stand-in knows `create view`, not `create or replace view`")
     body = low.index("as") + 1
     name = words.text(low.index("view") + 1, body - 2)
     if low[-4:] != ["with", "no", "schema", "binding"]:
@@ -272,9 +255,7 @@ def _external_schema(words: _Words, listing: str) -> str:
     catalog = ["from", "data", "catalog", "database"]
     at = next((i for i in range(len(low)) if low[i : i + 4] == catalog), None)
     if at is None:
-        raise NotRedshift(
-            "the stand-in reads external schemas `from data catalog database`"
-        )
+        raise NotRedshift("the stand-in reads external schemas `from data catalog database`")
     database = words.tokens[at + 4].text
     return (
         f"select rs.create_external_schema({_literal(named)}, {_literal(database)},"
@@ -285,11 +266,7 @@ def _external_schema(words: _Words, listing: str) -> str:
 def _setting(words: _Words) -> str:
     """Settings that only Redshift has become ones that mean nothing."""
     for at, word in enumerate(words.low[:3]):
-        if word in {
-            "query_group",
-            "enable_result_cache_for_session",
-            "statement_timeout",
-        }:
+        if word in {"query_group", "enable_result_cache_for_session", "statement_timeout"}:
             words.replace(at, at, f"rs.{word}")
     return words.edited()
 

@@ -93,15 +93,11 @@ class Lake:
         Raises:
             KeyError: There is no such table.
         """
-        scan = self.table(database, name).scan(
-            selected_fields=tuple(columns), case_sensitive=False
-        )
+        scan = self.table(database, name).scan(selected_fields=tuple(columns), case_sensitive=False)
         for batch in scan.to_arrow_batch_reader():
             if batch.num_rows == 0:
                 continue
-            by_name = {
-                field.lower(): batch.column(field) for field in batch.schema.names
-            }
+            by_name = {field.lower(): batch.column(field) for field in batch.schema.names}
             buffer = io.BytesIO()
             pyarrow.csv.write_csv(
                 pa.table({name: _plain(by_name[name]) for name in columns}),

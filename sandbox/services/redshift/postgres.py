@@ -70,9 +70,7 @@ def _fill(programs_folder: Path, data: Path, script: str) -> None:
     (data / "pg_hba.conf").write_text(f"host {DATABASE} {USER} 127.0.0.1/32 md5\n")
     alone = ["postgres", "--single", "-j", "-D", str(data)]
     alone += ["-c", "allow_system_table_mods=on", "-c", "exit_on_error=on"]
-    run_program(
-        programs_folder, [*alone, "postgres"], f"create database {DATABASE};\n\n"
-    )
+    run_program(programs_folder, [*alone, "postgres"], f"create database {DATABASE};\n\n")
     run_program(programs_folder, [*alone, DATABASE], script + "\n\n")
 
 

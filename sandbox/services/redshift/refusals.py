@@ -57,9 +57,7 @@ _COMMANDS = frozenset({
 _QUERIES = frozenset({
     "(", "create", "delete", "insert", "merge", "select", "update", "with",
 })  # fmt: skip
-_CATALOGUE = re.compile(
-    r"(pg|stl|stv|svl|svv|sys)_\w+|information_schema", re.IGNORECASE
-)
+_CATALOGUE = re.compile(r"(pg|stl|stv|svl|svv|sys)_\w+|information_schema", re.IGNORECASE)
 # How dbt asks for no row. Redshift runs it, because nothing of it is left to compute.
 _NO_ROW = ["false", "and", "current_timestamp", "=", "current_timestamp"]
 

@@ -45,12 +45,8 @@ class Rule:
     is_broken: Callable[[exp.Expr], object] = lambda _node: True
 
 
-FEATURES = Page(
-    "Unsupported PostgreSQL features", "c_unsupported-postgresql-features.html"
-)
-UNSUPPORTED = Page(
-    "Unsupported PostgreSQL functions", "c_unsupported-postgresql-functions.html"
-)
+FEATURES = Page("Unsupported PostgreSQL features", "c_unsupported-postgresql-features.html")
+UNSUPPORTED = Page("Unsupported PostgreSQL functions", "c_unsupported-postgresql-functions.html")
 TYPES = Page("Data types", "c_Supported_data_types.html")
 CHARACTERS = Page("Character types", "r_Character_types.html")
 NUMBERS = Page("Numeric types", "r_Numeric_types201.html")
@@ -99,12 +95,8 @@ def _windowed(window: exp.Expr) -> exp.Expr:
 
 def _has_no_frame(window: exp.Expr) -> bool:
     function = _windowed(window)
-    is_aggregate = isinstance(function, exp.AggFunc) and not isinstance(
-        function, _RANKING
-    )
-    return bool(is_aggregate and window.args.get("order")) and not window.args.get(
-        "spec"
-    )
+    is_aggregate = isinstance(function, exp.AggFunc) and not isinstance(function, _RANKING)
+    return bool(is_aggregate and window.args.get("order")) and not window.args.get("spec")
 
 
 def _has_useless_frame(window: exp.Expr) -> bool:
@@ -114,11 +106,9 @@ def _has_useless_frame(window: exp.Expr) -> bool:
 def _is_text_without_length(node: exp.Expr) -> bool:
     """In a statement of ours: dbt's merges of snapshots cast hashes and kinds of change to it."""
     return (
-        node.this == exp.DType.TEXT
-        or (node.this == exp.DType.VARCHAR and not node.expressions)
+        node.this == exp.DType.TEXT or (node.this == exp.DType.VARCHAR and not node.expressions)
     ) and all(
-        table.alias.upper() != "DBT_INTERNAL_SOURCE"
-        for table in node.root().find_all(exp.Table)
+        table.alias.upper() != "DBT_INTERNAL_SOURCE" for table in node.root().find_all(exp.Table)
     )
 
 
@@ -193,11 +183,7 @@ RULES = (
         Page("Aggregate functions", "c_Aggregate_Functions.html"),
         (exp.Filter,),
     ),
-    Rule(
-        "LATERAL does not exist: use {{ array_rows(…) }}, or a plain join",
-        FROM,
-        (exp.Lateral,),
-    ),
+    Rule("LATERAL does not exist: use {{ array_rows(…) }}, or a plain join", FROM, (exp.Lateral,)),
     Rule(
         "VALUES is not a table: write select … union all select …",
         FEATURES,
@@ -219,16 +205,8 @@ RULES = (
         NESTED,
         (exp.JSONExtract, exp.JSONExtractScalar, exp.JSONBExtract),
     ),
-    Rule(
-        "ON CONFLICT does not exist: delete, then insert",
-        INSERT,
-        (exp.OnConflict,),
-    ),
-    Rule(
-        "RETURNING does not exist: select what was written",
-        INSERT,
-        (exp.Returning,),
-    ),
+    Rule("ON CONFLICT does not exist: delete, then insert", INSERT, (exp.OnConflict,)),
+    Rule("RETURNING does not exist: select what was written", INSERT, (exp.Returning,)),
     Rule(
         "only schemas, tables and views are made: leave it out",
         FEATURES,
@@ -260,10 +238,7 @@ RULES = (
         _has_no_frame,
     ),
     Rule(
-        "a ranking function has no frame: leave it out",
-        WINDOWS,
-        (exp.Window,),
-        _has_useless_frame,
+        "a ranking function has no frame: leave it out", WINDOWS, (exp.Window,), _has_useless_frame
     ),
     Rule(
         "a window has no name of its own: write it at each function",
@@ -277,11 +252,7 @@ RULES = (
         (exp.Except, exp.Intersect),
         lambda node: not node.args.get("distinct"),
     ),
-    Rule(
-        "TABLESAMPLE does not exist: filter by a hash of the key",
-        FROM,
-        (exp.TableSample,),
-    ),
+    Rule("TABLESAMPLE does not exist: filter by a hash of the key", FROM, (exp.TableSample,)),
     Rule(
         "SEMI and ANTI joins do not exist: write where … in, or not exists",
         FROM,
@@ -332,8 +303,7 @@ RULES = (
         lambda node: (
             isinstance(node.expression, exp.Boolean)
             and isinstance(
-                node.find_ancestor(exp.Where, exp.Join, exp.Having, exp.Select),
-                exp.Select,
+                node.find_ancestor(exp.Where, exp.Join, exp.Having, exp.Select), exp.Select
             )
         ),
     ),

@@ -32,9 +32,7 @@ class Session:
     the driver's first; PostgreSQL listens on ``port``.
     """
 
-    def __init__(
-        self, translate: Translate, opening: Callable[[], str], port: int
-    ) -> None:
+    def __init__(self, translate: Translate, opening: Callable[[], str], port: int) -> None:
         self._translate = translate
         self._opening = opening
         self._port = port
@@ -53,9 +51,7 @@ class Session:
                     asyncio.create_task(self._forward(reader, to_server)),
                     asyncio.create_task(_copy(server, writer)),
                 }
-                done, rest = await asyncio.wait(
-                    ways, return_when=asyncio.FIRST_COMPLETED
-                )
+                done, rest = await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
                 for way in rest:
                     way.cancel()
                 await asyncio.gather(*done, *rest, return_exceptions=True)

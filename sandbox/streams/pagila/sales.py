@@ -71,10 +71,7 @@ def sales(key_schema_id: int, value_schema_id: int) -> Draw:
 
     What does not change from one sale of a customer to the next is encoded once.
     """
-    key_frame, value_frame = (
-        avro_bytes.frame(key_schema_id),
-        avro_bytes.frame(value_schema_id),
-    )
+    key_frame, value_frame = (avro_bytes.frame(key_schema_id), avro_bytes.frame(value_schema_id))
     buyers = [
         (
             key_frame + avro_bytes.integer(who.customer_id),
@@ -85,22 +82,14 @@ def sales(key_schema_id: int, value_schema_id: int) -> Draw:
         )
         for who in customers()
     ]
-    amounts = [
-        avro_bytes.decimal(cents)
-        for cents, share in PRICES.items()
-        for _ in range(share)
-    ]
+    amounts = [avro_bytes.decimal(cents) for cents, share in PRICES.items() for _ in range(share)]
     integer = avro_bytes.integer
 
-    def draw(
-        random: Callable[[], float], payment_id: int, paid: int
-    ) -> tuple[bytes, bytes]:
+    def draw(random: Callable[[], float], payment_id: int, paid: int) -> tuple[bytes, bytes]:
         key, customer_id, place = buyers[int(random() * len(buyers))]
         amount = amounts[int(random() * len(amounts))]
         payment = integer(payment_id)
-        return key, b"".join(
-            (value_frame, payment, customer_id, amount, integer(paid), place)
-        )
+        return key, b"".join((value_frame, payment, customer_id, amount, integer(paid), place))
 
     return draw
 

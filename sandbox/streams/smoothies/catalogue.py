@@ -40,9 +40,7 @@ class Product:
 def catalogue() -> tuple[Product, ...]:
     """All products, in the order of their places on the scale."""
     text = (files(__package__) / "products.json").read_text("utf-8")
-    return tuple(
-        Product(**written) for written in json.loads(text, parse_float=Decimal)
-    )
+    return tuple(Product(**written) for written in json.loads(text, parse_float=Decimal))
 
 
 def choices() -> list[int]:

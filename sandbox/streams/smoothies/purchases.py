@@ -27,9 +27,7 @@ def supplements(product_id: str) -> tuple[bool, ...]:
     return _SUPPLEMENTS[product_id[:2]]
 
 
-def total_cents(
-    price_cents: int, quantity: int, *, is_member: bool, add_supplements: bool
-) -> int:
+def total_cents(price_cents: int, quantity: int, *, is_member: bool, add_supplements: bool) -> int:
     """What is paid for a line: round(quantity * (price + supplement) * (1 - discount), 2).
 
     Exact, half a cent up.

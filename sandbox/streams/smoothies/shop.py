@@ -62,9 +62,7 @@ def smoothies(plan: Plan, schema_ids: SchemaIds) -> Iterator[Record]:
     catalogue says, in each run. The same plan gives the same bytes.
     """
     yield from _products(plan, schema_ids[PRODUCTS.name])
-    yield from by_arrival(
-        _trade(plan, schema_ids[PURCHASES.name], schema_ids[INVENTORIES.name])
-    )
+    yield from by_arrival(_trade(plan, schema_ids[PURCHASES.name], schema_ids[INVENTORIES.name]))
 
 
 def _products(plan: Plan, schema_ids: tuple[int, int]) -> Iterator[Record]:
@@ -111,9 +109,7 @@ def _trade(
             transaction = transaction_id(number)
             key = key_frame + avro_bytes.string(transaction)
             head = (
-                value_frame
-                + avro_bytes.integer(micros)
-                + avro_bytes.optional_string(transaction)
+                value_frame + avro_bytes.integer(micros) + avro_bytes.optional_string(transaction)
             )
             lines = sold[MEMBER[int(random() * len(MEMBER))]]
             number += 1
@@ -145,17 +141,9 @@ def _lines(*, is_member: bool) -> dict[tuple[int, int, bool], tuple[bytes, int]]
     """
     return {
         (position, quantity, add_supplements): (
-            _parts(
-                product,
-                quantity,
-                is_member=is_member,
-                add_supplements=add_supplements,
-            ),
+            _parts(product, quantity, is_member=is_member, add_supplements=add_supplements),
             total_cents(
-                cents(product.price),
-                quantity,
-                is_member=is_member,
-                add_supplements=add_supplements,
+                cents(product.price), quantity, is_member=is_member, add_supplements=add_supplements
             ),
         )
         for position, product in enumerate(catalogue())
@@ -164,9 +152,7 @@ def _lines(*, is_member: bool) -> dict[tuple[int, int, bool], tuple[bytes, int]]
     }
 
 
-def _parts(
-    product: Product, quantity: int, *, is_member: bool, add_supplements: bool
-) -> bytes:
+def _parts(product: Product, quantity: int, *, is_member: bool, add_supplements: bool) -> bytes:
     return b"".join(
         (
             avro_bytes.string(product.product_id),
@@ -190,15 +176,11 @@ class _Stock:
     """How much of each product there is."""
 
     def __init__(self, schema_ids: tuple[int, int]) -> None:
-        self._key_frame, self._value_frame = (
-            avro_bytes.frame(one) for one in schema_ids
-        )
+        self._key_frame, self._value_frame = (avro_bytes.frame(one) for one in schema_ids)
         self._levels = [product.inventory_level for product in catalogue()]
         self._names = [avro_bytes.string(product.product_id) for product in catalogue()]
 
-    def sell(
-        self, product: int, quantity: int, micros: int
-    ) -> tuple[bytes, bytes] | None:
+    def sell(self, product: int, quantity: int, micros: int) -> tuple[bytes, bytes] | None:
         """Take units from a product; the restocking's key and value when it needs one."""
         level = self._levels[product] - quantity
         if level > LOWEST_LEVEL:

@@ -68,11 +68,7 @@ class Sender:
         while not self._stopping.wait(1 / self._rate):
             value = self._value(number)
             producer.produce(
-                self._feed.topic,
-                value,
-                b"k",
-                number % 2,
-                on_delivery=self._confirm(value),
+                self._feed.topic, value, b"k", number % 2, on_delivery=self._confirm(value)
             )
             producer.poll(0)
             number += 1
@@ -87,9 +83,7 @@ class Sender:
         order = {"id": number, "note": "n" * self._chance.randrange(50)}
         return framed(self._schema_id, ORDER, order)
 
-    def _confirm(
-        self, value: bytes | None
-    ) -> Callable[[KafkaError | None, Message], None]:
+    def _confirm(self, value: bytes | None) -> Callable[[KafkaError | None, Message], None]:
         def confirm(error: KafkaError | None, message: Message) -> None:
             partition, offset = message.partition(), message.offset()
             if error is not None or partition is None or offset is None:
@@ -100,9 +94,7 @@ class Sender:
         return confirm
 
 
-def send(
-    feed: Feed, *values: bytes | None, partition: int = 0, key: bytes = b"k"
-) -> Sent:
+def send(feed: Feed, *values: bytes | None, partition: int = 0, key: bytes = b"k") -> Sent:
     """Send values and tell where the broker has put them."""
     sent: Sent = {}
     producer = feed.producer()
@@ -130,11 +122,7 @@ class Ingest:
     """`spark-ingest`, at work on a feed as a process of its own."""
 
     def __init__(
-        self,
-        feed: Feed,
-        *options: str,
-        command: str = "run",
-        manifest: Path | None = None,
+        self, feed: Feed, *options: str, command: str = "run", manifest: Path | None = None
     ) -> None:
         self._process = subprocess.Popen(
             [PROGRAM, "--manifest", str(manifest or feed.manifest), command, *options],

@@ -71,11 +71,7 @@ class Moments:
     def staged(self) -> set[int]:
         """Heads of writers' branches."""
         refs = self.metadata(self._table).get("refs", {})
-        return {
-            ref["snapshot-id"]
-            for name, ref in refs.items()
-            if name.startswith("writer_")
-        }
+        return {ref["snapshot-id"] for name, ref in refs.items() if name.startswith("writer_")}
 
     def writer(self) -> str | None:
         """Who holds the table's lease, as text."""

@@ -14,16 +14,7 @@ import psutil
 import pytest
 
 from spark_ingest.streaming import tables
-from tests.python.fault.harness import (
-    Ingest,
-    Sender,
-    Sent,
-    account,
-    go_on,
-    ingesting,
-    record,
-    send,
-)
+from tests.python.fault.harness import Ingest, Sender, Sent, account, go_on, ingesting, record, send
 from tests.python.fault.moments import Begun, Moments
 from tests.python.stack.conftest import ORDER, Feed, orders
 from tests.python.world.avro import framed
@@ -61,9 +52,7 @@ def kill_at(process: Ingest, moments: Moments, moment: str, what: str) -> Begun:
 
 @pytest.mark.long
 @pytest.mark.parametrize(("moment", "what", "words"), KILLS)
-def test_killed_at_a_moment_of_a_batch(
-    feed: Feed, moment: str, what: str, words: str
-) -> None:
+def test_killed_at_a_moment_of_a_batch(feed: Feed, moment: str, what: str, words: str) -> None:
     sender, moments = Sender(feed), Moments(feed.stack.home, feed.stream.table)
     tables.create_tables(feed.services, [feed.stream])
     for _ in range(5):
@@ -137,9 +126,7 @@ def test_killed_ten_times_beside_a_backfill_and_a_replay(feed: Feed) -> None:
     assert feed.command("run", "--once", "--from", "latest").exit_code == 0
     # Of a schema that is registered later: until then they are in quarantine.
     later, number = next_schema(feed)
-    values = [
-        framed(number, later, {"id": i, "note": "n", "more": 2}) for i in range(2000)
-    ]
+    values = [framed(number, later, {"id": i, "note": "n", "more": 2}) for i in range(2000)]
     sent |= send(feed, *values[:1000]) | send(feed, *values[1000:], partition=1)
     assert feed.command("run", "--once", "--unknown-wait", "0").exit_code == 0
     assert len(feed.quarantined()) == 2000
@@ -212,9 +199,7 @@ def test_a_writer_asleep_and_overtaken_does_not_commit(
         process.send_signal(signal.SIGSTOP)
         # It lives on this machine: only one that is told it does not may take over.
         with monkeypatch.context() as patch:
-            patch.setattr(
-                "spark_ingest.lake.lease.Holder.alive", lambda self, last_write: False
-            )
+            patch.setattr("spark_ingest.lake.lease.Holder.alive", lambda self, last_write: False)
             overtaken = go_on(feed)
         taken = moments.main()
         process.send_signal(signal.SIGCONT)

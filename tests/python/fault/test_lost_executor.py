@@ -72,10 +72,7 @@ def test_a_batch_whose_executor_is_killed_counts_each_record_once(
 
     account_of_all = account(feed, sent)
     (row,) = feed.log().collect()
-    assert (row["row_count"], row["quarantined_count"]) == (
-        GOOD * PARTITIONS,
-        BAD * PARTITIONS,
-    )
+    assert (row["row_count"], row["quarantined_count"]) == (GOOD * PARTITIONS, BAD * PARTITIONS)
     assert row["value_bytes"] == sum(len(value or b"") for value in sent.values())
     record(
         "An executor killed in a batch", "SIGKILL of one of two, while it writes",

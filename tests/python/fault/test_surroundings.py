@@ -31,26 +31,9 @@ from spark_ingest.errors import MillraceError
 from spark_ingest.lake import commit_log
 from spark_ingest.operate import recover
 from tests.python import catalogs
-from tests.python.fault.harness import (
-    Sender,
-    Sent,
-    account,
-    confirmed_in,
-    go_on,
-    record,
-    send,
-)
+from tests.python.fault.harness import Sender, Sent, account, confirmed_in, go_on, record, send
 from tests.python.gate import Answer, Request, gate
-from tests.python.stack.conftest import (
-    ORDER,
-    Feed,
-    away,
-    orders,
-    proofs,
-    running,
-    wait_for,
-    wide,
-)
+from tests.python.stack.conftest import ORDER, Feed, away, orders, proofs, running, wait_for, wide
 from tests.python.stack.test_recover import forget_own_snapshots
 from tests.python.world.avro import framed
 
@@ -76,15 +59,10 @@ def service(feed: Feed, name: str) -> psutil.Process:
 
 
 @pytest.mark.long
-def test_answers_of_the_catalog_that_come_late_or_twice(
-    feed: Feed, tmp_path: Path
-) -> None:
+def test_answers_of_the_catalog_that_come_late_or_twice(feed: Feed, tmp_path: Path) -> None:
     """Every third publish is answered by nobody, and done up to some seconds later."""
     spark, chance, late = feed.services.spark, random.Random(3), list[threading.Timer]()
-    with (
-        catalogs.rest_catalog(tmp_path) as address,
-        gate(catalogs.port_of(address)) as before,
-    ):
+    with catalogs.rest_catalog(tmp_path) as address, gate(catalogs.port_of(address)) as before:
         settings = {"type": "rest", "uri": before.address}
         session = catalogs.use(spark, **settings, warehouse=f"{tmp_path}/warehouse")
         there = replace(feed, services=replace(feed.services, spark=session))
@@ -123,10 +101,7 @@ def test_answers_of_the_catalog_that_come_late_or_twice(
 
 @pytest.mark.long
 def test_a_record_that_is_slow_to_judge_keeps_no_other_waiting(feed: Feed) -> None:
-    fields = [
-        *ORDER["fields"],
-        {"name": "map", "type": {"type": "map", "values": "int"}},
-    ]
+    fields = [*ORDER["fields"], {"name": "map", "type": {"type": "map", "values": "int"}}]
     schema = {**ORDER, "fields": fields}
     number = feed.register(schema)
     # Java's buffers all have one hash of these.
@@ -151,9 +126,7 @@ def test_a_batch_that_is_wholly_bad_moves_on(feed: Feed) -> None:
     assert [(b.commit_id, b.rows, b.quarantined) for b in (first, second)] == [
         (1, 0, 5), (2, 0, 1)
     ]  # fmt: skip
-    record(
-        "A batch wholly bad", "junk alone, twice", account(feed, sent), "both committed"
-    )
+    record("A batch wholly bad", "junk alone, twice", account(feed, sent), "both committed")
     send(feed, *orders(number, 0, 1))
     (third,) = feed.ingest()
     assert (third.commit_id, third.rows) == (3, 1)
@@ -177,13 +150,9 @@ def test_a_wide_batch_that_is_wholly_bad_moves_on(feed: Feed) -> None:
 
 
 @pytest.mark.long
-def test_a_stream_whose_storage_is_away_comes_back_by_itself(
-    new_feed: Callable[[], Feed],
-) -> None:
+def test_a_stream_whose_storage_is_away_comes_back_by_itself(new_feed: Callable[[], Feed]) -> None:
     broken, good = new_feed(), new_feed()
-    sent, others = (
-        send(feed, *orders(feed.register(ORDER), 0, 3)) for feed in (broken, good)
-    )
+    sent, others = (send(feed, *orders(feed.register(ORDER), 0, 3)) for feed in (broken, good))
     with running(good, broken) as failures:
         wait_for(lambda: taken(good) == 6)
         with away(broken):
@@ -224,9 +193,7 @@ def test_a_commit_log_that_is_away_is_caught_up_without_a_restart(feed: Feed) ->
 
 
 @pytest.mark.nightly
-def test_a_clock_set_back_changes_no_order(
-    feed: Feed, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_clock_set_back_changes_no_order(feed: Feed, monkeypatch: pytest.MonkeyPatch) -> None:
     number = feed.register(ORDER)
     sent = send(feed, *orders(number, 0, 3), b"junk")
     feed.ingest()
@@ -264,23 +231,15 @@ def test_partitions_that_are_added_are_read_while_the_stream_runs(feed: Feed) ->
         wait_for(lambda: taken(feed) == 3)
         client = admin(feed)
         client.create_partitions([NewPartitions(feed.topic, 4)])[feed.topic].result(30)
-        wait_for(
-            lambda: (
-                len(feed.services.broker.existing_topic(feed.topic, "").partitions) == 4
-            )
-        )
+        wait_for(lambda: len(feed.services.broker.existing_topic(feed.topic, "").partitions) == 4)
         sent |= send(feed, *orders(number, 3, 4), b"junk", partition=3)
         wait_for(lambda: taken(feed) == 8 or failures, 120)
     assert failures == []
-    record(
-        "Partitions added", "2 more while it runs", account(feed, sent), "it read them"
-    )
+    record("Partitions added", "2 more while it runs", account(feed, sent), "it read them")
 
 
 @pytest.mark.nightly
-def test_aborted_records_are_none_also_when_all_own_snapshots_are_expired(
-    feed: Feed,
-) -> None:
+def test_aborted_records_are_none_also_when_all_own_snapshots_are_expired(feed: Feed) -> None:
     number = feed.register(ORDER)
     sent: Sent = {}
     producer = feed.producer(**{"transactional.id": feed.topic})
@@ -350,9 +309,7 @@ def test_a_compacted_topic_has_holes_and_no_losses(feed: Feed) -> None:
         ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
         for name, value in settings.items()
     ]
-    resource = ConfigResource(
-        ResourceType.TOPIC, feed.topic, incremental_configs=entries
-    )
+    resource = ConfigResource(ResourceType.TOPIC, feed.topic, incremental_configs=entries)
     client = admin(feed)
     client.incremental_alter_configs([resource])[resource].result(30)
     number = feed.register(ORDER)
@@ -389,10 +346,7 @@ def test_a_service_asleep_for_a_minute_is_waited_for(feed: Feed, name: str) -> N
     go_on(feed)
     what = {"kafka": "The broker", "registry": "The registry"}[name]
     record(
-        f"{what} asleep",
-        "SIGSTOP for a minute under load",
-        account(feed, sender.sent),
-        "by itself",
+        f"{what} asleep", "SIGSTOP for a minute under load", account(feed, sender.sent), "by itself"
     )
 
 
@@ -408,12 +362,7 @@ def test_a_broker_that_is_killed_and_started_again(feed: Feed) -> None:
         assert failures == []
     sender.stop()
     go_on(feed)
-    record(
-        "The broker killed",
-        "SIGKILL, then started",
-        account(feed, sender.sent),
-        "by itself",
-    )
+    record("The broker killed", "SIGKILL, then started", account(feed, sender.sent), "by itself")
 
 
 def _on_broker(feed: Feed) -> set[tuple[int, int]]:

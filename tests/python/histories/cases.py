@@ -74,9 +74,7 @@ class Log:
     _now: datetime = _BEGIN
     _behind: timedelta = timedelta()
     _open: dict[int, tuple[int, str, Values]] = field(default_factory=dict)
-    _offsets: dict[int, int] = field(
-        default_factory=lambda: dict.fromkeys(range(PARTITIONS), 0)
-    )
+    _offsets: dict[int, int] = field(default_factory=lambda: dict.fromkeys(range(PARTITIONS), 0))
 
     def __post_init__(self) -> None:
         if self.options.form == "rows":
@@ -206,9 +204,7 @@ class Log:
         chance = self.random
         found: list[object] = []
         for at, name in enumerate(ATTRIBUTES):
-            texts: list[object] = (
-                [1, 2, 3, None] if name == "rank" else ["a", "b", None]
-            )
+            texts: list[object] = [1, 2, 3, None] if name == "rank" else ["a", "b", None]
             value = chance.choice(texts)
             if known is not None and chance.random() < 0.5:
                 value = known[at]
@@ -255,6 +251,4 @@ class Log:
     def _append(self, change: Change, partition: int) -> None:
         offset = self._offsets[partition]
         self._offsets[partition] += 1
-        self.waiting[partition].append(
-            replace(change, partition=partition, offset=offset)
-        )
+        self.waiting[partition].append(replace(change, partition=partition, offset=offset))

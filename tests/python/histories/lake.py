@@ -31,13 +31,7 @@ _OF_POSITION = {
     "numbers": {"first_number": "int", "second_number": "bigint"},
     "moment": {"moved_at": "timestamp", "second_number": "int"},
 }
-_LETTERS = {
-    "snapshot": "r",
-    "create": "c",
-    "update": "u",
-    "delete": "d",
-    "truncate": "t",
-}
+_LETTERS = {"snapshot": "r", "create": "c", "update": "u", "delete": "d", "truncate": "t"}
 
 
 @dataclass(frozen=True)
@@ -90,9 +84,7 @@ class Lake:
             "create macro unix_micros(moment) as epoch_us(moment)"
         )
         self._columns = bronze_columns(self.options)
-        listed = ", ".join(
-            f'"{name}" {_in_duckdb(kind)}' for name, kind in self._columns.items()
-        )
+        listed = ", ".join(f'"{name}" {_in_duckdb(kind)}' for name, kind in self._columns.items())
         self.db.execute(f"create table bronze ({listed})")
         self._sql = HistorySql(
             self.options,

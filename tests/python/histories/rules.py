@@ -203,9 +203,7 @@ def _transaction(each: _Placed) -> tuple[int, datetime]:
     return each.change.partition, each.change.committed_at
 
 
-def _versions_of(
-    row_number: int, placed: Sequence[_Placed], options: Options
-) -> list[Version]:
+def _versions_of(row_number: int, placed: Sequence[_Placed], options: Options) -> list[Version]:
     tracked = ATTRIBUTES if options.track is None else options.track
     found: list[Version] = []
     clock: datetime | None = None
@@ -235,22 +233,16 @@ def _versions_of(
         is_incomplete = any(of == LEFT_OUT for of in row.values())
         held = found[-1] if found and not found[-1].is_deleted else None
         if held and all(
-            held.values[at] == values[at]
-            for at, name in enumerate(ATTRIBUTES)
-            if name in tracked
+            held.values[at] == values[at] for at, name in enumerate(ATTRIBUTES) if name in tracked
         ):
             found[-1] = replace(held, values=values, is_incomplete=is_incomplete)
             continue
-        found.append(
-            Version(row_number, values, False, is_incomplete, clock, None, each.place)
-        )
+        found.append(Version(row_number, values, False, is_incomplete, clock, None, each.place))
     ends = [version.since for version in found[1:]] + [None]
     return [replace(of, until=end) for of, end in zip(found, ends, strict=True)]
 
 
-def _filled(
-    change: Change, row: dict[str, Any] | None, options: Options
-) -> dict[str, Any]:
+def _filled(change: Change, row: dict[str, Any] | None, options: Options) -> dict[str, Any]:
     """What a row holds behind a change: of what this one does not say, what it held before."""
     values = dict(zip(ATTRIBUTES, change.values, strict=True))
     if change.kind != "update" or row is None:

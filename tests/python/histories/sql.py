@@ -51,10 +51,7 @@ class HistorySql:
     def __post_init__(self) -> None:
         options = self.options
         restarts = options.log_restarts
-        long = {
-            name: f"varchar({64 if name in options.left_out else 8})"
-            for name in ATTRIBUTES
-        }
+        long = {name: f"varchar({64 if name in options.left_out else 8})" for name in ATTRIBUTES}
         types = {
             **{
                 name: {"int": "integer"}.get(kind, "varchar(512)")
@@ -79,9 +76,7 @@ class HistorySql:
                 columns={name: {"data_type": kind} for name, kind in types.items()},
                 config=SimpleNamespace(materialized="incremental"),
             ),
-            exceptions=SimpleNamespace(
-                raise_compiler_error=self._stop, warn=self.warnings.append
-            ),
+            exceptions=SimpleNamespace(raise_compiler_error=self._stop, warn=self.warnings.append),
             run_query=lambda query: SimpleNamespace(rows=self.ask(query)),
         )
         self._macros._macros["begin_increment"] = lambda **_: self._increment
@@ -95,12 +90,8 @@ class HistorySql:
         """The query of the staging model."""
         macros = self._macros
         names = ", ".join([*self.options.key_types, *ATTRIBUTES])
-        records = macros.changes_of_records(
-            self.names.bronze, macros.captured_stream(STREAM)
-        )
-        return (
-            f"select {names}, {macros.columns_of_change()} from ({records}) as records"
-        )
+        records = macros.changes_of_records(self.names.bronze, macros.captured_stream(STREAM))
+        return f"select {names}, {macros.columns_of_change()} from ({records}) as records"
 
     def versions(self, after: int, to: int, is_everything: bool) -> str:
         """The query of the history's model.
@@ -138,10 +129,6 @@ class HistorySql:
         """
         return str(
             self._macros.replace_versions(
-                self.names.history,
-                fresh,
-                columns,
-                self._increment["key"],
-                self._increment["late"],
+                self.names.history, fresh, columns, self._increment["key"], self._increment["late"]
             )
         )

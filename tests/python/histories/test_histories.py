@@ -77,9 +77,7 @@ def test_a_history_is_what_the_rules_say_however_it_was_built(seed: int) -> None
         for _ in range(random.choice([1, 2])):
             commit = []
             for partition in range(PARTITIONS):
-                count = (
-                    10_000 if number == ROUNDS - 1 else random.choice([0, 20, 10_000])
-                )
+                count = 10_000 if number == ROUNDS - 1 else random.choice([0, 20, 10_000])
                 commit += log.deliver(partition, count)
             lake.commit(commit)
             read += [replace(change, commit_id=lake.newest) for change in commit]

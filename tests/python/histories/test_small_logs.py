@@ -123,20 +123,13 @@ A_TRUNCATE_READ_BEFORE_AN_OLDER_DELETE: list[Batch] = [
         ),
         (
             CREATED_ANEW_WHILE_THE_SNAPSHOT_WAS_TAKEN,
-            [
-                (0, "old", 18, 23, False),
-                (0, "old", 23, 23, True),
-                (0, "new", 23, None, False),
-            ],
+            [(0, "old", 18, 23, False), (0, "old", 23, 23, True), (0, "new", 23, None, False)],
         ),
         (
             SENT_AGAIN_AFTER_A_CLOCK_STEPPED_BACK,
             [(0, "a", 1, 9, False), (0, "b", 9, 9, False), (0, "c", 9, None, False)],
         ),
-        (
-            A_TRUNCATE_READ_BEFORE_AN_OLDER_DELETE,
-            [(0, "a", 1, 9, False), (0, "a", 9, None, True)],
-        ),
+        (A_TRUNCATE_READ_BEFORE_AN_OLDER_DELETE, [(0, "a", 1, 9, False), (0, "a", 9, None, True)]),
     ],
     ids=[
         "sent again behind a second snapshot",
@@ -155,9 +148,7 @@ def test_a_small_log_gives_its_versions(batches: list[Batch], told: Told) -> Non
 
 
 @pytest.mark.parametrize("value", ["said", None])
-def test_a_version_of_which_a_later_change_says_the_value_is_complete(
-    value: str | None,
-) -> None:
+def test_a_version_of_which_a_later_change_says_the_value_is_complete(value: str | None) -> None:
     options = Options(left_out=("name",), track=("rank",))
     unknown = change("update", 90, 1, LEFT_OUT)
     said = replace(change("update", 100, 2), values=(value, "n", 1))
@@ -168,9 +159,7 @@ def test_a_version_of_which_a_later_change_says_the_value_is_complete(
         assert version[-5] is False, "is_incomplete"
 
 
-def shift(
-    rows: Sequence[str], first: int, position: int, seconds: float
-) -> list[Change]:
+def shift(rows: Sequence[str], first: int, position: int, seconds: float) -> list[Change]:
     """``set id = id + 1`` of rows that follow each other, with a deferrable key."""
     made = []
     for at, name in enumerate(rows):
@@ -185,9 +174,7 @@ def shift(
 
 def current(rows: Sequence[tuple[Any, ...]]) -> dict[int, Any]:
     """The rows that are there, with their names."""
-    return {
-        row: name for row, name, _, until, gone in names(rows) if not (until or gone)
-    }
+    return {row: name for row, name, _, until, gone in names(rows) if not (until or gone)}
 
 
 _ROWS = ["a", "b", "c"]
@@ -257,10 +244,5 @@ def test_a_snapshot_in_the_second_of_a_create_and_a_delete_keeps_no_row() -> Non
     late = [change("update", 20, 1, "b")]
 
     options = Options(position="binlog")
-    for batches in (
-        [made + gone],
-        [made, gone],
-        [made, gone, late],
-        [made + gone + late],
-    ):
+    for batches in ([made + gone], [made, gone], [made, gone, late], [made + gone + late]):
         assert current(built(options, batches)) == {}

@@ -316,9 +316,7 @@ class Append(_Pending):
         # A branch that is gone is made again, from main: so does Iceberg.
         here = self._transaction.here.refs
         parent = here.get(self._branch, here.get("main"))
-        added = Snapshot(
-            self._transaction.number(), parent, self._properties, self._rows
-        )
+        added = Snapshot(self._transaction.number(), parent, self._properties, self._rows)
         branch = self._branch
 
         def change(now: Metadata) -> Metadata:
@@ -332,9 +330,7 @@ class Append(_Pending):
         super().commit()
 
 
-def append_rows(
-    catalog: Catalog, branch: str, rows: Rows, properties: dict[str, str]
-) -> None:
+def append_rows(catalog: Catalog, branch: str, rows: Rows, properties: dict[str, str]) -> None:
     """Append rows as Spark does: planned again behind whoever was faster.
 
     Raises:

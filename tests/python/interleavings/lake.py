@@ -19,12 +19,7 @@ from unittest.mock import patch
 from spark_ingest.connect.broker import Topic
 from spark_ingest.errors import ServiceUnavailable
 from spark_ingest.lake import commit_log, commit_log_writer, quarantine_table
-from spark_ingest.lake.committed import (
-    COMMIT_ID,
-    Commit,
-    newest_own_snapshot,
-    own_snapshots,
-)
+from spark_ingest.lake.committed import COMMIT_ID, Commit, newest_own_snapshot, own_snapshots
 from spark_ingest.lake.jvm import Jvm
 from spark_ingest.sources import IngestMeta, Stream
 from spark_ingest.streaming import batch, leftovers, run, set_back, table_position
@@ -33,13 +28,7 @@ from spark_ingest.streaming.progress import BatchReport, Progress
 from spark_ingest.streaming.run import StreamRun
 from spark_ingest.streaming.services import Services
 from spark_ingest.streaming.table_position import Position
-from tests.python.interleavings.iceberg import (
-    Catalog,
-    Metadata,
-    Rows,
-    Snapshot,
-    append_rows,
-)
+from tests.python.interleavings.iceberg import Catalog, Metadata, Rows, Snapshot, append_rows
 from tests.python.interleavings.schedule import Schedule
 
 TOPIC = Topic("t", "topic", (0,))
@@ -127,9 +116,7 @@ class Lake:
         self.uuid = "uuid"
         first = Snapshot(self.catalog.next_number(), None, {}, Rows())
         self.catalog.now = Metadata({first.number: first}, {"main": first.number})
-        spark = SimpleNamespace(
-            _jvm=None, _jsparkSession=self, table=lambda _name: FakeRows(self)
-        )
+        spark = SimpleNamespace(_jvm=None, _jsparkSession=self, table=lambda _name: FakeRows(self))
         query: Any = SimpleNamespace(isActive=True, stop=lambda: None)
         reader: Any = SimpleNamespace(start=lambda: query)
         for name in (
@@ -147,11 +134,7 @@ class Lake:
         )
         self.spark = cast("Any", spark)
         self.services = Services(
-            self.spark,
-            cast("Any", None),
-            cast("Any", broker),
-            cast("Any", None),
-            _Silent(),
+            self.spark, cast("Any", None), cast("Any", broker), cast("Any", None), _Silent()
         )
         self._moments = itertools.count()
 
@@ -187,17 +170,11 @@ class Lake:
         return sorted(found), True
 
     def _remove_uncommitted(
-        self,
-        _spark: object,
-        _topic: Topic,
-        at: Mapping[int, int],
-        batches: list[datetime],
+        self, _spark: object, _topic: Topic, at: Mapping[int, int], batches: list[datetime]
     ) -> None:
         self.schedule.step("remove from quarantine")
         self.quarantine = [
-            row
-            for row in self.quarantine
-            if row.offset < at.get(0, 0) or row.batch not in batches
+            row for row in self.quarantine if row.offset < at.get(0, 0) or row.batch not in batches
         ]
 
     def _remove_overtaken(
@@ -205,16 +182,11 @@ class Lake:
     ) -> None:
         self.schedule.step("read what was overtaken")
         starts = {row.batch for row in self.log}
-        mine = [
-            row
-            for row in self.quarantine
-            if row.offset < at.get(0, 0) and not row.is_replayed
-        ]
+        mine = [row for row in self.quarantine if row.offset < at.get(0, 0) and not row.is_replayed]
         strange = [row for row in mine if row.batch not in starts]
         sound = {row.offset for row in mine if row.batch in starts}
         last = {
-            row.offset: max(r.batch for r in strange if r.offset == row.offset)
-            for row in strange
+            row.offset: max(r.batch for r in strange if r.offset == row.offset) for row in strange
         }
         doomed = [
             (row.offset, row.batch)
@@ -241,17 +213,13 @@ class Lake:
                 self.log += self._written[branch]
                 return
 
-    def _write_to_log(
-        self, _spark: object, rows: Sequence[tuple[Any, ...]], branch: str
-    ) -> bool:
+    def _write_to_log(self, _spark: object, rows: Sequence[tuple[Any, ...]], branch: str) -> bool:
         names = commit_log.COLUMNS.names
         number, started = names.index("commit_id"), names.index("started_at")
         self._written[branch] = [Logged(row[number], row[started]) for row in rows]
         return bool(rows)
 
-    def _lacking(
-        self, _spark: object, rows: Sequence[tuple[Any, ...]]
-    ) -> list[tuple[Any, ...]]:
+    def _lacking(self, _spark: object, rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
         self.schedule.step("read log")
         number = commit_log.COLUMNS.names.index("commit_id")
         known = {row.commit_id for row in self.log}
@@ -265,9 +233,7 @@ class Lake:
             uuid=self.uuid, is_newest=True, has_others=False, logged=logged, ids=ids
         )
 
-    def _unlogged(
-        self, _spark: object, _stream: Stream, known: Any
-    ) -> list[tuple[Any, ...]]:
+    def _unlogged(self, _spark: object, _stream: Stream, known: Any) -> list[tuple[Any, ...]]:
         return [
             commit_log._row(
                 STREAM,
@@ -283,17 +249,13 @@ class Lake:
             if own.commit.id not in known.ids
         ]
 
-    def _remove_rows_ahead(
-        self, _spark: object, _stream: Stream, known: Any
-    ) -> str | None:
+    def _remove_rows_ahead(self, _spark: object, _stream: Stream, known: Any) -> str | None:
         newest = newest_own_snapshot(Jvm(self.spark), STREAM.table)
         largest = known.logged.largest
         if newest is None or largest is None or largest <= newest.commit.id:
             return None
         self.schedule.step("remove from log")
-        self.log = [
-            row for row in self.log if not newest.commit.id < row.commit_id <= largest
-        ]
+        self.log = [row for row in self.log if not newest.commit.id < row.commit_id <= largest]
         return "set back"
 
     def _stage(
@@ -347,11 +309,7 @@ class Lake:
             (batch, "_carried_bytes", lambda _spark: 1),
             (batch.BatchWriter, "_judge", lambda _writer, _records: (None, None)),
             (batch.BatchWriter, "_stage", stage),
-            (
-                table_position,
-                "_position_of_data",
-                lambda *_words: Position(0, {}, None),
-            ),
+            (table_position, "_position_of_data", lambda *_words: Position(0, {}, None)),
             (quarantine_table, "append", self._append_bad),
             (quarantine_table, "remove_batch", self._remove_batch),
             (quarantine_table, "may_have", lambda _spark, _topic: True),
@@ -404,9 +362,7 @@ _NO_TIME = SimpleNamespace(sleep=lambda _seconds: None, time=lambda: 1_750_000_0
 @contextmanager
 def _replaced(names: list[tuple[Any, str, Any]]) -> Iterator[None]:
     patches = [
-        patch(f"{of}.{name}", value)
-        if isinstance(of, str)
-        else patch.object(of, name, value)
+        patch(f"{of}.{name}", value) if isinstance(of, str) else patch.object(of, name, value)
         for of, name, value in names
     ]
     for each in patches:

@@ -152,9 +152,7 @@ class Schedule:
         going: The program whose turn it is; None before and after all of them.
     """
 
-    def __init__(
-        self, decide: Callable[[int], int], fates: Sequence[Fate] = ONCE
-    ) -> None:
+    def __init__(self, decide: Callable[[int], int], fates: Sequence[Fate] = ONCE) -> None:
         self._decide = decide
         self._fates = fates
         self._programs: list[_Program] = []

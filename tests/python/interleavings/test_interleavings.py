@@ -13,19 +13,8 @@ from functools import partial
 import pytest
 
 from tests.python.interleavings.lake import Lake
-from tests.python.interleavings.schedule import (
-    Decisions,
-    Schedule,
-    by_chance,
-    every_order,
-)
-from tests.python.interleavings.writers import (
-    Programs,
-    backfill,
-    maintain,
-    replay,
-    stream,
-)
+from tests.python.interleavings.schedule import Decisions, Schedule, by_chance, every_order
+from tests.python.interleavings.writers import Programs, backfill, maintain, replay, stream
 
 PAIRS: dict[str, Programs] = {
     "stream-takeover": {"first": stream, "second": stream},
@@ -62,14 +51,9 @@ def attempt(pair: str, catalog: str, decisions: Decisions) -> None:
 
 @pytest.mark.parametrize(
     "pair",
-    [
-        pytest.param(pair, marks=[pytest.mark.nightly] if pair in RARE else [])
-        for pair in PAIRS
-    ],
+    [pytest.param(pair, marks=[pytest.mark.nightly] if pair in RARE else []) for pair in PAIRS],
 )
-@pytest.mark.parametrize(
-    "catalog", ["rest", pytest.param("jdbc", marks=pytest.mark.nightly)]
-)
+@pytest.mark.parametrize("catalog", ["rest", pytest.param("jdbc", marks=pytest.mark.nightly)])
 def test_every_order_with_two_disturbances(pair: str, catalog: str) -> None:
     count = sum(1 for _ in every_order(partial(attempt, pair, catalog), 2))
     print(f"{count} orders")

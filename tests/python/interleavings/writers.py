@@ -37,9 +37,7 @@ def stream(lake: Lake) -> None:
     log = CommitLog(lake.spark, lambda _text: None)
     try:
         try:
-            at_work = StreamRun(
-                lake.services, STREAM, _SETTINGS, log, threading.Event()
-            )
+            at_work = StreamRun(lake.services, STREAM, _SETTINGS, log, threading.Event())
         except MillraceError:
             return
         for _ in range(_TRIES):
@@ -141,9 +139,7 @@ def maintain(lake: Lake) -> None:
 
     def change(now: Metadata) -> Metadata:
         return Metadata(
-            {**now.snapshots, number: rewritten},
-            {**now.refs, "main": number},
-            now.properties,
+            {**now.snapshots, number: rewritten}, {**now.refs, "main": number}, now.properties
         )
 
     transaction.change(change, "main")

@@ -45,9 +45,7 @@ def parser() -> argparse.ArgumentParser:
         default=[],
         help="only those with the word in sentence, file or test; may be repeated",
     )
-    made.add_argument(
-        "--list", action="store_true", help="say which there are, and run nothing"
-    )
+    made.add_argument("--list", action="store_true", help="say which there are, and run nothing")
     made.add_argument(
         "--page",
         action="store_true",
@@ -82,9 +80,7 @@ def tried(copy: Copy, wanted: Sequence[Mechanism]) -> Iterator[Trial]:
     """Each mechanism taken out, with progress."""
     as_it_is = sound(copy, wanted)
     for number, mechanism in enumerate(wanted, start=1):
-        said = as_it_is.get(
-            mechanism.node_id, Said("error", "pytest did not come to it")
-        )
+        said = as_it_is.get(mechanism.node_id, Said("error", "pytest did not come to it"))
         if said.outcome == "passed":
             trial = copy.trial(mechanism)
         else:

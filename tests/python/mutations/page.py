@@ -46,10 +46,7 @@ def rows(page: str) -> dict[str, str]:
 def _row(mechanism: Mechanism) -> str:
     file, _, test = mechanism.test.partition("::")
     # The page is in docs/, too.
-    return (
-        f"| [{mechanism.why}]({mechanism.doc}) | `{mechanism.file}` "
-        f"| `{test}` in `{file}` |"
-    )
+    return f"| [{mechanism.why}]({mechanism.doc}) | `{mechanism.file}` | `{test}` in `{file}` |"
 
 
 def _told(trial: Trial) -> str:

@@ -67,13 +67,9 @@ def without(mechanism: Mechanism, text: str) -> str:
     """
     found = places(text, mechanism.old)
     if len(found) != 1:
-        raise ValueError(
-            f"{mechanism.why}: {mechanism.file} has its `old` {len(found)} times"
-        )
+        raise ValueError(f"{mechanism.why}: {mechanism.file} has its `old` {len(found)} times")
     ((begin, end, indent),) = found
-    new = "\n".join(
-        f"{indent}{line}" if line else "" for line in mechanism.new.split("\n")
-    )
+    new = "\n".join(f"{indent}{line}" if line else "" for line in mechanism.new.split("\n"))
     changed = text[:begin] + new + text[end:]
     if changed == text:
         raise ValueError(f"{mechanism.why}: `new` is its `old`")

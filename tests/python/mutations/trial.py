@@ -160,10 +160,7 @@ class Copy:
         )
         # Elsewhere than in the copy: as programs do that a test starts.
         done = ran(
-            [sys.executable, "-P", "-c", program],
-            cwd=self._folder,
-            env=self._env,
-            check=True,
+            [sys.executable, "-P", "-c", program], cwd=self._folder, env=self._env, check=True
         )
         for file in done.stdout.split("\n")[:-1]:
             if not Path(file).is_relative_to(self._project):
@@ -199,11 +196,7 @@ def read_report(report: Path, tests: Sequence[str]) -> dict[str, Said]:
 
 
 def _said(case: ET.Element) -> Said:
-    for tag, outcome in (
-        ("error", "error"),
-        ("failure", "failed"),
-        ("skipped", "skipped"),
-    ):
+    for tag, outcome in (("error", "error"), ("failure", "failed"), ("skipped", "skipped")):
         element = case.find(tag)
         if element is not None:
             lines = element.get("message", "").splitlines()

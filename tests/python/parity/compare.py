@@ -58,41 +58,30 @@ def compare(
     if spark is None or standin is None:
         there = {False: "a relation", True: "none"}
         return [Difference("", "", there[spark is None], there[standin is None])]
-    return _column_differences(
-        spark, standin, contract or {}, compares_types
-    ) or _row_differences(spark, standin, key)
+    return _column_differences(spark, standin, contract or {}, compares_types) or _row_differences(
+        spark, standin, key
+    )
 
 
 def _column_differences(
-    spark: Relation,
-    standin: Relation,
-    contract: Mapping[str, str],
-    compares_types: bool,
+    spark: Relation, standin: Relation, contract: Mapping[str, str], compares_types: bool
 ) -> list[Difference]:
     found = []
     for here, there in zip_longest(spark.columns, standin.columns):
         if here is None or there is None or here.name != there.name:
-            return [
-                Difference(
-                    "", "columns", _names(spark.columns), _names(standin.columns)
-                )
-            ]
+            return [Difference("", "columns", _names(spark.columns), _names(standin.columns))]
         if not compares_types:
             continue
         declared = contract.get(here.name, there.type)
         if here.type != _without_length(declared) or there.type != declared:
             promised = f" (the contract says {declared})" if contract else ""
-            found.append(
-                Difference("", here.name, here.type + promised, there.type + promised)
-            )
+            found.append(Difference("", here.name, here.type + promised, there.type + promised))
         elif declared == "varchar":
             found.append(Difference("", here.name, here.type, "varchar of no length"))
     return found
 
 
-def _row_differences(
-    spark: Relation, standin: Relation, key: Sequence[str]
-) -> list[Difference]:
+def _row_differences(spark: Relation, standin: Relation, key: Sequence[str]) -> list[Difference]:
     names = [column.name for column in spark.columns]
     at = [names.index(name) for name in key]
     ours, theirs = _by_key(spark, at), _by_key(standin, at)

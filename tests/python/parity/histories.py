@@ -94,10 +94,7 @@ class OnSpark:
                 for number in range(1, COMMITS + 1)
                 for record in bronze_records(case.commit(number), case.options, number)
             ]
-            rows = [
-                tuple(_in_utc(record.get(name)) for name in columns)
-                for record in records
-            ]
+            rows = [tuple(_in_utc(record.get(name)) for name in columns) for record in records]
             described = ", ".join(f"{name} {kind}" for name, kind in columns.items())
             written = self.session.createDataFrame(rows, described)
             written.coalesce(1).writeTo(self.names(case).bronze).create()
@@ -216,9 +213,7 @@ def _built_on(engine: Engine, case: Case) -> list[list[Row]]:
 
 def _sql(engine: Engine, case: Case) -> HistorySql:
     columns = bronze_columns(case.options)
-    return HistorySql(
-        case.options, columns, engine.ask, engine.dialect, engine.names(case)
-    )
+    return HistorySql(case.options, columns, engine.ask, engine.dialect, engine.names(case))
 
 
 def _selected(case: Case, relation: str) -> str:
@@ -245,9 +240,7 @@ def _changes(random: Random, options: Options) -> Iterator[Change]:
         for partition in range(PARTITIONS):
             most = _FIRST if number < COMMITS else len(log.waiting[partition])
             for change in log.deliver(partition, most):
-                yield replace(
-                    change, committed_at=change.committed_at - behind, commit_id=number
-                )
+                yield replace(change, committed_at=change.committed_at - behind, commit_id=number)
 
 
 def _in_utc(value: Any) -> Any:

@@ -33,9 +33,7 @@ def write_views(folder: Path, config: str) -> None:
     for name, query in figures().items():
         tables = (table.rpartition(".")[2] for table in query.tables())
         # The query names tables as a dashboard does: dbt has to be told.
-        needs = "".join(
-            f"-- depends_on: {{{{ ref('{table}') }}}}\n" for table in tables
-        )
+        needs = "".join(f"-- depends_on: {{{{ ref('{table}') }}}}\n" for table in tables)
         sql = query.with_values(CHOSEN).sql(DIALECT)
         (folder / f"{name}.sql").write_text(f"{config}{needs}{sql}\n")
 
@@ -46,10 +44,7 @@ def by_duckdb(home: Home) -> dict[str, list[tuple[Cell, ...]]]:
     names = {name for query in figures().values() for name in query.tables()}
     look = Look({name: lake.table(*name.split(".")) for name in names})
     return {
-        name: [
-            tuple(map(_cell, row.values()))
-            for row in query.rows(look, CHOSEN).to_pylist()
-        ]
+        name: [tuple(map(_cell, row.values())) for row in query.rows(look, CHOSEN).to_pylist()]
         for name, query in figures().items()
     }
 

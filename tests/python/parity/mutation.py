@@ -81,10 +81,7 @@ class Mutation:
 
 def mutants() -> list[Mutant]:
     """All of the file, in its order."""
-    return [
-        Mutant(**{**said, "page": Page(**said["page"])})
-        for said in entries("portability")
-    ]
+    return [Mutant(**{**said, "page": Page(**said["page"])}) for said in entries("portability")]
 
 
 def model(of: str, by: str | None, columns: Mapping[str, str], where: str = "") -> str:
@@ -102,9 +99,7 @@ def model(of: str, by: str | None, columns: Mapping[str, str], where: str = "") 
 def models() -> dict[str, str]:
     """The mutants' models by name, and the controls': what is written instead of each."""
     found = {
-        mutant.file: model(
-            mutant.of, mutant.by, {mutant.column: mutant.new}, mutant.where
-        )
+        mutant.file: model(mutant.of, mutant.by, {mutant.column: mutant.new}, mutant.where)
         for mutant in mutants()
     }
     controls: dict[tuple[str, str | None], dict[str, str]] = defaultdict(dict)
@@ -172,9 +167,7 @@ def run_mutants(home: Home) -> Mutation:
     with standin(home):
         results = run_steps(home, steps, project)
     built = results[-2]
-    if not (
-        read.exists() and (targets(home)[ENGINES[1]] / "run_results.json").exists()
-    ):
+    if not (read.exists() and (targets(home)[ENGINES[1]] / "run_results.json").exists()):
         raise BuildFailed(f"dbt failed:\n{built[0]['said']}\n{built[1][-1]['said']}")
     if not results[-1][1]["success"]:
         raise BuildFailed(f"the stand-in cannot be read:\n{results[-1][1]['said']}")
@@ -219,9 +212,7 @@ def _words(message: str) -> str:
     return next((line for line in lines[1:] if line), message)
 
 
-def caught_by(
-    text: str, spark: Relation | None, theirs: Relation | None, said: str
-) -> Caught:
+def caught_by(text: str, spark: Relation | None, theirs: Relation | None, said: str) -> Caught:
     """The layers in the order in which a change meets them."""
     here, there = _examples(spark, theirs)
     try:
@@ -234,9 +225,7 @@ def caught_by(
     return Caught(CELLS if differs else None, here, there or "")
 
 
-def _examples(
-    spark: Relation | None, theirs: Relation | None
-) -> tuple[str | None, str | None]:
+def _examples(spark: Relation | None, theirs: Relation | None) -> tuple[str | None, str | None]:
     """The first value that is another one, or else the first, on each."""
     here, there = _values(spark), _values(theirs)
     keys = sorted(here.keys() | there.keys(), key=str)
@@ -250,9 +239,7 @@ def _values(relation: Relation | None) -> dict[Cell, Cell]:
     return {row[0]: row[1] for row in relation.rows} if relation else {}
 
 
-def _example(
-    relation: Relation | None, values: Mapping[Cell, Cell], key: Cell
-) -> str | None:
+def _example(relation: Relation | None, values: Mapping[Cell, Cell], key: Cell) -> str | None:
     if relation is None:
         return None
     if key not in values:
@@ -266,8 +253,7 @@ def slipped(mutation: Mutation) -> list[str]:
     """What is wrong: mutants that no layer caught, controls that one did."""
     return [
         *_sentences(
-            "slips through",
-            (n for n, caught in mutation.mutants.items() if caught.layer is None),
+            "slips through", (n for n, caught in mutation.mutants.items() if caught.layer is None)
         ),
         *_sentences(
             "does not build on Spark",

@@ -8,14 +8,7 @@ from pathlib import Path
 
 from sandbox.settings import PROJECT
 from tests.python.conftest import make_home
-from tests.python.parity.mutation import (
-    CELLS,
-    RENDER,
-    STANDIN,
-    Mutation,
-    mutants,
-    run_mutants,
-)
+from tests.python.parity.mutation import CELLS, RENDER, STANDIN, Mutation, mutants, run_mutants
 from tests.python.parity.relations import TYPES
 
 FILE = PROJECT / "docs/portability.md"

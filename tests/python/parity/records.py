@@ -103,11 +103,7 @@ class Bronze:
         self.steps.append({"add": "bronze.ingest_commits", "rows": [row]})
 
     def _commit_row(
-        self,
-        table: str,
-        topic: tuple[str, str | None],
-        offsets: list[Row],
-        **other: Any,
+        self, table: str, topic: tuple[str, str | None], offsets: list[Row], **other: Any
     ) -> Row:
         """What the log says of the newest commit."""
         return {
@@ -124,9 +120,7 @@ class Bronze:
             **other,
         }
 
-    def commit(
-        self, table: str, rows: list[Row], aside: list[Row] | None = None
-    ) -> None:
+    def commit(self, table: str, rows: list[Row], aside: list[Row] | None = None) -> None:
         """Commit rows, by topic id as one stream may have several, and log each commit."""
         by_topic: dict[str, list[Row]] = defaultdict(list)
         for row in rows:
@@ -213,9 +207,7 @@ def first(bronze: Bronze) -> None:
     bronze.make_anew(PURCHASES)
     bronze.commit(PRODUCTS, catalogue(records, "2025-12-01 08:00:00"))
     bronze.commit_all(records.some(60, DAYS, newest=50))
-    bronze.commit(
-        SALES, [records.sale(LONELY_SALE, f"{LONELY_DAY} 12:00:00", partition=1)]
-    )
+    bronze.commit(SALES, [records.sale(LONELY_SALE, f"{LONELY_DAY} 12:00:00", partition=1)])
     bronze.commit(
         PURCHASES,
         [
@@ -227,9 +219,7 @@ def first(bronze: Bronze) -> None:
     bronze.commit(
         SALES,
         [
-            records.sale(
-                100 + number, "2026-01-02 13:30:00", city=text, district=text[::-1]
-            )
+            records.sale(100 + number, "2026-01-02 13:30:00", city=text, district=text[::-1])
             for number, text in enumerate(TEXTS)
         ],
     )
@@ -245,9 +235,7 @@ def first(bronze: Bronze) -> None:
     bronze.commit(
         PRODUCTS,
         [
-            records.product(
-                f"T{number:02d} ", "2026-01-01 00:00:00", item=text, size=text[:16]
-            )
+            records.product(f"T{number:02d} ", "2026-01-01 00:00:00", item=text, size=text[:16])
             for number, text in enumerate(TEXTS)
         ],
     )
@@ -266,9 +254,7 @@ def first(bronze: Bronze) -> None:
     ]
     bronze.commit(SALES, [*begun, *ended], aside)
     replayed = records.sale(182, "2026-01-02 08:00:00")
-    again = bronze.quarantined(
-        replayed, "replayed", replayed_at="2026-01-06T10:00:00.5Z"
-    )
+    again = bronze.quarantined(replayed, "replayed", replayed_at="2026-01-06T10:00:00.5Z")
     bronze.commit(SALES, [replayed])
     bronze.steps.append({"add": "bronze.quarantine", "rows": [again]})
     _first_of_museum(bronze)
@@ -351,10 +337,7 @@ def increment(bronze: Bronze) -> None:
         SALES,
         [
             records.sale(
-                LONELY_SALE,
-                "2026-01-03 12:00:00",
-                partition=2,
-                sent_at="2026-01-06 00:00:00",
+                LONELY_SALE, "2026-01-03 12:00:00", partition=2, sent_at="2026-01-06 00:00:00"
             )
         ],
     )
@@ -364,10 +347,7 @@ def increment(bronze: Bronze) -> None:
         [records.sale(100, "2026-01-02 13:30:00", city="Lyon"), _tombstone(records)],
         [
             bronze.quarantined(
-                _unreadable(records),
-                "no such schema",
-                stage="schema",
-                error_class="unknown_id",
+                _unreadable(records), "no such schema", stage="schema", error_class="unknown_id"
             )
         ],
     )
@@ -433,8 +413,7 @@ def odd(bronze: Bronze) -> None:
         ],
     )
     bronze.commit(
-        INVENTORIES,
-        [records.movement("CS01", "2026-01-04 00:00:00") | {"event_time": None}],
+        INVENTORIES, [records.movement("CS01", "2026-01-04 00:00:00") | {"event_time": None}]
     )
     # The ingest at its worst: a record lost, some twice, one that no commit tells of.
     kept = records.sale(76, "2026-01-04 10:00:00")

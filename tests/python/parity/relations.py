@@ -91,12 +91,7 @@ def from_spark(found: Mapping[str, Any]) -> Relation:
 def connected(port: int) -> Connection:
     """A connection to the stand-in, as any client of Redshift has one."""
     return redshift_connector.connect(
-        host="127.0.0.1",
-        port=port,
-        database="dev",
-        user="millrace",
-        password="millrace",
-        ssl=False,
+        host="127.0.0.1", port=port, database="dev", user="millrace", password="millrace", ssl=False
     )
 
 
@@ -115,9 +110,7 @@ def from_standin(port: int, names: Sequence[str]) -> dict[str, Relation]:
         )
         columns: dict[str, list[Column]] = {}
         for schema, table, name, kind in cursor.fetchall():
-            columns.setdefault(f"{schema}.{table}", []).append(
-                Column(name, redshift_type(kind))
-            )
+            columns.setdefault(f"{schema}.{table}", []).append(Column(name, redshift_type(kind)))
         cursor.execute('select "schema", "table", table_id from svv_table_info')
         numbers = {f"{row[0]}.{row[1]}": str(row[2]) for row in cursor.fetchall()}
         found = {}
@@ -133,10 +126,7 @@ def from_standin(port: int, names: Sequence[str]) -> dict[str, Relation]:
                 cursor.execute(f"select {selected} from {name}")
                 found[name] = Relation(
                     tuple(columns[name]),
-                    tuple(
-                        tuple(map(_cell, row, columns[name]))
-                        for row in cursor.fetchall()
-                    ),
+                    tuple(tuple(map(_cell, row, columns[name])) for row in cursor.fetchall()),
                     numbers.get(name, ""),
                 )
         return found

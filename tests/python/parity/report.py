@@ -41,12 +41,7 @@ def print_trial(out: Console, trial: Trial) -> None:
                 f"differs: {', '.join(wrong)}" if wrong else "equal",
             )
         )
-    headers = [
-        "model",
-        "columns",
-        *(f"rows, {name}" for name in ROUNDS),
-        "both engines",
-    ]
+    headers = ["model", "columns", *(f"rows, {name}" for name in ROUNDS), "both engines"]
     _print(out, headers, rows)
     for round_name, relations in trial.compared.items():
         for name, found in relations.items():

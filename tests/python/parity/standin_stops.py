@@ -53,9 +53,7 @@ class StandinStops(Stops):
     def type(self, name: str, words: list[str], target: str = STANDIN) -> None:
         self.add(name, run=self.command(words, target))
 
-    def command(
-        self, words: list[str], target: str = STANDIN, out: str = ""
-    ) -> list[str]:
+    def command(self, words: list[str], target: str = STANDIN, out: str = "") -> list[str]:
         """dbt with its options; runs at one time each need another ``out`` to write to."""
         prefix, suffix = self.around(out or OUTS.get(target, target))
         return [*prefix, *words, "--target", target, *suffix]
@@ -75,17 +73,11 @@ class StandinStops(Stops):
         told = {"as told by": [self.names[name], *inside]}
         self.add(f"{name}, mended", **told, run=prefix, words=suffix)
 
-    def same(
-        self, name: str, schema: str = "marts", selection: list[str] = ALL
-    ) -> None:
+    def same(self, name: str, schema: str = "marts", selection: list[str] = ALL) -> None:
         """Both marts as they are, and made from nothing, with what else is selected."""
         self.type(f"{name}, whole", [*selection, "--full-refresh"], "whole")
         file = self.home.path / f"{name}.json"
-        marts = [
-            f"{at}.{mart}"
-            for at in (schema, "whole_marts")
-            for mart in (SALES, WINDOWS)
-        ]
+        marts = [f"{at}.{mart}" for at in (schema, "whole_marts") for mart in (SALES, WINDOWS)]
         self.steps.append(read_standin(self.home, marts, file))
         self.files[name] = (file, schema)
 

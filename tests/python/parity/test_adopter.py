@@ -14,13 +14,7 @@ from sandbox.settings import Home
 from tests.python.adopter import FIRST, MART, MODELS, ROWS, THEN, adopted_project
 from tests.python.conftest import make_home
 from tests.python.parity.relations import load
-from tests.python.parity.trial import (
-    ENGINES,
-    external_schema,
-    read_standin,
-    standin,
-    standin_dbt,
-)
+from tests.python.parity.trial import ENGINES, external_schema, read_standin, standin, standin_dbt
 from tests.python.spark.lake_steps import run_steps
 
 TABLES = list(MODELS.values())
@@ -133,9 +127,7 @@ def test_a_command_does_what_it_does_in_any_project(
 
 
 @pytest.mark.parametrize("name", ["first", "then", "built again", "stopped"])
-def test_both_engines_have_the_rows(
-    trial: tuple[Adopter, list[Any]], name: str
-) -> None:
+def test_both_engines_have_the_rows(trial: tuple[Adopter, list[Any]], name: str) -> None:
     adopter, results = trial
     spark = results[adopter.read_at[name]][0]
     theirs = load(adopter.file(name))

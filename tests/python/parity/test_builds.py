@@ -15,11 +15,7 @@ from typing import Any
 import pytest
 
 from tests.python.parity.relations import load
-from tests.python.parity.standin_stops import (
-    StandinStops,
-    assert_all_as_a_full_refresh,
-    do_history,
-)
+from tests.python.parity.standin_stops import StandinStops, assert_all_as_a_full_refresh, do_history
 from tests.python.parity.trial import read_standin
 from tests.python.spark.test_increment_stops import EVERYTHING, RUN, SALES, WINDOWS
 
@@ -36,12 +32,8 @@ GATE = """{% macro wait_at_gate() -%}
 {%- endmacro %}
 """
 # More than an increment tells apart, and days between them, which it leaves as they are.
-FAR_DAYS = [
-    (date(2019, 1, 1) + timedelta(days=11 * step)).isoformat() for step in range(120)
-]
-KEPT_DAYS = [
-    (date(2019, 1, 6) + timedelta(days=33 * step)).isoformat() for step in range(40)
-]
+FAR_DAYS = [(date(2019, 1, 1) + timedelta(days=11 * step)).isoformat() for step in range(120)]
+KEPT_DAYS = [(date(2019, 1, 6) + timedelta(days=33 * step)).isoformat() for step in range(40)]
 FIRST_KEPT, FIRST_FAR = 20_000, 30_000
 SALES_STREAM = "bronze.pagila__sales"
 TOGETHER, OVERTAKEN = "both at one time", "the second ends first"
@@ -130,9 +122,7 @@ def history(stops: StandinStops) -> None:
 
 
 @pytest.fixture(scope="module")
-def trial(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> tuple[dict[str, Any], StandinStops]:
+def trial(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], StandinStops]:
     return do_history(tmp_path_factory.mktemp("builds"), history, ("whole",))
 
 
@@ -146,14 +136,10 @@ def test_two_builds_at_one_time_both_end_or_one_stops(
     ends = [run[1] for run in runs]
     assert any(end["success"] for end in ends), ends
     for end in ends:
-        assert (
-            end["success"] or f"another run of dbt built marts.{SALES}" in end["said"]
-        )
+        assert end["success"] or f"another run of dbt built marts.{SALES}" in end["said"]
 
 
-def test_a_build_that_was_overtaken_stops(
-    trial: tuple[dict[str, Any], StandinStops],
-) -> None:
+def test_a_build_that_was_overtaken_stops(trial: tuple[dict[str, Any], StandinStops]) -> None:
     found, _ = trial
 
     (came, _, second, _), (_, first), held = found[OVERTAKEN]
@@ -180,9 +166,7 @@ def test_all_other_commands_succeed(trial: tuple[dict[str, Any], StandinStops]) 
     assert_succeeded(*(done for name, done in found.items() if name not in others))
 
 
-def test_all_ends_as_a_full_refresh_on_redshift(
-    trial: tuple[dict[str, Any], StandinStops],
-) -> None:
+def test_all_ends_as_a_full_refresh_on_redshift(trial: tuple[dict[str, Any], StandinStops]) -> None:
     _, stops = trial
 
     assert len(stops.files) == 5

@@ -22,9 +22,7 @@ def test_both_engines_hold_the_same_of_a_domain(tmp_path: Path) -> None:
     marts = {f"marts.{file.stem}" for file in (PROJECT / DOMAIN).glob("*.sql")}
 
     trial = run_trial(
-        make_home(tmp_path / "sand box"),
-        rounds=["first", "increment"],
-        select=[f"+path:{DOMAIN}"],
+        make_home(tmp_path / "sand box"), rounds=["first", "increment"], select=[f"+path:{DOMAIN}"]
     )
 
     assert trial.failures == []
@@ -36,8 +34,7 @@ def test_both_engines_hold_the_same_of_a_domain(tmp_path: Path) -> None:
     for fact in (name for name in marts if ".fct_" in name):
         for engine in ENGINES:
             first, second = (
-                trial.compared[name][fact].identities[engine]
-                for name in ("first", "increment")
+                trial.compared[name][fact].identities[engine] for name in ("first", "increment")
             )
             assert first == second, f"{fact} was recreated by {engine}"
     ran = trial.built["first"].statuses[ENGINES[1]]

@@ -12,13 +12,7 @@ from sandbox.settings import PROJECT
 from tests.python.parity.standin_stops import StandinStops, do_history
 from tests.python.parity.trial import external_schema
 from tests.python.spark.bronze_tables import tables_made
-from tests.python.spark.test_each_command import (
-    COMMANDS,
-    FRESHNESS,
-    SILENT,
-    STEP,
-    TOO_EARLY,
-)
+from tests.python.spark.test_each_command import COMMANDS, FRESHNESS, SILENT, STEP, TOO_EARLY
 
 pytestmark = pytest.mark.nightly
 
@@ -33,9 +27,7 @@ def history(stops: StandinStops) -> None:
         command = stops.command(words)
         if words == ["debug"]:  # It writes nothing.
             command = command[: command.index("--target-path")]
-        if words == [
-            "retry"
-        ]:  # With nothing to retry dbt warns, which is as it should be.
+        if words == ["retry"]:  # With nothing to retry dbt warns, which is as it should be.
             command.remove("--warn-error")
         stops.add(f"{number} dbt {' '.join(words)}", run=command)
     stops.sql(SILENT)
@@ -49,12 +41,8 @@ def test_each_command_works_by_itself(tmp_path_factory: pytest.TempPathFactory) 
     early = {name: of for name, of in found.items() if name.startswith("early")}
     assert len(found) == len(TOO_EARLY) + len(COMMANDS)
     assert {
-        name: of["said"]
-        for name, of in early.items()
-        if of["success"] or STEP not in of["said"]
+        name: of["said"] for name, of in early.items() if of["success"] or STEP not in of["said"]
     } == {}
     assert {
-        name: of["said"]
-        for name, of in found.items()
-        if name not in early and not of["success"]
+        name: of["said"] for name, of in found.items() if name not in early and not of["success"]
     } == {}

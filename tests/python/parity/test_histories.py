@@ -110,11 +110,7 @@ def by_rules(case: Case, commits: int) -> list[Row]:
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_build_and_an_increment_make_what_the_rules_say(
-    built: Mapping[str, Made],
-    built_by_duckdb: Made,
-    case: Case,
-    engine: str,
-    commits: int,
+    built: Mapping[str, Made], built_by_duckdb: Made, case: Case, engine: str, commits: int
 ) -> None:
     made = built[engine][str(case)][commits - 1]
 

@@ -23,9 +23,7 @@ def test_a_mutant_builds_on_spark_and_is_caught(mutation: Mutation, name: str) -
     assert caught.layer in {RENDER, STANDIN, CELLS}
 
 
-def test_what_is_written_instead_is_the_same_on_both_engines(
-    mutation: Mutation,
-) -> None:
+def test_what_is_written_instead_is_the_same_on_both_engines(mutation: Mutation) -> None:
     assert mutation.controls
     for name, caught in mutation.controls.items():
         assert caught.spark is not None, name
@@ -43,6 +41,4 @@ def test_there_are_more_mutants_than_a_dozen() -> None:
 
 
 def test_the_page_tells_what_the_run_found(mutation: Mutation) -> None:
-    assert page.FILE.read_text() == page.text(mutation), (
-        "run `python -m tests.python.parity.page`"
-    )
+    assert page.FILE.read_text() == page.text(mutation), "run `python -m tests.python.parity.page`"

@@ -38,9 +38,7 @@ def of_runs(trial: Trial) -> set[str]:
 
 @pytest.mark.parametrize("round_name", ROUNDS)
 @pytest.mark.parametrize("relation", [*relations(), *STATE])
-def test_both_engines_hold_the_same(
-    trial: Trial, relation: str, round_name: str
-) -> None:
+def test_both_engines_hold_the_same(trial: Trial, relation: str, round_name: str) -> None:
     found = trial.compared[round_name][relation]
 
     assert not found.differences, "\n".join(map(str, found.differences[:20]))
@@ -48,9 +46,7 @@ def test_both_engines_hold_the_same(
 
 
 @pytest.mark.parametrize("figure", museum_page.figures())
-def test_the_dashboard_shows_of_the_museum_what_spark_has(
-    trial: Trial, figure: str
-) -> None:
+def test_the_dashboard_shows_of_the_museum_what_spark_has(trial: Trial, figure: str) -> None:
     by_spark = trial.compared["odd"][f"{ANALYSES}.{figure}"].spark
 
     assert sorted(map(str, trial.shown[figure])) == sorted(map(str, by_spark.rows))
@@ -58,17 +54,13 @@ def test_the_dashboard_shows_of_the_museum_what_spark_has(
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("round_name", ROUNDS)
-def test_dbt_has_nothing_to_complain_of(
-    trial: Trial, round_name: str, engine: str
-) -> None:
+def test_dbt_has_nothing_to_complain_of(trial: Trial, round_name: str, engine: str) -> None:
     assert trial.built[round_name].failures[engine] == {}
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("round_name", ROUNDS)
-def test_what_became_of_each_node_is_recorded(
-    trial: Trial, round_name: str, engine: str
-) -> None:
+def test_what_became_of_each_node_is_recorded(trial: Trial, round_name: str, engine: str) -> None:
     ran: set[tuple[Cell, Cell]] = {
         (node_id, status)
         for node_id, status in trial.built[round_name].statuses[engine].items()
@@ -79,17 +71,13 @@ def test_what_became_of_each_node_is_recorded(
     assert ran - trial.built[round_name].recorded[engine] == set()
 
 
-def test_spark_tests_and_redshift_refuses_a_null_where_one_is_required(
-    trial: Trial,
-) -> None:
+def test_spark_tests_and_redshift_refuses_a_null_where_one_is_required(trial: Trial) -> None:
     spark, redshift = (trial.refused[engine] for engine in ENGINES)
 
     assert not spark["success"]
     assert "key_and_required_columns_fct_rental_sales_payment_id: Got " in spark["said"]
     assert not redshift["success"]
-    assert re.search(
-        r'null value in column "\w+" .* violates not-null', redshift["said"]
-    )
+    assert re.search(r'null value in column "\w+" .* violates not-null', redshift["said"])
 
 
 def test_every_model_and_seed_of_the_manifest_is_compared(trial: Trial) -> None:
@@ -120,9 +108,7 @@ def test_all_tests_ran_on_the_stand_in(trial: Trial) -> None:
     assert {ran[node_id] for node_id in known} == {"pass"}
 
 
-def test_the_docs_of_the_stand_in_have_every_model_with_its_layout(
-    trial: Trial,
-) -> None:
+def test_the_docs_of_the_stand_in_have_every_model_with_its_layout(trial: Trial) -> None:
     wanted = {
         name: node
         for name, node in trial.manifest["nodes"].items()
@@ -152,9 +138,7 @@ def test_facts_and_histories_grow_by_increments(
     assert trial.compared[round_name][table].identities[engine] == made
 
 
-def test_a_table_that_is_made_anew_would_be_told_from_one_that_grew(
-    trial: Trial,
-) -> None:
+def test_a_table_that_is_made_anew_would_be_told_from_one_that_grew(trial: Trial) -> None:
     before = trial.compared["first"]["marts.rpt_country_sales"].identities
     after = trial.compared["increment"]["marts.rpt_country_sales"].identities
 
@@ -171,15 +155,11 @@ def test_every_incremental_model_is_among_these(trial: Trial) -> None:
     assert known == set(INCREMENTAL)
 
 
-def test_the_rounds_hold_arrays_with_a_null_without_elements_and_none(
-    trial: Trial,
-) -> None:
+def test_the_rounds_hold_arrays_with_a_null_without_elements_and_none(trial: Trial) -> None:
     films = trial.compared["increment"]["staging.stg_pagila__film"].spark
     at = [column.name for column in films.columns].index("special_features")
 
-    assert {"Trailers, null, Deleted Scenes", "", None} <= {
-        row[at] for row in films.rows
-    }
+    assert {"Trailers, null, Deleted Scenes", "", None} <= {row[at] for row in films.rows}
 
 
 def test_the_rounds_hold_what_the_ledger_is_for(trial: Trial) -> None:

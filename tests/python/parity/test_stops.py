@@ -19,13 +19,7 @@ from tests.python.parity.standin_stops import (
     assert_all_as_a_full_refresh,
     do_history,
 )
-from tests.python.spark.test_increment_stops import (
-    EVERYTHING,
-    RUN,
-    SALES,
-    VIEW,
-    WINDOWS,
-)
+from tests.python.spark.test_increment_stops import EVERYTHING, RUN, SALES, VIEW, WINDOWS
 
 pytestmark = pytest.mark.long
 
@@ -67,9 +61,7 @@ def history(stops: StandinStops) -> None:
 
 
 @pytest.fixture(scope="module")
-def trial(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> tuple[dict[str, Any], StandinStops]:
+def trial(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], StandinStops]:
     folder = tmp_path_factory.mktemp("standin stops")
     return do_history(folder, history, ("ada", "whole"))
 
@@ -95,16 +87,10 @@ def test_what_would_mix_rows_stops_on_redshift(
     assert message in found[step]["said"]
 
 
-def test_what_is_named_mends_it_on_redshift(
-    trial: tuple[dict[str, Any], StandinStops],
-) -> None:
+def test_what_is_named_mends_it_on_redshift(trial: tuple[dict[str, Any], StandinStops]) -> None:
     found, stops = trial
 
     for name in found:
-        if name.endswith(("mended", "whole")) or name in {
-            "first",
-            "filled in",
-            "defer",
-        }:
+        if name.endswith(("mended", "whole")) or name in {"first", "filled in", "defer"}:
             assert found[name]["success"], f"{name}: {found[name]['said'][-3000:]}"
     assert_all_as_a_full_refresh(stops)

@@ -34,11 +34,7 @@ _AS_VIEW = f"{{{{ config(materialized='view', schema='{ANALYSES}', bind=false) }
 STATE = ("state.read_points", "state.touched_days")
 # What each engine's own invocations came to; rows of one say nothing of the other.
 RUNS = "state.runs"
-_OF_RUNS = (
-    "staging.stg_dbt__runs",
-    "intermediate.int_ops__runs_ordered",
-    "marts.rpt_dbt_nodes",
-)
+_OF_RUNS = ("staging.stg_dbt__runs", "intermediate.int_ops__runs_ordered", "marts.rpt_dbt_nodes")
 # Redshift refuses a null where a contract says that there is none, and Spark takes it: for a
 # round with such rows both get tables without these constraints.
 _UNCONSTRAINED = """{% macro redshift__get_table_columns_and_constraints() -%}
@@ -59,11 +55,7 @@ _ODD = ("source:ingest+", "source:moma+", "source:smoothies+", "source:pagila.sa
 _ODD_RUN = ["run", "--select", *_ODD, "fct_ticket_sales", *_TABLES]
 # The data of the second round pass every test, and unit tests need none; on Spark other tests see
 # to both.
-_SPARK = {
-    "first": ["build", *_NO_TESTS],
-    "increment": ["run", *_TABLES],
-    "odd": _ODD_RUN,
-}
+_SPARK = {"first": ["build", *_NO_TESTS], "increment": ["run", *_TABLES], "odd": _ODD_RUN}
 _STANDIN = {
     "first": ["build", "--exclude-resource-type", "test"],
     "increment": ["build", "--exclude-resource-type", "unit_test"],
@@ -198,12 +190,7 @@ def run_trial(
                 },
                 # dbt writes to the same files in the next round.
                 *(
-                    {
-                        "copy": [
-                            str(made / "run_results.json"),
-                            str(_results(home, name, who)),
-                        ]
-                    }
+                    {"copy": [str(made / "run_results.json"), str(_results(home, name, who))]}
                     for who, made in targets(home).items()
                 ),
                 {
@@ -308,9 +295,7 @@ def _results(home: Home, round_name: str, engine: str) -> Path:
     return home.path / f"{round_name} {engine}.json"
 
 
-def _judged(
-    home: Home, names: list[str], results: list[Any], ends: Mapping[str, int]
-) -> Trial:
+def _judged(home: Home, names: list[str], results: list[Any], ends: Mapping[str, int]) -> Trial:
     if not (made := results[0][1])["success"]:
         raise BuildFailed(f"the stand-in has no external schema:\n{made['said']}")
     made = targets(home)[ENGINES[1]]
@@ -371,10 +356,7 @@ def _built(home: Home, name: str, runs: Mapping[str, Relation]) -> Built:
 
 
 def _compared(
-    table: str,
-    spark: Relation | None,
-    theirs: Relation | None,
-    manifest: Mapping[str, Any],
+    table: str, spark: Relation | None, theirs: Relation | None, manifest: Mapping[str, Any]
 ) -> Compared:
     if table in STATE:
         # Of the macros that a model is made with, those of its engine count.
@@ -399,13 +381,7 @@ def _compared(
         table,
         spark or Relation((), ()),
         # No contract says the types of an analysis; a person reads its values.
-        compare(
-            spark,
-            theirs,
-            key,
-            contract,
-            compares_types=not table.startswith(f"{ANALYSES}."),
-        ),
+        compare(spark, theirs, key, contract, compares_types=not table.startswith(f"{ANALYSES}.")),
         {
             engine: relation.identity if relation else ""
             for engine, relation in zip(ENGINES, (spark, theirs), strict=True)

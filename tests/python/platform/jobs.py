@@ -95,9 +95,7 @@ class Platform:
     dbt: tuple[str, ...]
     has_catalog: bool
 
-    def run(
-        self, name: str, schema: str, *, clone: Path | None = None, state: str = ""
-    ) -> None:
+    def run(self, name: str, schema: str, *, clone: Path | None = None, state: str = "") -> None:
         """Run a job's steps, each of which must succeed without a warning.
 
         Args:
@@ -133,20 +131,14 @@ class Platform:
             "threads": 4,
         }
         (profiles / "profiles.yml").write_text(
-            yaml.safe_dump(
-                {"millrace": {"target": target, "outputs": {target: output}}}
-            )
+            yaml.safe_dump({"millrace": {"target": target, "outputs": {target: output}}})
         )
         ours = ("DBT_", "SANDBOX_", "SPARK_", "PYTHONPATH")
         done = ran(
             [*self.dbt, *words],
             cwd=clone or self.clone,
             env={
-                **{
-                    key: of
-                    for key, of in os.environ.items()
-                    if not key.startswith(ours)
-                },
+                **{key: of for key, of in os.environ.items() if not key.startswith(ours)},
                 "DBT_PROFILES_DIR": str(profiles),
                 "DBT_WARN_ERROR": "true",
                 "DBT_USE_COLORS": "false",

@@ -14,12 +14,7 @@ from typing import Any
 import pytest
 
 from sandbox.settings import PROJECT
-from tests.python.conftest import (
-    PROGRAM_SECONDS,
-    bring_spark,
-    make_home,
-    program_environment,
-)
+from tests.python.conftest import PROGRAM_SECONDS, bring_spark, make_home, program_environment
 from tests.python.platform.environments import AIRFLOW, programs
 from tests.python.platform.jobs import jobs, steps_of
 from tests.python.programs import ran
@@ -46,9 +41,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 def run(program: str, *words: str, environment: dict[str, str]) -> str:
     done = ran(
-        [programs(AIRFLOW.read_text()) / program, *words],
-        env=environment,
-        timeout=PROGRAM_SECONDS,
+        [programs(AIRFLOW.read_text()) / program, *words], env=environment, timeout=PROGRAM_SECONDS
     )
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-4000:]
     return done.stdout
@@ -63,9 +56,7 @@ def dags(environment: dict[str, str]) -> dict[str, dict[str, Any]]:
     return {dag["id"]: dag for dag in found["dags"]}
 
 
-def test_each_scheduled_job_is_a_dag_with_its_steps(
-    dags: dict[str, dict[str, Any]],
-) -> None:
+def test_each_scheduled_job_is_a_dag_with_its_steps(dags: dict[str, dict[str, Any]]) -> None:
     scheduled = {name: job for name, job in jobs().items() if job.triggers.schedule}
 
     assert set(dags) == {f"millrace__{name}" for name in scheduled}
@@ -94,9 +85,7 @@ def test_each_dag_keeps_the_rules_of_the_house(dags: dict[str, dict[str, Any]]) 
             assert task["email"] is None
 
 
-def test_a_dag_does_what_its_job_does(
-    environment: dict[str, str], tmp_path: Path
-) -> None:
+def test_a_dag_does_what_its_job_does(environment: dict[str, str], tmp_path: Path) -> None:
     home = make_home(tmp_path / "sand box")
     bring_spark(home)
     rows = Records(seed=3).some(5, DAYS, newest=9)["bronze.pagila__sales"]
@@ -108,9 +97,7 @@ def test_a_dag_does_what_its_job_does(
         environment={
             **program_environment(home),
             **environment,
-            "AIRFLOW_VAR_DBT_EXECUTABLE_PATH": str(
-                Path(sys.executable).with_name("dbt")
-            ),
+            "AIRFLOW_VAR_DBT_EXECUTABLE_PATH": str(Path(sys.executable).with_name("dbt")),
             "AIRFLOW_VAR_DBT_TARGET": "sandbox",
             "DBT_TARGET_PATH": str(tmp_path / "target"),
         },

@@ -15,10 +15,7 @@ from tests.python.platform.jobs import ENGINES, Platform, check_production, pull
 pytestmark = [
     pytest.mark.nightly,
     pytest.mark.parametrize(
-        "at_platform",
-        [(engine, None) for engine in ENGINES],
-        indirect=True,
-        ids=ENGINES,
+        "at_platform", [(engine, None) for engine in ENGINES], indirect=True, ids=ENGINES
     ),
 ]
 

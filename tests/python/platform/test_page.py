@@ -15,24 +15,12 @@ import pytest
 
 from sandbox.services import stack as services
 from sandbox.settings import DEFAULT_PORTS, PROJECT
-from tests.python.conftest import (
-    PROGRAM_SECONDS,
-    bring_spark,
-    make_home,
-    program_environment,
-)
+from tests.python.conftest import PROGRAM_SECONDS, bring_spark, make_home, program_environment
 from tests.python.programs import ran
 from tests.python.project_copy import copy_checkout
 
 PAGE = PROJECT / "docs/dbt-platform.md"
-COMMIT = (
-    "git",
-    "-c",
-    "user.name=ada",
-    "-c",
-    "user.email=ada@millrace.example",
-    "commit",
-)
+COMMIT = ("git", "-c", "user.name=ada", "-c", "user.email=ada@millrace.example", "commit")
 
 
 @pytest.mark.long
@@ -42,26 +30,18 @@ def test_the_page_can_be_typed(tmp_path: Path) -> None:
         subprocess.run(words, cwd=checkout, check=True, capture_output=True)
     home = make_home(tmp_path / "sand box")
     bring_spark(home)
-    blocks = re.findall(
-        r"^```sh\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL
-    )
+    blocks = re.findall(r"^```sh\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     script = "\n".join(blocks)
     for name in ("thrift", "redshift"):
         assert f"port: {DEFAULT_PORTS[name]}," in script
-        script = script.replace(
-            f"port: {DEFAULT_PORTS[name]},", f"port: {home.ports[name]},"
-        )
+        script = script.replace(f"port: {DEFAULT_PORTS[name]},", f"port: {home.ports[name]},")
     environment = program_environment(home)
     try:
         done = ran(
             ["bash", "-exc", script],
             cwd=checkout,
             env={
-                **{
-                    key: of
-                    for key, of in environment.items()
-                    if key != "DBT_TARGET_PATH"
-                },
+                **{key: of for key, of in environment.items() if key != "DBT_TARGET_PATH"},
                 "PATH": f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}",
             },
             timeout=2 * PROGRAM_SECONDS,

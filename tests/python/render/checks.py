@@ -155,10 +155,7 @@ def lint_redshift(texts: list[Text]) -> list[Problem]:
 
 
 def check_texts(
-    engine: Engine,
-    name: str,
-    texts: Iterable[Text],
-    reason_of: Callable[[str], str | None],
+    engine: Engine, name: str, texts: Iterable[Text], reason_of: Callable[[str], str | None]
 ) -> Checked:
     """Hold texts against one check.
 
@@ -170,9 +167,7 @@ def check_texts(
     """
     begun = time.monotonic()
     texts = list(texts)
-    problems = [
-        Problem(text, reason) for text in texts if (reason := reason_of(text.sql))
-    ]
+    problems = [Problem(text, reason) for text in texts if (reason := reason_of(text.sql))]
     return Checked(engine, name, len(texts), problems, time.monotonic() - begun)
 
 

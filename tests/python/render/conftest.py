@@ -27,9 +27,7 @@ def pytest_terminal_summary() -> None:
     """Print what was checked, where it was."""
     if not CHECKED:
         return
-    table = Table(
-        "engine", "check", box=None, title="Rendered SQL", title_justify="left"
-    )
+    table = Table("engine", "check", box=None, title="Rendered SQL", title_justify="left")
     for number in ("texts", "refused", "seconds"):
         table.add_column(number, justify="right")
     for one in CHECKED:
@@ -63,9 +61,7 @@ def spark_parser() -> Iterator[SparkParser]:
 
 
 @pytest.fixture(scope="session")
-def rendered(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Rendered:
+def rendered(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Rendered:
     """This checkout's project and the calls of ``golden/``, rendered and checked."""
     folder = tmp_path_factory.mktemp("rendered project")
     project = copy_project(folder / "project")
@@ -75,8 +71,7 @@ def rendered(
         (project / BAD_MODELS / f"{model['file']}.sql").write_text(model["new"])
     with pool() as workers:
         tasks: dict[Engine, Future[list[Text]]] = {
-            engine: workers.submit(render, project, engine, folder)
-            for engine in ENGINES
+            engine: workers.submit(render, project, engine, folder) for engine in ENGINES
         }
         # A JVM takes as long to start as dbt to render.
         parser = request.getfixturevalue("spark_parser")

@@ -56,8 +56,7 @@ def main() -> None:
         project = copy_project(Path(folder) / "project")
         add_goldens(project)
         tasks = {
-            engine: workers.submit(render, project, engine, Path(folder))
-            for engine in ENGINES
+            engine: workers.submit(render, project, engine, Path(folder)) for engine in ENGINES
         }
         for old in GOLDEN.glob("*.*.sql"):
             old.unlink()

@@ -76,9 +76,7 @@ def render(project: Path, engine: Engine, into: Path) -> list[Text]:
     """
     from dbt.cli.main import dbtRunner
 
-    for name in [
-        name for name in os.environ if name.startswith(("DBT_", "SANDBOX_", "SPARK_"))
-    ]:
+    for name in [name for name in os.environ if name.startswith(("DBT_", "SANDBOX_", "SPARK_"))]:
         del os.environ[name]
     os.environ.update(_ACCOUNT)
     folder = into / engine
@@ -99,9 +97,7 @@ def render(project: Path, engine: Engine, into: Path) -> list[Text]:
     return list(texts.values())
 
 
-def _compiled(
-    manifest: Any, engine: Engine, branch: str, common: list[str]
-) -> Iterator[Text]:
+def _compiled(manifest: Any, engine: Engine, branch: str, common: list[str]) -> Iterator[Text]:
     from dbt.cli.main import dbtRunner
 
     asked: list[dict[str, str]] = []
@@ -116,11 +112,7 @@ def _compiled(
             *common,
             *("--exclude", "resource_type:operation", "resource_type:seed"),
             # Nothing else has a second branch.
-            *(
-                ("--select", "config.materialized:incremental")
-                if branch != BRANCHES[0]
-                else ()
-            ),
+            *(("--select", "config.materialized:incremental") if branch != BRANCHES[0] else ()),
             *("--vars", json.dumps({"rendered_branch": branch})),
         ]
     )
@@ -138,9 +130,7 @@ def _compiled(
         yield Text(node.name, node.original_file_path, kind, branch, sql)
     for question in asked:
         node = manifest.nodes[question["node"]]
-        yield Text(
-            node.name, node.original_file_path, "query", branch, question["query"]
-        )
+        yield Text(node.name, node.original_file_path, "query", branch, question["query"])
 
 
 def _declared(manifest: Any, engine: Engine) -> Iterator[Text]:
@@ -179,7 +169,5 @@ def _result(done: Any, engine: Engine, step: str) -> Any:
             if result.message
         ]
         said = " ".join(str(done.exception or "; ".join(failed)).split())
-        raise MillraceError(
-            f"dbt cannot render the project for {engine} ({step}): {said}"
-        )
+        raise MillraceError(f"dbt cannot render the project for {engine} ({step}): {said}")
     return done.result

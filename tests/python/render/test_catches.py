@@ -29,10 +29,7 @@ def test_a_bad_model_is_found_by_its_file(
         engine: [text for text in rendered.bad[engine] if text.name == bad["file"]]
         for engine in ENGINES
     }
-    said = {
-        f"{one.engine} {one.check}": one.problems
-        for one in checks.unlinted(on, spark_parser)
-    }
+    said = {f"{one.engine} {one.check}": one.problems for one in checks.unlinted(on, spark_parser)}
     said["redshift sqlfluff"] = checks.lint_redshift(on["redshift"])
 
     assert sorted(check for check, problems in said.items() if problems) == bad["test"]

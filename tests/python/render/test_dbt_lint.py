@@ -26,16 +26,11 @@ BIN = Path(sys.executable).parent
 
 def failed_checks(project: Path) -> set[str]:
     """Parse a project and give the checks of dbt-bouncer that it does not pass."""
-    environment = {
-        name: value for name, value in os.environ.items() if not name.startswith("DBT_")
-    }
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("DBT_")}
 
     def typed(command: str) -> subprocess.CompletedProcess[str]:
         return ran(
-            [
-                f"{BIN}/{word}" if word.startswith("dbt") else word
-                for word in command.split()
-            ],
+            [f"{BIN}/{word}" if word.startswith("dbt") else word for word in command.split()],
             cwd=project,
             env=environment,
         )
@@ -65,6 +60,4 @@ def test_sql_out_of_style_is_found(one: dict[str, str]) -> None:
 
     linted = Linter(config=config).lint_string(one["new"] + "\n")
 
-    assert one["test"] in {
-        violation.rule_code() for violation in linted.get_violations()
-    }
+    assert one["test"] in {violation.rule_code() for violation in linted.get_violations()}

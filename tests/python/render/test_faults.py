@@ -27,10 +27,6 @@ def test_each_data_test_has_a_fault() -> None:
 
 @pytest.mark.parametrize("name", OF_MACROS)
 def test_a_fault_of_a_macro_changes_its_sql(rendered: Rendered, name: str) -> None:
-    (sql,) = {
-        text.sql
-        for text in rendered.texts["spark"]
-        if text.path.endswith(f"/{name}.sql")
-    }
+    (sql,) = {text.sql for text in rendered.texts["spark"] if text.path.endswith(f"/{name}.sql")}
 
     assert [one for one in SINGULAR[name] if one["old"] not in sql] == []

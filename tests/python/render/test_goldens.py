@@ -20,9 +20,7 @@ def test_every_macro_of_both_engines_has_a_call() -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_macros_render_what_their_golden_files_say(
-    rendered: Rendered, engine: Engine
-) -> None:
+def test_macros_render_what_their_golden_files_say(rendered: Rendered, engine: Engine) -> None:
     kept = {path.name: path.read_text() for path in GOLDEN.glob(f"*.{engine}.sql")}
 
     made = golden_files(engine, rendered.texts[engine])

@@ -23,9 +23,7 @@ from tests.python.render.rendering import ENGINES, Engine
     ],
 )
 def test_no_text_is_refused(rendered: Rendered, engine: Engine, check: str) -> None:
-    (checked,) = [
-        one for one in rendered.checked if (one.engine, one.check) == (engine, check)
-    ]
+    (checked,) = [one for one in rendered.checked if (one.engine, one.check) == (engine, check)]
 
     assert checked.texts > 100
     problems = "\n".join(sorted(map(str, checked.problems)))
@@ -34,9 +32,7 @@ def test_no_text_is_refused(rendered: Rendered, engine: Engine, check: str) -> N
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_every_file_of_the_project_is_rendered(
-    rendered: Rendered, engine: Engine
-) -> None:
+def test_every_file_of_the_project_is_rendered(rendered: Rendered, engine: Engine) -> None:
     files = {
         str(path.relative_to(PROJECT))
         for folder in ("analyses", "models", "tests/dbt")
@@ -61,9 +57,7 @@ def test_incremental_models_are_rendered_in_both_branches(
     assert incremental
     for branch in ("everything", "increment"):
         rendered_files = {
-            text.path
-            for text in texts
-            if text.kind == "model" and text.branch == branch
+            text.path for text in texts if text.kind == "model" and text.branch == branch
         }
         assert incremental - rendered_files == set(), branch
     conditions = " ".join(text.sql for text in texts if text.branch == "increment")

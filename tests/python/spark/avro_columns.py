@@ -36,9 +36,7 @@ def column(schema: Any, value: Any, kind: DataType) -> Any:
         assert isinstance(kind, StructType)
         name = _member(branch, kind.names)
         return {
-            field.name: column(branch, value.value, field.dataType)
-            if field.name == name
-            else None
+            field.name: column(branch, value.value, field.dataType) if field.name == name else None
             for field in kind
         }
     if isinstance(kind, StructType):
@@ -52,10 +50,7 @@ def column(schema: Any, value: Any, kind: DataType) -> Any:
     if isinstance(kind, ArrayType):
         return [column(schema["items"], item, kind.elementType) for item in value]
     if isinstance(kind, MapType):
-        return {
-            key: column(schema["values"], item, kind.valueType)
-            for key, item in value.items()
-        }
+        return {key: column(schema["values"], item, kind.valueType) for key, item in value.items()}
     if is_decimal(schema):
         number = decimal.Decimal(int.from_bytes(value, "big", signed=True))
         return number.scaleb(-schema.get("scale", 0), decimal.Context(prec=38))
@@ -125,8 +120,7 @@ def _branch_name(union: list[Any], at: int) -> str:
 
 def _quoted(content: str) -> str:
     spelled = (
-        _ESCAPES.get(each, f"\\u{ord(each):04x}" if each < " " else each)
-        for each in content
+        _ESCAPES.get(each, f"\\u{ord(each):04x}" if each < " " else each) for each in content
     )
     return f'"{"".join(spelled)}"'
 
@@ -176,11 +170,7 @@ def plain(values: pa.Array) -> Iterator[Any]:
         names = [field.name for field in kind]
         parts = [list(plain(part)) for part in values.flatten()]
         for at, is_there in enumerate(valid):
-            yield (
-                {n: p[at] for n, p in zip(names, parts, strict=True)}
-                if is_there
-                else None
-            )
+            yield ({n: p[at] for n, p in zip(names, parts, strict=True)} if is_there else None)
     elif pa.types.is_map(kind):
         pairs = list(zip(plain(values.keys), plain(values.items), strict=True))
         ends = values.offsets.to_pylist()

@@ -124,21 +124,15 @@ class Writer:
         if kind == "null":
             return b""
         if kind == "boolean":
-            return bytes(
-                [chance.choice((2, 127, 255)) if self._bad() else chance.randrange(2)]
-            )
+            return bytes([chance.choice((2, 127, 255)) if self._bad() else chance.randrange(2)])
         if kind == "int":
             return self._number(_some_number(chance, 31), 32)
         if kind == "long":
             return self._number(_some_number(chance, 52))
         if kind == "float":
-            return chance.choice(
-                (chance.randbytes(4), struct.pack("<f", chance.random()))
-            )
+            return chance.choice((chance.randbytes(4), struct.pack("<f", chance.random())))
         if kind == "double":
-            return chance.choice(
-                (chance.randbytes(8), struct.pack("<d", chance.random()))
-            )
+            return chance.choice((chance.randbytes(8), struct.pack("<d", chance.random())))
         if kind == "string":
             return self._text()
         return self._chunk(chance.randbytes(chance.choice((0, 1, 8, 70))))
@@ -168,9 +162,7 @@ class Writer:
                 if schema["type"] == "map":
                     key += not self._bad()
                     items += self._chunk(f"k{key}".encode())
-                items += b"".join(
-                    self._write(schema.get("items", schema.get("values")))
-                )
+                items += b"".join(self._write(schema.get("items", schema.get("values"))))
             if chance.random() < 0.3:
                 size = len(items) + (chance.choice((1, -1)) if self._bad() else 0)
                 parts += [self._number(-count), self._number(size), items]

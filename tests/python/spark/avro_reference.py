@@ -36,9 +36,7 @@ class Branch:
     value: Any
 
 
-def resolved(
-    schema: Any, space: str = "", named: dict[str, dict[str, Any]] | None = None
-) -> Any:
+def resolved(schema: Any, space: str = "", named: dict[str, dict[str, Any]] | None = None) -> Any:
     """A schema with the definition itself wherever a type's name stands.
 
     Args:
@@ -225,9 +223,7 @@ def misfit(schema: Any, value: Any) -> bool:
     if schema.get("logicalType") in ("timestamp-millis", "local-timestamp-millis"):
         return not -(2**63) <= value * 1000 < 2**63
     if schema["type"] == "record":
-        return any(
-            misfit(each["type"], value[each["name"]]) for each in schema["fields"]
-        )
+        return any(misfit(each["type"], value[each["name"]]) for each in schema["fields"])
     if schema["type"] == "array":
         return any(misfit(schema["items"], item) for item in value)
     if schema["type"] == "map":

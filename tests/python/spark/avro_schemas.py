@@ -46,9 +46,7 @@ class Schemas:
         self._free: list[str] = []
         self._in_text = False
 
-    def of_records(
-        self, versions: int, recursive: bool, nullable: bool
-    ) -> list[dict[str, Any]]:
+    def of_records(self, versions: int, recursive: bool, nullable: bool) -> list[dict[str, Any]]:
         """A record's schema and those that followed it.
 
         Args:
@@ -80,11 +78,7 @@ class Schemas:
     def of_others(self, versions: int, recursive: bool) -> list[Any]:
         """A schema of something that is no record, and those that followed it."""
         # A record with null beside it is columns.
-        whole = (
-            self._around(self._recursive(in_text=False))
-            if recursive
-            else self._no_record()
-        )
+        whole = self._around(self._recursive(in_text=False)) if recursive else self._no_record()
         found = [self._spelled(whole)]
         for _ in range(versions - 1):
             self._evolve("")
@@ -129,10 +123,7 @@ class Schemas:
         kinds = [self.kind(deep - 1) for _ in range(self._chance.randint(1, 3))]
         if self._chance.random() < 0.1:
             kinds.append("null")
-        self._named[full] = {
-            "type": "record",
-            "fields": [self._field(each) for each in kinds],
-        }
+        self._named[full] = {"type": "record", "fields": [self._field(each) for each in kinds]}
         return self._keep(full)
 
     def _union(self, deep: int) -> list[Any]:
@@ -268,9 +259,7 @@ class Schemas:
         kept = [each for each in fields if chance.random() > 0.1] or fields[:1]
         fields = [
             # Without null, what leads to itself would have no end.
-            each
-            if each["name"].startswith("link")
-            else {**each, "type": self._later(each["type"])}
+            each if each["name"].startswith("link") else {**each, "type": self._later(each["type"])}
             for each in kept
         ]
         # A record that comes to contain itself would fit no column.
@@ -375,7 +364,6 @@ class Schemas:
         found = {**made, **self._chance.choice(ways)}
         if made["type"] == "record":
             found["fields"] = [
-                {**each, "type": self._spell(each["type"], own, written)}
-                for each in made["fields"]
+                {**each, "type": self._spell(each["type"], own, written)} for each in made["fields"]
             ]
         return found

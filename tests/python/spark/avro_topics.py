@@ -103,16 +103,12 @@ def topic(chance: random.Random, number: int) -> list[Part]:
     return [value, _part(chance, "key", key_framing, written)]
 
 
-def _part(
-    chance: random.Random, name: framing.Part, framed: Framing, versions: list[Any]
-) -> Part:
+def _part(chance: random.Random, name: framing.Part, framed: Framing, versions: list[Any]) -> Part:
     if not framed.has_ids:
         return Part(name, framed, [0], versions)
     # Whatever is no bigint counts as the largest: that one is no id.
     most = 2 ** (8 * framed.id_bytes - 1) - 1
-    ids = chance.sample(
-        [1, 2, 3, 255, most - 1, chance.randrange(4, most)], len(versions)
-    )
+    ids = chance.sample([1, 2, 3, 255, most - 1, chance.randrange(4, most)], len(versions))
     return Part(name, framed, ids, versions)
 
 

@@ -30,10 +30,7 @@ def create_bronze(spark: SparkSession, project: Path) -> None:
         spark.sql(f"alter table {commit_log.TABLE} add column table_uuid string")
     for table, columns in declared_tables(project):
         ddl = ", ".join(f"{column['name']} {column['data_type']}" for column in columns)
-        spark.sql(
-            f"create table {table} ({ddl}) using iceberg"
-            " partitioned by (days(_ingested_at))"
-        )
+        spark.sql(f"create table {table} ({ddl}) using iceberg partitioned by (days(_ingested_at))")
 
 
 def declared_tables(project: Path) -> Iterator[tuple[str, list[dict[str, str]]]]:

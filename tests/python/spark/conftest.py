@@ -19,8 +19,6 @@ def jdbc(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
 
 
 @pytest.fixture(scope="module")
-def rest(
-    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Lake]:
+def rest(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lake]:
     with rest_lake(spark, tmp_path_factory.mktemp("rest")) as made:
         yield made

@@ -72,18 +72,11 @@ def do(spark: SparkSession, project: Path, out: Path, step: Step) -> Any:
     if "sql" in step:
         return texts(spark, step["sql"])
     if "export" in step:
-        return {
-            table: sorted(texts(spark, f"select * from {table}"))
-            for table in step["export"]
-        }
+        return {table: sorted(texts(spark, f"select * from {table}")) for table in step["export"]}
     if "read" in step:
         with ThreadPoolExecutor(READERS) as readers:
             read = readers.map(lambda table: typed(spark, table), step["read"])
-            return {
-                table: found
-                for table, found in zip(step["read"], read, strict=True)
-                if found
-            }
+            return {table: found for table, found in zip(step["read"], read, strict=True) if found}
     if "copy" in step:
         is_there = Path(step["copy"][0]).exists()
         return is_there and shutil.copyfile(*step["copy"])
@@ -99,10 +92,7 @@ def do(spark: SparkSession, project: Path, out: Path, step: Step) -> Any:
         beside.start()
     with patch.dict(os.environ, step.get("environment", {})):
         done = type_dbt(
-            Path(step.get("project", project)),
-            out,
-            step["dbt"],
-            step.get("target", "target"),
+            Path(step.get("project", project)), out, step["dbt"], step.get("target", "target")
         )
     if "meanwhile" in step:
         beside.join()
@@ -116,16 +106,11 @@ def replace(file: str, old: str, new: str) -> int:
     return Path(file).write_text(before.replace(old, new))
 
 
-def together(
-    spark: SparkSession, project: Path, out: Path, steps: list[Step]
-) -> list[Any]:
+def together(spark: SparkSession, project: Path, out: Path, steps: list[Step]) -> list[Any]:
     """Do steps at one time; the first in this thread, where dbt has to be."""
     with ThreadPoolExecutor(len(steps)) as others:
         beside = [others.submit(do, spark, project, out, step) for step in steps[1:]]
-        return [
-            do(spark, project, out, steps[0]),
-            *(other.result() for other in beside),
-        ]
+        return [do(spark, project, out, steps[0]), *(other.result() for other in beside)]
 
 
 def run(command: list[str], environment: dict[str, str]) -> dict[str, Any]:
@@ -148,9 +133,7 @@ def typed(spark: SparkSession, table: str) -> dict[str, Any] | None:
         found = spark.table(table)
     except AnalysisException:
         return None
-    rows = found.selectExpr(
-        *(f"cast({column} as string) as {column}" for column in found.columns)
-    )
+    rows = found.selectExpr(*(f"cast({column} as string) as {column}" for column in found.columns))
     return {
         "columns": [list(column) for column in found.dtypes],
         "rows": [list(row) for row in rows.collect()],
@@ -183,9 +166,7 @@ def texts(spark: SparkSession, query: str) -> list[list[str]]:
     ]
 
 
-def type_dbt(
-    project: Path, out: Path, arguments: list[str], target: str
-) -> dict[str, Any]:
+def type_dbt(project: Path, out: Path, arguments: list[str], target: str) -> dict[str, Any]:
     """Run dbt in this JVM; whether it succeeded, and what it said when it did not."""
     done = dbtRunner().invoke(
         [

@@ -52,9 +52,7 @@ def lakes_for(seconds: int, folder: Path) -> Iterator[tuple[Path, int]]:
         seed += 1
 
 
-def do_steps(
-    folder: Path, steps: list[dict[str, Any]], project: Path = PROJECT
-) -> list[Any]:
+def do_steps(folder: Path, steps: list[dict[str, Any]], project: Path = PROJECT) -> list[Any]:
     """Do steps on a new lake; fail the test when they cannot be done.
 
     Args:
@@ -68,18 +66,14 @@ def do_steps(
     home = Home(folder.resolve() / "sand box")
     settings = spark_conf.render(home, home.spark_conf)
     with settings.open("a") as file:
-        file.writelines(
-            f"{key} {value}\n" for key, value in spark_conf.FEW_ROWS.items()
-        )
+        file.writelines(f"{key} {value}\n" for key, value in spark_conf.FEW_ROWS.items())
     try:
         return run_steps(home, steps, project)
     except StepsFailed as failed:
         pytest.fail(str(failed))
 
 
-def run_steps(
-    home: Home, steps: list[dict[str, Any]], project: Path = PROJECT
-) -> list[Any]:
+def run_steps(home: Home, steps: list[dict[str, Any]], project: Path = PROJECT) -> list[Any]:
     """Do steps on the lake of a sandbox whose Spark settings are rendered.
 
     The program, its JVM and whatever it starts end with this call, however it ends.
@@ -124,9 +118,7 @@ def run_steps(
 
 
 @contextmanager
-def at_work(
-    home: Home, project: Path = PROJECT
-) -> Iterator[Callable[[dict[str, Any]], Any]]:
+def at_work(home: Home, project: Path = PROJECT) -> Iterator[Callable[[dict[str, Any]], Any]]:
     """The program on a lake that others write to as well, doing steps as they come.
 
     It, its JVM and whatever it starts end with the block.

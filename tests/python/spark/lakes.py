@@ -62,10 +62,7 @@ def jdbc_lake(spark: SparkSession, folder: Path) -> Lake:
 @contextmanager
 def rest_lake(spark: SparkSession, folder: Path) -> Iterator[Lake]:
     """A lake in a REST catalog behind a gate."""
-    with (
-        catalogs.rest_catalog(folder) as address,
-        gate(catalogs.port_of(address)) as before,
-    ):
+    with catalogs.rest_catalog(folder) as address, gate(catalogs.port_of(address)) as before:
         settings = {
             "type": "rest",
             "uri": before.address,
@@ -92,9 +89,7 @@ def with_table(made: Lake, name: str) -> Lake:
     return replace(made, table=table)
 
 
-def meddle(
-    monkeypatch: pytest.MonkeyPatch, module: str, change: Callable[[], object]
-) -> list[int]:
+def meddle(monkeypatch: pytest.MonkeyPatch, module: str, change: Callable[[], object]) -> list[int]:
     """Let somebody else commit right before the next commit; how often that was done."""
     done: list[int] = []
 

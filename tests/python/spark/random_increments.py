@@ -97,9 +97,7 @@ class Trial(Rounds):
         sales = tables["bronze.pagila__sales"]
         if chance.random() < 0.3:
             time = chance.choice([None, "0001-01-01 00:03:00", "9999-12-31 23:59:59"])
-            sales.append(
-                records.sale(chance.randrange(60), time, sent_at="2026-02-01 00:00:00")
-            )
+            sales.append(records.sale(chance.randrange(60), time, sent_at="2026-02-01 00:00:00"))
             tables["bronze.smoothies__purchases"].append(records.purchase("CS01", time))
         if chance.random() < 0.3:
             again = dict(chance.choice(sales))
@@ -139,9 +137,7 @@ class Trial(Rounds):
 
     def _select(self) -> None:
         """Some marts by themselves, in any order of parents and children."""
-        chosen = self.random.sample(
-            [*FACTS, "dim_products"], self.random.choice([1, 2])
-        )
+        chosen = self.random.sample([*FACTS, "dim_products"], self.random.choice([1, 2]))
         self._try(["run", "--select", *chosen])
 
     def _die_before_rows(self) -> None:
@@ -152,9 +148,7 @@ class Trial(Rounds):
         self._try(["run", "--select", fact])
         if self.random.random() < 0.5:
             self._select()
-        self.ask(
-            f"alter table marts.{fact} unset tblproperties ('write.format.default')"
-        )
+        self.ask(f"alter table marts.{fact} unset tblproperties ('write.format.default')")
 
     def _die_before_the_record(self) -> None:
         """A run has written its rows, and is killed before it says how far it read."""
@@ -170,9 +164,7 @@ class Trial(Rounds):
         days = self._copy("state.touched_days")
         self._try(["run", "--select", fact])
         rows = self._copy(f"marts.{fact}")
-        told = self._copy(
-            f"(select * from state.touched_days except select * from {days})"
-        )
+        told = self._copy(f"(select * from state.touched_days except select * from {days})")
         self._put_back("state.read_points", reads, fact)
         self._load(3)
         self._try(["run", "--select", fact])
@@ -209,8 +201,7 @@ class Trial(Rounds):
     def _put_back(self, table: str, copy: str, fact: str) -> None:
         condition = f"model_name = 'marts.{fact}'"
         self.ask(
-            f"insert into {table} replace where {condition}"
-            f" select * from {copy} where {condition}"
+            f"insert into {table} replace where {condition} select * from {copy} where {condition}"
         )
 
 

@@ -143,8 +143,7 @@ class Shop:
         self._waiting: dict[str, list[Row]] = {name: [] for name in TABLES}
         self._sent: dict[str, list[Row]] = {name: [] for name in TABLES}
         self._kafka = {
-            name: Kafka(f"tickit.{table.schema}.{name}")
-            for name, table in TABLES.items()
+            name: Kafka(f"tickit.{table.schema}.{name}") for name, table in TABLES.items()
         }
 
     def fill(self) -> None:

@@ -61,9 +61,7 @@ class Trial:
 
     def environment(self, **more: str) -> dict[str, str]:
         """What a program needs to use this lake."""
-        kept = {
-            name: value for name, value in os.environ.items() if name != "SPARK_HOME"
-        }
+        kept = {name: value for name, value in os.environ.items() if name != "SPARK_HOME"}
         return {**kept, **self.home.environment(), **more}
 
     def marts(self, clock: str) -> dict[str, list[tuple[str, ...]]]:
@@ -98,8 +96,7 @@ def write_records(file: Path, records: Iterable[Record]) -> None:
         writer = csv.writer(opened)
         writer.writerow([field.name for field in fields(Record)])
         writer.writerows(
-            ["\\N" if value is None else value for value in astuple(record)]
-            for record in records
+            ["\\N" if value is None else value for value in astuple(record)] for record in records
         )
 
 

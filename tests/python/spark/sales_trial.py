@@ -18,9 +18,7 @@ from pyspark.sql import SparkSession
 from tests.python.spark.bronze_tables import append, create_bronze, tables_made
 
 # A moment as microseconds since 1970: no zone between Spark and whoever compares.
-_WINDOW = (
-    "unix_micros(window_start_at) unix_micros(window_end_at) sales_amount order_count"
-)
+_WINDOW = "unix_micros(window_start_at) unix_micros(window_end_at) sales_amount order_count"
 _SALE = (
     "payment_id customer_id city district country sales_region sale_amount unix_micros(paid_at)"
     " _kafka_topic_id _kafka_partition _kafka_offset unix_micros(_kafka_timestamp)"
@@ -56,11 +54,7 @@ def fill_bronze(spark: SparkSession, project: Path, records: Path) -> None:
         ]
     for row in rows:
         row.update(
-            {
-                "_key": row["customer_id"],
-                "_kafka_topic": "pagila.sales.avro",
-                "_schema_id": "1",
-            }
+            {"_key": row["customer_id"], "_kafka_topic": "pagila.sales.avro", "_schema_id": "1"}
         )
     append(spark, "bronze.pagila__sales", rows)
 
@@ -73,8 +67,7 @@ def export(spark: SparkSession, into: Path) -> None:
         )
         with (into / f"{mart}.csv").open("w", newline="") as file:
             csv.writer(file).writerows(
-                ["\\N" if value is None else value for value in row]
-                for row in rows.collect()
+                ["\\N" if value is None else value for value in row] for row in rows.collect()
             )
 
 
@@ -85,12 +78,7 @@ def main(project: Path, records: Path, out: Path) -> None:
     for clock in CLOCKS:
         place = [
             *("--log-path", str(out / "logs"), "--target-path", str(out / "target")),
-            *(
-                "--project-dir",
-                str(project),
-                "--profiles-dir",
-                str(project / "profiles"),
-            ),
+            *("--project-dir", str(project), "--profiles-dir", str(project / "profiles")),
         ]
         chosen = ALL if clock == CLOCKS[0] else WINDOWS_ONLY
         done = dbtRunner().invoke(

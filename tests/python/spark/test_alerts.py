@@ -28,12 +28,7 @@ if TYPE_CHECKING:
 NOW = datetime.now(UTC).replace(microsecond=0)
 RUNS = "alert_check.runs"
 STREAM = Stream(
-    "pagila.sales",
-    "alert_check.sales",
-    "",
-    {},
-    frozenset(),
-    IngestMeta(topic="alerts.sales"),
+    "pagila.sales", "alert_check.sales", "", {}, frozenset(), IngestMeta(topic="alerts.sales")
 )
 NOTHING = Promises(RUNS, frozenset(), (), ())
 HOUR = timedelta(hours=1)
@@ -64,9 +59,7 @@ def write(spark: SparkSession, *runs: str) -> None:
     spark.sql(f"insert into {RUNS} values {', '.join(runs)}")
 
 
-def test_the_newest_run_of_a_node_counts_unless_it_was_skipped(
-    spark: SparkSession,
-) -> None:
+def test_the_newest_run_of_a_node_counts_unless_it_was_skipped(spark: SparkSession) -> None:
     write(
         spark,
         f"('model.m.a', 'a', 'model', 'error', 'no column', {ago(hours=2)})",
@@ -162,14 +155,10 @@ def test_records_that_lately_went_to_quarantine_and_wait_there_are_news(
     assert found() == []
 
     put("BROKEN_RULE", ago(minutes=5))
-    assert found() == [
-        "1 records went to quarantine within 1 hour, most as BROKEN_RULE"
-    ]
+    assert found() == ["1 records went to quarantine within 1 hour, most as BROKEN_RULE"]
 
 
-def test_what_is_posted_is_written_down_and_not_posted_again(
-    spark: SparkSession,
-) -> None:
+def test_what_is_posted_is_written_down_and_not_posted_again(spark: SparkSession) -> None:
     first = Alert(Kind.GAP, "a", "it's \\ so", "recover")
     second = Alert(Kind.STALE_SOURCE, "b", "old", "dbt")
     taken: list[Notice] = []

@@ -74,9 +74,7 @@ def test_what_lands_is_what_the_specification_reads(spark: SparkSession) -> None
 
 
 @pytest.mark.long
-def test_what_lands_is_what_the_specification_reads_of_many(
-    spark: SparkSession,
-) -> None:
+def test_what_lands_is_what_the_specification_reads_of_many(spark: SparkSession) -> None:
     seen = agree(spark, SEED, topics=80, records=1250)
     assert not [kind for kind in KINDS if seen[kind] < 10], seen
 
@@ -105,10 +103,7 @@ def agree_on(spark: SparkSession, seed: int, number: int, records: int) -> Count
     schemas, landed = engine(spark, parts, rows)
     seen: Counter[str] = Counter()
     for row, found in zip(rows, landed, strict=True):
-        told = [
-            reference(part, row, schema)
-            for part, schema in zip(parts, schemas, strict=True)
-        ]
+        told = [reference(part, row, schema) for part, schema in zip(parts, schemas, strict=True)]
         case = partial(spelled, f"SEED={seed} topic {number}", parts, row, told)
         seen[compare(found, told, case)] += 1
         if any(each.error_class for each in told):
@@ -170,8 +165,7 @@ def engine(
         assert set(schema.texts) == part.texts, json.dumps(part.versions)
         schemas.append(schema)
     records = spark.createDataFrame(
-        [(r.key, r.value, "t", 0, at, None, r.headers) for at, r in enumerate(rows)],
-        ROW,
+        [(r.key, r.value, "t", 0, at, None, r.headers) for at, r in enumerate(rows)], ROW
     )
     judged = judge(records, "id", schemas[0], schemas[1] if schemas[1:] else None)
     columns = [column.alias(name) for name, column in judged.columns.items()]
@@ -210,9 +204,7 @@ def reference(part: Part, row: Sent, schema: TopicSchema) -> Told:
         wrong = True
     name = reader.field if wrong else ""
     for each in reader.fields:
-        if each["name"] in reader.read and misfit(
-            each["type"], reader.read[each["name"]]
-        ):
+        if each["name"] in reader.read and misfit(each["type"], reader.read[each["name"]]):
             name, wrong = each["name"], True
             break
     if not wrong and not reader.fields:
@@ -227,9 +219,7 @@ def reference(part: Part, row: Sent, schema: TopicSchema) -> Told:
     return Told(None, columns=columns, at=at, payload=payload, value=value)
 
 
-def columns_of(
-    part: Part, kind: Any, value: Any, schema: TopicSchema
-) -> dict[str, Any]:
+def columns_of(part: Part, kind: Any, value: Any, schema: TopicSchema) -> dict[str, Any]:
     """The columns of a value, or the one of a key; ``kind`` is None where there is none."""
     inside = {name: (its, held) for name, its, held in parts_of(part, kind, value)}
     found: dict[str, Any] = dict.fromkeys(schema.columns.names)
@@ -237,9 +227,7 @@ def columns_of(
         if each.name in inside:
             its, held = inside[each.name]
             is_text = each.name in part.texts
-            found[each.name] = (
-                json_text(its, held) if is_text else column(its, held, each.dataType)
-            )
+            found[each.name] = json_text(its, held) if is_text else column(its, held, each.dataType)
     if part.name == "value":
         return found
     if part.is_record:

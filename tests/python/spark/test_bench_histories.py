@@ -19,12 +19,7 @@ from tests.python.programs import ran
 def test_increments_refreshes_and_what_comes_late_are_measured(tmp_path: Path) -> None:
     folder = tmp_path / "a bench"
     done = ran(
-        [
-            *(sys.executable, "-m", "bench.histories"),
-            "--quick",
-            "--folder",
-            str(folder),
-        ],
+        [*(sys.executable, "-m", "bench.histories"), "--quick", "--folder", str(folder)],
         timeout=1100,
     )
 

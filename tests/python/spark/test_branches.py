@@ -60,9 +60,7 @@ def test_a_table_gets_its_columns_though_another_stream_gave_it_some_meanwhile(
 ) -> None:
     def add() -> None:
         update = lake.jvm.iceberg_table(lake.table).updateSchema()
-        update.unionByNameWith(
-            lake.jvm.iceberg_schema(columns("first string"))
-        ).commit()
+        update.unionByNameWith(lake.jvm.iceberg_schema(columns("first string"))).commit()
 
     def columns(ddl: str) -> StructType:
         return lake.spark.createDataFrame([], ddl).schema

@@ -16,14 +16,11 @@ from tests.python.programs import ran
 MODELS = {
     "unknown_column": "select\n    a,\n    nope\nfrom (select 1 as a, 2 as b)\n",
     "fails_in_a_task": (
-        "select if(id < 2, 1, cast(raise_error('no such day') as int)) as day\n"
-        "from range(3)\n"
+        "select if(id < 2, 1, cast(raise_error('no such day') as int)) as day\nfrom range(3)\n"
     ),
     "unknown_table": "select *\nfrom nowhere.nothing\n",
 }
-TESTS = {
-    "fails_while_it_runs": "select id\nfrom range(3)\nwhere assert_true(id < 2) is null\n"
-}
+TESTS = {"fails_while_it_runs": "select id\nfrom range(3)\nwhere assert_true(id < 2) is null\n"}
 
 
 def test_a_failing_statement_shows_class_object_and_line_and_the_log_has_the_plan(
@@ -37,9 +34,7 @@ def test_a_failing_statement_shows_class_object_and_line_and_the_log_has_the_pla
     place += ["--target-path", str(tmp_path / "target")]
 
     done = ran(
-        [dbt, "--no-use-colors", "build", *place],
-        env=program_environment(home),
-        timeout=300,
+        [dbt, "--no-use-colors", "build", *place], env=program_environment(home), timeout=300
     )
 
     said = done.stdout + done.stderr
@@ -68,12 +63,7 @@ def test_a_failing_statement_shows_class_object_and_line_and_the_log_has_the_pla
         assert "[USER_RAISED_EXCEPTION]" in running[1]
 
     log = (tmp_path / "logs/dbt.log").read_text()
-    for part in (
-        "'UnresolvedRelation",
-        "SQLQueryContextLogger",
-        "at org.apache.spark",
-        "Aborting",
-    ):
+    for part in ("'UnresolvedRelation", "SQLQueryContextLogger", "at org.apache.spark", "Aborting"):
         assert part not in said
     assert "'UnresolvedRelation [nowhere, nothing]" in log
 
@@ -92,8 +82,6 @@ def project(folder: Path) -> None:
 
 def failure(said: str, of: str) -> list[str]:
     """The lines that dbt's summary has of one failure."""
-    found = re.search(
-        rf"\n[^\n]*(Database Error in {of} .*?)\n\d\d:\d\d:\d\d ", said, re.DOTALL
-    )
+    found = re.search(rf"\n[^\n]*(Database Error in {of} .*?)\n\d\d:\d\d:\d\d ", said, re.DOTALL)
     assert found is not None, said
     return found[1].rstrip().splitlines()

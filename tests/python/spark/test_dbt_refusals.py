@@ -63,9 +63,7 @@ def test_a_spark_whose_sessions_are_not_utc_is_refused(said: dict[str, str]) -> 
 def test_a_lake_without_bronze_says_so_in_one_line(said: dict[str, str]) -> None:
     (line,) = (line for line in said["bronze"].splitlines() if "not found" in line)
 
-    assert (
-        f" and {len(TABLES) - 3} more not found in the lake: run `spark-ingest create`"
-    ) in line
+    assert (f" and {len(TABLES) - 3} more not found in the lake: run `spark-ingest create`") in line
 
 
 def test_a_foreign_spark_is_refused_in_one_line_before_it_starts(home: Home) -> None:

@@ -19,12 +19,7 @@ import pytest
 from sandbox.install import spark_conf
 from sandbox.settings import Home
 from tests.python.programs import ran
-from tests.python.spark.sales_check import (
-    Record,
-    Trial,
-    assert_marts_are_as_expected,
-    run_trial,
-)
+from tests.python.spark.sales_check import Record, Trial, assert_marts_are_as_expected, run_trial
 
 NEW_YORK = "America/New_York"
 COUNTRIES = [
@@ -87,12 +82,7 @@ def records() -> list[Record]:
         paid_at = start + timedelta(microseconds=chance.randrange(7_200_000_000))
         delay = timedelta(seconds=chance.random() * (1800 if number % 20 == 0 else 2))
         made.append(
-            sale(
-                number,
-                number,
-                payment_date=text(paid_at),
-                _kafka_timestamp=text(paid_at + delay),
-            )
+            sale(number, number, payment_date=text(paid_at), _kafka_timestamp=text(paid_at + delay))
         )
     made += [
         sale(1000 + number, 1000 + number, payment_date=moment, _kafka_timestamp=moment)
@@ -102,20 +92,8 @@ def records() -> list[Record]:
         # Sent again in its partition, by a producer whose clock is behind.
         sale(5, 2000, amount="100.01", _kafka_timestamp="2020-01-01 00:00:00"),
         # Sent again in another partition: the later time wins, and then the position.
-        sale(
-            6,
-            1,
-            amount="100.02",
-            _kafka_partition=3,
-            _kafka_timestamp="2027-01-01 00:00:00",
-        ),
-        sale(
-            7,
-            9000,
-            amount="100.03",
-            _kafka_partition=0,
-            _kafka_timestamp="2020-01-01 00:00:00",
-        ),
+        sale(6, 1, amount="100.02", _kafka_partition=3, _kafka_timestamp="2027-01-01 00:00:00"),
+        sale(7, 9000, amount="100.03", _kafka_partition=0, _kafka_timestamp="2020-01-01 00:00:00"),
         sale(3001, 7001, amount="1.00", _kafka_partition=0),
         sale(3001, 6001, amount="2.00", _kafka_partition=1),
         sale(3002, 8, amount="3.00"),
@@ -153,9 +131,7 @@ def trial(home: Home, tmp_path_factory: pytest.TempPathFactory) -> Trial:
     return run_trial(folder, records(), zone=NEW_YORK)
 
 
-def dbt(
-    trial: Trial, *arguments: str, **environment: str
-) -> subprocess.CompletedProcess[str]:
+def dbt(trial: Trial, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Type dbt in the root of the checkout, on the trial's lake."""
     # Where Spark's settings lie in a path with a blank, one line of Java's is not taken out.
     conf = trial.home.path.parent / "conf"
@@ -174,9 +150,7 @@ def dbt(
     )
 
 
-def test_every_cell_of_the_marts_is_what_duckdb_finds_whatever_the_zone(
-    trial: Trial,
-) -> None:
+def test_every_cell_of_the_marts_is_what_duckdb_finds_whatever_the_zone(trial: Trial) -> None:
     assert_marts_are_as_expected(trial)
 
 

@@ -25,8 +25,7 @@ LINES = "smoothies.purchases"
 def tables(spark: SparkSession) -> Iterator[str]:
     """Bronze and quarantine with the columns that the report reads, in a schema of their own."""
     columns = (
-        "_kafka_topic string, _kafka_topic_id string,"
-        " _kafka_partition int, _kafka_offset bigint"
+        "_kafka_topic string, _kafka_topic_id string, _kafka_partition int, _kafka_offset bigint"
     )
     names = ("pagila__sales", "smoothies__purchases", "quarantine")
     spark.sql(f"create namespace if not exists {SCHEMA}")
@@ -37,13 +36,9 @@ def tables(spark: SparkSession) -> Iterator[str]:
         spark.sql(f"drop table {SCHEMA}.{table} purge")
 
 
-def land(
-    spark: SparkSession, table: str, *positions: tuple[int, int], stream: str = SALES
-) -> None:
+def land(spark: SparkSession, table: str, *positions: tuple[int, int], stream: str = SALES) -> None:
     topic = STREAMS[stream].topic
-    rows = ", ".join(
-        f"('{topic}', 'id', {part}, {offset})" for part, offset in positions
-    )
+    rows = ", ".join(f"('{topic}', 'id', {part}, {offset})" for part, offset in positions)
     spark.sql(f"insert into {SCHEMA}.{table} values {rows}")
 
 
@@ -51,9 +46,7 @@ def account(spark: SparkSession, ends: Ends) -> list[Account]:
     return list(accounts(spark, ends, SCHEMA).values())
 
 
-def test_records_in_either_table_are_all_there(
-    spark: SparkSession, tables: str
-) -> None:
+def test_records_in_either_table_are_all_there(spark: SparkSession, tables: str) -> None:
     land(spark, "pagila__sales", (0, 0), (0, 1), (1, 0))
     land(spark, "quarantine", (1, 1))
     land(spark, "quarantine", (0, 0), stream=LINES)
@@ -61,9 +54,7 @@ def test_records_in_either_table_are_all_there(
     assert account(spark, {SALES: {0: 2, 1: 2}}) == [Account(4, 3, 1, 0, 0)]
 
 
-def test_a_missing_and_a_doubled_record_do_not_cancel_out(
-    spark: SparkSession, tables: str
-) -> None:
+def test_a_missing_and_a_doubled_record_do_not_cancel_out(spark: SparkSession, tables: str) -> None:
     land(spark, "pagila__sales", (0, 0), (0, 0), (1, 0))
 
     assert account(spark, {SALES: {0: 2, 1: 1}}) == [Account(3, 3, 0, 1, 1)]

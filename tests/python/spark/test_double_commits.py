@@ -89,9 +89,7 @@ def made(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Bronze:
     bronze.create_schema(spark)
     quarantine_table.create(spark)
     commit_log.create(spark)
-    bronze.create_table(
-        spark, stream.table, bronze.METADATA, stream.ingest.partitioned_by
-    )
+    bronze.create_table(spark, stream.table, bronze.METADATA, stream.ingest.partitioned_by)
     first_snapshot(Jvm(spark), stream.table)
     commit_log.name_table(spark, stream)
     found = Bronze(spark, stream)
@@ -103,9 +101,7 @@ def expire(made: Bronze) -> None:
     """Maintenance: files put together, a snapshot of nobody, and all others expired."""
     call = f"call {CATALOG}.system."
     of = f"table => '{made.stream.table}'"
-    made.spark.sql(
-        f"{call}rewrite_data_files({of}, options => map('rewrite-all', 'true'))"
-    )
+    made.spark.sql(f"{call}rewrite_data_files({of}, options => map('rewrite-all', 'true'))")
     made.spark.sql(f"insert into {made.table} select * from {made.table} limit 0")
     made.spark.sql(
         f"{call}expire_snapshots({of}, older_than => timestamp '2100-01-01 00:00:00', "
@@ -114,9 +110,7 @@ def expire(made: Bronze) -> None:
     assert own_snapshots(Jvm(made.spark), made.stream.table) == []
 
 
-def test_each_commit_of_an_id_is_named_when_no_snapshot_tells_any_more(
-    made: Bronze,
-) -> None:
+def test_each_commit_of_an_id_is_named_when_no_snapshot_tells_any_more(made: Bronze) -> None:
     streamed = made.commit(2, STREAM, 24, 30)
     filled = made.commit(2, BACKFILL, 15, 20)
     made.commit(3, BACKFILL, 10, 15)
@@ -126,8 +120,7 @@ def test_each_commit_of_an_id_is_named_when_no_snapshot_tells_any_more(
 
     assert double == DoubleCommit(2, ((streamed, 6), (filled, 5)))
     assert str(double) == (
-        "6 rows of 2026-03-01 12:00:02.000000 UTC and "
-        "5 rows of 2026-03-01 12:00:03.000000 UTC"
+        "6 rows of 2026-03-01 12:00:02.000000 UTC and 5 rows of 2026-03-01 12:00:03.000000 UTC"
     )
 
 

@@ -30,12 +30,7 @@ def rendered(folder: Path, views_as: str) -> tuple[dict[str, str], dict[str, str
     subprocess.run(
         [
             *(Path(sys.executable).parent / "dbt", "--quiet", "--log-path", folder),
-            *(
-                "compile",
-                "--no-introspect",
-                "--no-populate-cache",
-                "--no-partial-parse",
-            ),
+            *("compile", "--no-introspect", "--no-populate-cache", "--no-partial-parse"),
             *("--target", "sandbox", "--target-path", folder / "target"),
             *("--select", "config.materialized:incremental"),
             *("--vars", '{"rendered_branch": "increment"}'),
@@ -46,8 +41,7 @@ def rendered(folder: Path, views_as: str) -> tuple[dict[str, str], dict[str, str
         capture_output=True,
     )
     marts = {
-        file.stem: file.read_text()
-        for file in (folder / "target/compiled").rglob("marts/**/*.sql")
+        file.stem: file.read_text() for file in (folder / "target/compiled").rglob("marts/**/*.sql")
     }
     asked: dict[str, str] = {}
     for said in re.findall(r"asks the lake: (.*)", (folder / "dbt.log").read_text()):
@@ -57,9 +51,7 @@ def rendered(folder: Path, views_as: str) -> tuple[dict[str, str], dict[str, str
     return marts, asked
 
 
-@pytest.mark.parametrize(
-    ("views_as", "is_read_by_name"), [("view", True), ("ephemeral", False)]
-)
+@pytest.mark.parametrize(("views_as", "is_read_by_name"), [("view", True), ("ephemeral", False)])
 def test_increments_read_views_by_name_only_where_there_are_views(
     tmp_path: Path, views_as: str, is_read_by_name: bool
 ) -> None:

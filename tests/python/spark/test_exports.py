@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.nightly
 
 MART = "lake.marts.dim_artworks"
-COLUMNS = yaml.safe_load(
-    (PROJECT / "models/marts/museum/dim_artworks.yml").read_text()
-)["models"][0]["columns"]
+COLUMNS = yaml.safe_load((PROJECT / "models/marts/museum/dim_artworks.yml").read_text())["models"][
+    0
+]["columns"]
 
 
 @pytest.fixture
@@ -45,12 +45,7 @@ def fill(spark: SparkSession, *rows: str) -> None:
 
 
 def export(home: Home, to: Path, tmp_path: Path, **more: str | list[str]) -> str:
-    arguments = {
-        "model": "dim_artworks",
-        "to": str(to),
-        "partition_by": "classification",
-        **more,
-    }
+    arguments = {"model": "dim_artworks", "to": str(to), "partition_by": "classification", **more}
     done = ran(
         [
             str(Path(sys.executable).with_name("dbt")),
@@ -94,9 +89,7 @@ def test_an_export_is_what_the_mart_holds_by_partition(
     export(home, to, tmp_path)
 
     assert [row.artwork_id for row in spark.read.parquet(str(to)).collect()] == [1]
-    assert [path.name for path in to.glob("classification=*")] == [
-        "classification=Painting"
-    ]
+    assert [path.name for path in to.glob("classification=*")] == ["classification=Painting"]
 
 
 def test_files_lie_in_folders_of_several_columns(
@@ -113,10 +106,7 @@ def test_files_lie_in_folders_of_several_columns(
         "classification=Painting/artwork_title=Roots",
     ]
     found = spark.read.parquet(str(to)).orderBy("artwork_id").collect()
-    assert [(row.artwork_id, row.height_cm) for row in found] == [
-        (1, Decimal("12.5")),
-        (2, None),
-    ]
+    assert [(row.artwork_id, row.height_cm) for row in found] == [(1, Decimal("12.5")), (2, None)]
 
 
 def test_what_cannot_be_exported_is_said(home: Home, tmp_path: Path) -> None:

@@ -67,9 +67,7 @@ def rows(read: dict[str, Any]) -> list[str] | None:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("failure", FAILURES)
-def test_a_failed_full_refresh_leaves_the_rows(
-    found: dict[str, Any], failure: str
-) -> None:
+def test_a_failed_full_refresh_leaves_the_rows(found: dict[str, Any], failure: str) -> None:
     assert rows(found["before"])
     assert not found[failure]["success"]
     assert rows(found[f"after {failure}"]) == rows(found["before"])

@@ -84,9 +84,7 @@ def test_a_spark_of_this_environment_takes_its_classes_from_the_archive(
     assert str(class_archive.archive_file()) in Path(f"/proc/{pid}/maps").read_text()
 
 
-def test_a_spark_without_icebergs_classes_is_refused_with_the_fix(
-    spark: SparkSession,
-) -> None:
+def test_a_spark_without_icebergs_classes_is_refused_with_the_fix(spark: SparkSession) -> None:
     require_class(spark, spark.conf.get(f"spark.sql.catalog.{CATALOG}"))
 
     with pytest.raises(ConfigurationError) as caught:

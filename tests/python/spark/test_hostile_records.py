@@ -81,9 +81,7 @@ def test_avro_takes_no_longer_than_its_bytes_account_for(spark: SparkSession) ->
 
 
 @pytest.mark.nightly
-def test_json_text_of_avro_takes_no_longer_than_its_bytes_account_for(
-    spark: SparkSession,
-) -> None:
+def test_json_text_of_avro_takes_no_longer_than_its_bytes_account_for(spark: SparkSession) -> None:
     zero = chunk(b"\x00")
     leaf, down = zero + bytes(4), zero + b"\x00\x00\x02"
     kinds = {
@@ -163,9 +161,7 @@ def test_what_is_too_long_is_not_looked_at(spark: SparkSession) -> None:
 
 
 @pytest.mark.nightly
-def test_headers_take_no_longer_than_their_bytes_account_for(
-    spark: SparkSession,
-) -> None:
+def test_headers_take_no_longer_than_their_bytes_account_for(spark: SparkSession) -> None:
     each = "named_struct('key', 'apicurio.value.globalId', 'value', unhex('{}'))"
     headers = [each.format(digits) for digits in ("00" * SIZE, "ff" * 8)]
     framing = apicurio_headers("global")
@@ -197,9 +193,7 @@ def trial(
     for name, values in kinds.items():
         size = sum(map(len, values))
         took = seconds(spark, made, values, headers)
-        print(
-            f"{name}: {size:,} bytes, {took:.2f} s, {took / size * 1e9:,.0f} ns a byte"
-        )
+        print(f"{name}: {size:,} bytes, {took:.2f} s, {took / size * 1e9:,.0f} ns a byte")
         if took > SECONDS + size * MICROSECONDS_OF_A_BYTE / 1e6:
             slow.append(f"{name}: {took:.1f} s for {size:,} bytes")
     assert not slow
@@ -211,9 +205,7 @@ def seconds(spark: SparkSession, made: Recipe, values: Values, headers: str) -> 
     judged = made.judge(records)
     columns = [column.alias(name) for name, column in judged.columns.items()]
     began = time.monotonic()
-    judged.records.select("_verdict", *columns).write.format("noop").mode(
-        "overwrite"
-    ).save()
+    judged.records.select("_verdict", *columns).write.format("noop").mode("overwrite").save()
     return time.monotonic() - began
 
 

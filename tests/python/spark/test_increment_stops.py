@@ -139,9 +139,7 @@ def one_target(stops: Stops) -> None:
     stops.edit(macro, "{% macro", "{#- Cosmetics. #}{% macro")
     stops.load()
     stops.add("cosmetics", dbt=RUN)
-    stops.edit(
-        view, "        city, -- Cosmetics.\n\n", "        upper(city) as city,\n"
-    )
+    stops.edit(view, "        city, -- Cosmetics.\n\n", "        upper(city) as city,\n")
     stops.add("view", dbt=RUN)
     trimmed = "rtrim({{ column }})"
     stops.edit(macro, trimmed, f"replace({trimmed}, 'Brazil', 'Peru')")
@@ -209,9 +207,7 @@ def other_targets(stops: Stops) -> None:
     stops.add("defer again", dbt=["run", "--select", WINDOWS, *defer, *OWN])
     stops.mend("defer again")
     stops.differences("defer again, compared", WINDOWS, "marts", "ada_marts")
-    stops.add(
-        "clone", dbt=["clone", "--select", SALES, "--state", str(stops.state), *OWN]
-    )
+    stops.add("clone", dbt=["clone", "--select", SALES, "--state", str(stops.state), *OWN])
     stops.mend("clone")
     stops.differences("clone, compared", SALES, "marts", "ada_marts")
 

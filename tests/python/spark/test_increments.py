@@ -28,9 +28,7 @@ from tests.python.world.records import (
 # The histories of captured tables have trials of their own.
 FOLDERS = [f"models/marts/{domain}" for domain in ("rentals", "smoothies", "shared")]
 MARTS = sorted(
-    f"marts.{file.stem}"
-    for folder in FOLDERS
-    for file in (PROJECT / folder).glob("*.sql")
+    f"marts.{file.stem}" for folder in FOLDERS for file in (PROJECT / folder).glob("*.sql")
 )
 FACTS = [mart for mart in MARTS if mart.startswith("marts.fct_")]
 RUN = ["run", "--select", *FOLDERS]
@@ -48,9 +46,7 @@ class Steps:
         self.names: dict[str, int] = {}
 
     def commit(self, tables: dict[str, list[dict[str, Any]]]) -> None:
-        self.steps += [
-            {"commit": table, "rows": rows} for table, rows in tables.items()
-        ]
+        self.steps += [{"commit": table, "rows": rows} for table, rows in tables.items()]
 
     def add(self, name: str, **step: Any) -> None:
         self.names[name] = len(self.steps)
@@ -64,9 +60,7 @@ def history() -> Steps:
     """Rounds of records and increments, two of them cut off, then a full refresh."""
     steps, records = Steps(), Records(seed=11)
 
-    steps.commit(
-        {"bronze.smoothies__products": catalogue(records, "2025-12-01 08:00:00")}
-    )
+    steps.commit({"bronze.smoothies__products": catalogue(records, "2025-12-01 08:00:00")})
     steps.commit(records.some(60, DAYS, newest=50))
     steps.commit(
         {
@@ -75,9 +69,7 @@ def history() -> Steps:
             ],
             "bronze.smoothies__purchases": [
                 records.purchase(
-                    LATE_PRODUCT,
-                    f"{LONELY_DAY} 12:00:00",
-                    transaction_id=LONELY_PURCHASE,
+                    LATE_PRODUCT, f"{LONELY_DAY} 12:00:00", transaction_id=LONELY_PURCHASE
                 )
             ],
         }
@@ -109,10 +101,7 @@ def history() -> Steps:
         {
             "bronze.pagila__sales": [
                 records.sale(
-                    LONELY_SALE,
-                    "2026-01-03 12:00:00",
-                    partition=2,
-                    sent_at="2026-01-06 00:00:00",
+                    LONELY_SALE, "2026-01-03 12:00:00", partition=2, sent_at="2026-01-06 00:00:00"
                 )
             ]
         }
@@ -128,15 +117,10 @@ def history() -> Steps:
     steps.add("child", dbt=["run", "--select", "fct_regional_sales_windows"])
     steps.add(
         "mended",
-        sql="alter table marts.fct_rental_sales"
-        " unset tblproperties ('write.format.default')",
+        sql="alter table marts.fct_rental_sales unset tblproperties ('write.format.default')",
     )
     steps.commit(
-        {
-            "bronze.smoothies__products": [
-                records.withdrawal("CS02", "2026-01-03 00:00:30")
-            ]
-        }
+        {"bronze.smoothies__products": [records.withdrawal("CS02", "2026-01-03 00:00:30")]}
     )
     # The next one goes on, and dies after its rows are there, before it has recorded how far
     # it read.
@@ -144,9 +128,7 @@ def history() -> Steps:
     steps.add("keep", sql="create table state.kept as select * from state.read_points")
     steps.add("goes on", dbt=RUN)
     steps.add("lonely after", export=["marts.fct_rental_sales"])
-    steps.add(
-        "forget", sql="insert overwrite state.read_points select * from state.kept"
-    )
+    steps.add("forget", sql="insert overwrite state.read_points select * from state.kept")
     # Times that are missing, or that no calendar knows.
     steps.commit(
         {
@@ -173,9 +155,7 @@ def history() -> Steps:
         # What is parsed with other variables is not parsed again for those that follow.
         target="other windows",
     )
-    steps.add(
-        "unrecorded", sql="delete from state.read_points where model_name like '%sales'"
-    )
+    steps.add("unrecorded", sql="delete from state.read_points where model_name like '%sales'")
     steps.add("not recorded", dbt=["run", "--select", "fct_rental_sales"])
     steps.add("full refresh", dbt=[*BUILD, "--full-refresh"])
     steps.add("whole", export=MARTS)
@@ -217,16 +197,12 @@ def test_increments_equal_a_full_refresh(found: dict[str, Any], mart: str) -> No
     assert built
 
 
-@pytest.mark.parametrize(
-    "step", ["first", "beside", "child", "goes on", "timeless", "nothing new"]
-)
+@pytest.mark.parametrize("step", ["first", "beside", "child", "goes on", "timeless", "nothing new"])
 def test_every_increment_succeeds(found: dict[str, Any], step: str) -> None:
     assert found[step]["success"], found[step]["said"]
 
 
-def test_all_marts_of_a_build_see_one_bronze_though_ingest_goes_on(
-    found: dict[str, Any],
-) -> None:
+def test_all_marts_of_a_build_see_one_bronze_though_ingest_goes_on(found: dict[str, Any]) -> None:
     (sums,) = found["sums"]
     reads = {tuple(row[:2]): row[2] for row in found["read"]}
 
@@ -261,17 +237,12 @@ def test_a_run_that_dies_before_its_rows_has_failed(found: dict[str, Any]) -> No
     assert not found["dies before its rows"]["success"]
 
 
-def test_changed_windows_stop_the_run_and_name_the_full_refresh(
-    found: dict[str, Any],
-) -> None:
+def test_changed_windows_stop_the_run_and_name_the_full_refresh(found: dict[str, Any]) -> None:
     done = found["other windows"]
 
     assert not done["success"]
     assert "was built with length_minutes 10, which is now 20" in done["said"]
-    assert (
-        "run `dbt run --full-refresh --select fct_regional_sales_windows+`"
-        in done["said"]
-    )
+    assert "run `dbt run --full-refresh --select fct_regional_sales_windows+`" in done["said"]
 
 
 def test_a_mart_without_a_read_point_stops_the_run(found: dict[str, Any]) -> None:
@@ -285,16 +256,12 @@ def test_a_mart_without_a_read_point_stops_the_run(found: dict[str, Any]) -> Non
 
 
 @pytest.mark.long
-def test_days_scattered_over_a_year_equal_a_full_refresh(
-    home: Home, tmp_path: Path
-) -> None:
+def test_days_scattered_over_a_year_equal_a_full_refresh(home: Home, tmp_path: Path) -> None:
     """So many that all days between the first and the last are rewritten."""
     steps, records = Steps(), Records(seed=3)
     windows = [mart for mart in FACTS if "windows" in mart]
     run = ["run", "--select", "dim_products", *(mart[6:] for mart in FACTS)]
-    steps.commit(
-        {"bronze.smoothies__products": catalogue(records, "2023-12-01 08:00:00")}
-    )
+    steps.commit({"bronze.smoothies__products": catalogue(records, "2023-12-01 08:00:00")})
     steps.commit(records.some(5, DAYS_BETWEEN, newest=50))
     steps.commit(records.one_of_each(DAYS_BETWEEN, first_id=20_000))
     steps.add("first", dbt=BUILD)

@@ -38,16 +38,12 @@ V1 = record(("id", "int"), ("note", "string"))
 V2 = record(("id", "long"), ("note", "string"), ("tag", ["null", "string"]))
 
 
-def kafka(
-    spark: SparkSession, *values: bytes | None, key: bytes | None = None
-) -> DataFrame:
+def kafka(spark: SparkSession, *values: bytes | None, key: bytes | None = None) -> DataFrame:
     rows = [(key, value, "t", 0, i, None, None) for i, value in enumerate(values)]
     return spark.createDataFrame(rows, ROW)
 
 
-def judge(
-    records: DataFrame, topic_id: str, value: TopicSchema, key: TopicSchema | None
-) -> Judged:
+def judge(records: DataFrame, topic_id: str, value: TopicSchema, key: TopicSchema | None) -> Judged:
     return recipe(topic_id, value, key, 2**24).judge(records)
 
 
@@ -56,9 +52,7 @@ def verdicts(frame: DataFrame) -> list[str | None]:
     return [row[0] for row in rows]
 
 
-def decoded(
-    spark: SparkSession, schema: TopicSchema, *values: bytes | None
-) -> list[Row]:
+def decoded(spark: SparkSession, schema: TopicSchema, *values: bytes | None) -> list[Row]:
     judged = judge(kafka(spark, *values), "id", schema, None)
     assert verdicts(judged.records) == [None] * len(values)
     columns = [column.alias(name) for name, column in judged.columns.items()]
@@ -80,9 +74,7 @@ def test_each_record_is_read_with_the_schema_that_wrote_it(spark: SparkSession) 
     ]
 
 
-def test_the_first_of_several_types_is_a_member_before_the_others_come(
-    spark: SparkSession,
-) -> None:
+def test_the_first_of_several_types_is_a_member_before_the_others_come(spark: SparkSession) -> None:
     def paid(size: int, precision: int) -> dict[str, Any]:
         amount = {"type": "fixed", "name": "F", "size": size, "logicalType": "decimal"}
         amount |= {"precision": precision, "scale": 2}
@@ -99,9 +91,7 @@ def test_the_first_of_several_types_is_a_member_before_the_others_come(
     first, second = Decimal("12.34"), Decimal("1234567890123456.78")
     wide = {"id": 2, "amount": second}
 
-    assert decoded(
-        spark, schema, sent(1, small, first), framed(2, large, wide), None
-    ) == [
+    assert decoded(spark, schema, sent(1, small, first), framed(2, large, wide), None) == [
         Row(value=Row(paid=Row(id=1, amount=first))),
         Row(value=Row(paid=Row(id=2, amount=second))),
         Row(value=None),
@@ -121,8 +111,7 @@ def test_bad_records_of_every_kind_are_told_apart(spark: SparkSession) -> None:
             good + b"\x00",  # a byte left over
             header(1) + b"\xff" * 40,  # garbage
             header(99) + good[5:],  # an id that the registry does not know
-            b"\x00\xff\xff\xff\xff"
-            + good[5:],  # the largest number that fits the framing
+            b"\x00\xff\xff\xff\xff" + good[5:],  # the largest number that fits the framing
             header(1) + of_v2[5:],  # another schema's bytes
             b"\x00\x01",  # shorter than a frame
             b'{"id": 1}',  # not framed at all
@@ -170,9 +159,7 @@ def zigzag(number: int) -> bytes:
 
 
 @pytest.mark.parametrize("length", [10**6, 2**30, 2**31 - 9, 2**40, -5])
-def test_a_claimed_length_does_not_take_the_memory(
-    spark: SparkSession, length: int
-) -> None:
+def test_a_claimed_length_does_not_take_the_memory(spark: SparkSession, length: int) -> None:
     value = header(1) + zigzag(7) + zigzag(length) + b"x" * 50
     judged = judge(kafka(spark, value), "id", combined(V1), None)
     assert verdicts(judged.records) == ["undecodable"]
@@ -180,10 +167,7 @@ def test_a_claimed_length_does_not_take_the_memory(
 
 def test_a_misfit_version_is_set_aside_with_the_reason(spark: SparkSession) -> None:
     other = record(("id", "string"), ("note", "string"))
-    values = (
-        framed(2, other, {"id": "x", "note": "y"}),
-        framed(1, V1, {"id": 1, "note": "a"}),
-    )
+    values = (framed(2, other, {"id": "x", "note": "y"}), framed(1, V1, {"id": 1, "note": "a"}))
     judged = judge(kafka(spark, *values), "id", combined(V1, other), None)
     rows = judged.records.orderBy("_kafka_offset").select(
         *quarantine_table.rows("_verdict", F.lit(datetime.now(UTC)))
@@ -196,19 +180,12 @@ def test_a_misfit_version_is_set_aside_with_the_reason(spark: SparkSession) -> N
     assert second["error_class"] is None
 
 
-def test_keys_are_decoded_and_a_bad_key_sets_the_record_aside(
-    spark: SparkSession,
-) -> None:
+def test_keys_are_decoded_and_a_bad_key_sets_the_record_aside(spark: SparkSession) -> None:
     value = framed(1, V1, {"id": 1, "note": "a"})
     keys = combine([WriterSchema(7, "int")])
-    good = judge(
-        kafka(spark, value, key=framed(7, "int", 42)), "id", combined(V1), keys
-    )
+    good = judge(kafka(spark, value, key=framed(7, "int", 42)), "id", combined(V1), keys)
     assert good.records.select(good.columns["_key"].alias("k")).collect() == [Row(k=42)]
-    for key, said in (
-        (b"abc", "key_not_framed"),
-        (header(8) + b"\x02", "key_unknown_id"),
-    ):
+    for key, said in ((b"abc", "key_not_framed"), (header(8) + b"\x02", "key_unknown_id")):
         judged = judge(kafka(spark, value, key=key), "id", combined(V1), keys)
         assert verdicts(judged.records) == [said]
     none = judge(kafka(spark, value), "id", combined(V1), keys)
@@ -232,9 +209,7 @@ def test_a_record_key_becomes_a_struct(spark: SparkSession) -> None:
 def test_without_any_usable_schema_values_are_unknown_and_tombstones_good(
     spark: SparkSession,
 ) -> None:
-    judged = judge(
-        kafka(spark, framed(1, V1, {"id": 1, "note": ""}), None), "id", combined(), None
-    )
+    judged = judge(kafka(spark, framed(1, V1, {"id": 1, "note": ""}), None), "id", combined(), None)
     assert verdicts(judged.records) == ["unknown_id", None]
 
 
@@ -261,9 +236,7 @@ def test_nested_records_arrays_and_maps_are_merged_inside(spark: SparkSession) -
     assert second == Row(one=full, many=[full], named={"k": None})
 
 
-def test_nested_fields_meet_a_tables_by_name_and_not_by_place(
-    spark: SparkSession,
-) -> None:
+def test_nested_fields_meet_a_tables_by_name_and_not_by_place(spark: SparkSession) -> None:
     have = StructType.fromDDL(
         "s struct<a:string,b:string>, l array<struct<a:int,b:int>>, m map<string,struct<a:int>>"
     )
@@ -321,14 +294,10 @@ def test_meanings_survive(spark: SparkSession) -> None:
 
 
 def test_values_that_are_no_records_become_a_column(spark: SparkSession) -> None:
-    assert decoded(spark, combined("string"), framed(1, "string", "x")) == [
-        Row(value="x")
-    ]
+    assert decoded(spark, combined("string"), framed(1, "string", "x")) == [Row(value="x")]
 
 
-def test_a_record_that_may_be_null_keeps_what_contains_itself(
-    spark: SparkSession,
-) -> None:
+def test_a_record_that_may_be_null_keeps_what_contains_itself(spark: SparkSession) -> None:
     node = record(("id", "int"), ("next", ["null", "n.Node"]), name="Node")
     maybe = ["null", node]
     assert decoded(
@@ -337,11 +306,7 @@ def test_a_record_that_may_be_null_keeps_what_contains_itself(
         framed(1, maybe, {"id": 1, "next": {"id": 2, "next": None}}),
         framed(1, maybe, None),
         framed(2, node, {"id": 3, "next": None}),
-    ) == [
-        Row(id=1, next='{"id":2,"next":null}'),
-        Row(id=None, next=None),
-        Row(id=3, next=None),
-    ]
+    ) == [Row(id=1, next='{"id":2,"next":null}'), Row(id=None, next=None), Row(id=3, next=None)]
 
 
 def test_a_record_is_decoded_once(spark: SparkSession) -> None:
@@ -349,9 +314,7 @@ def test_a_record_is_decoded_once(spark: SparkSession) -> None:
     judged = judge(kafka(spark, None), "id", combined(V1, V2), None)
     from pyspark.sql import Observation
 
-    counted = judged.records.observe(
-        Observation(), F.count_if(F.col("_verdict").isNotNull())
-    )
+    counted = judged.records.observe(Observation(), F.count_if(F.col("_verdict").isNotNull()))
     good = counted.where(F.col("_verdict").isNull()).select(*judged.columns.values())
     plan = good._jdf.queryExecution().executedPlan().toString()
     assert plan.lower().count("from_avro(") == len(combined(V1, V2).writers)
@@ -372,9 +335,7 @@ def test_a_row_is_made_once_on_its_way_to_the_table(spark: SparkSession) -> None
     seen = made.observe(Observation(), *batch_counters(["value"], 16_384))
     good = seen.where("not _millrace_bad").drop(*bronze.WORKING)
 
-    assert [(f.name, f.dataType) for f in good.schema] == [
-        (f.name, f.dataType) for f in table
-    ]
+    assert [(f.name, f.dataType) for f in good.schema] == [(f.name, f.dataType) for f in table]
     plan = str(good._jdf.queryExecution().executedPlan())
     steps = [line.lstrip(" +-:") for line in plan.splitlines()]
     assert steps
@@ -391,9 +352,7 @@ def test_keys_and_headers_count_in_how_large_records_are(spark: SparkSession) ->
     assert size is not None
     assert 2500 + len(value) <= size < 2550
     judged = judge(records, "id", combined(V1), None).records
-    noted = judged.select(
-        "_kafka_key", "_kafka_headers", *record_notes(["value"], 8000)
-    )
+    noted = judged.select("_kafka_key", "_kafka_headers", *record_notes(["value"], 8000))
     counted = noted.agg(*batch_counters(["value"], 1)).collect()[0]
     assert counted[2] + counted[3] == pytest.approx(3 * size)
 
@@ -422,15 +381,9 @@ def test_of_several_headers_the_last_says_the_schema(spark: SparkSession) -> Non
     assert found == [Row(x=2, y=1), Row(x=1, y=2)]
 
 
-@pytest.mark.parametrize(
-    "space", ["abc-123.orders", "com.acme.2024.v1", ".topLevelRecord"]
-)
-def test_a_namespace_that_only_java_takes_is_read(
-    spark: SparkSession, space: str
-) -> None:
-    node = record(("next", ["null", f"{space}.Node"]), name="Node") | {
-        "namespace": space
-    }
+@pytest.mark.parametrize("space", ["abc-123.orders", "com.acme.2024.v1", ".topLevelRecord"])
+def test_a_namespace_that_only_java_takes_is_read(spark: SparkSession, space: str) -> None:
+    node = record(("next", ["null", f"{space}.Node"]), name="Node") | {"namespace": space}
     schema = record(("a", "int"), ("node", node)) | {"namespace": space}
 
     (row,) = decoded(spark, combined(schema), header(1) + b"\x0a\x02\x00")
@@ -443,27 +396,15 @@ def test_of_a_decimal_of_64_digits_a_value_that_is_too_long_is_bad_alone(
 ) -> None:
     money = {"type": "bytes", "logicalType": "decimal", "precision": 64, "scale": 2}
     schema = record(("id", "int"), ("amount", ["null", money]))
-    values = [
-        Decimal("12.34"),
-        None,
-        Decimal(f"{'9' * 36}.99"),
-        Decimal(f"1{'0' * 36}.00"),
-    ]
-    records = [
-        framed(1, schema, {"id": at, "amount": value})
-        for at, value in enumerate(values)
-    ]
+    values = [Decimal("12.34"), None, Decimal(f"{'9' * 36}.99"), Decimal(f"1{'0' * 36}.00")]
+    records = [framed(1, schema, {"id": at, "amount": value}) for at, value in enumerate(values)]
 
-    assert [
-        row["amount"] for row in decoded(spark, combined(schema), *records[:3])
-    ] == values[:3]
+    assert [row["amount"] for row in decoded(spark, combined(schema), *records[:3])] == values[:3]
     judged = judge(kafka(spark, *records), "id", combined(schema), None)
     assert verdicts(judged.records) == [None, None, None, "undecodable"]
 
 
-def test_a_decimal_of_more_places_than_digits_has_its_value(
-    spark: SparkSession,
-) -> None:
+def test_a_decimal_of_more_places_than_digits_has_its_value(spark: SparkSession) -> None:
     tiny = {"type": "bytes", "logicalType": "decimal", "precision": 3, "scale": 5}
     schema = record(("a", tiny))
 

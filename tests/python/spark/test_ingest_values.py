@@ -95,9 +95,7 @@ def said(spark: SparkSession, schema: TopicSchema, values: list[bytes]) -> list[
     return rows.collect()
 
 
-def test_a_value_that_does_not_fit_is_set_aside_with_its_fields_name(
-    spark: SparkSession,
-) -> None:
+def test_a_value_that_does_not_fit_is_set_aside_with_its_fields_name(spark: SparkSession) -> None:
     # A version for each type, all of one topic, so that Spark compiles once.
     kinds: list[Any] = []
     for kind, *_ in BAD:
@@ -106,10 +104,7 @@ def test_a_value_that_does_not_fit_is_set_aside_with_its_fields_name(
     schema = combined(*(record((f"x{i}", kind)) for i, kind in enumerate(kinds)))
     assert not schema.misfits
     versions = [kinds.index(kind) for kind, *_ in BAD]
-    values = [
-        header(i + 1) + damaged
-        for i, (_, damaged, _) in zip(versions, BAD, strict=True)
-    ]
+    values = [header(i + 1) + damaged for i, (_, damaged, _) in zip(versions, BAD, strict=True)]
     told = said(spark, schema, values)
     for i, row, (_, _, reason) in zip(versions, told, BAD, strict=True):
         assert (row["stage"], row["error_class"]) == ("decode", "undecodable"), reason
@@ -118,17 +113,10 @@ def test_a_value_that_does_not_fit_is_set_aside_with_its_fields_name(
 
 
 def test_what_contains_itself_is_held_to_the_same_rules(spark: SparkSession) -> None:
-    link = record(
-        ("paid", "boolean"), ("sum", MONEY), ("next", ["null", "n.L"]), name="L"
-    )
+    link = record(("paid", "boolean"), ("sum", MONEY), ("next", ["null", "n.L"]), name="L")
     good = b"\x01" + chunk(unscaled(5))
     endless = (good + b"\x02") * 501 + good + b"\x00"
-    values = [
-        good + b"\x00",
-        good + b"\x02\x02",
-        good + b"\x02\x00" + chunk(CUT),
-        endless,
-    ]
+    values = [good + b"\x00", good + b"\x02\x02", good + b"\x02\x00" + chunk(CUT), endless]
     told = said(spark, combined(record(("x", link))), [header(1) + v for v in values])
     assert told[0]["error_class"] is None
     for row, reason in zip(
@@ -146,9 +134,7 @@ def test_what_contains_itself_is_held_to_the_same_rules(spark: SparkSession) -> 
 
 def test_a_key_that_does_not_fit_sets_its_record_aside(spark: SparkSession) -> None:
     value = framed(1, record(("a", "int")), {"a": 1})
-    keys = combine(
-        [WriterSchema(7, record(("paid", "boolean"))), WriterSchema(8, "null")]
-    )
+    keys = combine([WriterSchema(7, record(("paid", "boolean"))), WriterSchema(8, "null")])
     records = kafka(spark, value, key=header(7) + b"\x02")
     judged = judge(records, "id", combined(record(("a", "int"))), keys)
     (row,) = judged.records.select("_verdict.*").collect()
@@ -194,9 +180,7 @@ NAMES = (
 
 
 @pytest.mark.parametrize("nullable", [False, True])
-def test_a_producer_may_name_its_fields_as_it_likes(
-    spark: SparkSession, nullable: bool
-) -> None:
+def test_a_producer_may_name_its_fields_as_it_likes(spark: SparkSession, nullable: bool) -> None:
     fields = [
         (name, record(("it", "int"), name=f"N{i}") if i % 2 else "int")
         for i, name in enumerate(NAMES)
@@ -215,18 +199,13 @@ def test_a_producer_may_name_its_fields_as_it_likes(
     assert row.asDict(recursive=True) == values
 
 
-def test_a_name_that_only_java_dislikes_keeps_that_version_out(
-    spark: SparkSession,
-) -> None:
+def test_a_name_that_only_java_dislikes_keeps_that_version_out(spark: SparkSession) -> None:
     """Python counts a superscript as part of a word; no column of Spark's decoder does."""
     good, odd = record(("a", "int")), record(("a", "int"), ("a²", "int"))
     schema = combine(
-        [WriterSchema(1, good), WriterSchema(2, odd), WriterSchema(3, good)],
-        problem=schema_problem,
+        [WriterSchema(1, good), WriterSchema(2, odd), WriterSchema(3, good)], problem=schema_problem
     )
     assert list(schema.misfits) == [2]
     assert "a²" in schema.misfits[2]
     values = [framed(number, good, {"a": 5}) for number in (1, 3)]
-    assert (
-        verdicts(judge(kafka(spark, *values), "id", schema, None).records) == [None] * 2
-    )
+    assert verdicts(judge(kafka(spark, *values), "id", schema, None).records) == [None] * 2

@@ -102,12 +102,8 @@ def judged(spark: SparkSession, *values: bytes) -> Judged:
 def landed(spark: SparkSession, *values: bytes) -> list[Row]:
     """Of each record the verdict's parts, and its columns as text."""
     found = judged(spark, *values)
-    columns = [
-        column.cast("string").alias(name) for name, column in found.columns.items()
-    ]
-    return (
-        found.records.orderBy("_kafka_offset").select("_verdict.*", *columns).collect()
-    )
+    columns = [column.cast("string").alias(name) for name, column in found.columns.items()]
+    return found.records.orderBy("_kafka_offset").select("_verdict.*", *columns).collect()
 
 
 def test_json_that_a_column_would_change_is_set_aside_with_its_fields_name(
@@ -122,17 +118,11 @@ def test_json_that_a_column_would_change_is_set_aside_with_its_fields_name(
         assert row["error_message"] is None, value
         assert row["_json"] == value.decode()
         parts = row.asDict().items()
-        held = {
-            name: text
-            for name, text in parts
-            if name not in told_not and text is not None
-        }
+        held = {name: text for name, text in parts if name not in told_not and text is not None}
         assert held == wanted, value
 
 
-def test_a_number_of_json_lands_as_it_is_spelled_or_not_at_all(
-    spark: SparkSession,
-) -> None:
+def test_a_number_of_json_lands_as_it_is_spelled_or_not_at_all(spark: SparkSession) -> None:
     seed = random.SystemRandom().randrange(10**6)
     print(f"seed {seed}")
     chance = random.Random(seed)

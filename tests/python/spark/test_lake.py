@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 
     from sandbox.settings import Home
 
-PLACE = StructType(
-    [StructField("partition", IntegerType()), StructField("end_offset", LongType())]
-)
+PLACE = StructType([StructField("partition", IntegerType()), StructField("end_offset", LongType())])
 COLUMNS = StructType(
     [
         StructField("name", StringType()),

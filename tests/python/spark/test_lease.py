@@ -42,9 +42,7 @@ def glue_lake(spark: SparkSession, before: Gate, folder: Path) -> Lake:
 
 
 @pytest.fixture(scope="module")
-def glue(
-    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Lake]:
+def glue(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lake]:
     with catalogs.glue(spark) as before:
         yield glue_lake(spark, before, tmp_path_factory.mktemp("glue"))
 
@@ -67,9 +65,7 @@ without_a_server = pytest.mark.parametrize("lake", ["jdbc"], indirect=True)
 @pytest.fixture
 def all_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Writers that have the table count as gone."""
-    monkeypatch.setattr(
-        "spark_ingest.lake.lease.Holder.alive", lambda self, last_sign: False
-    )
+    monkeypatch.setattr("spark_ingest.lake.lease.Holder.alive", lambda self, last_sign: False)
 
 
 def in_a_thread(work: Callable[[], object]) -> Future[object]:
@@ -80,9 +76,7 @@ def in_a_thread(work: Callable[[], object]) -> Future[object]:
     return doing
 
 
-def held(
-    lake: Lake, work: Callable[[], object]
-) -> tuple[Future[object], Callable[[], None]]:
+def held(lake: Lake, work: Callable[[], object]) -> tuple[Future[object], Callable[[], None]]:
     """Work whose first commit is on its way to the catalog; the second part lets it through."""
     assert lake.gate is not None
     stopped = lake.gate.hold(lake.is_commit)
@@ -141,9 +135,7 @@ def test_of_two_that_take_a_table_at_once_one_wins(lake: Lake) -> None:
             start.wait()
             taken.append(Lease.take(lake.jvm, lake.table))
 
-        errors = [
-            doing.exception(60) for doing in [in_a_thread(take), in_a_thread(take)]
-        ]
+        errors = [doing.exception(60) for doing in [in_a_thread(take), in_a_thread(take)]]
         (winner,) = taken
         winner.check()
         (loser,) = [error for error in errors if error is not None]
@@ -153,9 +145,7 @@ def test_of_two_that_take_a_table_at_once_one_wins(lake: Lake) -> None:
 
 
 @over_http
-def test_a_take_on_its_way_to_the_catalog_gives_way_to_one_that_was_faster(
-    lake: Lake,
-) -> None:
+def test_a_take_on_its_way_to_the_catalog_gives_way_to_one_that_was_faster(lake: Lake) -> None:
     taking, let_through = held(lake, lambda: Lease.take(lake.jvm, lake.table))
     faster = Lease.take(lake.jvm, lake.table)
     let_through()
@@ -299,9 +289,7 @@ def test_a_renewal_moves_no_main_and_tells_others_that_the_writer_lives(
     after = lake.jvm.iceberg_table(lake.table)
     assert after.currentSnapshot().snapshotId() == main
     assert lease.last_sign(after, sign) > last
-    monkeypatch.setattr(
-        "spark_ingest.lake.lease.socket.gethostname", lambda: "elsewhere"
-    )
+    monkeypatch.setattr("spark_ingest.lake.lease.socket.gethostname", lambda: "elsewhere")
     with pytest.raises(LeaseLost, match="has a writer already"):
         Lease.take(lake.jvm, lake.table)
     writer.publish()

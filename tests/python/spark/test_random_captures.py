@@ -30,9 +30,7 @@ def project_with_truncates(into: Path) -> Path:
     assert text.count(declared) == 1
     indent = " " * 16
     sources.write_text(
-        text.replace(
-            declared, f"{declared}{indent}truncates_when: \"records.__op = 't'\"\n"
-        )
+        text.replace(declared, f"{declared}{indent}truncates_when: \"records.__op = 't'\"\n")
     )
     return into
 
@@ -53,9 +51,7 @@ def assert_history_is_the_log(folder: Path, seed: int, count: int) -> None:
 
 
 @pytest.mark.nightly
-def test_random_transactions_are_held_as_the_log_tells(
-    home: Home, tmp_path: Path
-) -> None:
+def test_random_transactions_are_held_as_the_log_tells(home: Home, tmp_path: Path) -> None:
     """``ROUNDS=200`` does more; ``SEED`` is that of the first lake."""
     left = int(os.environ.get("ROUNDS", QUICK_ROUNDS))
     seed = int(os.environ.get("SEED", "1"))

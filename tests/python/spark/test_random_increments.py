@@ -36,8 +36,6 @@ def test_random_rounds_equal_full_refreshes(
 
 
 @pytest.mark.long
-def test_ten_minutes_of_random_rounds_equal_full_refreshes(
-    home: Home, tmp_path: Path
-) -> None:
+def test_ten_minutes_of_random_rounds_equal_full_refreshes(home: Home, tmp_path: Path) -> None:
     for folder, seed in lakes_for(LONG_SECONDS, tmp_path):
         assert_rounds_equal_full_refreshes(folder, seed, ROUNDS)

@@ -102,9 +102,7 @@ def test_orders_that_several_rules_stand_against(
 
 
 @every_catalog
-@pytest.mark.parametrize(
-    "programs", [STREAMS, BESIDE, ALL], ids=["streams", "beside", "all"]
-)
+@pytest.mark.parametrize("programs", [STREAMS, BESIDE, ALL], ids=["streams", "beside", "all"])
 def test_random_orders(lake: Lake, programs: Programs) -> None:
     print(f"SEED={SEED}")
     for seed in range(SEED, SEED + 10):

@@ -14,11 +14,7 @@ import pytest
 
 from sandbox.settings import Home
 from tests.python.project_copy import copy_project
-from tests.python.spark.sales_check import (
-    Record,
-    assert_marts_are_as_expected,
-    run_trial,
-)
+from tests.python.spark.sales_check import Record, assert_marts_are_as_expected, run_trial
 
 VARIABLE = "MILLRACE_REAL_DATA"
 SALES, REGIONS = "pagila_sales_600.csv", "sales_regions.csv"
@@ -37,9 +33,7 @@ def records_of(file: Path) -> list[Record]:
     with file.open(newline="") as opened:
         for position, row in enumerate(csv.DictReader(opened, delimiter="|")):
             paid_at = datetime.fromisoformat(row["payment_date"]).astimezone(UTC)
-            sent_at = paid_at + timedelta(
-                minutes=7, seconds=int(row["payment_id"]) % 97
-            )
+            sent_at = paid_at + timedelta(minutes=7, seconds=int(row["payment_id"]) % 97)
             records.append(
                 Record(
                     payment_id=int(row["payment_id"]),

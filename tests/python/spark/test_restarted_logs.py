@@ -25,9 +25,7 @@ TOLD_BY_NOBODY = "  log_restarts: {}\n"
 
 
 @pytest.mark.nightly
-def test_a_log_that_began_anew_stops_the_build_until_it_is_told(
-    home: Home, tmp_path: Path
-) -> None:
+def test_a_log_that_began_anew_stops_the_build_until_it_is_told(home: Home, tmp_path: Path) -> None:
     project = copy_project(tmp_path / "project")
     assert TOLD_BY_NOBODY in (project / "dbt_project.yml").read_text()
     artists = Artists(Random(1))

@@ -62,12 +62,8 @@ def test_json_is_one_document_with_every_column(spark: SparkSession) -> None:
     assert row["nothing"] is None
 
 
-def test_a_table_is_aligned_and_two_columns_may_have_one_name(
-    spark: SparkSession,
-) -> None:
-    rows = spark.sql(
-        "select * from values ('a', 1, 'x'), ('bcd', 100, 'y') as t(s, n, s)"
-    )
+def test_a_table_is_aligned_and_two_columns_may_have_one_name(spark: SparkSession) -> None:
+    rows = spark.sql("select * from values ('a', 1, 'x'), ('bcd', 100, 'y') as t(s, n, s)")
     out = io.StringIO()
     write_rows(rows, Format.TABLE, out)
 
@@ -83,16 +79,12 @@ def test_a_refused_statement_is_one_line_and_exit_2(home: Home) -> None:
     done = sql(home, "select * from nope.x")
 
     assert (done.returncode, done.stdout) == (2, "")
-    told = [
-        line for line in done.stderr.splitlines() if "incubator modules" not in line
-    ]
+    told = [line for line in done.stderr.splitlines() if "incubator modules" not in line]
     assert len(told) == 1
     assert told[0].startswith("error: [")
 
 
-def test_another_spark_home_is_refused_before_spark_starts(
-    home: Home, tmp_path: Path
-) -> None:
+def test_another_spark_home_is_refused_before_spark_starts(home: Home, tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(os.environ, "SPARK_HOME", str(tmp_path))
         done = sql(home, "select 1")

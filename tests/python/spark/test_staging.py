@@ -24,9 +24,7 @@ def lake(spark: SparkSession, request: pytest.FixtureRequest) -> lakes.Lake:
     return lakes.with_table(lakes.Lake(spark), request.node.name)
 
 
-def test_what_is_staged_is_seen_by_no_reader_until_it_is_published(
-    lake: lakes.Lake,
-) -> None:
+def test_what_is_staged_is_seen_by_no_reader_until_it_is_published(lake: lakes.Lake) -> None:
     writer = Lease.take(lake.jvm, lake.table)
 
     lake.stage(writer, 1)

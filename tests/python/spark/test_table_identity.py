@@ -25,9 +25,7 @@ MINE = f"table_name = '{STREAM.table}' and kind = 'table'"
 
 def create(spark: SparkSession) -> str:
     """Make the stream's table and name it in the log; its UUID."""
-    bronze.create_table(
-        spark, STREAM.table, bronze.METADATA, STREAM.ingest.partitioned_by
-    )
+    bronze.create_table(spark, STREAM.table, bronze.METADATA, STREAM.ingest.partitioned_by)
     first_snapshot(Jvm(spark), STREAM.table)
     commit_log.name_tables(spark, [STREAM])
     return uuid_of(Jvm(spark), STREAM.table)

@@ -18,12 +18,7 @@ from unittest.mock import patch
 
 from spark_ingest.errors import LeaseLost
 from spark_ingest.lake import branch, lease
-from spark_ingest.lake.committed import (
-    Commit,
-    CommitKind,
-    newest_own_snapshot,
-    own_snapshots,
-)
+from spark_ingest.lake.committed import Commit, CommitKind, newest_own_snapshot, own_snapshots
 from spark_ingest.lake.jvm import CATALOG, TROUBLE, Jvm
 from spark_ingest.lake.lease import Lease, writer_branches
 from spark_ingest.lake.table_change import Step
@@ -78,9 +73,7 @@ class Turns:
     def _take_records(self, held: Lease) -> None:
         held.start_over()
         newest = newest_own_snapshot(self.lake.jvm, self.lake.table)
-        number, start = (
-            (newest.commit.id, newest.commit.position[0]) if newest else (0, 0)
-        )
+        number, start = (newest.commit.id, newest.commit.position[0]) if newest else (0, 0)
         for offset in range(start, END):
             number += 1
             commit = Commit(number, "topic", {0: offset}, {0: offset + 1})
@@ -101,17 +94,13 @@ class Turns:
     def _land(self, kind: CommitKind) -> None:
         """Commit one record beside the stream, again where the first try failed."""
         lake, offset = self.lake, BESIDE[kind]
-        stream = Stream(
-            "shop.t", lake.table, "", {}, frozenset(), IngestMeta(topic="t")
-        )
+        stream = Stream("shop.t", lake.table, "", {}, frozenset(), IngestMeta(topic="t"))
 
         def make(here: Position) -> tuple[DataFrame, Commit] | None:
             done = own_snapshots(lake.jvm, lake.table)
             if any(own.commit.kind is kind for own in done):
                 return None
-            commit = Commit(
-                here.commit_id + 1, "topic", {}, {}, kind, resume=here.offsets
-            )
+            commit = Commit(here.commit_id + 1, "topic", {}, {}, kind, resume=here.offsets)
             return self._row(offset), commit
 
         for _ in range(_TRIES):
@@ -146,9 +135,7 @@ class Turns:
             ):
                 changes.enter_context(patch.object(of, name, value))
             for module in ("table_change", "branch"):
-                changes.enter_context(
-                    patch(f"spark_ingest.lake.{module}.time", _NO_PAUSE)
-                )
+                changes.enter_context(patch(f"spark_ingest.lake.{module}.time", _NO_PAUSE))
             if (gate := self.lake.gate) is not None:
                 treat = partial(self._at_the_gate, gate)
                 changes.enter_context(gate.treating(self.lake.is_commit, treat))

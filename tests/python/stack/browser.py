@@ -14,8 +14,7 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, Response, sync_pl
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 CHROMIUM = next(filter(None, map(shutil.which, BROWSERS)), None)
 NEEDS_CHROMIUM = pytest.mark.skipif(
-    CHROMIUM is None,
-    reason="no Chromium on PATH: install one, like `apt-get install chromium`",
+    CHROMIUM is None, reason="no Chromium on PATH: install one, like `apt-get install chromium`"
 )
 
 

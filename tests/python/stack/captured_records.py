@@ -17,9 +17,7 @@ _SNAPSHOT = {
 }
 
 
-def _record(
-    name: str, namespace: str, fields: list[dict[str, Any]], **more: Any
-) -> dict[str, Any]:
+def _record(name: str, namespace: str, fields: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
     return {
         "type": "record",
         "name": name,
@@ -35,10 +33,7 @@ def _fields(**kinds: Any) -> list[dict[str, Any]]:
 
 
 def _optional(**kinds: Any) -> list[dict[str, Any]]:
-    return [
-        {"name": name, "type": ["null", kind], "default": None}
-        for name, kind in kinds.items()
-    ]
+    return [{"name": name, "type": ["null", kind], "default": None} for name, kind in kinds.items()]
 
 
 _SOURCE = _record(
@@ -68,10 +63,7 @@ def decimal(precision: int, scale: int) -> dict[str, Any]:
         "scale": scale,
         "precision": precision,
         "connect.version": 1,
-        "connect.parameters": {
-            "scale": str(scale),
-            "connect.decimal.precision": str(precision),
-        },
+        "connect.parameters": {"scale": str(scale), "connect.decimal.precision": str(precision)},
         "connect.name": "org.apache.kafka.connect.data.Decimal",
         "logicalType": "decimal",
     }
@@ -90,11 +82,7 @@ _RATING = meaning(
 FILM: list[dict[str, Any]] = [
     {"name": "film_id", "type": {"type": "int", "connect.default": 0}, "default": 0},
     {"name": "title", "type": "string"},
-    {
-        "name": "length",
-        "type": ["null", {"type": "int", "connect.type": "int16"}],
-        "default": None,
-    },
+    {"name": "length", "type": ["null", {"type": "int", "connect.type": "int16"}], "default": None},
     {"name": "rental_rate", "type": ["null", decimal(4, 2)], "default": None},
     {"name": "rating", "type": [_RATING, "null"], "default": "G"},
     {
@@ -114,17 +102,13 @@ FILM: list[dict[str, Any]] = [
     },
     {
         "name": "last_update",
-        "type": meaning(
-            "long", "io.debezium.time.MicroTimestamp", **{"connect.default": 0}
-        ),
+        "type": meaning("long", "io.debezium.time.MicroTimestamp", **{"connect.default": 0}),
         "default": 0,
     },
 ]
 
 
-def with_field(
-    fields: list[dict[str, Any]], name: str, kind: Any
-) -> list[dict[str, Any]]:
+def with_field(fields: list[dict[str, Any]], name: str, kind: Any) -> list[dict[str, Any]]:
     """The fields with one more, or one of another type."""
     changed = {"name": name, "type": ["null", kind], "default": None}
     kept = [changed if field["name"] == name else field for field in fields]
@@ -138,12 +122,7 @@ def key_schema(topic: str, *names: str) -> dict[str, Any]:
 
 def envelope(topic: str, fields: list[dict[str, Any]]) -> dict[str, Any]:
     """The schema of a table's changes as the connector makes them."""
-    row = {
-        "type": "record",
-        "name": "Value",
-        "fields": fields,
-        "connect.name": f"{topic}.Value",
-    }
+    row = {"type": "record", "name": "Value", "fields": fields, "connect.name": f"{topic}.Value"}
     sides: list[dict[str, Any]] = [
         {"name": "before", "type": ["null", row], "default": None},
         {"name": "after", "type": ["null", "Value"], "default": None},

@@ -191,13 +191,9 @@ class Feed:
         )
 
     def producer(self, **settings: str) -> Producer:
-        return Producer(
-            {"bootstrap.servers": self.stack.home.bootstrap_servers, **settings}
-        )
+        return Producer({"bootstrap.servers": self.stack.home.bootstrap_servers, **settings})
 
-    def send(
-        self, *values: bytes | None, partition: int = 0, key: bytes = b"k"
-    ) -> None:
+    def send(self, *values: bytes | None, partition: int = 0, key: bytes = b"k") -> None:
         """Send raw values to one partition."""
         producer = self.producer()
         for value in values:
@@ -226,8 +222,7 @@ class Feed:
         """Every (partition, offset) in the bronze table, with repetitions."""
         rows = self.services.spark.table(self.table)
         return sorted(
-            (row[0], row[1])
-            for row in rows.select("_kafka_partition", "_kafka_offset").collect()
+            (row[0], row[1]) for row in rows.select("_kafka_partition", "_kafka_offset").collect()
         )
 
     def quarantined(self) -> list[tuple[int, str]]:
@@ -235,16 +230,14 @@ class Feed:
         rows = self.services.spark.table("lake.bronze.quarantine")
         mine = rows.where(rows["_kafka_topic"] == self.topic)
         return sorted(
-            (row[0], row[1])
-            for row in mine.select("_kafka_offset", "error_class").collect()
+            (row[0], row[1]) for row in mine.select("_kafka_offset", "error_class").collect()
         )
 
 
 def orders(schema_id: int, first: int, count: int) -> list[bytes]:
     """Framed orders with the ids from ``first`` on."""
     return [
-        framed(schema_id, ORDER, {"id": i, "note": f"n{i}"})
-        for i in range(first, first + count)
+        framed(schema_id, ORDER, {"id": i, "note": f"n{i}"}) for i in range(first, first + count)
     ]
 
 
@@ -315,17 +308,12 @@ def wide(feed: Feed, partitions: int) -> None:
     more = NewPartitions(feed.topic, partitions)
     admin.create_partitions([more])[feed.topic].result(30)
     wait_for(
-        lambda: (
-            len(feed.services.broker.existing_topic(feed.topic, "").partitions)
-            == partitions
-        )
+        lambda: len(feed.services.broker.existing_topic(feed.topic, "").partitions) == partitions
     )
 
 
 @pytest.fixture
-def new_feed(
-    stack: Stack, spark: SparkSession, tmp_path: Path
-) -> Iterator[Callable[[], Feed]]:
+def new_feed(stack: Stack, spark: SparkSession, tmp_path: Path) -> Iterator[Callable[[], Feed]]:
     """Makes feeds: a topic of two partitions each, gone again after the test."""
     connections = load_connections(PROJECT / "profiles" / "ingest.yml", None, stack.env)
     admin = AdminClient({"bootstrap.servers": stack.home.bootstrap_servers})
@@ -361,11 +349,7 @@ def new_feed(
         )
         reports = Reports()
         services = Services(
-            spark,
-            connections,
-            Broker(connections),
-            SchemaRegistry(connections),
-            reports,
+            spark, connections, Broker(connections), SchemaRegistry(connections), reports
         )
         return Feed(stack, stream, services, reports, manifest)
 

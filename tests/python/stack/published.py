@@ -145,12 +145,8 @@ class Sales:
         self.feed.services.spark.sql(statement.format(mart=self.table))
 
     def make(self) -> None:
-        columns = ", ".join(
-            f"{name} {kind}" for name, (kind, _) in self.columns.items()
-        )
-        self.sql(
-            f"create or replace table {{mart}} ({columns}) partitioned by (days(at))"
-        )
+        columns = ", ".join(f"{name} {kind}" for name, (kind, _) in self.columns.items())
+        self.sql(f"create or replace table {{mart}} ({columns}) partitioned by (days(at))")
 
     def insert(self, *rows: tuple[str, str, float | None]) -> None:
         values = ", ".join(

@@ -22,9 +22,7 @@ PATIENT = ("alerts", "--patience", "1s")
 
 
 @pytest.fixture
-def posted(
-    feed: Feed, monkeypatch: pytest.MonkeyPatch
-) -> Callable[[Receiver], list[Any]]:
+def posted(feed: Feed, monkeypatch: pytest.MonkeyPatch) -> Callable[[Receiver], list[Any]]:
     """Looks once, and gives what came of it."""
 
     def look(receiver: Receiver) -> list[Any]:
@@ -33,10 +31,7 @@ def posted(
         before = len(receiver.bodies)
         done = feed.command(*PATIENT)
         assert done.exit_code == 0, done.output
-        return [
-            (body["event"], body["kind"], body["subject"])
-            for body in receiver.bodies[before:]
-        ]
+        return [(body["event"], body["kind"], body["subject"]) for body in receiver.bodies[before:]]
 
     return look
 

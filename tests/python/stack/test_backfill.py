@@ -59,16 +59,12 @@ def test_a_backfill_that_was_killed_goes_on_beside_a_faster_stream(
     number = begun_later(feed)
     stage, refused = branch.stage, threading.Event()
 
-    def kill_the_second(
-        rows: DataFrame, table: str, branch: str, commit: Commit
-    ) -> None:
+    def kill_the_second(rows: DataFrame, table: str, branch: str, commit: Commit) -> None:
         if commit.id == 4:
             raise KeyboardInterrupt
         stage(rows, table, branch, commit)
 
-    def behind_the_stream(
-        rows: DataFrame, table: str, branch: str, commit: Commit
-    ) -> None:
+    def behind_the_stream(rows: DataFrame, table: str, branch: str, commit: Commit) -> None:
         if not refused.is_set():
             refused.set()
             feed.send(*orders(number, 22, 1))
@@ -85,9 +81,7 @@ def test_a_backfill_that_was_killed_goes_on_beside_a_faster_stream(
     assert filled_back(feed) == 8
     monkeypatch.undo()
 
-    assert feed.offsets() == [(0, n) for n in (*range(9), 10, 11)] + [
-        (1, n) for n in range(1, 11)
-    ]
+    assert feed.offsets() == [(0, n) for n in (*range(9), 10, 11)] + [(1, n) for n in range(1, 11)]
     assert feed.quarantined() == [(0, "not_framed"), (9, "not_framed")]
     found = proofs(feed)
     assert all(proof.holds for proof in found)
@@ -121,9 +115,7 @@ def test_a_second_backfill_of_the_same_records_is_refused(
     stage: Callable[[DataFrame, str, str, Commit], None] = branch.stage
     entered: list[int] = []
 
-    def behind_another(
-        rows: DataFrame, table: str, branch: str, commit: Commit
-    ) -> None:
+    def behind_another(rows: DataFrame, table: str, branch: str, commit: Commit) -> None:
         if not entered:
             entered.append(filled_back_by_another())
         stage(rows, table, branch, commit)

@@ -16,15 +16,11 @@ from tests.python.programs import ran
 
 
 @pytest.mark.long
-def test_changes_are_followed_to_bronze_live_view_and_current_state(
-    tmp_path: Path,
-) -> None:
+def test_changes_are_followed_to_bronze_live_view_and_current_state(tmp_path: Path) -> None:
     folder, file = tmp_path / "a bench", tmp_path / "capture.json"
     command = [sys.executable, "-m", "bench.capture", "--seconds", "20"]
     command += ["--rate", "50", "--burst", "500", "--build-every", "10"]
-    done = ran(
-        [*command, "--folder", str(folder), "--results", str(file)], timeout=1100
-    )
+    done = ran([*command, "--folder", str(folder), "--results", str(file)], timeout=1100)
 
     assert done.returncode == 0, done.stderr
     results = BENCHMARK.read(file)

@@ -16,14 +16,10 @@ from tests.python.conftest import Stack
 from tests.python.programs import ran
 from tests.python.stack.conftest import DemoRun
 
-pytest.importorskip(
-    "streamlit", reason="no Streamlit: `make test-dashboard` installs it first"
-)
+pytest.importorskip("streamlit", reason="no Streamlit: `make test-dashboard` installs it first")
 
 
-def test_each_page_that_has_tables_is_measured(
-    stack: Stack, demo: DemoRun, tmp_path: Path
-) -> None:
+def test_each_page_that_has_tables_is_measured(stack: Stack, demo: DemoRun, tmp_path: Path) -> None:
     file = tmp_path / "dashboard.json"
     command = [sys.executable, "-m", "bench.dashboard", "--times", "2"]
     done = ran([*command, "--results", str(file)], env=stack.env, timeout=600)
@@ -33,12 +29,7 @@ def test_each_page_that_has_tables_is_measured(
     results = BENCHMARK.read(file)
     table, said = results.table("dashboard"), str(results.parts["dashboard"][1])
     assert {"overview", "rentals", "smoothies", "pipeline"} <= set(table.column("page"))
-    seconds = (
-        "a look, s",
-        "a look and all queries, s",
-        WHOLE,
-        "the same page again, s",
-    )
+    seconds = ("a look, s", "a look and all queries, s", WHOLE, "the same page again, s")
     for heading in ("queries", "rows of them", *seconds):
         assert all(number_of(cell) > 0 for cell in table.column(heading))
     assert said.startswith("Median / slowest of 2 times")

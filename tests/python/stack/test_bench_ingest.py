@@ -32,11 +32,7 @@ def test_the_benchmark_measures_us_and_the_careless_job(tmp_path: Path) -> None:
     assert loses["**millrace**"] == "nothing"
     assert "rows of nulls" in careless
     assert "field channel" in careless
-    for heading, least in (
-        ("records/s", 0),
-        ("CPU s per million", 0),
-        ("peak RSS, MiB", 200),
-    ):
+    for heading, least in (("records/s", 0), ("CPU s per million", 0), ("peak RSS, MiB", 200)):
         assert all(number_of(cell) > least for cell in table.column(heading))
     # Its sandbox is gone.
     assert [path.name for path in folder.iterdir()] == ["ingest-part.json"]

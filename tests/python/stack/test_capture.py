@@ -36,13 +36,9 @@ from tests.python.conftest import Stack, own_stack
 pytestmark = pytest.mark.nightly
 
 # Elsewhere the rest is captured all the same.
-DATABASES = [
-    name for name in ("postgres", "mariadb") if SERVICES[name].lacks_platform() is None
-]
+DATABASES = [name for name in ("postgres", "mariadb") if SERVICES[name].lacks_platform() is None]
 STARTED = ("kafka", "registry", *DATABASES, "connect")
-CONNECTORS = [
-    name for name, config in declared().items() if database_of(config) in DATABASES
-]
+CONNECTORS = [name for name, config in declared().items() if database_of(config) in DATABASES]
 
 
 @dataclass(frozen=True)
@@ -112,12 +108,8 @@ def operations(values: list[dict[str, Any] | None], name: str) -> list[str | Non
     return [value[name] if value else None for value in values]
 
 
-def test_status_shows_connectors_and_a_second_up_changes_nothing(
-    capture: Stack,
-) -> None:
-    before = {
-        name: read_record(SERVICES[name].folder(capture.home)) for name in STARTED
-    }
+def test_status_shows_connectors_and_a_second_up_changes_nothing(capture: Stack) -> None:
+    before = {name: read_record(SERVICES[name].folder(capture.home)) for name in STARTED}
 
     again = capture.run("sandbox", "up", "cdc")
     status = capture.run("sandbox", "status")
@@ -152,20 +144,12 @@ def test_a_flattened_topic_has_each_change_and_its_tombstones(capture: Stack) ->
     assert created is not None
     assert deleted is not None
     # A null of a column with a default is a null.
-    assert (created["name"], created["size"], created["__deleted"]) == (
-        "a",
-        None,
-        "false",
-    )
+    assert (created["name"], created["size"], created["__deleted"]) == ("a", None, "false")
     assert (deleted["name"], deleted["__deleted"]) == ("b", "true")
     assert created["__source_txId"] < deleted["__source_txId"]
     assert created["__lsn"] < deleted["__lsn"]
     assert created["__source_sequence"].endswith(f'"{created["__lsn"]}"]')
-    assert (created["__db"], created["__schema"], created["__table"]) == (
-        "moma",
-        "public",
-        "flat",
-    )
+    assert (created["__db"], created["__schema"], created["__table"]) == ("moma", "public", "flat")
     assert abs(created["__source_ts_ms"] / 1000 - time.time()) < 600
 
 
@@ -221,9 +205,7 @@ def test_a_topic_of_mariadb_has_positions_and_no_tombstone(capture: Stack) -> No
     assert created is not None
     assert also is not None
     assert (created["name"], created["size"], also["size"]) == ("a", None, 7)
-    positions = [
-        (value["__source_file"], value["__source_pos"]) for value in old if value
-    ]
+    positions = [(value["__source_file"], value["__source_pos"]) for value in old if value]
     assert positions == sorted(set(positions))
     # Rows of one event share its position.
     assert (created["__source_pos"], created["__source_row"]) == (*positions[0][1:], 0)
@@ -247,10 +229,7 @@ def test_topics_have_two_partitions_and_keep_all(capture: Stack) -> None:
     (answer,) = broker.describe_configs([asked]).values()
 
     assert answer.result()["retention.ms"].value == "-1"
-    assert {each.partition for each in records(capture.home, "moma.public.kept")} == {
-        0,
-        1,
-    }
+    assert {each.partition for each in records(capture.home, "moma.public.kept")} == {0, 1}
 
 
 def test_a_table_that_grows_a_column_goes_on(capture: Stack) -> None:

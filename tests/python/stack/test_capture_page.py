@@ -156,7 +156,6 @@ def test_new_models_pass_the_checks_and_hold_what_a_changing_table_holds(
     # What models do not name is in bronze all the same.
     extra = held(
         newcomer,
-        "select distinct extra from bronze.moma__visits where extra is not null "
-        "order by extra",
+        "select distinct extra from bronze.moma__visits where extra is not null order by extra",
     )
     assert extra == [["x"], ["y"]]

@@ -80,14 +80,8 @@ def captured(
     connections = load_connections(PROJECT / "profiles" / "ingest.yml", None, stack.env)
     made: list[Feed] = []
 
-    def make(
-        name: str, captured: Mapping[str, Any], columns: Mapping[str, str]
-    ) -> Feed:
-        ingest = {
-            "topic": f"captured.public.{name}",
-            "key": "confluent",
-            "captured": captured,
-        }
+    def make(name: str, captured: Mapping[str, Any], columns: Mapping[str, str]) -> Feed:
+        ingest = {"topic": f"captured.public.{name}", "key": "confluent", "captured": captured}
         node = {
             "source_name": "captured",
             "name": name,
@@ -208,10 +202,7 @@ def test_an_envelopes_changes_all_land_whatever_the_table_becomes(
         ("c", 2, 2, None),
         ("c", 3, 3, None),
     ]
-    assert rows(feed, "_is_tombstone", "_kafka_key is null")[3:5] == [
-        (True, False),
-        (False, True),
-    ]
+    assert rows(feed, "_is_tombstone", "_kafka_key is null")[3:5] == [(True, False), (False, True)]
     # The same name in any case, as on an engine that has names in lower case alone.
     assert rows(feed, "source.txid", "SOURCE.LSN")[0] == (701, 1)
     assert rows(feed, "after.rental_rate", "after.streams_on", "after.rating")[5:] == [
@@ -317,9 +308,7 @@ def test_a_topic_that_appears_while_the_streams_run_is_taken_up(
     assert failures == []
     assert rows(feed, "after.title") == [("Film 1",)]
     (waited, stopped) = feed.reports.notes
-    assert waited.startswith(
-        "captured.later: topic captured.public.later does not exist"
-    )
+    assert waited.startswith("captured.later: topic captured.public.later does not exist")
     assert waited.endswith("taken up when it appears")
     assert stopped.startswith("stopping")
 

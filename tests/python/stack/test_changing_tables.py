@@ -71,16 +71,8 @@ update grown set name = 'B' where id = 2;
 """
 # By stream what its topic is called, what the models have, and what the database says.
 STATES = {
-    "moma.seats": (
-        "seats",
-        "cast(seat_id as string), who",
-        "select id::text, who from seats",
-    ),
-    "moma.codes": (
-        "codes",
-        "code_value, cast(n as string)",
-        "select code, n::text from codes",
-    ),
+    "moma.seats": ("seats", "cast(seat_id as string), who", "select id::text, who from seats"),
+    "moma.codes": ("codes", "code_value, cast(n as string)", "select code, n::text from codes"),
     "moma.visits": (
         "visits",
         "cast(visit_id as string), cast(visit_date as string), v",
@@ -168,9 +160,7 @@ def held(newcomer: Newcomer, stream: str) -> list[list[Any]]:
     printed = newcomer.type(
         f'sandbox sql --format json "select {columns} from intermediate.{state(stream)}"'
     )
-    return sorted(
-        (list(row.values()) for row in json.loads(printed)), key=lambda r: r[0]
-    )
+    return sorted((list(row.values()) for row in json.loads(printed)), key=lambda r: r[0])
 
 
 def test_tables_as_people_have_and_change_them(newcomer: Newcomer) -> None:
@@ -186,9 +176,7 @@ def test_tables_as_people_have_and_change_them(newcomer: Newcomer) -> None:
 
     for stream, (_, _, query) in STATES.items():
         if stream != "moma.grown":
-            assert held(newcomer, stream) == sorted(in_database(newcomer, query)), (
-                stream
-            )
+            assert held(newcomer, stream) == sorted(in_database(newcomer, query)), stream
     # PostgreSQL logs no change of a row that ALTER TABLE gives another value.
     assert held(newcomer, "moma.grown") == [
         ["1", "A", "1", "2", "11"],

@@ -56,9 +56,7 @@ def test_the_walks_work_as_they_are_written(newcomer: Newcomer) -> None:
     newcomer.type(f"yamllint --strict {yaml}")
     newcomer.type("dbt --quiet --warn-error parse --no-partial-parse && dbt-bouncer")
     newcomer.type(f"sqlfluff lint {sql}")
-    newcomer.type(
-        "pytest -q tests/python/unit/dbt tests/python/unit/repo/test_domain_pages.py"
-    )
+    newcomer.type("pytest -q tests/python/unit/dbt tests/python/unit/repo/test_domain_pages.py")
     newcomer.type("pytest -q tests/python/unit/sandbox/test_streams.py")
     now = subprocess.check_output(["git", "status", "--porcelain"], cwd=PROJECT)
     assert now == before

@@ -29,9 +29,7 @@ from tests.python.programs import ran
 from tests.python.stack.browser import NEEDS_CHROMIUM, Watched
 from tests.python.stack.conftest import DemoRun, wait_for
 
-pytest.importorskip(
-    "streamlit", reason="no Streamlit: `make test-dashboard` installs it first"
-)
+pytest.importorskip("streamlit", reason="no Streamlit: `make test-dashboard` installs it first")
 pytestmark = NEEDS_CHROMIUM
 
 PAGES, FIRST = list(queries.pages()), "overview"
@@ -122,9 +120,7 @@ def grids(page: Page) -> list[list[str]]:
 
 
 def first_row(look: Look, page: str, figure: str, **values: Any) -> dict[str, Any]:
-    rows: list[dict[str, Any]] = (
-        queries.of_page(page)[figure].rows(look, values).to_pylist()
-    )
+    rows: list[dict[str, Any]] = queries.of_page(page)[figure].rows(look, values).to_pylist()
     return rows[0]
 
 
@@ -149,9 +145,7 @@ def test_a_page_shows_each_figure_and_complains_of_nothing(
     assert {url for url in dashboard.asked if "127.0.0.1" not in url[:30]} == set()
 
 
-def test_the_overview_has_the_numbers_that_sql_gives(
-    dashboard: Dashboard, look: Look
-) -> None:
+def test_the_overview_has_the_numbers_that_sql_gives(dashboard: Dashboard, look: Look) -> None:
     dashboard.open("overview")
 
     shown = dashboard.page.get_by_test_id("stMetricValue").all_inner_texts()
@@ -168,11 +162,7 @@ def test_the_overview_has_the_numbers_that_sql_gives(
 
 @pytest.mark.parametrize(
     ("name", "figure"),
-    [
-        ("pipeline", "ledger"),
-        ("rentals", "sales_by_country"),
-        ("smoothies", "newest_purchases"),
-    ],
+    [("pipeline", "ledger"), ("rentals", "sales_by_country"), ("smoothies", "newest_purchases")],
 )
 def test_a_table_has_the_rows_that_sql_gives(
     dashboard: Dashboard, look: Look, name: str, figure: str
@@ -193,9 +183,7 @@ def test_the_address_of_a_page_leads_to_it(dashboard: Dashboard) -> None:
 
     expect(dashboard.page.get_by_role("heading", level=1)).to_have_text("Pipeline")
     # Streamlit first asks below the page's own address whether it is served there.
-    asked_below = {
-        f"{dashboard.url}/pipeline/_stcore/{name}" for name in ("health", "host-config")
-    }
+    asked_below = {f"{dashboard.url}/pipeline/_stcore/{name}" for name in ("health", "host-config")}
     assert set(dashboard.refused) <= asked_below
     assert dashboard.complaints == []
 
@@ -226,9 +214,7 @@ def test_a_narrow_window_shows_all_in_both_themes(
             main = page.get_by_test_id("stMain")
             assert main.evaluate("it => it.scrollWidth <= it.clientWidth"), name
             colours.add(
-                page.get_by_test_id("stApp").evaluate(
-                    "it => getComputedStyle(it).backgroundColor"
-                )
+                page.get_by_test_id("stApp").evaluate("it => getComputedStyle(it).backgroundColor")
             )
     assert len(colours) == 1
     (colour,) = colours
@@ -249,8 +235,7 @@ def test_a_page_follows_the_lake_by_itself(dashboard: Dashboard) -> None:
 
 def test_an_empty_lake_names_the_command_that_fills_it(tmp_path: Path) -> None:
     done = ran(
-        [sys.executable, "-m", "dashboard"],
-        env=os.environ | {"SANDBOX_HOME": str(tmp_path)},
+        [sys.executable, "-m", "dashboard"], env=os.environ | {"SANDBOX_HOME": str(tmp_path)}
     )
 
     assert done.returncode == 1

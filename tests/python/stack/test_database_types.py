@@ -101,9 +101,7 @@ def servers(newcomer: Newcomer) -> tuple[Server, Server]:
     )
     newcomer.type("sandbox up postgres mariadb")
     for server in found:
-        columns = ", ".join(
-            f"{kind.column(at)} {kind.ddl}" for at, kind in enumerate(server.types)
-        )
+        columns = ", ".join(f"{kind.column(at)} {kind.ddl}" for at, kind in enumerate(server.types))
         made = f"create table samples (sample_id int primary key, {columns})"
         server.run(*server.setup, made, *rows(server.types, "snapshot"))
     newcomer.type("sandbox up cdc")
@@ -126,9 +124,7 @@ def rows(types: Sequence[Type], read_by: str) -> list[str]:
     count = max(len(kind.values) for kind in types) + 1
     return [
         f"insert into samples values ({first + at}, "
-        + ", ".join(
-            kind.values[at] if at < len(kind.values) else "null" for kind in types
-        )
+        + ", ".join(kind.values[at] if at < len(kind.values) else "null" for kind in types)
         + ")"
         for at in range(count)
     ]

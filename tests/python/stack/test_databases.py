@@ -47,9 +47,7 @@ ROWS = 40
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """A sandbox that captures all databases, for these tests alone."""
-    with own_stack(
-        tmp_path_factory.mktemp("data bases"), "kafka", "registry", "cdc"
-    ) as found:
+    with own_stack(tmp_path_factory.mktemp("data bases"), "kafka", "registry", "cdc") as found:
         yield found
 
 
@@ -75,11 +73,7 @@ def said_of(stack: Stack, command: str, *options: str) -> dict[str, Any]:
 
 def fill(stack: Stack, database: Database) -> None:
     """Let a database have rows."""
-    size = (
-        ("--scale", str(ROWS / LISTINGS))
-        if database in TICKIT
-        else ("--rows", str(ROWS))
-    )
+    size = ("--scale", str(ROWS / LISTINGS)) if database in TICKIT else ("--rows", str(ROWS))
     produced(stack, database, *size)
 
 
@@ -101,8 +95,7 @@ def test_an_empty_database_is_filled_once(stack: Stack, name: str) -> None:
     second = produced(stack, database, "--rows", "7", "--seed", "2")
 
     wanted = {
-        (table, database.table(table).key_of(row)): row
-        for table, row in database.rows(1, ROWS)
+        (table, database.table(table).key_of(row)): row for table, row in database.rows(1, ROWS)
     }
     assert made == wanted
     assert sum(first["rows_written"].values()) == len(wanted)
@@ -111,14 +104,10 @@ def test_an_empty_database_is_filled_once(stack: Stack, name: str) -> None:
     assert stored(stack, database) == wanted
 
 
-def test_the_ticket_shop_is_filled_once_and_changed_by_one_command(
-    stack: Stack,
-) -> None:
+def test_the_ticket_shop_is_filled_once_and_changed_by_one_command(stack: Stack) -> None:
     scale = ROWS / LISTINGS
     first = said_of(stack, "tickit", "--scale", str(scale))
-    wanted = {
-        database.name: Contents(database, database.rows(1, ROWS)) for database in TICKIT
-    }
+    wanted = {database.name: Contents(database, database.rows(1, ROWS)) for database in TICKIT}
     made = {database.name: stored(stack, database) for database in TICKIT}
     assert made == {name: rows_of(contents) for name, contents in wanted.items()}
 
@@ -140,9 +129,7 @@ def test_the_ticket_shop_is_filled_once_and_changed_by_one_command(
 
 
 @EVERY
-def test_random_changes_leave_the_database_as_their_generator_says(
-    stack: Stack, name: str
-) -> None:
+def test_random_changes_leave_the_database_as_their_generator_says(stack: Stack, name: str) -> None:
     database = DATABASES[name]
     fill(stack, database)
     with opened(stack.home, database) as connection:
@@ -156,9 +143,7 @@ def test_random_changes_leave_the_database_as_their_generator_says(
 
 
 @ALONE
-def test_the_command_makes_the_changes_that_its_seed_says(
-    stack: Stack, name: str
-) -> None:
+def test_the_command_makes_the_changes_that_its_seed_says(stack: Stack, name: str) -> None:
     database = DATABASES[name]
     produced(stack, database, "--rows", str(ROWS))
     before = stored(stack, database)
@@ -172,9 +157,7 @@ def test_the_command_makes_the_changes_that_its_seed_says(
     assert stored(stack, database) == rows_of(contents)
 
 
-def test_an_update_that_leaves_a_long_description_alone_has_none_in_the_log(
-    stack: Stack,
-) -> None:
+def test_an_update_that_leaves_a_long_description_alone_has_none_in_the_log(stack: Stack) -> None:
     script = "a b " * 3_000
     with closing(postgres.connect(stack.home, "pagila", postgres.ADMIN)) as connection:
         connection.autocommit = True
@@ -206,16 +189,7 @@ def test_ctrl_c_ends_between_two_transactions(stack: Stack) -> None:
     database = DATABASES["moma"]
     produced(stack, database, "--rows", str(ROWS))
     before = stored(stack, database)
-    command = [
-        SANDBOX,
-        "produce",
-        "moma",
-        "--changes",
-        "100000",
-        "--seed",
-        "9",
-        "--json",
-    ]
+    command = [SANDBOX, "produce", "moma", "--changes", "100000", "--seed", "9", "--json"]
     program = subprocess.Popen(
         command, cwd=PROJECT, env=stack.env, stdout=subprocess.PIPE, text=True
     )
@@ -240,9 +214,7 @@ def test_ctrl_c_ends_between_two_transactions(stack: Stack) -> None:
 def replayed(stack: Stack, folder: Path, table: str, text: str, *options: str) -> Any:
     file = folder / "own rows.txt"
     file.write_text(text, "utf-8")
-    return stack.run(
-        "sandbox", "replay", str(file), "--table", table, *options, check=False
-    )
+    return stack.run("sandbox", "replay", str(file), "--table", table, *options, check=False)
 
 
 def test_own_rows_come_or_are_written_over_and_bad_ones_are_told_by_line(
@@ -269,17 +241,13 @@ def test_own_rows_come_or_are_written_over_and_bad_ones_are_told_by_line(
     assert ("artists", (990003,)) not in found
 
     # A column that the file does not have stays as it is.
-    done = replayed(
-        stack, tmp_path, "moma.artists", "artist_id,name\n990001,A. Albers\n"
-    )
+    done = replayed(stack, tmp_path, "moma.artists", "artist_id,name\n990001,A. Albers\n")
     assert done.returncode == 0, done.stderr
     row = stored(stack, DATABASES["moma"])["artists", (990001,)]
     assert (row["name"], row["nationality"]) == ("A. Albers", "German")
 
 
-def test_a_museums_lengths_are_taken_with_all_their_decimals(
-    stack: Stack, tmp_path: Path
-) -> None:
+def test_a_museums_lengths_are_taken_with_all_their_decimals(stack: Stack, tmp_path: Path) -> None:
     text = (
         "artwork_id|title|height_cm|depth_cm|weight_kg\n"
         "990001|Roots|48.6000000001|31.1150622301|0.4535923700\n"
@@ -301,9 +269,7 @@ def test_a_museums_lengths_are_taken_with_all_their_decimals(
     assert ("artworks", (990002,)) not in found
 
 
-def test_what_only_the_database_can_judge_is_told_by_line_too(
-    stack: Stack, tmp_path: Path
-) -> None:
+def test_what_only_the_database_can_judge_is_told_by_line_too(stack: Stack, tmp_path: Path) -> None:
     text = (
         "film_id;title;language_id;rating;special_features;release_year\n"
         '990001;GOOD;1;PG-13;{Trailers,"Deleted Scenes"};1999\n'
@@ -316,10 +282,7 @@ def test_what_only_the_database_can_judge_is_told_by_line_too(
     assert done.returncode == 1
     assert re.findall(r"^line (\d)", done.stderr, re.MULTILINE) == ["3", "4", "5"]
     found = stored(stack, DATABASES["pagila"])
-    assert found["film", (990001,)]["special_features"] == [
-        "Trailers",
-        "Deleted Scenes",
-    ]
+    assert found["film", (990001,)]["special_features"] == ["Trailers", "Deleted Scenes"]
     assert not {("film", (number,)) for number in range(990002, 990005)} & set(found)
 
 
@@ -374,9 +337,7 @@ def test_a_ticket_shops_files_are_taken_as_they_are(
     assert {column: row[column] for column in wanted} == wanted
 
 
-def test_a_header_in_other_words_is_not_taken_for_a_row(
-    stack: Stack, tmp_path: Path
-) -> None:
+def test_a_header_in_other_words_is_not_taken_for_a_row(stack: Stack, tmp_path: Path) -> None:
     before = stored(stack, DATABASES["moma"])
     done = replayed(stack, tmp_path, "moma.artists", "Number|Artist\n1|Somebody else\n")
 
@@ -385,9 +346,7 @@ def test_a_header_in_other_words_is_not_taken_for_a_row(
     assert stored(stack, DATABASES["moma"]) == before
 
 
-def test_nothing_is_written_where_nothing_is_captured(
-    stack: Stack, tmp_path: Path
-) -> None:
+def test_nothing_is_written_where_nothing_is_captured(stack: Stack, tmp_path: Path) -> None:
     before = stored(stack, DATABASES["moma"])
     services.down(stack.home, ["connect"])
     try:

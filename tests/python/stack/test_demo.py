@@ -42,25 +42,20 @@ def test_the_demo_accounts_for_every_event_and_leaves_what_it_found(
         if re.match(r"  \S+( +[\d,]+){5}$|  stream ", line)
     ]
     numbers = {
-        stream: dict(
-            zip(head[1:], (int(text.replace(",", "")) for text in texts), strict=True)
-        )
+        stream: dict(zip(head[1:], (int(text.replace(",", "")) for text in texts), strict=True))
         for stream, *texts in lines
     }
     assert numbers["pagila.sales"] == numbers["smoothies.purchases"] == EVENTS
     assert numbers["smoothies.products"]["bronze"] == 27
     assert numbers["smoothies.inventories"]["bronze"] > 0
     streams = [numbers[name] for name in STREAMS]
-    assert numbers["all"] == {
-        what: sum(stream[what] for stream in streams) for what in EVENTS
-    }
+    assert numbers["all"] == {what: sum(stream[what] for stream in streams) for what in EVENTS}
     manifest = json.loads((demo.site / "manifest.json").read_text())
     # Nothing was captured on this stack.
     captured = left_out.unfilled(manifest, lambda _table: False)
     built = left_out.built(manifest, captured)
     assert (
-        f"dbt: {built['model']} models, 1 seed, {built['test']} data tests: all good"
-        in demo.report
+        f"dbt: {built['model']} models, 1 seed, {built['test']} data tests: all good" in demo.report
     )
     assert left_out.told(manifest, captured) in demo.report
     for title in ("largest regional sales windows", "products that sold most"):
@@ -98,10 +93,7 @@ def test_the_catalogue_has_every_built_model_and_column_with_type_and_descriptio
         assert list(found[name]["columns"]) == list(node["columns"]), name
         for column in found[name]["columns"].values():
             assert column["type"], (name, column["name"])
-            assert node["columns"][column["name"]]["description"], (
-                name,
-                column["name"],
-            )
+            assert node["columns"][column["name"]]["description"], (name, column["name"])
 
 
 def test_the_topics_hold_what_the_marts_hold(
@@ -135,8 +127,7 @@ def test_the_tests_of_code_that_the_demo_leaves_out_hold(
     names = sorted(manifest["nodes"][name]["name"] for name in macros)
 
     ran = passed(
-        *(stack, spark, "test", "--select", "test_type:unit", *names),
-        *left_out.excluded(captured),
+        *(stack, spark, "test", "--select", "test_type:unit", *names), *left_out.excluded(captured)
     )
 
     of_built = {
@@ -156,9 +147,7 @@ def test_the_models_that_the_demo_leaves_out_can_be_built(
     manifest = json.loads((demo.site / "manifest.json").read_text())
     captured = left_out.unfilled(manifest, lambda _table: False)
 
-    ran = passed(
-        stack, spark, "build", "--select", *(f"source:{name}+" for name in captured)
-    )
+    ran = passed(stack, spark, "build", "--select", *(f"source:{name}+" for name in captured))
 
     assert ran >= {
         name
@@ -174,7 +163,5 @@ def passed(stack: Stack, spark: SparkSession, *words: str) -> set[str]:
     assert done["success"], done["said"]
     results = json.loads((target / "run_results.json").read_text())
     return {
-        node["unique_id"]
-        for node in results["results"]
-        if node["status"] in {"pass", "success"}
+        node["unique_id"] for node in results["results"] if node["status"] in {"pass", "success"}
     }

@@ -26,9 +26,7 @@ from tests.python.conftest import Stack, make_home, program_environment
 
 pytestmark = [
     pytest.mark.nightly,
-    pytest.mark.skipif(
-        MARIADB.lacks_platform() is not None, reason="no MariaDB for this machine"
-    ),
+    pytest.mark.skipif(MARIADB.lacks_platform() is not None, reason="no MariaDB for this machine"),
 ]
 
 
@@ -74,9 +72,7 @@ def test_the_shop_is_shown_twice_and_each_record_is_found(tmp_path: Path) -> Non
         again = stack.run(*demo).stdout
         figures = both_ways(stack)
         running = [
-            one.service.name
-            for one in services.status(home)
-            if one.state is not State.STOPPED
+            one.service.name for one in services.status(home) if one.state is not State.STOPPED
         ]
     finally:
         services.down(home)
@@ -97,9 +93,7 @@ def test_the_shop_is_shown_twice_and_each_record_is_found(tmp_path: Path) -> Non
         for produced, bronze, *lost in counted.values():
             assert produced == bronze
             assert lost == [0, 0, 0]
-        assert re.search(
-            r"^  dbt: 3\d models, \d+ data tests: all good$", report, re.MULTILINE
-        )
+        assert re.search(r"^  dbt: 3\d models, \d+ data tests: all good$", report, re.MULTILINE)
         for top in TICKETS.tops:
             after = report.partition(top.title)[2].splitlines()
             # A heading, its line, and the five rows.

@@ -129,11 +129,7 @@ def test_every_mart_shows_its_columns_with_type_and_description(site: Site) -> N
 
         built = catalogue["nodes"][name]["columns"].values()
         assert shown == [
-            (
-                column["name"],
-                column["type"],
-                words(mart["columns"][column["name"]]["description"]),
-            )
+            (column["name"], column["type"], words(mart["columns"][column["name"]]["description"]))
             for column in sorted(built, key=lambda column: column["index"])
         ], name
         assert [row[0] for row in shown] == list(mart["columns"]), name
@@ -167,9 +163,9 @@ def test_the_lineage_of_a_mart_shows_what_it_is_made_of(site: Site) -> None:
         unseen += found
     assert "source.millrace.pagila.sales" in ancestors
     assert ancestors <= set(whole["nodes"])
-    assert {
-        (parent, name) for name in ancestors for parent in manifest["parent_map"][name]
-    } <= set(map(tuple, whole["edges"]))
+    assert {(parent, name) for name in ancestors for parent in manifest["parent_map"][name]} <= set(
+        map(tuple, whole["edges"])
+    )
 
 
 def test_the_search_finds_a_column(site: Site) -> None:

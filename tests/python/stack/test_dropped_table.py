@@ -91,9 +91,7 @@ def test_a_dropped_table_begins_anew_with_what_the_broker_holds(feed: Feed) -> N
     # The beginning is commit 1.
     assert [(b.commit_id, b.rows, b.quarantined) for b in batches] == [(2, 5, 3)]
     (note,) = feed.reports.notes
-    assert (
-        f"was recreated since commit 2 of an earlier table (table UUID {first})" in note
-    )
+    assert f"was recreated since commit 2 of an earlier table (table UUID {first})" in note
     assert "begins behind: 0: 0 to 1" in note
     assert counted(feed) == [(2, 3, 2), (0, 2, 1)]
     after = logged(feed)
@@ -125,10 +123,7 @@ def test_whatever_was_dropped_with_it_each_record_is_there_once(feed: Feed) -> N
             feed.services.spark.sql(f"delete from {rows}")
         feed.ingest()
         assert counted(feed) == books
-    assert replay(feed.services, feed.stream, Choice()).left == {
-        "not_framed": 2,
-        "unknown_id": 1,
-    }
+    assert replay(feed.services, feed.stream, Choice()).left == {"not_framed": 2, "unknown_id": 1}
 
 
 @pytest.mark.long
@@ -196,9 +191,7 @@ def test_rows_that_may_be_in_the_log_already_are_written_once(
 
 
 @pytest.mark.nightly
-def test_all_new_tables_are_named_in_one_commit_of_the_log(
-    new_feed: Callable[[], Feed],
-) -> None:
+def test_all_new_tables_are_named_in_one_commit_of_the_log(new_feed: Callable[[], Feed]) -> None:
     feeds = [new_feed() for _ in range(3)]
     services, streams = feeds[0].services, [feed.stream for feed in feeds]
     for feed in feeds:

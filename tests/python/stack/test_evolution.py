@@ -92,9 +92,7 @@ def reasons(feed: Feed) -> list[tuple[int, str, str]]:
     rows = aside.where(aside["_kafka_topic"] == feed.topic).orderBy("_kafka_offset")
     return [
         (row[0], row[1], row[2].partition(" does not fit the table: ")[2])
-        for row in rows.select(
-            "_kafka_offset", "error_class", "error_message"
-        ).collect()
+        for row in rows.select("_kafka_offset", "error_class", "error_message").collect()
     ]
 
 
@@ -121,21 +119,13 @@ def test_schemas_change_while_records_come(new_feed: Callable[[], Feed]) -> None
     ]
     ids = register(many, *versions)
     values = [
-        framed(
-            ids[at],
-            versions[at],
-            {"id": at, **{f"f{k}": f"{k}" for k in range(1, at + 1)}},
-        )
+        framed(ids[at], versions[at], {"id": at, **{f"f{k}": f"{k}" for k in range(1, at + 1)}})
         for at in [*range(30), *reversed(range(30))]
     ]
     many.send(*values)
     ingest_all([orders, remade, many])
     kinds = dict(orders.services.spark.table(orders.table).dtypes)
-    assert (kinds["id"], kinds["amount"], kinds["price"]) == (
-        "int",
-        "float",
-        "decimal(6,2)",
-    )
+    assert (kinds["id"], kinds["amount"], kinds["price"]) == ("int", "float", "decimal(6,2)")
 
     worded = {**WIDER, "doc": "Words.", "fields": [dict(f) for f in WIDER["fields"]]}
     worded["fields"][0] |= {"doc": "The order.", "default": 5}
@@ -157,8 +147,7 @@ def test_schemas_change_while_records_come(new_feed: Callable[[], Feed]) -> None
     clash, fits = record("Order", id="string"), record("Order", id="long", more="int")
     clashing, fitting = register(remade, clash, fits)
     remade.send(
-        framed(clashing, clash, {"id": "x"}),
-        framed(fitting, fits, {"id": 2**40, "more": 1}),
+        framed(clashing, clash, {"id": "x"}), framed(fitting, fits, {"id": 2**40, "more": 1})
     )
     ingest_all([orders, remade])
 
@@ -181,9 +170,9 @@ def test_schemas_change_while_records_come(new_feed: Callable[[], Feed]) -> None
     ]  # fmt: skip
     (third,) = (row for row in table(orders) if row["comment"] is not None)
     assert (third["id"], third["comment"], str(third["when"])) == (3, "c", "1970-01-01")
-    assert {
-        value for name, value in third.items() if name not in ("id", "comment", "when")
-    } == {None}
+    assert {value for name, value in third.items() if name not in ("id", "comment", "when")} == {
+        None
+    }
     assert reasons(orders) == [
         (2, "incompatible", "id: string where earlier versions have long"),
         (
@@ -201,8 +190,6 @@ def test_schemas_change_while_records_come(new_feed: Callable[[], Feed]) -> None
         ]
 
     assert [row["id"] for row in table(remade)] == [1, 2**40]
-    assert reasons(remade) == [
-        (1, "incompatible", "id: string where the table has int")
-    ]
+    assert reasons(remade) == [(1, "incompatible", "id: string where the table has int")]
     for feed in (orders, many, remade):
         assert all(proof.holds for proof in proofs(feed))

@@ -32,9 +32,7 @@ def test_the_page_leads_from_a_csv_to_a_chart(newcomer: Newcomer) -> None:
     written = [each.place for each in there if each.place]
     yaml = " ".join(place for place in written if place.endswith(".yml"))
     sql = " ".join(
-        place
-        for place in written
-        if place.endswith(".sql") and place.startswith("models/")
+        place for place in written if place.endswith(".sql") and place.startswith("models/")
     )
     newcomer.type(f"yamllint --strict {yaml} models/staging/shop dbt_project.yml")
     newcomer.type("dbt --quiet --warn-error parse --no-partial-parse && dbt-bouncer")

@@ -49,9 +49,7 @@ def own_ids(feed: Feed, part: str = "value") -> dict[str, int]:
     return {"global": version["globalId"], "content": version["contentId"]}
 
 
-def send(
-    feed: Feed, *records: tuple[bytes | None, bytes | None, dict[str, bytes]]
-) -> None:
+def send(feed: Feed, *records: tuple[bytes | None, bytes | None, dict[str, bytes]]) -> None:
     """Send keys, values and headers to one partition."""
     producer = feed.producer()
     for key, value, headers in records:
@@ -104,11 +102,7 @@ def test_framings_beside_confluents(new_feed: Callable[[], Feed]) -> None:
     )
 
     raw = declared(
-        new_feed(),
-        framing="avro",
-        schema=json.dumps(ORDER),
-        key="avro",
-        key_schema="string",
+        new_feed(), framing="avro", schema=json.dumps(ORDER), key="avro", key_schema="string"
     )
     text_key = avro(["string"], "k1")
     send(
@@ -130,9 +124,7 @@ def test_framings_beside_confluents(new_feed: Callable[[], Feed]) -> None:
     plain = declared(new_feed(), framing="bytes")
     plain.send(b"\xff\x00", b"", None)
 
-    objects = declared(
-        new_feed(), {**TYPES, "_key": "struct<id:int>"}, framing="json", key="json"
-    )
+    objects = declared(new_feed(), {**TYPES, "_key": "struct<id:int>"}, framing="json", key="json")
     whole = (
         '{"id": 1, "name": "ż", "price": 12.50, "at": "2022-09-01 10:00:00.123456", "day":'
         ' "2022-09-01", "tags": ["a", null], "size": {"w": 1, "h": 2, "d": 3}, "new": [1.10]}'

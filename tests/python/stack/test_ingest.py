@@ -20,10 +20,7 @@ from tests.python.world.avro import framed
 
 WIDER = {
     **ORDER,
-    "fields": [
-        *ORDER["fields"],
-        {"name": "channel", "type": ["null", "string"], "default": None},
-    ],
+    "fields": [*ORDER["fields"], {"name": "channel", "type": ["null", "string"], "default": None}],
 }
 
 
@@ -31,17 +28,10 @@ def test_good_bad_and_tombstones_are_all_accounted_for(feed: Feed) -> None:
     number = feed.register(ORDER)
     good = orders(number, 0, 3)
     feed.send(good[0], None, b"junk", good[1])
-    feed.send(
-        good[2],
-        good[2] + b"!",
-        framed(10**6, ORDER, {"id": 1, "note": ""}),
-        partition=1,
-    )
+    feed.send(good[2], good[2] + b"!", framed(10**6, ORDER, {"id": 1, "note": ""}), partition=1)
     (batch,) = feed.ingest()
     assert (batch.rows, batch.quarantined, batch.lag) == (4, 3, 0)
-    rows = feed.services.spark.table(feed.table).orderBy(
-        "_kafka_partition", "_kafka_offset"
-    )
+    rows = feed.services.spark.table(feed.table).orderBy("_kafka_partition", "_kafka_offset")
     seen = rows.select(
         "id", "note", "_kafka_partition", "_kafka_offset", "_is_tombstone", "_schema_id",
         "_commit_id",
@@ -52,25 +42,13 @@ def test_good_bad_and_tombstones_are_all_accounted_for(feed: Feed) -> None:
         (1, "n1", 0, 3, False, number, 1),
         (2, "n2", 1, 0, False, number, 1),
     ]
-    assert feed.quarantined() == [
-        (1, "left_over_bytes"),
-        (2, "not_framed"),
-        (2, "unknown_id"),
-    ]
+    assert feed.quarantined() == [(1, "left_over_bytes"), (2, "not_framed"), (2, "unknown_id")]
     aside = feed.services.spark.table("lake.bronze.quarantine")
-    bytes_kept = (
-        aside.where(aside["_kafka_topic"] == feed.topic)
-        .select("_kafka_value")
-        .collect()
-    )
+    bytes_kept = aside.where(aside["_kafka_topic"] == feed.topic).select("_kafka_value").collect()
     assert b"junk" in [bytes(row[0]) for row in bytes_kept]
     assert all(proof.holds for proof in proofs(feed))
     (logged,) = feed.log().collect()
-    assert (logged["row_count"], logged["quarantined_count"], logged["commit_id"]) == (
-        4,
-        3,
-        1,
-    )
+    assert (logged["row_count"], logged["quarantined_count"], logged["commit_id"]) == (4, 3, 1)
     assert [tuple(o) for o in logged["offsets"]] == [(0, 0, 4), (1, 0, 3)]
 
 
@@ -94,9 +72,7 @@ def test_many_small_batches_are_commits_one_two_three(feed: Feed) -> None:
     assert all(proof.holds for proof in proofs(feed))
 
 
-@pytest.mark.parametrize(
-    ("limit", "most"), [("_LARGEST_CARRIED", 100), ("_CARRIED_BYTES", 500)]
-)
+@pytest.mark.parametrize(("limit", "most"), [("_LARGEST_CARRIED", 100), ("_CARRIED_BYTES", 500)])
 @pytest.mark.nightly
 def test_bad_records_too_large_or_many_to_carry_are_read_again(
     feed: Feed, monkeypatch: pytest.MonkeyPatch, limit: str, most: int
@@ -111,16 +87,11 @@ def test_bad_records_too_large_or_many_to_carry_are_read_again(
 
 def test_two_versions_of_a_schema_share_a_batch_and_a_table(feed: Feed) -> None:
     old, new = feed.register(ORDER), feed.register(WIDER)
-    feed.send(
-        framed(new, WIDER, {"id": 2, "note": "b", "channel": "web"}), *orders(old, 1, 1)
-    )
+    feed.send(framed(new, WIDER, {"id": 2, "note": "b", "channel": "web"}), *orders(old, 1, 1))
     (batch,) = feed.ingest()
     assert batch.rows == 2
     rows = feed.services.spark.table(feed.table).orderBy("id")
-    assert [tuple(row) for row in rows.select("id", "channel").collect()] == [
-        (1, None),
-        (2, "web"),
-    ]
+    assert [tuple(row) for row in rows.select("id", "channel").collect()] == [(1, None), (2, "web")]
 
 
 def test_a_schema_of_another_subject_is_found_by_its_id(feed: Feed) -> None:
@@ -129,9 +100,7 @@ def test_a_schema_of_another_subject_is_found_by_its_id(feed: Feed) -> None:
     feed.send(framed(other, WIDER, {"id": 2, "note": "b", "channel": "web"}))
     (batch,) = feed.ingest()
     assert (batch.rows, batch.quarantined) == (1, 0)
-    assert (
-        feed.services.spark.table(feed.table).select("channel").collect()[0][0] == "web"
-    )
+    assert feed.services.spark.table(feed.table).select("channel").collect()[0][0] == "web"
 
 
 def test_a_new_field_adds_a_column_while_the_stream_runs(feed: Feed) -> None:
@@ -152,10 +121,7 @@ def test_a_new_field_adds_a_column_while_the_stream_runs(feed: Feed) -> None:
     try:
         wait_for(lambda: feed.reports.batches or failures)
         new = feed.register(WIDER)
-        feed.send(
-            framed(new, WIDER, {"id": 9, "note": "x", "channel": "app"}),
-            *orders(old, 3, 1),
-        )
+        feed.send(framed(new, WIDER, {"id": 9, "note": "x", "channel": "app"}), *orders(old, 3, 1))
         wait_for(lambda: len(feed.offsets()) == 5 or failures)
     finally:
         stopping.set()
@@ -174,9 +140,7 @@ def test_a_lost_and_a_doubled_row_are_found(feed: Feed) -> None:
     feed.send(*orders(number, 6, 2), partition=1)
     feed.ingest()
     spark = feed.services.spark
-    spark.sql(
-        f"delete from {feed.table} where _kafka_partition = 0 and _kafka_offset in (0, 3)"
-    )
+    spark.sql(f"delete from {feed.table} where _kafka_partition = 0 and _kafka_offset in (0, 3)")
     spark.sql(
         f"insert into {feed.table} select * from {feed.table} "
         "where _kafka_partition = 1 and _kafka_offset = 1"
@@ -189,10 +153,7 @@ def test_a_lost_and_a_doubled_row_are_found(feed: Feed) -> None:
     done = feed.command("verify")
     assert done.exit_code == 1
     assert f"{feed.stream.name} partition 0: missing offsets 0, 3" in done.stderr
-    assert (
-        f"{feed.stream.name} partition 1: 1 offsets are there more than once"
-        in done.stderr
-    )
+    assert f"{feed.stream.name} partition 1: 1 offsets are there more than once" in done.stderr
 
 
 def test_offsets_without_a_record_are_not_missing(feed: Feed) -> None:

@@ -73,9 +73,7 @@ def mixed(schema_id: int, count: int, seed: int) -> list[bytes | None]:
         elif kind < 0.05:
             values.append(b"junk %d" % i)
         else:
-            values.append(
-                framed(schema_id, ORDER, {"id": i, "note": "n" * chance.randrange(50)})
-            )
+            values.append(framed(schema_id, ORDER, {"id": i, "note": "n" * chance.randrange(50)}))
     return values
 
 
@@ -103,15 +101,10 @@ def test_killed_at_any_moment_nothing_is_lost_or_doubled(feed: Feed) -> None:
                 _, alive = psutil.wait_procs(jvms, 30)
                 assert not alive
     assert kills == 3
-    done = feed.stack.run(
-        "spark-ingest", "--manifest", str(feed.manifest), "run", "--once"
-    )
+    done = feed.stack.run("spark-ingest", "--manifest", str(feed.manifest), "run", "--once")
     assert json.loads(done.stdout.splitlines()[-1])["lag"] == 0
     done = feed.stack.run("spark-ingest", "--manifest", str(feed.manifest), "verify")
-    assert (
-        "every one of 6,000 records is in exactly one table, exactly once"
-        in done.stdout
-    )
+    assert "every one of 6,000 records is in exactly one table, exactly once" in done.stdout
 
     # By the list of what was sent, too.
     junk = [
@@ -121,14 +114,10 @@ def test_killed_at_any_moment_nothing_is_lost_or_doubled(feed: Feed) -> None:
         if value is not None and value.startswith(b"junk")
     ]
     spark = feed.services.spark
-    aside = spark.table("lake.bronze.quarantine").where(
-        f"_kafka_topic = '{feed.topic}'"
-    )
+    aside = spark.table("lake.bronze.quarantine").where(f"_kafka_topic = '{feed.topic}'")
     held = [
         (row[0], row[1], bytes(row[2]))
-        for row in aside.select(
-            "_kafka_partition", "_kafka_offset", "_kafka_value"
-        ).collect()
+        for row in aside.select("_kafka_partition", "_kafka_offset", "_kafka_value").collect()
     ]
     assert sorted(held) == sorted(junk)
     places = Counter(feed.offsets())
@@ -164,17 +153,11 @@ def test_a_signal_ends_the_run_after_its_batch_and_leaves_nothing(
 
 def _lines(text: str) -> list[str]:
     """What a program said, without what the JVM says of itself."""
-    return [
-        line
-        for line in text.splitlines()
-        if line and not line.startswith("WARNING: Using")
-    ]
+    return [line for line in text.splitlines() if line and not line.startswith("WARNING: Using")]
 
 
 @pytest.mark.nightly
-def test_what_is_missing_is_said_in_one_line_with_the_fix(
-    feed: Feed, tmp_path: Path
-) -> None:
+def test_what_is_missing_is_said_in_one_line_with_the_fix(feed: Feed, tmp_path: Path) -> None:
     port = free_ports(1)[0]
     java = tmp_path / "java"
     java.write_text("#!/bin/sh\necho 'openjdk version \"25.0.1\" 2025-10-21' >&2\n")
@@ -192,9 +175,7 @@ def test_what_is_missing_is_said_in_one_line_with_the_fix(
     for extra, said in cases:
         env = {**feed.stack.env, **extra}
         done = ran(
-            [PROGRAM, "--manifest", str(feed.manifest), "run", "--once"],
-            env=env,
-            timeout=SECONDS,
+            [PROGRAM, "--manifest", str(feed.manifest), "run", "--once"], env=env, timeout=SECONDS
         )
         assert done.returncode == 2, done.stderr
         assert len(_lines(done.stderr)) == 1, done.stderr
@@ -223,12 +204,7 @@ def test_wrong_use_is_told(feed: Feed) -> None:
         (["--once", "nobody"], "'nobody' selects no stream"),
     ):
         done = feed.stack.run(
-            "spark-ingest",
-            "--manifest",
-            str(feed.manifest),
-            "run",
-            *options,
-            check=False,
+            "spark-ingest", "--manifest", str(feed.manifest), "run", *options, check=False
         )
         assert done.returncode == 2
         assert said in done.stderr

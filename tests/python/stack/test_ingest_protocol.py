@@ -57,15 +57,11 @@ def taken(feed: Feed) -> tuple[Jvm, SparkSession, Lease]:
     return jvm, spark, Lease.take(jvm, feed.stream.table)
 
 
-def test_an_overtaken_writer_cannot_publish(
-    feed: Feed, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_overtaken_writer_cannot_publish(feed: Feed, monkeypatch: pytest.MonkeyPatch) -> None:
     jvm, spark, asleep = taken(feed)
     commit = own_snapshots(jvm, feed.stream.table)[0].commit
     asleep.stage(spark.table(feed.table).limit(1), commit)
-    monkeypatch.setattr(
-        "spark_ingest.lake.lease.Holder.alive", lambda self, last_write: False
-    )
+    monkeypatch.setattr("spark_ingest.lake.lease.Holder.alive", lambda self, last_write: False)
     awake = Lease.take(jvm, feed.stream.table)
     with pytest.raises(LeaseLost, match="was taken over"):
         asleep.publish()
@@ -78,9 +74,7 @@ def test_a_write_that_makes_an_overtaken_writers_branch_anew_publishes_nothing(
 ) -> None:
     """Iceberg commits a write that was under way to its branch even where that is gone."""
     jvm, spark, asleep = taken(feed)
-    monkeypatch.setattr(
-        "spark_ingest.lake.lease.Holder.alive", lambda self, last_write: False
-    )
+    monkeypatch.setattr("spark_ingest.lake.lease.Holder.alive", lambda self, last_write: False)
     awake = Lease.take(jvm, feed.stream.table)
     iceberg = jvm.iceberg_table(feed.stream.table)
     head = iceberg.currentSnapshot().snapshotId()
@@ -222,9 +216,7 @@ def test_a_registry_that_goes_away_in_a_batch_is_waited_for(
     assert feed.quarantined() == [(2, "unknown_id")]
 
 
-def test_what_a_broken_batch_left_in_quarantine_is_removed_at_the_next_start(
-    feed: Feed,
-) -> None:
+def test_what_a_broken_batch_left_in_quarantine_is_removed_at_the_next_start(feed: Feed) -> None:
     number = feed.register(ORDER)
     feed.send(*orders(number, 0, 1), b"junk")
     feed.ingest()
@@ -261,9 +253,7 @@ def test_commits_that_a_crash_kept_out_of_the_log_are_written_down_at_the_next_s
 
 
 @pytest.mark.nightly
-def test_a_lake_that_was_copied_from_elsewhere_is_refused(
-    feed: Feed, tmp_path: Path
-) -> None:
+def test_a_lake_that_was_copied_from_elsewhere_is_refused(feed: Feed, tmp_path: Path) -> None:
     feed.register(ORDER)
     tables.create_tables(feed.services, [feed.stream])
     spark, key = feed.services.spark, "spark.sql.catalog.lake.warehouse"
@@ -344,9 +334,7 @@ def test_a_commit_beside_the_stream_is_numbered_behind_it(feed: Feed) -> None:
         )  # fmt: skip
         return spark.table(feed.table).limit(0), commit
 
-    commit = commit_beside(
-        spark, feed.stream, uuid_of(Jvm(spark), feed.stream.table), nothing
-    )
+    commit = commit_beside(spark, feed.stream, uuid_of(Jvm(spark), feed.stream.table), nothing)
     assert seen == [1, 2]
     assert commit is not None
     newest = own_snapshots(Jvm(spark), feed.stream.table)[0].commit

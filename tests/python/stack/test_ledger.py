@@ -122,10 +122,7 @@ def keeper(feed: Feed, tmp_path: Path) -> Keeper:
         name=feed.stream.name.partition(".")[2], identifier=table, topic=feed.topic
     )
     (folder / "_test__sources.yml").write_text(block)
-    streams = {
-        "bronze.pagila__sales": "pagila.sales",
-        feed.stream.table: feed.stream.name,
-    }
+    streams = {"bronze.pagila__sales": "pagila.sales", feed.stream.table: feed.stream.name}
     return Keeper(feed, project, streams)
 
 
@@ -174,9 +171,7 @@ def test_the_ledger_says_what_verify_says(keeper: Keeper) -> None:
     assert books[feed.stream.name, 1] == (0, 5, 4, 1, 0, 0, 0, 0)
 
     spark = feed.services.spark
-    spark.sql(
-        f"delete from {feed.table} where _kafka_partition = 0 and _kafka_offset = 1"
-    )
+    spark.sql(f"delete from {feed.table} where _kafka_partition = 0 and _kafka_offset = 1")
     spark.sql(
         f"insert into {feed.table} select * from {feed.table} "
         "where _kafka_partition = 1 and _kafka_offset = 2"
@@ -228,9 +223,10 @@ def test_a_table_made_anew_shows_no_gap_of_the_one_that_is_gone(keeper: Keeper) 
         if name == feed.stream.name
     }
     assert mine == {0: (2, 4, 1, 1, 0, 0, 0, 0), 1: (0, 2, 2, 0, 0, 0, 0, 0)}
-    assert [
-        (p.first, p.end, p.bronze, p.quarantined, p.holds) for p in proofs(feed)
-    ] == [(2, 4, 1, 1, True), (0, 2, 2, 0, True)]
+    assert [(p.first, p.end, p.bronze, p.quarantined, p.holds) for p in proofs(feed)] == [
+        (2, 4, 1, 1, True),
+        (0, 2, 2, 0, True),
+    ]
     assert keeper.gaps() == []
 
 
@@ -239,9 +235,7 @@ def test_timestamps_of_any_unit_are_accounted_for(keeper: Keeper) -> None:
     feed = keeper.feed
     take_any_timestamp(feed)
     good = orders(feed.register(ORDER), 0, 4)
-    send(
-        feed, (good[0], MILLIS), (good[1], NANOS), (good[2], MICROS), (b"junk", MICROS)
-    )
+    send(feed, (good[0], MILLIS), (good[1], NANOS), (good[2], MICROS), (b"junk", MICROS))
     send(feed, (good[3], NANOS), partition=1)
     feed.ingest()
 
@@ -252,9 +246,7 @@ def test_timestamps_of_any_unit_are_accounted_for(keeper: Keeper) -> None:
     assert books[feed.stream.name, 0] == (0, 4, 2, 2, 0, 0, 0, 0)
     assert books[feed.stream.name, 1] == (0, 1, 0, 1, 0, 0, 0, 0)
     spark = feed.services.spark
-    reasons = spark.table("lake.marts.rpt_quarantine").where(
-        f"kafka_topic = '{feed.topic}'"
-    )
+    reasons = spark.table("lake.marts.rpt_quarantine").where(f"kafka_topic = '{feed.topic}'")
     counted = reasons.select("error_class", "record_count").collect()
     assert sorted(tuple(row) for row in counted) == [("not_framed", 1), (CLASS, 2)]
     hours = spark.table("lake.marts.rpt_ingest_freshness").where(

@@ -100,9 +100,7 @@ def test_events_reach_the_marts_until_ctrl_c_and_nothing_stays_running(
     rounds = ROUND.findall(told)
     assert [number for number, *_ in rounds[:2]] == ["1", "2"]
     assert all(0 < float(age) < SECONDS for _, _, age, _ in rounds)
-    assert re.search(
-        r"^\d+ rounds: the first took [\d.]+ s; the others", told, re.MULTILINE
-    )
+    assert re.search(r"^\d+ rounds: the first took [\d.]+ s; the others", told, re.MULTILINE)
     held = spark.sql(HELD).first()
     assert held == spark.sql(EXPECTED).first()
     assert before is not None

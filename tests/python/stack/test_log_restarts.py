@@ -119,9 +119,7 @@ def assert_it_is_told(table: Followed, began_at: datetime) -> str:
     """The build stops until it is told when the log began; gives the words that tell."""
     said = table.build(check=False)
     assert f"the log of the database {table.database} restarted by" in said
-    told = (
-        f'{{log_restarts: {{{table.database}: ["{began_at:%Y-%m-%dT%H:%M:%S.%fZ}"]}}}}'
-    )
+    told = f'{{log_restarts: {{{table.database}: ["{began_at:%Y-%m-%dT%H:%M:%S.%fZ}"]}}}}'
     table.build("--full-refresh", "--vars", told)
     return told
 
@@ -129,12 +127,7 @@ def assert_it_is_told(table: Followed, began_at: datetime) -> str:
 @pytest.mark.skipif(LACKS_MARIADB is not None, reason=str(LACKS_MARIADB))
 def test_a_binary_log_that_is_set_back_is_told_and_goes_on(captured: Stack) -> None:
     table = Followed(
-        captured,
-        "ecomm",
-        "tickit-ecomm",
-        "tickit.date",
-        "int_tickit__date",
-        mariadb.connect,
+        captured, "ecomm", "tickit-ecomm", "tickit.date", "int_tickit__date", mariadb.connect
     )
     table.write(DAY, 1, "MO")
     table.write(DAY, 2, "TU")

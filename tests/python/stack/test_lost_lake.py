@@ -32,9 +32,7 @@ CATALOG_GONE = "Only the catalog is gone"
 COPIED = "It was copied to another place"
 # What the page's texts name a table and a file of its metadata.
 TABLE = "pagila__sales"
-METADATA = re.compile(
-    r"/the/lake/warehouse/bronze/pagila__sales/metadata/00007-\S+?json"
-)
+METADATA = re.compile(r"/the/lake/warehouse/bronze/pagila__sales/metadata/00007-\S+?json")
 
 pytestmark = pytest.mark.nightly
 
@@ -71,9 +69,7 @@ class Lake:
         """Open a lake, of another folder maybe, as a program that starts now does."""
         self.folder = folder or self.folder
         self.folder.mkdir(exist_ok=True)
-        uri = (
-            f"jdbc:sqlite:{self.folder}/catalog.db?busy_timeout=30000&journal_mode=WAL"
-        )
+        uri = f"jdbc:sqlite:{self.folder}/catalog.db?busy_timeout=30000&journal_mode=WAL"
         spark = catalogs.open_with(self.spark, uri=uri, warehouse=str(self.warehouse))
         # Which commands and dbt get, too.
         self.patch.setattr(SparkSession, "_instantiatedSession", spark)
@@ -196,9 +192,7 @@ def drop_quarantine(lake: Lake) -> None:
 
 
 @pytest.mark.parametrize("lose", [drop_the_table, remove_the_folder, drop_quarantine])
-def test_tables_that_are_gone_are_filled_again(
-    lake: Lake, lose: Callable[[Lake], None]
-) -> None:
+def test_tables_that_are_gone_are_filled_again(lake: Lake, lose: Callable[[Lake], None]) -> None:
     lose(lake)
     if lose is not remove_the_folder:
         found = lake.feed.command("verify")
@@ -244,9 +238,7 @@ def test_tables_are_registered_in_a_new_catalog(lake: Lake) -> None:
 
 
 @pytest.mark.parametrize("are_expired", [False, True])
-def test_an_older_file_is_registered_and_the_log_follows(
-    lake: Lake, are_expired: bool
-) -> None:
+def test_an_older_file_is_registered_and_the_log_follows(lake: Lake, are_expired: bool) -> None:
     own = lake.feed.stream.table.partition(".")[2]
     if are_expired:
         forget_own_snapshots(lake.feed)

@@ -62,10 +62,7 @@ def brought_up(stack: Stack, target: Path) -> dict[str, tuple[int, int]]:
         " from marts.rpt_reconciliation where is_newest",
     )  # fmt: skip
     rows: list[dict[str, Any]] = json.loads(told.stdout)
-    return {
-        row["stream_name"]: (row["source_row_count"], row["row_difference"])
-        for row in rows
-    }
+    return {row["stream_name"]: (row["source_row_count"], row["row_difference"]) for row in rows}
 
 
 def versions_of_deleted(stack: Stack) -> list[tuple[bool, int]]:

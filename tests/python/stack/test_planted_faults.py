@@ -25,11 +25,7 @@ from tests.python.conftest import Stack
 from tests.python.mutations.planting import entries
 from tests.python.parity.records import Bronze
 from tests.python.spark.bronze_tables import add, append
-from tests.python.stack.captured_faults import (
-    moments_fit,
-    text_keys_stay_apart,
-    texts_fit,
-)
+from tests.python.stack.captured_faults import moments_fit, text_keys_stay_apart, texts_fit
 from tests.python.stack.conftest import DemoRun, brief
 
 if TYPE_CHECKING:
@@ -78,24 +74,17 @@ class Lake:
     def columns(self, relation: str) -> dict[str, str]:
         return dict(self.spark.table(relation).dtypes)
 
-    def added(
-        self, relation: str, changes: dict[str, str], where: str = "true"
-    ) -> Fault:
+    def added(self, relation: str, changes: dict[str, str], where: str = "true") -> Fault:
         """One row twice, the second time with some columns changed."""
         rows, row = "{rows}", f"(select * from {{rows}} where {where} limit 1)"
         if self.spark.table(relation).isEmpty():
-            rows = row = (
-                f"(select * from ({self._made_up(relation)}) where {where} limit 1)"
-            )
+            rows = row = f"(select * from ({self._made_up(relation)}) where {where} limit 1)"
         return Fault(
             relation,
-            f"select * from {rows}"
-            f" union all select {self._selected(relation, changes)} from {row}",
+            f"select * from {rows} union all select {self._selected(relation, changes)} from {row}",
         )
 
-    def changed(
-        self, relation: str, changes: dict[str, str], where: str = "true"
-    ) -> Fault:
+    def changed(self, relation: str, changes: dict[str, str], where: str = "true") -> Fault:
         """One row, of those where a condition holds, says something else."""
         selected = self._selected(relation, changes, "planted_at = 1")
         return Fault(relation, f"select {selected} from {self._numbered(where)}")
@@ -104,8 +93,7 @@ class Lake:
         """One row, of those where a condition holds, is not there."""
         selected = ", ".join(self.columns(relation))
         return Fault(
-            relation,
-            f"select {selected} from {self._numbered(where)} where planted_at > 1",
+            relation, f"select {selected} from {self._numbered(where)} where planted_at > 1"
         )
 
     def versions(self, earlier: dict[str, str], later: dict[str, str]) -> Fault:
@@ -156,12 +144,9 @@ class Lake:
             f" (order by case when {where} then 0 else 1 end) as planted_at from {{rows}})"
         )
 
-    def _selected(
-        self, relation: str, changes: dict[str, str], when: str = "true"
-    ) -> str:
+    def _selected(self, relation: str, changes: dict[str, str], when: str = "true") -> str:
         return ", ".join(
-            f"cast(case when {when} then {changes[name]} else {name} end as {kind})"
-            f" as {name}"
+            f"cast(case when {when} then {changes[name]} else {name} end as {kind}) as {name}"
             if name in changes
             else name
             for name, kind in self.columns(relation).items()
@@ -209,9 +194,7 @@ def _names_all(columns: set[str], rows: list[Row]) -> bool:
 def key_and_required_columns(test: DataTest, lake: Lake) -> Iterator[Fault]:
     yield from required_columns(test, lake)
     key = ", ".join(test.arguments["key"])
-    yield replace(
-        lake.added(test.relation, {}), caught=partial(_tells_of_a_double, key)
-    )
+    yield replace(lake.added(test.relation, {}), caught=partial(_tells_of_a_double, key))
 
 
 def _tells_of_a_double(key: str, rows: list[Row]) -> bool:
@@ -344,8 +327,7 @@ def planted(lake: Lake, query: str, fault: Fault) -> list[Row]:
     """What a test returns where a relation has a fault."""
     view = f"planted_in_{fault.relation.replace('.', '_')}"
     lake.spark.sql(
-        f"create or replace temporary view {view} as "
-        + fault.query.format(rows=fault.relation)
+        f"create or replace temporary view {view} as " + fault.query.format(rows=fault.relation)
     )
     name = rf"(?<![\w.`]){re.escape(fault.relation)}(?![\w`])"
     at_fault, count = re.subn(name, view, query)
@@ -388,9 +370,7 @@ def test_every_data_test_catches_its_fault(
             assert entry["old"] in query, node["name"]
             tried[node["name"]] += 1
             if not returned(spark, query.replace(entry["old"], entry["new"])):
-                missed.append(
-                    f"{node['name']}: {entry['new']} in place of {entry['old']}"
-                )
+                missed.append(f"{node['name']}: {entry['new']} in place of {entry['old']}")
         if node["name"] == "assert_product_versions_do_not_overlap":
             assert planted(lake, query, lake.versions({}, {})) == []
         for fault in faults:

@@ -51,9 +51,7 @@ from sandbox.events import poll
 sys.argv = ["sandbox", "poll", "pagila.address", "--once", "--delay", "0"]
 cli.main()
 """
-BEFORE_IT_NOTES = (
-    "poll.PollTopic.note = lambda *_: os.kill(os.getpid(), signal.SIGKILL)"
-)
+BEFORE_IT_NOTES = "poll.PollTopic.note = lambda *_: os.kill(os.getpid(), signal.SIGKILL)"
 AMID_ITS_ROWS = """
 rows = poll.PolledTable.rows
 def some(*given):
@@ -75,9 +73,7 @@ def stack(tmp_path: Path) -> Iterator[Stack]:
     """A broker and a database for one test; no connector, no log of changes."""
     path = tmp_path / "sand box"
     target = str(path.resolve() / "target")
-    with own_stack(
-        path, "kafka", "registry", "postgres", DBT_TARGET_PATH=target
-    ) as found:
+    with own_stack(path, "kafka", "registry", "postgres", DBT_TARGET_PATH=target) as found:
         yield found
 
 
@@ -128,9 +124,7 @@ def phones(home: Home, row: int) -> list[str]:
 
 def build(stack: Stack) -> None:
     stack.run("spark-ingest", "run", "pagila.polled_address", "--once")
-    stack.run(
-        *("dbt", "build", "--select", "+int_pagila__polled_address_current"), *NO_TESTS
-    )
+    stack.run(*("dbt", "build", "--select", "+int_pagila__polled_address_current"), *NO_TESTS)
 
 
 def asked(stack: Stack, query: str) -> list[list[Any]]:
@@ -256,17 +250,13 @@ def test_polls_go_on_until_ctrl_c_which_keeps_the_place(stack: Stack) -> None:
 
 
 def test_the_page_compares_what_queries_and_the_log_see(stack: Stack) -> None:
-    typed = re.findall(
-        r"^```sh\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL
-    )
+    typed = re.findall(r"^```sh\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
 
     said = ""
     for line in "".join(typed).splitlines():
         said = stack.run(*shlex.split(line)).stdout
 
-    queries, log = map(
-        int, re.findall(r"^(?:queries|the log) +(\d+)$", said, re.MULTILINE)
-    )
+    queries, log = map(int, re.findall(r"^(?:queries|the log) +(\d+)$", said, re.MULTILINE))
     columns = "address_id, street_address, postal_code, phone, updated_at"
     unseen = asked(
         stack,

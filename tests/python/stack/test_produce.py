@@ -55,9 +55,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
 
 def ends(stack: Stack, stream: Stream = STREAM) -> dict[int, int]:
     """The end offset of each partition."""
-    consumer = Consumer(
-        {"bootstrap.servers": stack.home.bootstrap_servers, "group.id": "t"}
-    )
+    consumer = Consumer({"bootstrap.servers": stack.home.bootstrap_servers, "group.id": "t"})
     found = {
         number: consumer.get_watermark_offsets(TopicPartition(stream.topic, number))[1]
         for number in range(stream.partitions)
@@ -66,19 +64,12 @@ def ends(stack: Stack, stream: Stream = STREAM) -> dict[int, int]:
     return found
 
 
-def read(
-    stack: Stack, begin: dict[int, int], stream: Stream = STREAM
-) -> dict[int, list[Message]]:
+def read(stack: Stack, begin: dict[int, int], stream: Stream = STREAM) -> dict[int, list[Message]]:
     """All records from the given offsets to the end, by partition, in order."""
     end = ends(stack, stream)
-    consumer = Consumer(
-        {"bootstrap.servers": stack.home.bootstrap_servers, "group.id": "t"}
-    )
+    consumer = Consumer({"bootstrap.servers": stack.home.bootstrap_servers, "group.id": "t"})
     consumer.assign(
-        [
-            TopicPartition(stream.topic, number, offset)
-            for number, offset in begin.items()
-        ]
+        [TopicPartition(stream.topic, number, offset) for number, offset in begin.items()]
     )
     found: dict[int, list[Message]] = {number: [] for number in begin}
     missing = sum(end.values()) - sum(begin.values())
@@ -131,15 +122,11 @@ def test_what_is_read_is_what_the_plan_says(stack: Stack) -> None:
     assert (told["late"], told["sales"], told["first_id"]) == (250, 4_900, first_id)
 
 
-def test_a_second_run_does_not_repeat_payment_ids_and_says_so_in_one_line(
-    stack: Stack,
-) -> None:
+def test_a_second_run_does_not_repeat_payment_ids_and_says_so_in_one_line(stack: Stack) -> None:
     before = sum(ends(stack).values())
     for _ in range(2):
         done = stack.run("sandbox", "produce", "pagila", "--count", "10")
-        line = re.fullmatch(
-            r"10 records to .* payment_id from (\d+), seed 1\n", done.stdout
-        )
+        line = re.fullmatch(r"10 records to .* payment_id from (\d+), seed 1\n", done.stdout)
         assert line is not None
         assert int(line[1]) == before + 1
         assert done.stderr == ""
@@ -183,9 +170,7 @@ def test_a_second_run_has_transactions_of_its_own(stack: Stack) -> None:
         done = stack.run("sandbox", "produce", "smoothies", "--count", "200")
         first = sum(before.values()) + 1
         assert done.stderr == ""
-        assert f"200 on time, 0 late, 0 wrong, 0 bad, 27 to {PRODUCTS.topic}, " in (
-            done.stdout
-        )
+        assert f"200 on time, 0 late, 0 wrong, 0 bad, 27 to {PRODUCTS.topic}, " in (done.stdout)
         assert done.stdout.endswith(f"; transaction number from {first}, seed 1\n")
         messages = [m for some in read(stack, before, PURCHASES).values() for m in some]
         keys.append({key for m in messages if isinstance(key := m.key(), bytes)})
@@ -308,14 +293,10 @@ def test_own_rows_arrive_with_their_times_and_the_misfits_are_told(
     arrived = [m for messages in read(stack, before).values() for m in messages]
     assert [m.timestamp()[1] for m in arrived] == [1_620_651_846_996, 1_620_651_906_996]
     key_id, _ = schema_ids(stack.home, STREAM)
-    assert {m.key() for m in arrived} == {
-        b"\x00" + key_id.to_bytes(4, "big") + bytes([14])
-    }
+    assert {m.key() for m in arrived} == {b"\x00" + key_id.to_bytes(4, "big") + bytes([14])}
 
 
-def test_schema_ids_are_those_of_the_registry_and_asking_registers_nothing(
-    stack: Stack,
-) -> None:
+def test_schema_ids_are_those_of_the_registry_and_asking_registers_nothing(stack: Stack) -> None:
     registry = SchemaRegistryClient({"url": stack.home.registry_url})
     subjects = (STREAM.key_subject, STREAM.value_subject)
 

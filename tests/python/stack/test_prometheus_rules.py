@@ -28,8 +28,7 @@ STREAM = "shop.orders"
 QUARANTINED = BatchReport(STREAM, "bronze.shop__orders", 7, 90, 10, 4096, 0.4, 25)
 
 pytestmark = pytest.mark.skipif(
-    shutil.which("prometheus") is None,
-    reason="no Prometheus: install the package prometheus",
+    shutil.which("prometheus") is None, reason="no Prometheus: install the package prometheus"
 )
 
 
@@ -118,9 +117,7 @@ def test_rules_see_what_a_run_serves(metrics: MetricsProgress, prometheus: str) 
     wait_for(lambda: alerts(prometheus) == expected, 60)
 
 
-def test_a_run_that_is_gone_is_missed(
-    metrics: MetricsProgress, prometheus: str
-) -> None:
+def test_a_run_that_is_gone_is_missed(metrics: MetricsProgress, prometheus: str) -> None:
     wait_for(lambda: is_scraped(prometheus))
     metrics.__exit__(None, None, None)
 

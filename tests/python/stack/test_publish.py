@@ -59,9 +59,7 @@ def test_a_reader_has_what_the_mart_has_after_each_publication(sales: Sales) -> 
 
     # A late row, one that changes, one that moves to another day, one that vanishes.
     sales.insert(("Asia", "2025-12-31 10:00:00", 7), ("Asia", "2026-01-02 10:00:00", 7))
-    sales.sql(
-        "update {mart} set amount = 2.20 where region = 'Europe' and amount = 1.10"
-    )
+    sales.sql("update {mart} set amount = 2.20 where region = 'Europe' and amount = 1.10")
     sales.sql("update {mart} set at = at + interval 1 day where region = 'Africa'")
     sales.sql("delete from {mart} where amount = 3")
     assert "4 rows, 2 deletes" in sales.publish()
@@ -77,10 +75,7 @@ def test_a_reader_has_what_the_mart_has_after_each_publication(sales: Sales) -> 
     sales.assert_read()
     assert planned_rows(sales) == "0"
     assert sales.command("verify").exit_code == 0
-    assert [policy(sales, name) for name in (sales.topic, PROGRESS_TOPIC)] == [
-        "compact",
-        "compact",
-    ]
+    assert [policy(sales, name) for name in (sales.topic, PROGRESS_TOPIC)] == ["compact", "compact"]
 
 
 def policy(sales: Sales, topic: str) -> Any:
@@ -93,9 +88,7 @@ def policy(sales: Sales, topic: str) -> Any:
 def test_changes_say_what_became_of_a_row(sales: Sales) -> None:
     sales.envelope = "changes"
     sales.declare()
-    sales.insert(
-        ("Europe", "2026-01-01 10:00:00", 1), ("Asia", "2026-01-01 10:00:00", 2)
-    )
+    sales.insert(("Europe", "2026-01-01 10:00:00", 1), ("Asia", "2026-01-01 10:00:00", 2))
     sales.publish()
     sales.insert(("Africa", "2026-01-01 10:00:00", 3))
     sales.sql("update {mart} set amount = 4 where region = 'Asia'")
@@ -163,10 +156,7 @@ def killed_at(step: str, number: int, dead: list[TopicWriter]) -> Iterator[None]
     def stays(writer: TopicWriter) -> None:
         dead.append(writer)
 
-    with (
-        patch.object(TopicWriter, step, dies),
-        patch.object(TopicWriter, "abort", stays),
-    ):
+    with patch.object(TopicWriter, step, dies), patch.object(TopicWriter, "abort", stays):
         yield
 
 
@@ -187,11 +177,7 @@ def test_a_publisher_that_dies_anywhere_is_followed_without_loss_or_repetition(
                 sales.assert_read()
                 assert len(sales.log()) == 7
                 sales.sql("update {mart} set amount = amount + 10 where day(at) < 6")
-            with (
-                pytest.raises(Killed),
-                killed_at(step, number, dead),
-                sales.publisher() as opened,
-            ):
+            with pytest.raises(Killed), killed_at(step, number, dead), sales.publisher() as opened:
                 opened.publish()
         # Died between Kafka's commit and the tag.
         with (
@@ -214,10 +200,7 @@ def test_a_commit_of_which_nobody_knows_is_not_sent_again(sales: Sales) -> None:
         raise ServiceUnavailable("no answer in time")
 
     with sales.publisher() as opened:
-        with (
-            patch.object(TopicWriter, "commit", lost),
-            pytest.raises(ServiceUnavailable),
-        ):
+        with patch.object(TopicWriter, "commit", lost), pytest.raises(ServiceUnavailable):
             opened.publish()
         assert opened.publish() is None
         sales.insert(("Asia", "2026-01-01 10:00:00", 2))
@@ -226,9 +209,7 @@ def test_a_commit_of_which_nobody_knows_is_not_sent_again(sales: Sales) -> None:
     assert len(sales.log()) == 2
 
 
-def test_a_second_publisher_takes_the_topic_over_and_the_first_one_ends(
-    sales: Sales,
-) -> None:
+def test_a_second_publisher_takes_the_topic_over_and_the_first_one_ends(sales: Sales) -> None:
     sales.insert(("Europe", "2026-01-01 10:00:00", 1))
     with sales.publisher() as first:
         first.publish()
@@ -244,9 +225,7 @@ def test_a_second_publisher_takes_the_topic_over_and_the_first_one_ends(
 
 
 @pytest.mark.nightly
-def test_a_topic_or_a_mart_that_was_made_again_is_brought_up_to_date(
-    sales: Sales,
-) -> None:
+def test_a_topic_or_a_mart_that_was_made_again_is_brought_up_to_date(sales: Sales) -> None:
     kept = ("Europe", "2026-01-01 10:00:00", 1)
     sales.insert(kept, ("Asia", "2026-01-01 10:00:00", 2))
     sales.publish()
@@ -273,10 +252,7 @@ def test_a_topic_or_a_mart_that_was_made_again_is_brought_up_to_date(
     ("spoil", "said"),
     [
         ("insert into {mart} select * from {mart}", "its key is there 2 times"),
-        (
-            "insert into {mart} values (null, timestamp '2026-01-03', 1)",
-            "region is null",
-        ),
+        ("insert into {mart} values (null, timestamp '2026-01-03', 1)", "region is null"),
     ],
 )
 def test_a_row_that_cannot_be_published_stops_the_publication_and_nothing_is_sent(
@@ -291,9 +267,8 @@ def test_a_row_that_cannot_be_published_stops_the_publication_and_nothing_is_sen
 
     assert done.exit_code != 0
     assert said in done.output
-    assert (
-        f"config.meta.publish.key in {read_publications(sales.manifest)[0].file}"
-        in (done.output)
+    assert f"config.meta.publish.key in {read_publications(sales.manifest)[0].file}" in (
+        done.output
     )
     assert len(sales.log()) == 1
 
@@ -311,12 +286,8 @@ def test_a_topic_with_records_of_others_is_left_alone(sales: Sales) -> None:
 
 
 @pytest.mark.nightly
-def test_columns_that_come_are_published_and_types_that_change_are_refused(
-    sales: Sales,
-) -> None:
-    sales.insert(
-        ("Europe", "2026-01-01 10:00:00", 1), ("Asia", "2026-01-02 10:00:00", 2)
-    )
+def test_columns_that_come_are_published_and_types_that_change_are_refused(sales: Sales) -> None:
+    sales.insert(("Europe", "2026-01-01 10:00:00", 1), ("Asia", "2026-01-02 10:00:00", 2))
     sales.publish()
 
     sales.sql("alter table {mart} add column note string")
@@ -337,12 +308,8 @@ def test_columns_that_come_are_published_and_types_that_change_are_refused(
 
 
 @pytest.mark.nightly
-def test_verify_names_what_a_topic_lacks_and_what_nobody_published(
-    sales: Sales,
-) -> None:
-    sales.insert(
-        ("Europe", "2026-01-01 10:00:00", 1), ("Asia", "2026-01-02 10:00:00", 2)
-    )
+def test_verify_names_what_a_topic_lacks_and_what_nobody_published(sales: Sales) -> None:
+    sales.insert(("Europe", "2026-01-01 10:00:00", 1), ("Asia", "2026-01-02 10:00:00", 2))
     assert "never published" in sales.command("verify").output
     sales.publish()
     assert sales.command("verify").exit_code == 0
@@ -376,9 +343,7 @@ def raw(sales: Sales) -> list[tuple[bytes, bytes | None]]:
 def test_what_is_published_is_ingested_again(
     sales: Sales, new_feed: Callable[[], Feed], tmp_path: Path
 ) -> None:
-    sales.insert(
-        ("Europe", "2026-01-01 10:00:00.123456", 1), ("Asia", "2026-01-02", None)
-    )
+    sales.insert(("Europe", "2026-01-01 10:00:00.123456", 1), ("Asia", "2026-01-02", None))
     sales.publish()
     again = new_feed()
     made = json.loads(again.manifest.read_text())

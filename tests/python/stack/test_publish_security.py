@@ -17,12 +17,7 @@ from spark_ingest.connect.broker import Broker
 from spark_ingest.connect.profile import load_connections
 from spark_ingest.connect.registry import SchemaRegistry
 from spark_ingest.errors import ConfigurationError
-from spark_ingest.publish.transactions import (
-    PROGRESS_TOPIC,
-    Progress,
-    TopicWriter,
-    read_progress,
-)
+from spark_ingest.publish.transactions import PROGRESS_TOPIC, Progress, TopicWriter, read_progress
 from tests.python.conftest import Stack, own_stack
 from tests.python.stack.conftest import wait_for
 

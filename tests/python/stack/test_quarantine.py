@@ -40,10 +40,7 @@ if TYPE_CHECKING:
 UNKNOWN = 10**6
 TAGGED = {
     **ORDER,
-    "fields": [
-        *ORDER["fields"],
-        {"name": "tag", "type": ["null", "string"], "default": None},
-    ],
+    "fields": [*ORDER["fields"], {"name": "tag", "type": ["null", "string"], "default": None}],
 }
 
 
@@ -60,11 +57,7 @@ def states(feed: Feed) -> list[tuple[int, str, str]]:
         (
             row["_kafka_offset"],
             row["error_class"],
-            "replayed"
-            if row["replayed_at"]
-            else "discarded"
-            if row["discarded_at"]
-            else "open",
+            "replayed" if row["replayed_at"] else "discarded" if row["discarded_at"] else "open",
         )
         for row in rows(feed)
     ]
@@ -89,18 +82,13 @@ def ingest_without(feed: Feed, schema_id: int, monkeypatch: pytest.MonkeyPatch) 
 
 def tagged(schema_id: int, *numbers: int) -> list[bytes]:
     """Framed orders of the schema that has a tag."""
-    return [
-        framed(schema_id, TAGGED, {"id": i, "note": "n", "tag": f"t{i}"})
-        for i in numbers
-    ]
+    return [framed(schema_id, TAGGED, {"id": i, "note": "n", "tag": f"t{i}"}) for i in numbers]
 
 
 def test_every_reason_has_its_class_and_good_records_do_not_wait(feed: Feed) -> None:
     number = feed.register(ORDER)
     feed.register("int", f"{feed.topic}-key")
-    ingest = feed.stream.ingest.model_copy(
-        update={"max_value_bytes": 1000, "key": "confluent"}
-    )
+    ingest = feed.stream.ingest.model_copy(update={"max_value_bytes": 1000, "key": "confluent"})
     feed.stream = changed(feed.stream, ingest=ingest)
     good = framed(number, ORDER, {"id": 1, "note": "n"})
     long = framed(number, ORDER, {"id": 1, "note": "n" * 1000})
@@ -136,9 +124,7 @@ def test_every_reason_has_its_class_and_good_records_do_not_wait(feed: Feed) -> 
 def lists_and_shows(feed: Feed, long: bytes) -> None:
     """The same records, as `list` and `show` tell of them."""
     spark = feed.services.spark
-    found = list_groups(
-        spark, [feed.stream], None, None, everything=False, everywhere=False
-    )
+    found = list_groups(spark, [feed.stream], None, None, everything=False, everywhere=False)
     assert [(g.error_class, g.open, g.first, g.last) for g in found] == [
         ("key_left_over_bytes", 1, "0:7", "0:7"),
         ("left_over_bytes", 1, "0:3", "0:3"),
@@ -167,9 +153,7 @@ def asked(feed: Feed, *words: str) -> Result:
     return feed.command("quarantine", *words)
 
 
-def test_the_commands_look_at_records_and_decide_about_them(
-    feed: Feed, tmp_path: Path
-) -> None:
+def test_the_commands_look_at_records_and_decide_about_them(feed: Feed, tmp_path: Path) -> None:
     number = feed.register(ORDER)
     feed.send(*orders(number, 0, 1), b"junk \xff", b"more junk")
     feed.ingest()
@@ -285,22 +269,13 @@ def test_replay_lands_what_is_good_now_where_it_was(
         (3, "unknown_id", "replayed"),
     ]
     newest = own_snapshots(Jvm(spark), feed.stream.table)[0].commit
-    assert (newest.id, newest.kind, newest.position) == (
-        2,
-        CommitKind.REPLAY,
-        {0: 4, 1: 0},
-    )
+    assert (newest.id, newest.kind, newest.position) == (2, CommitKind.REPLAY, {0: 4, 1: 0})
     taken = spark.table(feed.table).where("_commit_id = 2").orderBy("_kafka_offset")
     for row in taken.collect():
         was = before[row["_kafka_offset"]]
         assert row["tag"] == f"t{row['id']}"
         assert row["_schema_id"] == coming
-        for name in (
-            "_kafka_timestamp",
-            "_kafka_key",
-            "_kafka_headers",
-            "_kafka_topic_id",
-        ):
+        for name in ("_kafka_timestamp", "_kafka_key", "_kafka_headers", "_kafka_topic_id"):
             assert row[name] == was[name]
 
     # The stream goes on behind it, and everything is accounted for.
@@ -309,11 +284,7 @@ def test_replay_lands_what_is_good_now_where_it_was(
     assert (batch.commit_id, batch.rows) == (3, 1)
     assert all(proof.holds for proof in proofs(feed))
     counts = feed.log().select("commit_id", "row_count", "quarantined_count")
-    assert [tuple(row) for row in counts.collect()] == [
-        (1, 1, 3),
-        (2, 2, -2),
-        (3, 1, 0),
-    ]
+    assert [tuple(row) for row in counts.collect()] == [(1, 1, 3), (2, 2, -2), (3, 1, 0)]
     assert replayed_lines(replay(services, feed.stream, Choice()), False) == [
         f"{feed.stream.name}: 0 replayed", "  1 stay in quarantine: not_framed",
     ]  # fmt: skip
@@ -403,9 +374,7 @@ def test_a_stream_and_two_replays_at_once_neither_lose_nor_double(
 
 
 @pytest.mark.nightly
-def test_what_an_overtaken_writer_left_goes_and_what_is_there_once_stays(
-    feed: Feed,
-) -> None:
+def test_what_an_overtaken_writer_left_goes_and_what_is_there_once_stays(feed: Feed) -> None:
     number = feed.register(ORDER)
     feed.send(*orders(number, 0, 1), b"junk", b"junk")
     feed.ingest()

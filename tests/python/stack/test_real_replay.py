@@ -201,24 +201,17 @@ needs_files = pytest.mark.skipif(
 
 
 @needs_files
-def test_replayed_sales_have_the_totals_and_windows_that_duckdb_finds(
-    replayed: Replayed,
-) -> None:
+def test_replayed_sales_have_the_totals_and_windows_that_duckdb_finds(replayed: Replayed) -> None:
     for clock in CLOCKS:
         built, expected = replayed.trial.marts(clock), replayed.trial.expected(clock)
         for mart, columns in MARTS.items():
             kept = [i for i, column in enumerate(columns) if column not in POSITIONS]
-            assert _only(built[mart], kept) == _only(expected[mart], kept), (
-                mart,
-                clock,
-            )
+            assert _only(built[mart], kept) == _only(expected[mart], kept), (mart, clock)
 
 
 @needs_files
 @pytest.mark.parametrize("question", ASKED)
-def test_replayed_purchases_answer_as_duckdb_does(
-    replayed: Replayed, question: str
-) -> None:
+def test_replayed_purchases_answer_as_duckdb_does(replayed: Replayed, question: str) -> None:
     with duckdb.connect() as files:
         files.execute(
             "create table products as select * from read_csv("

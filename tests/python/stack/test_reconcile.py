@@ -37,8 +37,7 @@ WRITERS = 4
 COUNTS = 25
 PATIENCE = Patience(lock_seconds=2.0, total_seconds=60.0)
 needs_mariadb = pytest.mark.skipif(
-    SERVICES["mariadb"].lacks_platform() is not None,
-    reason="no MariaDB for this machine",
+    SERVICES["mariadb"].lacks_platform() is not None, reason="no MariaDB for this machine"
 )
 
 
@@ -163,9 +162,7 @@ def test_a_count_in_mariadb_is_that_of_its_place_in_the_log(home: Home) -> None:
     def connected() -> Any:
         connection = mariadb.connect(home)
         # Without locks of gaps: writers of rows of their own do not meet.
-        connection.cursor().execute(
-            "set session transaction isolation level read committed"
-        )
+        connection.cursor().execute("set session transaction isolation level read committed")
         return connection
 
     with writing(connected, "start transaction"):
@@ -179,8 +176,7 @@ def test_a_count_in_mariadb_is_that_of_its_place_in_the_log(home: Home) -> None:
     assert len(log) > 500
     assert any(kind == "T" for _, kind in log)
     assert [counted.rows for counted in counts] == [
-        rows_after(kind for place, kind in log if place < counted.position)
-        for counted in counts
+        rows_after(kind for place, kind in log if place < counted.position) for counted in counts
     ]
     assert len({counted.rows for counted in counts}) > 5
 
@@ -263,9 +259,7 @@ def test_a_table_that_has_no_snapshots_is_refused(home: Home) -> None:
         count_rows(database(home, "ecomm"), "ecomm.loose", PATIENCE)
 
 
-def test_a_user_who_may_not_lock_is_told_what_it_takes(
-    home: Home, tmp_path: Path
-) -> None:
+def test_a_user_who_may_not_lock_is_told_what_it_takes(home: Home, tmp_path: Path) -> None:
     text = (PROJECT / "profiles" / "ingest.yml").read_text()
     (tmp_path / "profiles").mkdir()
     file = tmp_path / "profiles" / "ingest.yml"

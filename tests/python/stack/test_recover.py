@@ -127,9 +127,7 @@ def test_an_accepted_gap_that_a_crash_kept_out_of_the_log_is_no_loss(
     assert log(feed) == [(1, "stream", 2), (2, "gap", 3), (3, "stream", 1)]
 
 
-def test_a_stream_goes_on_with_a_topic_made_again_and_the_old_one_stays_proved(
-    feed: Feed,
-) -> None:
+def test_a_stream_goes_on_with_a_topic_made_again_and_the_old_one_stays_proved(feed: Feed) -> None:
     number = feed.register(ORDER)
     junk = framed(10**6, ORDER, {"id": 1, "note": ""})
     feed.send(*orders(number, 0, 2), junk)
@@ -138,8 +136,7 @@ def test_a_stream_goes_on_with_a_topic_made_again_and_the_old_one_stays_proved(
     assert "no new topic" in feed.command("recover", "--new-topic").stdout
     make_again(feed)
     with pytest.raises(
-        MillraceError,
-        match=r"was deleted and recreated.*recover test\.feed\d+ --new-topic",
+        MillraceError, match=r"was deleted and recreated.*recover test\.feed\d+ --new-topic"
     ):
         feed.ingest()
     with pytest.raises(MillraceError, match="nothing can be proved"):
@@ -153,10 +150,7 @@ def test_a_stream_goes_on_with_a_topic_made_again_and_the_old_one_stays_proved(
     feed.send(*orders(number, 0, 1))
     (batch,) = feed.ingest()
     assert (batch.commit_id, batch.rows) == (3, 1)
-    told = [
-        (p.is_earlier, p.partition, p.bronze, p.quarantined, p.holds)
-        for p in proofs(feed)
-    ]
+    told = [(p.is_earlier, p.partition, p.bronze, p.quarantined, p.holds) for p in proofs(feed)]
     assert told == [
         (False, 0, 1, 0, True),
         (False, 1, 0, 0, True),
@@ -168,9 +162,7 @@ def test_a_stream_goes_on_with_a_topic_made_again_and_the_old_one_stays_proved(
     here = standing(spark, feed.stream)
     assert (here.commit_id, here.offsets) == (3, {0: 1, 1: 0})
     # A loss of the old topic's still shows, though no broker can be asked.
-    spark.sql(
-        f"delete from {feed.table} where _kafka_partition = 0 and _kafka_offset = 1"
-    )
+    spark.sql(f"delete from {feed.table} where _kafka_partition = 0 and _kafka_offset = 1")
     assert [p.missing for p in proofs(feed)] == [(), (), ((1, 2),), ()]
 
 

@@ -39,9 +39,7 @@ Rows = list[list[Any]]
 Ask = Callable[..., Rows]
 
 
-def connect(
-    home: Home, user: str = "millrace", password: str = "millrace"
-) -> Connection:
+def connect(home: Home, user: str = "millrace", password: str = "millrace") -> Connection:
     connection = redshift_connector.connect(
         host="127.0.0.1",
         port=home.ports["redshift"],
@@ -60,9 +58,7 @@ def ask_with(connection: Connection) -> Ask:
         with connection.cursor() as cursor:
             for statement in statements:
                 cursor.execute(statement)
-            return (
-                [list(row) for row in cursor.fetchall()] if cursor.description else []
-            )
+            return [list(row) for row in cursor.fetchall()] if cursor.description else []
 
     return ask
 
@@ -99,10 +95,7 @@ def test_the_driver_meets_a_server_it_knows(lake: Home) -> None:
         # r_DATEDIFF_function: boundaries are counted, not whole months.
         ("datediff(month, cast('2026-01-31' as date), cast('2026-02-01' as date))", 1),
         ("datediff(week, cast('2026-01-03' as date), cast('2026-01-04' as date))", 1),
-        (
-            "datediff(second, time '2026-01-01 00:00:00.9', time '2026-01-01 00:00:01.1')",
-            1,
-        ),
+        ("datediff(second, time '2026-01-01 00:00:00.9', time '2026-01-01 00:00:01.1')", 1),
         (
             "datediff(microsecond, time '1970-01-01 00:00:00', time '1969-12-31 23:59:59.999999')",
             -1,
@@ -113,16 +106,10 @@ def test_the_driver_meets_a_server_it_knows(lake: Home) -> None:
             datetime.fromisoformat("1969-12-31T23:59:59"),
         ),
         # r_DATE_TRUNC: of a date, too, it is a timestamp.
-        (
-            "date_trunc('month', cast('2026-02-03' as date))",
-            datetime.fromisoformat("2026-02-01"),
-        ),
+        ("date_trunc('month', cast('2026-02-03' as date))", datetime.fromisoformat("2026-02-01")),
         # SHA2: as texts; 0 is 256, and of another number of bits there is none.
         ("sha2('ü', 256) = sha2('ü', 0) and length(sha2('ü', 224)) = 56", True),
-        (
-            "sha2('abc', 256)",
-            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
-        ),
+        ("sha2('abc', 256)", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
         ("sha2('abc', 100)", ""),
         # r_CONCAT: nothing when one is missing.
         ("concat('a', cast(null as varchar(3)))", None),
@@ -136,9 +123,7 @@ def test_the_driver_meets_a_server_it_knows(lake: Home) -> None:
         ("cast(substring('a b', 1, 2) as varchar(4)) < cast('a' as varchar(4))", False),
     ],
 )
-def test_an_expression_has_redshifts_value(
-    ask: Ask, expression: str, value: object
-) -> None:
+def test_an_expression_has_redshifts_value(ask: Ask, expression: str, value: object) -> None:
     # `time '…'` is short for a cast.
     cast = re.sub(r"time ('[^']*')", r"cast(\1 as timestamp)", expression)
     two_rows = "(select 1 as x union all select 2) as numbers"
@@ -159,17 +144,12 @@ def test_trailing_blanks_do_not_count_in_joins_groups_and_lists(ask: Ask) -> Non
     assert ask(
         f"select count(*) from ({texts}) as a inner join ({texts}) as b on a.city = b.city"
     ) == [[4]]
-    assert ask(f"select count(*) from ({texts}) as texts where city in ('Lyon')") == [
-        [2]
-    ]
+    assert ask(f"select count(*) from ({texts}) as texts where city in ('Lyon')") == [[2]]
 
 
 def test_nulls_come_last(ask: Ask) -> None:
     # r_ORDER_BY_clause
-    assert ask("select x from (select 1 as x union all select null) order by x") == [
-        [1],
-        [None],
-    ]
+    assert ask("select x from (select 1 as x union all select null) order by x") == [[1], [None]]
 
 
 def test_a_stored_text_must_fit_in_bytes(ask: Ask) -> None:
@@ -312,9 +292,7 @@ def test_external_tables_hold_what_spark_wrote(lake: Home, spark: SparkSession) 
         spark.sql("drop table outside.all_types")
     with connect(lake) as connection:
         ask = ask_with(connection)
-        assert (
-            ask("select * from svv_external_tables where schemaname = 'outside'") == []
-        )
+        assert ask("select * from svv_external_tables where schemaname = 'outside'") == []
         ask("drop schema outside cascade")
 
 
@@ -323,9 +301,7 @@ def test_nobody_connects_as_its_owner(lake: Home) -> None:
         connect(lake, user="stand_in", password="")
 
 
-def test_it_ends_whole_when_its_server_is_killed(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
+def test_it_ends_whole_when_its_server_is_killed(tmp_path_factory: pytest.TempPathFactory) -> None:
     home = make_home(tmp_path_factory.mktemp("killed") / "sand box")
     own = Stack(home, program_environment(home))
     try:
@@ -356,9 +332,7 @@ def test_it_ends_whole_when_its_server_is_killed(
 def bronze_tables() -> dict[str, bool]:
     """Each table of bronze, and whether the demo must have put rows into it."""
     tables = {
-        table.get("identifier", table["name"]): table["config"]
-        .get("meta", {})
-        .get("ingest", {})
+        table.get("identifier", table["name"]): table["config"].get("meta", {}).get("ingest", {})
         for file in PROJECT.glob("models/staging/*/_*__sources.yml")
         for source in yaml.safe_load(file.read_text())["sources"]
         # What dbt writes of its runs is in each engine's own state.
@@ -367,8 +341,7 @@ def bronze_tables() -> dict[str, bool]:
     }
     # Quarantine may be empty, and the demo captures no database, nor counts one.
     return {
-        name: name not in {"quarantine", "ingest_reconciliations"}
-        and "captured" not in ingest
+        name: name not in {"quarantine", "ingest_reconciliations"} and "captured" not in ingest
         for name, ingest in sorted(tables.items())
     }
 

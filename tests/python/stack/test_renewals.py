@@ -41,11 +41,7 @@ def test_a_lease_is_renewed_while_a_stream_starts_works_and_waits_for_its_rate(
 
     monkeypatch.setattr(lease, "_RENEW_SECONDS", 0)
     monkeypatch.setattr(renewals, "_SECONDS", 0.1)
-    for owner, name in (
-        (commit_log, "catch_up"),
-        (Lease, "stage"),
-        (run.StreamRun, "_wait"),
-    ):
+    for owner, name in ((commit_log, "catch_up"), (Lease, "stage"), (run.StreamRun, "_wait")):
         monkeypatch.setattr(owner, name, see_a_renewal(getattr(owner, name), name))
     feed.send(*orders(feed.register(ORDER), 0, 2))
     tables.create_tables(feed.services, [feed.stream])
@@ -66,16 +62,11 @@ def test_a_stream_without_records_finds_out_that_it_was_overtaken(
     stopping = threading.Event()
     settings = run.RunSettings(60, 1000, unknown_wait=0.5)
     with ThreadPoolExecutor(1) as threads:
-        quiet = threads.submit(
-            run.run_streams, feed.services, [feed.stream], settings, stopping
-        )
+        quiet = threads.submit(run.run_streams, feed.services, [feed.stream], settings, stopping)
         try:
             wait_for(lambda: last_sign(feed))
             with monkeypatch.context() as patch:
-                patch.setattr(
-                    "spark_ingest.lake.lease.Holder.alive",
-                    lambda self, last_sign: False,
-                )
+                patch.setattr("spark_ingest.lake.lease.Holder.alive", lambda self, last_sign: False)
                 awake = Lease.take(Jvm(feed.services.spark), feed.stream.table)
 
             def is_told() -> bool:

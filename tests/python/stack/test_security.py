@@ -201,9 +201,7 @@ def test_each_way_in_leads_in(
     assert broker.records_in(TOPIC, filled, [(0, 1)]) == [(0, 1)]
 
 
-def by_certificate(
-    secure: Stack, files: dict[str, str], name: str
-) -> dict[str, str | None]:
+def by_certificate(secure: Stack, files: dict[str, str], name: str) -> dict[str, str | None]:
     port = secure.home.ports["kafka-certificates"]
     return {
         "bootstrap.servers": f"127.0.0.1:{port}",
@@ -254,18 +252,14 @@ def test_a_missing_permission_is_told(connections: Connections, secure: Stack) -
 
 
 def test_plain_text_to_a_port_of_tls_is_told(connections: Connections) -> None:
-    nothing: dict[str, str | None] = {
-        key: None for key in connections.kafka if key.startswith("s")
-    }
+    nothing: dict[str, str | None] = {key: None for key in connections.kafka if key.startswith("s")}
     told = refusal(changed(connections, nothing))
     assert "speaks TLS and is spoken to in plain text: set it to SASL_SSL" in told
     assert "(security.protocol under kafka" in told
     assert "`--target secure`" in told
 
 
-def test_tls_to_a_port_of_plain_text_is_told(
-    connections: Connections, stack: Stack
-) -> None:
+def test_tls_to_a_port_of_plain_text_is_told(connections: Connections, stack: Stack) -> None:
     servers: dict[str, str | None] = {"bootstrap.servers": stack.home.bootstrap_servers}
     told = refusal(changed(connections, servers))
     assert "speaks no TLS: set it to SASL_PLAINTEXT" in told
@@ -367,10 +361,7 @@ def test_no_secret_shows_in_a_reader_of_spark(
     hide_secrets(spark)
     key = Path(files["good key"]).read_text().splitlines()[1]
     plain: dict[str, str | None] = {"sasl.mechanism": "PLAIN"}
-    ways = [
-        (plain, password(secure.home, "ingest")),
-        (by_certificate(secure, files, "good"), key),
-    ]
+    ways = [(plain, password(secure.home, "ingest")), (by_certificate(secure, files, "good"), key)]
     for number, (changes, secret) in enumerate(ways):
         used = changed(connections, changes)
         topic = Broker(used).existing_topic(TOPIC, "pagila.sales")
@@ -418,9 +409,7 @@ def test_ingest_over_tls_tells_no_secret_at_its_most_talkative(
             f"spark.eventLog.dir file:{events}\n"
         )
     log = (conf / "log4j2.properties").read_text()
-    loud = log.replace("level = error", "level = info").replace(
-        "level = off", "level = info"
-    )
+    loud = log.replace("level = error", "level = info").replace("level = off", "level = info")
     (conf / "log4j2.properties").write_text(loud)
     talkative = Stack(secure.home, {**secure.env, "SPARK_CONF_DIR": str(conf)})
     secret = password(secure.home, "ingest")

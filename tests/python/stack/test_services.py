@@ -62,11 +62,7 @@ def files_of(home: Home) -> dict[str, int]:
     """The files that `up` writes, by their time of change."""
     return {
         str(file): file.stat().st_mtime_ns
-        for file in (
-            home.env_file,
-            home.settings_file,
-            home.spark_conf / "spark-defaults.conf",
-        )
+        for file in (home.env_file, home.settings_file, home.spark_conf / "spark-defaults.conf")
     }
 
 
@@ -130,16 +126,12 @@ def test_all_servers_listen_on_the_loopback_only(own: Stack) -> None:
 
 
 @pytest.mark.nightly
-def test_a_killed_broker_is_shown_with_its_log_and_keeps_its_records(
-    own: Stack,
-) -> None:
+def test_a_killed_broker_is_shown_with_its_log_and_keeps_its_records(own: Stack) -> None:
     from confluent_kafka import Consumer, Producer, TopicPartition
 
     own.run("sandbox", "up")
     topic = next(iter(STREAMS.values())).topic
-    producer = Producer(
-        {"bootstrap.servers": own.home.bootstrap_servers, "acks": "all"}
-    )
+    producer = Producer({"bootstrap.servers": own.home.bootstrap_servers, "acks": "all"})
     producer.produce(topic, b"kept", partition=0)
     assert producer.flush(30) == 0
     del producer  # or it would complain about the broker that dies next
@@ -158,9 +150,7 @@ def test_a_killed_broker_is_shown_with_its_log_and_keeps_its_records(
     assert any(f"| {line}" in status.stderr for line in last)
     assert "started  kafka" in again.stdout
     assert "running  registry" in again.stdout
-    reader = Consumer(
-        {"bootstrap.servers": own.home.bootstrap_servers, "group.id": "test"}
-    )
+    reader = Consumer({"bootstrap.servers": own.home.bootstrap_servers, "group.id": "test"})
     assert reader.get_watermark_offsets(TopicPartition(topic, 0), timeout=30) == (0, 1)
     reader.close()
 
@@ -204,10 +194,7 @@ def test_an_interrupted_up_stops_what_it_started(own: Stack) -> None:
     own.run("sandbox", "down")
     program = Path(sys.executable).parent / "sandbox"
     with subprocess.Popen(
-        [str(program), "up"],
-        env=own.env,
-        stderr=subprocess.PIPE,
-        stdout=subprocess.PIPE,
+        [str(program), "up"], env=own.env, stderr=subprocess.PIPE, stdout=subprocess.PIPE
     ) as up:
         deadline = time.monotonic() + 60
         while len(records(own.home)) < len(STARTED) and time.monotonic() < deadline:
@@ -223,18 +210,14 @@ def test_an_interrupted_up_stops_what_it_started(own: Stack) -> None:
 
 
 @pytest.mark.nightly
-def test_a_taken_port_is_told_with_its_holder_and_another_port_works(
-    own: Stack,
-) -> None:
+def test_a_taken_port_is_told_with_its_holder_and_another_port_works(own: Stack) -> None:
     own.run("sandbox", "down")
     with socket.socket() as squatter:
         squatter.bind(("127.0.0.1", own.home.ports["kafka"]))
         squatter.listen()
 
         refused = own.run("sandbox", "up", "kafka", check=False)
-        moved = own.run(
-            "sandbox", "up", "kafka", "--port", f"kafka={make_port(own.home)}"
-        )
+        moved = own.run("sandbox", "up", "kafka", "--port", f"kafka={make_port(own.home)}")
 
     assert refused.returncode == 2
     assert f"taken by pid {os.getpid()}" in refused.stderr
@@ -256,9 +239,7 @@ def test_other_ports_are_refused_while_the_service_runs(own: Stack) -> None:
     own.run("sandbox", "up")
 
     with pytest.raises(ConfigurationError, match="sandbox down"):
-        services.up(
-            with_ports(own.home, {**own.home.ports, "kafka": make_port(own.home)})
-        )
+        services.up(with_ports(own.home, {**own.home.ports, "kafka": make_port(own.home)}))
 
 
 @pytest.mark.nightly
@@ -270,12 +251,7 @@ def test_logs_and_doctor_know_the_services(own: Stack) -> None:
 
     assert len(logs.splitlines()) == 3
     assert "FAILED" not in doctor.stdout
-    for line in (
-        "kafka: ready",
-        "registry: ready",
-        "topics: all there",
-        "schemas: all there",
-    ):
+    for line in ("kafka: ready", "registry: ready", "topics: all there", "schemas: all there"):
         assert line in doctor.stdout
 
 

@@ -11,11 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from confluent_kafka.schema_registry import (
-    Schema,
-    SchemaReference,
-    SchemaRegistryClient,
-)
+from confluent_kafka.schema_registry import Schema, SchemaReference, SchemaRegistryClient
 from pyspark.sql import Row
 
 from spark_ingest.avro.framing import header
@@ -34,9 +30,7 @@ ADDRESS = typed("Address", street="string")
 PLACED = typed("OrderPlaced", id="int", home="test.subjects.Address")
 PAID = typed("OrderPaid", id="string")
 PAID_LATER = typed("OrderPaid", id="string")
-PAID_LATER["fields"].append(
-    {"name": "method", "type": ["null", "string"], "default": None}
-)
+PAID_LATER["fields"].append({"name": "method", "type": ["null", "string"], "default": None})
 REFUNDED = typed("OrderRefunded", id="int")
 
 
@@ -61,14 +55,10 @@ def registered_placed(client: SchemaRegistryClient, subject: str) -> int:
     address = "test.subjects.Address"
     client.register_schema(address, Schema(json.dumps(ADDRESS), "AVRO"))
     reference = SchemaReference(address, address, 1)
-    return client.register_schema(
-        subject, Schema(json.dumps(PLACED), "AVRO", [reference])
-    )
+    return client.register_schema(subject, Schema(json.dumps(PLACED), "AVRO", [reference]))
 
 
-def test_types_of_one_topic_land_each_in_its_member(
-    new_feed: Callable[[], Feed],
-) -> None:
+def test_types_of_one_topic_land_each_in_its_member(new_feed: Callable[[], Feed]) -> None:
     by_record, by_topic = new_feed(), new_feed()
     client = SchemaRegistryClient({"url": by_record.stack.home.registry_url})
     names = [f"test.subjects.{each['name']}" for each in (PLACED, PAID, REFUNDED)]
@@ -95,9 +85,7 @@ def test_types_of_one_topic_land_each_in_its_member(
     ingest_all(feeds)
     for feed in feeds:
         kinds = dict(feed.services.spark.table(feed.table).dtypes)
-        assert kinds["value"] == (
-            "struct<orderplaced:struct<id:int,home:struct<street:string>>>"
-        )
+        assert kinds["value"] == ("struct<orderplaced:struct<id:int,home:struct<street:string>>>")
 
     paid = 0
     for feed in feeds:

@@ -37,10 +37,7 @@ def catalog(tmp_path: Path) -> Iterator[tuple[str, Gate]]:
     """A REST catalog of its own, and the gate before it."""
     folder = tmp_path / "rest"
     folder.mkdir()
-    with (
-        catalogs.rest_catalog(folder) as address,
-        gate(catalogs.port_of(address)) as made,
-    ):
+    with catalogs.rest_catalog(folder) as address, gate(catalogs.port_of(address)) as made:
         yield address, made
 
 
@@ -73,9 +70,7 @@ def test_a_stream_goes_on_behind_a_throttled_catalog(
     def troubles() -> float:
         """Pauses of the stream, with the reason service or failure."""
         read = metrics.registry.get_sample_value
-        failures = read(
-            "millrace_restarts_total", {"stream": name, "reason": "failure"}
-        )
+        failures = read("millrace_restarts_total", {"stream": name, "reason": "failure"})
         return (failures or 0) + (read("millrace_waits_total", {"stream": name}) or 0)
 
     def now_and_then(request: Request) -> Answer:

@@ -20,28 +20,20 @@ from tests.python.conftest import Stack, own_stack
 
 pytestmark = [
     pytest.mark.nightly,
-    pytest.mark.skipif(
-        MARIADB.lacks_platform() is not None, reason="no MariaDB for this machine"
-    ),
+    pytest.mark.skipif(MARIADB.lacks_platform() is not None, reason="no MariaDB for this machine"),
 ]
 
 REAL_DATA = os.environ.get("MILLRACE_REAL_DATA", "")
 # By table of a database, its published file, and the file's columns.
 FILES = {
-    "ems.category": (
-        "category_pipe.txt",
-        "catid int, catgroup text, catname text, catdesc text",
-    ),
+    "ems.category": ("category_pipe.txt", "catid int, catgroup text, catname text, catdesc text"),
     "ems.venue": (
         "venue_pipe.txt",
         "venueid int, venuename text, venuecity text, venuestate text, venueseats int",
     ),
     "ems.event": (
         "allevents_pipe.txt",
-        (
-            "eventid int, venueid int, catid int, dateid int, eventname text,"
-            " starttime timestamp"
-        ),
+        ("eventid int, venueid int, catid int, dateid int, eventname text, starttime timestamp"),
     ),
     "ecomm.date": (
         "date2008_pipe.txt",
@@ -100,9 +92,7 @@ def expected(folder: Path) -> list[list[object]]:
     for table, (file, columns) in FILES.items():
         name = table.partition(".")[2]
         engine.execute(f'create table "{name}" ({columns})')
-        engine.execute(
-            f"copy \"{name}\" from '{folder / file}' (delimiter '|', header false)"
-        )
+        engine.execute(f"copy \"{name}\" from '{folder / file}' (delimiter '|', header false)")
     return [list(row) for row in engine.execute(EXPECTED).fetchall()]
 
 
@@ -113,10 +103,7 @@ def expected(folder: Path) -> list[list[object]]:
         pytest.param(
             True,
             marks=pytest.mark.skipif(
-                not all(
-                    Path(REAL_DATA or "absent", file).exists()
-                    for file, _ in FILES.values()
-                ),
+                not all(Path(REAL_DATA or "absent", file).exists() for file, _ in FILES.values()),
                 reason="MILLRACE_REAL_DATA names no folder with TICKIT's files",
             ),
         ),

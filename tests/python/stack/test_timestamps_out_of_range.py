@@ -53,23 +53,17 @@ def take_any_timestamp(feed: Feed) -> None:
         str(2**63 - 1),
         incremental_operation=AlterConfigOpType.SET,
     )
-    resource = ConfigResource(
-        ResourceType.TOPIC, feed.topic, incremental_configs=[setting]
-    )
+    resource = ConfigResource(ResourceType.TOPIC, feed.topic, incremental_configs=[setting])
     (done,) = admin.incremental_alter_configs([resource]).values()
     done.result(30)
 
 
-def send(
-    feed: Feed, *records: tuple[bytes | None, int], partition: int = 0, **more: str
-) -> None:
+def send(feed: Feed, *records: tuple[bytes | None, int], partition: int = 0, **more: str) -> None:
     """Send values with their timestamps, a key and a header each."""
     producer = feed.producer(**more)
     for value, at in records:
         headers: list[tuple[str, str | bytes | None]] = [("h", b"\xff"), ("none", None)]
-        producer.produce(
-            feed.topic, value, b"k\x00", partition, timestamp=at, headers=headers
-        )
+        producer.produce(feed.topic, value, b"k\x00", partition, timestamp=at, headers=headers)
     assert producer.flush(30) == 0
 
 
@@ -148,9 +142,7 @@ def assert_all_is_accounted_for(feed: Feed) -> None:
 def microseconds_are_kept(feed: Feed) -> None:
     """The record of the year 55840 is in bronze, and can be asked for."""
     spark = feed.services.spark
-    frame = spark.sql(
-        f"select _kafka_timestamp from {feed.table} where _kafka_offset = 2"
-    )
+    frame = spark.sql(f"select _kafka_timestamp from {feed.table} where _kafka_offset = 2")
     for form in Format:
         out = io.StringIO()
         write_rows(frame, form, out)
@@ -191,11 +183,7 @@ def test_a_backfill_takes_records_with_nanoseconds(odd_feed: Feed) -> None:
     settings = run.RunSettings(None, 100, 0.1, begin="latest")
     run.run_streams(feed.services, [feed.stream], settings, threading.Event())
     done = backfill(
-        feed.services,
-        feed.stream,
-        {0: 0, 1: 0},
-        BackfillSettings(100, 0.1),
-        threading.Event(),
+        feed.services, feed.stream, {0: 0, 1: 0}, BackfillSettings(100, 0.1), threading.Event()
     )
     assert done == 23
     assert feed.offsets() == [

@@ -17,25 +17,12 @@ import pytest
 
 from spark_ingest.errors import ConfigurationError, MillraceError
 from spark_ingest.lake import bronze, commit_log, quarantine_table
-from spark_ingest.lake.required_settings import (
-    check_executors,
-    check_limits,
-    check_settings,
-)
+from spark_ingest.lake.required_settings import check_executors, check_limits, check_settings
 from spark_ingest.streaming import run, tables
 from spark_ingest.streaming.metrics import MetricsProgress
 from spark_ingest.streaming.progress import BatchReport
 from spark_ingest.streaming.tables import prepare
-from tests.python.stack.conftest import (
-    ORDER,
-    Feed,
-    away,
-    orders,
-    proofs,
-    running,
-    wait_for,
-    wide,
-)
+from tests.python.stack.conftest import ORDER, Feed, away, orders, proofs, running, wait_for, wide
 from tests.python.world.avro import framed
 
 if TYPE_CHECKING:
@@ -112,9 +99,7 @@ def test_once_finishes_the_others_and_names_the_one_that_failed(
     told = f"1 of 2 streams failed: {broken.stream.name}: "
     with away(broken):
         # What looks at all tables before the first stream begins leaves it to its stream.
-        bronze.refuse_copied(
-            good.services.spark, [broken.stream.table, good.stream.table]
-        )
+        bronze.refuse_copied(good.services.spark, [broken.stream.table, good.stream.table])
         prepare(good.services, streams)
         with pytest.raises(MillraceError, match=told):
             run.run_streams(good.services, streams, settings, threading.Event())
@@ -225,9 +210,7 @@ def test_a_batch_wholly_bad_on_many_partitions_ends_in_quarantine(
 
 
 @pytest.mark.long
-def test_half_a_million_bad_records_on_32_partitions_end_in_quarantine(
-    feed: Feed,
-) -> None:
+def test_half_a_million_bad_records_on_32_partitions_end_in_quarantine(feed: Feed) -> None:
     """544,000 of 2,400 bytes: carried along they were more than a driver takes."""
     feed.register(ORDER)
     wide(feed, 32)
@@ -241,9 +224,7 @@ def test_half_a_million_bad_records_on_32_partitions_end_in_quarantine(
     batches = feed.ingest(max_records=2_500_000)
     assert sum(batch.quarantined for batch in batches) == 544_000
     rows = quarantine_table.of_topic(feed.services.spark, feed.topic)
-    assert rows.select("_kafka_partition", "_kafka_offset").distinct().count() == (
-        544_000
-    )
+    assert rows.select("_kafka_partition", "_kafka_offset").distinct().count() == (544_000)
 
 
 def test_a_log_that_cannot_be_written_is_caught_up_without_a_restart(
@@ -260,9 +241,7 @@ def test_a_log_that_cannot_be_written_is_caught_up_without_a_restart(
             wait_for(lambda: of(feed, feed.reports.batches) == 2)
             feed.send(*orders(number, 2, 1))
             wait_for(lambda: of(feed, feed.reports.batches) == 3)
-            wait_for(
-                lambda: any("commit log is behind" in n for n in feed.reports.notes)
-            )
+            wait_for(lambda: any("commit log is behind" in n for n in feed.reports.notes))
         finally:
             spark.sql(f"alter table lake.bronze.elsewhere rename to {commit_log.TABLE}")
         wait_for(lambda: logged(feed) == [1, 2, 3])

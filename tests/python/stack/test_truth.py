@@ -87,11 +87,7 @@ def assert_tables_are_the_databases(folder: Path, minutes: float) -> None:
     """
     seed = int(os.environ.get("SEED", time.time()))
     print(f"\nseed {seed}: {minutes:g} minutes")
-    lanes = [
-        lane
-        for lane in LANES
-        if SERVICES[lane.database.engine].lacks_platform() is None
-    ]
+    lanes = [lane for lane in LANES if SERVICES[lane.database.engine].lacks_platform() is None]
 
     found = Trial(make_home(folder), lanes, seed, minutes * 60).run()
 

@@ -15,11 +15,7 @@ from typing import Any
 from uuid import UUID
 
 import fastavro
-from confluent_kafka.schema_registry import (
-    Schema,
-    SchemaReference,
-    SchemaRegistryClient,
-)
+from confluent_kafka.schema_registry import Schema, SchemaReference, SchemaRegistryClient
 from pyspark.sql import Row
 
 from spark_ingest.avro.framing import header
@@ -53,9 +49,7 @@ def optional(kind: Any) -> list[Any]:
     return ["null", kind]
 
 
-DEEP = record(
-    "L1", l2=record("L2", l3=array(mapping(record("L3", l4=optional("int")))))
-)
+DEEP = record("L1", l2=record("L2", l3=array(mapping(record("L3", l4=optional("int"))))))
 EVERYTHING = record(
     "Everything",
     a_boolean="boolean",
@@ -164,14 +158,10 @@ def ingest_all(feeds: list[Feed]) -> None:
 
 def table(feed: Feed) -> list[dict[str, Any]]:
     """The value's columns of each row, by offset; times as text, bytes as bytes."""
-    rows = feed.services.spark.table(feed.table).orderBy(
-        "_kafka_partition", "_kafka_offset"
-    )
+    rows = feed.services.spark.table(feed.table).orderBy("_kafka_partition", "_kafka_offset")
     kinds = dict(rows.dtypes)
     shown = [
-        rows[name].cast("string").alias(name)
-        if kinds[name].startswith("timestamp")
-        else name
+        rows[name].cast("string").alias(name) if kinds[name].startswith("timestamp") else name
         for name in rows.columns
         if not name.startswith("_")
     ]
@@ -266,11 +256,7 @@ def test_every_type_comes_back_as_it_was_sent(new_feed: Callable[[], Feed]) -> N
         assert link["value"] == value
         link = link["next"]
     assert link is None
-    assert lists.quarantined() == [
-        (1, "left_over_bytes"),
-        (2, "undecodable"),
-        (3, "undecodable"),
-    ]
+    assert lists.quarantined() == [(1, "left_over_bytes"), (2, "undecodable"), (3, "undecodable")]
 
     (row,) = table(trees)
     shown = {

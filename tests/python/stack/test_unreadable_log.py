@@ -14,15 +14,7 @@ import pytest
 
 from spark_ingest.lake import commit_log
 from spark_ingest.lake.jvm import TROUBLE, Jvm
-from tests.python.stack.conftest import (
-    ORDER,
-    Feed,
-    away,
-    orders,
-    proofs,
-    running,
-    wait_for,
-)
+from tests.python.stack.conftest import ORDER, Feed, away, orders, proofs, running, wait_for
 from tests.python.stack.test_trouble import logged, of
 
 pytestmark = pytest.mark.nightly

@@ -69,10 +69,7 @@ def test_a_long_aborted_transaction_is_waited_for_as_long_as_it_is_read(
     producer = feed.producer(**settings)
     producer.init_transactions(30)
     (value,) = orders(feed.register(ORDER), 0, 1)
-    for count, end in (
-        (3000, producer.abort_transaction),
-        (1, producer.commit_transaction),
-    ):
+    for count, end in ((3000, producer.abort_transaction), (1, producer.commit_transaction)):
         producer.begin_transaction()
         for _ in range(count):
             producer.produce(feed.topic, value, b"k", 0)
@@ -83,9 +80,9 @@ def test_a_long_aborted_transaction_is_waited_for_as_long_as_it_is_read(
     # 3,000 records, a marker, one record, a marker.
     read_slowly(broker, monkeypatch)
     began = time.monotonic()
-    assert broker.records_in(
-        feed.topic, 0, [(0, 3001), (3001, 3002), (3002, 3003)]
-    ) == [(3001, 3002)]
+    assert broker.records_in(feed.topic, 0, [(0, 3001), (3001, 3002), (3002, 3003)]) == [
+        (3001, 3002)
+    ]
     took = time.monotonic() - began
     # With a limit that the whole exceeds by far.
     monkeypatch.setattr(reading, "_TIMEOUT", took / 4)
@@ -93,9 +90,7 @@ def test_a_long_aborted_transaction_is_waited_for_as_long_as_it_is_read(
 
 
 @pytest.mark.nightly
-def test_the_next_proof_reads_what_is_new_and_notices_what_changed_before(
-    feed: Feed,
-) -> None:
+def test_the_next_proof_reads_what_is_new_and_notices_what_changed_before(feed: Feed) -> None:
     number = feed.register(ORDER)
     feed.send(*orders(number, 0, 3), b"junk")
     feed.ingest()
@@ -128,10 +123,7 @@ def test_the_next_proof_reads_what_is_new_and_notices_what_changed_before(
     spark.sql(f"delete from {feed.table} where _kafka_offset = 1")
     forget_own_snapshots(feed)
     lost = feed.command("verify")
-    assert (lost.exit_code, "proved from the first commit on" in lost.stdout) == (
-        1,
-        True,
-    )
+    assert (lost.exit_code, "proved from the first commit on" in lost.stdout) == (1, True)
     assert "partition 0: missing offsets 1\n" in lost.output
     # A proof that does not hold leaves no mark.
     assert feed.command("verify").exit_code == 1
@@ -169,9 +161,7 @@ def test_what_somebody_else_does_behind_the_mark_is_noticed(
     assert (done.exit_code, said in done.output) == (1, True), done.output
 
 
-def test_a_table_whose_topic_is_gone_fails_whatever_its_snapshots_tell(
-    feed: Feed,
-) -> None:
+def test_a_table_whose_topic_is_gone_fails_whatever_its_snapshots_tell(feed: Feed) -> None:
     feed.send(*orders(feed.register(ORDER), 0, 2))
     feed.ingest()
     forget_own_snapshots(feed)

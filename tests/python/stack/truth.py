@@ -27,22 +27,10 @@ from sandbox.services.stack import SERVICES
 from sandbox.settings import Home
 from tests.python.conftest import Stack, program_environment
 from tests.python.parity.relations import Relation, from_spark, load
-from tests.python.parity.trial import (
-    ENGINES,
-    external_schema,
-    read_standin,
-    standin_dbt,
-)
+from tests.python.parity.trial import ENGINES, external_schema, read_standin, standin_dbt
 from tests.python.project_copy import copy_project
 from tests.python.spark.lake_steps import at_work
-from tests.python.stack.truth_databases import (
-    Captured,
-    Lane,
-    Moment,
-    State,
-    Writer,
-    compared,
-)
+from tests.python.stack.truth_databases import Captured, Lane, Moment, State, Writer, compared
 
 INSTANTS = 10
 _LEAST_INCREMENTS = 2
@@ -96,10 +84,7 @@ class Ingest:
         with self._log().open("ab") as log:
             self._begun = log.tell()
             self._running = subprocess.Popen(
-                [
-                    programs.path_of("spark-ingest"),
-                    *("run", *self._streams, "--every", "1s"),
-                ],
+                [programs.path_of("spark-ingest"), *("run", *self._streams, "--every", "1s")],
                 env=self._stack.env,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -169,9 +154,7 @@ class Trial:
         seconds: How long the databases change.
     """
 
-    def __init__(
-        self, home: Home, lanes: Sequence[Lane], seed: int, seconds: float
-    ) -> None:
+    def __init__(self, home: Home, lanes: Sequence[Lane], seed: int, seconds: float) -> None:
         self.home = home
         self.lanes = lanes
         self.seconds = seconds
@@ -180,9 +163,7 @@ class Trial:
         self._random = Random(seed)
         self._stack = Stack(home, program_environment(home))
         self._ingest = Ingest(self._stack, self._streams())
-        self._writers = [
-            Writer(home, lane, seed + at, self._tell) for at, lane in enumerate(lanes)
-        ]
+        self._writers = [Writer(home, lane, seed + at, self._tell) for at, lane in enumerate(lanes)]
         self._stopping, self._logging = threading.Event(), threading.Event()
         self._project = home.path / "project"
 
@@ -219,8 +200,7 @@ class Trial:
     def _change(self, pool: ThreadPoolExecutor) -> None:
         """Capture begins in the midst of changes; all ends but what is captured by then."""
         work = [
-            pool.submit(writer.write, self._stopping, self._logging)
-            for writer in self._writers
+            pool.submit(writer.write, self._stopping, self._logging) for writer in self._writers
         ]
         self._tell("capture begins")
         services.up(self.home, ["connect"])
@@ -299,9 +279,7 @@ class Trial:
                 f"{one.lane.database.name} {one.changes:,}" for one in self._writers
             )
             seconds = time.monotonic() - begun
-            self._tell(
-                f"increment {self.found.increments} in {seconds:.0f} s; changes: {changes}"
-            )
+            self._tell(f"increment {self.found.increments} in {seconds:.0f} s; changes: {changes}")
 
     def _on_both(self, *words: str) -> None:
         """Let dbt do the same on both engines at once."""
@@ -371,9 +349,7 @@ class Trial:
                 ]
                 self._hold(writer, captured, states)
 
-    def _read(
-        self, chosen: Mapping[str, Sequence[Moment]]
-    ) -> dict[str, dict[str, Relation]]:
+    def _read(self, chosen: Mapping[str, Sequence[Moment]]) -> dict[str, dict[str, Relation]]:
         """By engine: what is held, and what was at the instants, as anybody asks for it."""
         models = self._project / "models/truth"
         models.mkdir()
@@ -385,18 +361,13 @@ class Trial:
                 names += [f"intermediate.{captured.held}", f"truth.{captured.instants}"]
         self._on_both("run", "--select", "path:models/truth")
         file = self.home.path / "standin.json"
-        read, told = self._do(
-            {"together": [{"read": names}, read_standin(self.home, names, file)]}
-        )
+        read, told = self._do({"together": [{"read": names}, read_standin(self.home, names, file)]})
         assert told["success"], told["said"]
         spark = {name: from_spark(relation) for name, relation in read.items()}
         return dict(zip(ENGINES, (spark, load(file)), strict=True))
 
     def _hold(
-        self,
-        writer: Writer,
-        captured: Captured,
-        states: Sequence[tuple[str, State, Relation]],
+        self, writer: Writer, captured: Captured, states: Sequence[tuple[str, State, Relation]]
     ) -> None:
         """What a table held by the database against what it held by a model."""
         before = self.found.cells
@@ -413,9 +384,7 @@ class Trial:
 
     def _streams(self) -> list[str]:
         return [
-            f"{lane.source}.{captured.table}"
-            for lane in self.lanes
-            for captured in lane.tables
+            f"{lane.source}.{captured.table}" for lane in self.lanes for captured in lane.tables
         ]
 
     def _tell(self, text: str) -> None:
@@ -430,9 +399,7 @@ def _model(captured: Captured, moments: Sequence[Moment]) -> str:
         f" \"cast('{moment.at.isoformat(' ')}' as timestamp)\") }}}}\n) as state\n"
         for at, moment in enumerate(moments)
     ]
-    return "{{ config(materialized='table', schema='truth') }}\n" + "union all\n".join(
-        states
-    )
+    return "{{ config(materialized='table', schema='truth') }}\n" + "union all\n".join(states)
 
 
 def _of_instant(relation: Relation, number: int) -> Relation:
@@ -440,9 +407,5 @@ def _of_instant(relation: Relation, number: int) -> Relation:
     at = [column.name for column in relation.columns].index("instant_number")
     return Relation(
         (*relation.columns[:at], *relation.columns[at + 1 :]),
-        tuple(
-            (*row[:at], *row[at + 1 :])
-            for row in relation.rows
-            if row[at] == str(number)
-        ),
+        tuple((*row[:at], *row[at + 1 :]) for row in relation.rows if row[at] == str(number)),
     )

@@ -116,9 +116,7 @@ class Writer:
         tell: Shows a line.
     """
 
-    def __init__(
-        self, home: Home, lane: Lane, seed: int, tell: Callable[[str], None]
-    ) -> None:
+    def __init__(self, home: Home, lane: Lane, seed: int, tell: Callable[[str], None]) -> None:
         self.lane = lane
         self.changes = 0
         self.moments: list[Moment] = []
@@ -195,8 +193,7 @@ class Writer:
             last += 1
         first = max(first, last - 3)
         connection.cursor().execute(
-            f"update {table} set {key} = {key} + 1 where {key} between %s and %s",
-            (first, last),
+            f"update {table} set {key} = {key} + 1 where {key} between %s and %s", (first, last)
         )
         connection.commit()
         for number in range(last, first - 1, -1):
@@ -289,14 +286,10 @@ def compared(
     there = {name: captured.renamed.get(name, name) for name in names}
     here = {column: name for name, column in there.items()}
     told, cells = [], 0
-    without_values = {
-        tuple(map(str, key)) for table, key in rekeyed if table == captured.table
-    }
+    without_values = {tuple(map(str, key)) for table, key in rekeyed if table == captured.table}
     found: dict[tuple[str, ...], dict[str, Cell]] = {}
     for row in (dict(zip(names, row, strict=True)) for row in relation.rows):
-        key = tuple(
-            str(row[here[column]]) for column in lane.database.table(captured.table).key
-        )
+        key = tuple(str(row[here[column]]) for column in lane.database.table(captured.table).key)
         if key in found:
             told.append(f"{key}: two rows")
         if row["is_incomplete"] != "false" and key not in without_values:

@@ -171,8 +171,6 @@ class Artists:
         sent_at = self._now + timedelta(seconds=self.random.choice([0, 5]))
         self.waiting[partition].append(
             self._kafka.record(
-                partition,
-                sent_at.isoformat(),
-                **{"_key": {"artist_id": artist_id}, **record},
+                partition, sent_at.isoformat(), **{"_key": {"artist_id": artist_id}, **record}
             )
         )

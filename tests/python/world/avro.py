@@ -12,17 +12,10 @@ from spark_ingest.avro.framing import header
 from spark_ingest.avro.schema import WriterSchema
 
 
-def record(
-    *fields: tuple[str, Any], name: str = "R", namespace: str = "n"
-) -> dict[str, Any]:
+def record(*fields: tuple[str, Any], name: str = "R", namespace: str = "n") -> dict[str, Any]:
     """A record with fields that have no defaults."""
     described = [{"name": field, "type": kind} for field, kind in fields]
-    return {
-        "type": "record",
-        "name": name,
-        "namespace": namespace,
-        "fields": described,
-    }
+    return {"type": "record", "name": name, "namespace": namespace, "fields": described}
 
 
 def combined(*schemas: Any) -> TopicSchema:

@@ -120,9 +120,7 @@ class Museum:
     def artist_rows(self) -> list[Row]:
         """All records of artists that wait."""
         return [
-            row
-            for partition in range(PARTITIONS)
-            for row in self.artists.deliver(partition, 1000)
+            row for partition in range(PARTITIONS) for row in self.artists.deliver(partition, 1000)
         ]
 
     def artwork(self, artwork_id: int, kind: str, **values: Any) -> Row:
@@ -202,9 +200,7 @@ class Captured:
         made[_POLLED] = [changed, self._again(_POLLED, changed), self._polled(other, 1)]
         return made
 
-    def _envelope(
-        self, name: str, key: int, op: str, before: Row | None, after: Row | None
-    ) -> Row:
+    def _envelope(self, name: str, key: int, op: str, before: Row | None, after: Row | None) -> Row:
         self._place += 8
         row = after or before
         said = debezium.envelope(
@@ -234,9 +230,7 @@ class Captured:
         """A row as a query found it, changed in a second of its own."""
         row = row | {"last_update": f"2026-01-02T03:04:0{second}.000006Z"}
         at = {"address_id": row["address_id"]}
-        return self._kafka[_POLLED].record(
-            0, None, _key=at, **row, _json=json.dumps(row)
-        )
+        return self._kafka[_POLLED].record(0, None, _key=at, **row, _json=json.dumps(row))
 
     def _tombstone(self, table: str, key: int, row: Row) -> Row:
         at = dict(islice(row.items(), key))

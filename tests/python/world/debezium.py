@@ -39,9 +39,7 @@ def flattened(
     }
 
 
-def envelope(
-    op: str, before: Row | None, after: Row | None, place: int, millis: int
-) -> Row:
+def envelope(op: str, before: Row | None, after: Row | None, place: int, millis: int) -> Row:
     """Both states of a row, and where the change stands in the log of PostgreSQL."""
     snapshot = "true" if op == "r" else None
     source = {"ts_ms": millis, "snapshot": snapshot, "lsn": place}

@@ -33,9 +33,7 @@ SCATTERED_DAYS = [
     for start in (0, 230)
     for step in range(70)
 ]
-DAYS_BETWEEN = [
-    (date(2024, 1, 1) + timedelta(days=210 + step)).isoformat() for step in range(18)
-]
+DAYS_BETWEEN = [(date(2024, 1, 1) + timedelta(days=210 + step)).isoformat() for step in range(18)]
 UNKNOWN_PRODUCT = "XX99"
 
 
@@ -55,13 +53,9 @@ class Records:
         hour = self.random.choice([0, 0, 23, 23, 12])
         minute = self.random.choice([0, 4, 5, 9, 55, 59])
         micros = self.random.randrange(60_000_000)
-        return (
-            f"{day} {hour:02d}:{minute:02d}:{micros // 10**6:02d}.{micros % 10**6:06d}"
-        )
+        return f"{day} {hour:02d}:{minute:02d}:{micros // 10**6:02d}.{micros % 10**6:06d}"
 
-    def sale(
-        self, payment_id: int, paid_at: str | None, partition: int = 0, **other: Any
-    ) -> Row:
+    def sale(self, payment_id: int, paid_at: str | None, partition: int = 0, **other: Any) -> Row:
         return self.sales.record(
             partition,
             other.pop("sent_at", paid_at),
@@ -77,9 +71,7 @@ class Records:
             },
         )
 
-    def product(
-        self, product_id: str, listed_at: str, partition: int = 0, **other: Any
-    ) -> Row:
+    def product(self, product_id: str, listed_at: str, partition: int = 0, **other: Any) -> Row:
         category, price, cost = PRODUCTS.get(product_id, ("Other", "6.49", "2.70"))
         return self.products.record(
             partition,
@@ -111,11 +103,7 @@ class Records:
         )
 
     def purchase(
-        self,
-        product_id: str,
-        purchased_at: str | None,
-        partition: int = 0,
-        **other: Any,
+        self, product_id: str, purchased_at: str | None, partition: int = 0, **other: Any
     ) -> Row:
         quantity = self.random.choice([1, 1, 2, 3])
         price = Decimal("4.99")
@@ -197,9 +185,7 @@ class Records:
         return {
             "bronze.pagila__sales": sales,
             "bronze.smoothies__purchases": [
-                self.purchase(
-                    chance.choice(known), self.moment(days), chance.randrange(3)
-                )
+                self.purchase(chance.choice(known), self.moment(days), chance.randrange(3))
                 for _ in range(count)
             ],
             "bronze.smoothies__inventories": [

@@ -11,9 +11,7 @@ def _folder(macro: Any) -> str:
 
 
 @check
-def check_macro_calls_lower_folders(
-    macro: Any, ctx: Any, *, folders: list[str]
-) -> None:
+def check_macro_calls_lower_folders(macro: Any, ctx: Any, *, folders: list[str]) -> None:
     """A macro may call those of its own folder and of folders that are listed behind it.
 
     Args:

@@ -25,9 +25,7 @@ def about(bench: str, minutes: float = 12.3) -> About:
 
 def page_of(*parts: str) -> str:
     """A page with these generated parts, and what people wrote around them."""
-    generated = [
-        f"<!-- generated: {part} -->\nold\n<!-- /generated -->\n" for part in parts
-    ]
+    generated = [f"<!-- generated: {part} -->\nold\n<!-- /generated -->\n" for part in parts]
     return "Before.\n" + "Between.\n".join(generated) + "After.\n"
 
 

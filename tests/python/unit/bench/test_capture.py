@@ -44,9 +44,7 @@ def test_a_snapshot_that_is_no_commit_of_ours_shows_nothing_new() -> None:
 
 
 def test_each_change_waits_from_its_own_commit_to_that_of_bronze() -> None:
-    found = to_bronze(
-        [change(4.0, 1, count=99), change(1.0, 2)], {STREAM: {1: 5, 2: 8}}
-    )
+    found = to_bronze([change(4.0, 1, count=99), change(1.0, 2)], {STREAM: {1: 5, 2: 8}})
 
     assert (found.p50, found.p95, found.p99) == (1.0, 1.0, 1.0)
     assert to_bronze([change(1.0, 2)], {STREAM: {2: 8.0}}).p50 == 7.0

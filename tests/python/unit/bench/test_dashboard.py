@@ -37,9 +37,7 @@ def measured(*pages: Page) -> Results:
     ids=["slow once", "at the limit", "slow"],
 )
 def test_the_median_of_a_page_makes_it_slow(shown: list[float], is_slow: bool) -> None:
-    found = BENCHMARK.beyond(
-        measured(page("one", [0.1, 0.1, 0.1]), page("other", shown))
-    )
+    found = BENCHMARK.beyond(measured(page("one", [0.1, 0.1, 0.1]), page("other", shown)))
 
     slow = ["the whole page, s of other is 1.10, more than 1"]
     assert found == (slow if is_slow else [])

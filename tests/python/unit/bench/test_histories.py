@@ -28,10 +28,7 @@ def step(kind: str, seconds: float) -> Step:
         write_seconds=2,
         tables={
             "intermediate.a": TableUse(
-                bytes_read=3 * 2**20,
-                files_written=4,
-                delete_files_written=1,
-                bytes_written=2**20,
+                bytes_read=3 * 2**20, files_written=4, delete_files_written=1, bytes_written=2**20
             )
         },
     )
@@ -60,15 +57,11 @@ def test_ratios_compare_increments_of_one_round() -> None:
     # The machine was slow in the second round, for both.
     measured = results(history(1000, 10, 40, 10), history(2000, 11, 48, 13))
 
-    assert measured.table("histories").rows[3][4] == Spread(
-        least=1.1, median=1.2, most=1.3
-    )
+    assert measured.table("histories").rows[3][4] == Spread(least=1.1, median=1.2, most=1.3)
 
 
 @pytest.mark.parametrize(("largest", "flat"), [(20.0, True), (20.1, False)])
-def test_twice_the_cost_of_the_smallest_is_the_limit(
-    largest: float, flat: bool
-) -> None:
+def test_twice_the_cost_of_the_smallest_is_the_limit(largest: float, flat: bool) -> None:
     measured = results(history(1000, 10.0), history(2000, largest))
 
     assert (BENCHMARK.beyond(measured) == []) is flat
@@ -136,9 +129,7 @@ def test_what_people_wrote_between_the_generated_parts_stays() -> None:
         ("1000", 1000, 99),
     ],
 )
-def test_sizes_that_make_no_sense_are_refused(
-    sizes: str, changes: int, again: int
-) -> None:
+def test_sizes_that_make_no_sense_are_refused(sizes: str, changes: int, again: int) -> None:
     with pytest.raises(ConfigurationError, match="--"):
         sizes_of(sizes, changes, again)
 

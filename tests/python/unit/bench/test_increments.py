@@ -53,12 +53,7 @@ def lines(*histories: History) -> list[str]:
 
 def test_scans_and_commits_are_summed_by_table() -> None:
     scan = Scan(
-        "marts.fct_a",
-        {
-            "ResultDataFiles": 5,
-            "TotalDataFileSize": 100,
-            "number of output rows": 7,
-        },
+        "marts.fct_a", {"ResultDataFiles": 5, "TotalDataFileSize": 100, "number of output rows": 7}
     )
 
     uses = use_by_table([scan, scan, Scan("bronze.b", {})], [COMMIT, "other\n", COMMIT])
@@ -80,9 +75,7 @@ def test_ratios_compare_increments_of_one_round() -> None:
     # The machine was slow in the second round, for both.
     measured = results(history(1, 10, 40, 10), history(2, 11, 48, 13))
 
-    assert measured.table("increments").rows[1][3] == Spread(
-        least=1.1, median=1.2, most=1.3
-    )
+    assert measured.table("increments").rows[1][3] == Spread(least=1.1, median=1.2, most=1.3)
 
 
 @pytest.mark.parametrize(("longest", "flat"), [(15.0, True), (15.1, False)])
@@ -100,16 +93,12 @@ def test_results_come_back_from_their_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", [None, '{"histories": []}', "no json"])
-def test_a_file_without_results_names_the_way_to_them(
-    tmp_path: Path, text: str | None
-) -> None:
+def test_a_file_without_results_names_the_way_to_them(tmp_path: Path, text: str | None) -> None:
     file = tmp_path / "a.json"
     if text is not None:
         file.write_text(text)
 
-    with pytest.raises(
-        ConfigurationError, match=r"a\.json .*make bench|a\.json .*again"
-    ):
+    with pytest.raises(ConfigurationError, match=r"a\.json .*make bench|a\.json .*again"):
         BENCHMARK.read(file)
 
 
@@ -148,13 +137,7 @@ def test_what_was_not_counted_is_not_zero() -> None:
 
 @pytest.mark.parametrize(
     ("sizes", "rows"),
-    [
-        ("a", 1000),
-        ("1000", 1000),
-        ("100000", 20_000),
-        ("100000", 999),
-        ("100500", 1000),
-    ],
+    [("a", 1000), ("1000", 1000), ("100000", 20_000), ("100000", 999), ("100500", 1000)],
 )
 def test_sizes_that_make_no_sense_are_refused(sizes: str, rows: int) -> None:
     with pytest.raises(ConfigurationError, match="--"):

@@ -30,9 +30,7 @@ from tests.python.unit.bench.measured import about
 
 IDS = (7, 9)
 FIELDS = [field["name"] for field in schemas(Shape())[1]["fields"]]
-LOAD = Load(
-    Sent(1000, 133_000, Counter(tombstone=1, garbage=5)), fields=15, partitions=4
-)
+LOAD = Load(Sent(1000, 133_000, Counter(tombstone=1, garbage=5)), fields=15, partitions=4)
 
 
 @cache
@@ -70,9 +68,7 @@ def landed(
     is_table: bool = True,
     numbers: frozenset[str] = frozenset(),
 ) -> Landed:
-    return Landed(
-        rows, empty, set_aside, fields, metadata, tells_tombstones, is_table, numbers
-    )
+    return Landed(rows, empty, set_aside, fields, metadata, tells_tombstones, is_table, numbers)
 
 
 def sent() -> Sent:
@@ -93,9 +89,7 @@ def test_no_two_records_are_alike_and_half_name_each_schema() -> None:
     sent_records = one_period()
     assert len({value for _, _, value, kind in sent_records if kind == "good"}) > 9990
     assert {len(key) for _, key, _, _ in sent_records} == {18}
-    named = Counter(
-        value[4] for _, _, value, kind in sent_records if value and kind == "good"
-    )
+    named = Counter(value[4] for _, _, value, kind in sent_records if value and kind == "good")
     assert named[IDS[0]] == pytest.approx(named[IDS[1]], abs=10)
 
 
@@ -210,9 +204,7 @@ def test_the_page_keeps_what_was_not_measured() -> None:
     text = (PROJECT / "docs/performance.md").read_text()
     written = with_results(text, results)
     assert "\n".join(table_lines(results.table("ingest"))) in written
-    increments = re.compile(
-        r"<!-- generated: increments -->.*?<!-- /generated -->", re.DOTALL
-    )
+    increments = re.compile(r"<!-- generated: increments -->.*?<!-- /generated -->", re.DOTALL)
     assert increments.findall(written) == increments.findall(text)
     assert with_results(written, results) == written
 
@@ -225,10 +217,7 @@ def test_the_fastest_stands_first_and_ours_stands_out() -> None:
 
 
 def test_contestants_are_chosen_by_a_part_of_their_name() -> None:
-    assert [each.name for each in chosen(["raw", "mill"], [])] == [
-        "limit raw consumer",
-        "millrace",
-    ]
+    assert [each.name for each in chosen(["raw", "mill"], [])] == ["limit raw consumer", "millrace"]
     with pytest.raises(ConfigurationError, match=r"--only horse: no contestant"):
         chosen(["horse"], [])
 

@@ -21,8 +21,7 @@ from bench.run import Benchmark
 pytestmark = pytest.mark.unit
 
 BENCHMARKS = [
-    each.BENCHMARK
-    for each in (capture, dashboard, histories, increments, ingest, publish, soak)
+    each.BENCHMARK for each in (capture, dashboard, histories, increments, ingest, publish, soak)
 ]
 
 
@@ -41,9 +40,7 @@ def test_the_page_and_its_plots_show_the_results_that_are_there(
 
 
 @pytest.mark.parametrize("benchmark", BENCHMARKS, ids=lambda each: each.name)
-def test_the_results_that_are_there_are_within_their_limits(
-    benchmark: Benchmark,
-) -> None:
+def test_the_results_that_are_there_are_within_their_limits(benchmark: Benchmark) -> None:
     assert benchmark.beyond(benchmark.read()) == []
 
 
@@ -63,7 +60,5 @@ def test_what_is_flat_is_flat_on_a_hundred_times_as_many_rows(
 def test_a_mart_and_its_changes_are_published_fast_enough() -> None:
     sent = publish.BENCHMARK.read().table("publish")
 
-    for what, rate in zip(
-        sent.column("what is sent"), sent.column("records/s"), strict=True
-    ):
+    for what, rate in zip(sent.column("what is sent"), sent.column("records/s"), strict=True):
         assert number_of(rate) >= 20_000, what

@@ -36,10 +36,7 @@ def test_a_sawtooth_is_bounded() -> None:
 
 def test_what_goes_on_growing_is_named() -> None:
     found = growing(of(list(range(0, 3000, 100)), [0.4] * 20 + [2.0] * 10))
-    assert [line.split(" went from ")[0] for line in found] == [
-        "batch seconds",
-        "files",
-    ]
+    assert [line.split(" went from ")[0] for line in found] == ["batch seconds", "files"]
 
 
 def test_one_slow_batch_is_not_growth() -> None:
@@ -51,9 +48,7 @@ def test_a_soak_that_was_too_short_says_nothing() -> None:
         growing(of([10], [0.4]))
 
 
-def test_the_page_gets_the_numbers_and_the_plot_is_the_same_twice(
-    tmp_path: Path,
-) -> None:
+def test_the_page_gets_the_numbers_and_the_plot_is_the_same_twice(tmp_path: Path) -> None:
     said = "9,000 records at 500 a second"
     soak = soaked(of([10, 200] * 15, [0.4] * 30), said, about("soak", minutes=30))
     text = with_results(page_of("soak"), soak)

@@ -38,15 +38,13 @@ GreaterThanOrEqual: Any = expressions.GreaterThanOrEqual
 LessThan: Any = expressions.LessThan
 LessThanOrEqual: Any = expressions.LessThanOrEqual
 
-QUERIES = [
-    query for page in queries.pages() for query in queries.of_page(page).values()
-]
+QUERIES = [query for page in queries.pages() for query in queries.of_page(page).values()]
 MODELS = {file.stem: file for file in (PROJECT / "models").rglob("*.sql")}
 # What dbt's hook at the end of each invocation writes: a source, and no model.
 RUNS = "state.runs"
-EXPOSURES = yaml.safe_load(
-    (PROJECT / "models/marts/_dashboard__exposures.yml").read_text()
-)["exposures"]
+EXPOSURES = yaml.safe_load((PROJECT / "models/marts/_dashboard__exposures.yml").read_text())[
+    "exposures"
+]
 SALES = Schema(
     NestedField(1, "id", IntegerType()),
     NestedField(2, "country", StringType()),
@@ -60,8 +58,7 @@ ROWS = pa.table(
         "country": ["A", "B", None],
         "amount": pa.array([1, 2, 3], pa.decimal128(18, 2)),
         "paid_at": pa.array(
-            [datetime(2026, 1, day, tzinfo=UTC) for day in (1, 2, 3)],
-            pa.timestamp("us", "UTC"),
+            [datetime(2026, 1, day, tzinfo=UTC) for day in (1, 2, 3)], pa.timestamp("us", "UTC")
         ),
         "day": pa.array([date(2026, 1, day) for day in (1, 2, 3)]),
     }
@@ -97,9 +94,7 @@ def asked(sql: str) -> tuple[Any, set[str]]:
 
 def rows(sql: str, **values: Any) -> list[dict[str, Any]]:
     look = Look({"marts.sales": cast(Any, Table())})
-    found: list[dict[str, Any]] = (
-        Query("p/q", "", "", sql).rows(look, values).to_pylist()
-    )
+    found: list[dict[str, Any]] = Query("p/q", "", "", sql).rows(look, values).to_pylist()
     return found
 
 
@@ -128,9 +123,7 @@ def test_an_exposure_says_what_a_page_reads(page: str) -> None:
 
 
 def test_each_exposure_of_the_dashboard_is_a_page() -> None:
-    assert {of["name"].removeprefix("dashboard_") for of in EXPOSURES} == {
-        *queries.pages()
-    }
+    assert {of["name"].removeprefix("dashboard_") for of in EXPOSURES} == {*queries.pages()}
 
 
 @pytest.mark.parametrize(
@@ -155,9 +148,7 @@ def test_each_exposure_of_the_dashboard_is_a_page() -> None:
         ("id = 1 and country is null", [EqualTo("id", 1)]),
     ],
 )
-def test_a_scan_asks_for_what_the_query_compares(
-    condition: str, filters: list[Any]
-) -> None:
+def test_a_scan_asks_for_what_the_query_compares(condition: str, filters: list[Any]) -> None:
     found, columns = asked(f"select sum(amount) from marts.sales where {condition}")
 
     wanted = expressions.And(*filters) if len(filters) > 1 else (filters or [None])[0]

@@ -45,20 +45,14 @@ def test_a_chunk_lies_behind_what_was_sent_before_it(form: str) -> None:
     stream = Node(
         source_name="shop",
         name="codes",
-        columns={
-            name: Node(name=name, data_type=kind) for name, kind in FORMS[form].items()
-        },
+        columns={name: Node(name=name, data_type=kind) for name, kind in FORMS[form].items()},
         config=SimpleNamespace(
-            meta=SimpleNamespace(
-                ingest=SimpleNamespace(captured=Captured(form=form, key=["id"]))
-            )
+            meta=SimpleNamespace(ingest=SimpleNamespace(captured=Captured(form=form, key=["id"])))
         ),
     )
     query = Macros(settings={"log_restarts": {}}).changes_of_records("bronze", stream)
     with duckdb.connect() as lake:
-        lake.execute(
-            "create macro timestamp_millis(millis) as make_timestamp(millis * 1000)"
-        )
+        lake.execute("create macro timestamp_millis(millis) as make_timestamp(millis * 1000)")
         lake.execute(
             "create view bronze as select {'id': id} as _key, false as _is_tombstone,"
             " 'T' as _kafka_topic_id, 0 as _kafka_partition, id as _kafka_offset,"
@@ -98,20 +92,12 @@ def _record(
         f"{value} as {'__lsn' if name == 'lsn' else f'__source_{name}'}"
         for name, value in place.items()
     )
-    return (
-        f"select {row} as id, 'no' as is_deleted, '{kind}' as __op, 'false' as __deleted,"
-        f" {flat}"
-    )
+    return f"select {row} as id, 'no' as is_deleted, '{kind}' as __op, 'false' as __deleted, {flat}"
 
 
 def test_a_moment_that_no_two_engines_read_alike_is_null() -> None:
     moment = Macros().timestamp_from_zoned("text")
-    texts = [
-        "2026-01-01T00:00:00.5Z",
-        "infinity",
-        "-infinity",
-        "+15000-12-31T00:00:00Z",
-    ]
+    texts = ["2026-01-01T00:00:00.5Z", "infinity", "-infinity", "+15000-12-31T00:00:00Z"]
     texts += ["-0043-03-13T00:00:00Z", "9999-12-31T23:59:59.999999Z"]
     with duckdb.connect() as lake:
         found = lake.execute(

@@ -28,9 +28,7 @@ def form(manifest: Manifest, history: str) -> str:
     """What a record of the table behind a history holds."""
     (staging,) = manifest["nodes"][history]["depends_on"]["nodes"]
     (stream,) = manifest["nodes"][staging]["depends_on"]["nodes"]
-    return str(
-        manifest["sources"][stream]["config"]["meta"]["ingest"]["captured"]["form"]
-    )
+    return str(manifest["sources"][stream]["config"]["meta"]["ingest"]["captured"]["form"])
 
 
 def test_every_history_is_compared_with_its_database(manifest: Manifest) -> None:
@@ -58,9 +56,7 @@ def test_every_history_is_compared_with_the_newest_snapshot_of_its_changes(
 
 def test_what_is_live_is_read_by_no_model(manifest: Manifest) -> None:
     live = {
-        key
-        for key, node in manifest["nodes"].items()
-        if "live_state(" in node.get("raw_code", "")
+        key for key, node in manifest["nodes"].items() if "live_state(" in node.get("raw_code", "")
     }
 
     assert live
@@ -73,9 +69,7 @@ def test_what_is_live_is_read_by_no_model(manifest: Manifest) -> None:
 def test_staging_of_events_has_unit_tests(manifest: Manifest) -> None:
     """dbt-bouncer names the folders of events; it would pass one that it does not know."""
     tested = {
-        one
-        for each in manifest["unit_tests"].values()
-        for one in each["depends_on"]["nodes"]
+        one for each in manifest["unit_tests"].values() for one in each["depends_on"]["nodes"]
     }
     untested = {
         node["name"]
@@ -94,18 +88,14 @@ def generic_test(name: str, *arguments: Any, **context: Any) -> str:
     text = (PROJECT / "tests/dbt/generic" / f"{name}.sql").read_text()
     (macro,) = re.findall(r"{% test (.*){% endtest %}", text, re.DOTALL)
     made = jinja2.Environment().from_string(
-        f"{{% macro {macro}{{% endmacro %}}",
-        globals={"config": lambda **_: "", **context},
+        f"{{% macro {macro}{{% endmacro %}}", globals={"config": lambda **_: "", **context}
     )
     return str(vars(made.module)[name](*arguments))
 
 
 def test_keys_that_redshift_takes_for_one_are_named() -> None:
     query = generic_test(
-        "text_keys_stay_apart",
-        "history",
-        ["code", "part"],
-        target=SimpleNamespace(type="redshift"),
+        "text_keys_stay_apart", "history", ["code", "part"], target=SimpleNamespace(type="redshift")
     )
     with duckdb.connect() as lake:
         lake.execute(

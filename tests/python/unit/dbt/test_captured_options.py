@@ -24,10 +24,7 @@ def described(bronze: Mapping[str, str], **options: Any) -> Macros:
     """The macros, where the source has these columns and options."""
     return context(
         options=options,
-        columns={
-            name: SimpleNamespace(name=name, data_type=kind)
-            for name, kind in bronze.items()
-        },
+        columns={name: SimpleNamespace(name=name, data_type=kind) for name, kind in bronze.items()},
         this=Table("int_moma__artists_history"),
     )
 
@@ -60,27 +57,20 @@ def test_dbt_knows_the_options_that_ingest_knows() -> None:
         ({"form": "envelope"}, "no column after is described"),
     ],
 )
-def test_a_wrong_option_of_a_source_does_not_build(
-    options: dict[str, Any], mistake: str
-) -> None:
+def test_a_wrong_option_of_a_source_does_not_build(options: dict[str, Any], mistake: str) -> None:
     made = described(FLAT, **options)
 
     with pytest.raises(CompilerError, match=mistake) as caught:
         made.changes_of_records("bronze", made.captured_stream(STREAM))
 
-    assert "source moma.artists (a.yml): config.meta.ingest.captured: " in str(
-        caught.value
-    )
+    assert "source moma.artists (a.yml): config.meta.ingest.captured: " in str(caught.value)
 
 
 def test_deletes_when_counts_beside_what_the_form_shows() -> None:
     extra = "records.status = 'gone'"
 
     assert delete_condition(FLAT) == "records.__deleted = 'true'"
-    assert (
-        delete_condition(FLAT, deletes_when=extra)
-        == f"records.__deleted = 'true' or ({extra})"
-    )
+    assert delete_condition(FLAT, deletes_when=extra) == f"records.__deleted = 'true' or ({extra})"
     assert (
         delete_condition(ROW, form="envelope", deletes_when=extra)
         == f"records.op = 'd' or ({extra})"
@@ -89,9 +79,7 @@ def test_deletes_when_counts_beside_what_the_form_shows() -> None:
 
 
 def test_deletes_when_is_all_where_the_connector_adds_no_deleted_field() -> None:
-    assert delete_condition(ROW, deletes_when="records.__op = 'd'") == (
-        "(records.__op = 'd')"
-    )
+    assert delete_condition(ROW, deletes_when="records.__op = 'd'") == ("(records.__op = 'd')")
 
 
 def test_an_option_of_a_history_names_its_attributes() -> None:
@@ -124,9 +112,7 @@ def test_names_that_begin_alike_meet_nowhere() -> None:
         "row_name": "1",
         **dict.fromkeys(attributes, "'a'"),
         "change_kind": "'create'",
-        **dict.fromkeys(
-            ["is_deleted", "is_tombstone", "is_snapshot", "is_incomplete"], "false"
-        ),
+        **dict.fromkeys(["is_deleted", "is_tombstone", "is_snapshot", "is_incomplete"], "false"),
         "_is_current_version": "false",
         "source_position": "'10'",
         "source_committed_at": "timestamp '2026-01-01'",
@@ -156,32 +142,16 @@ def test_only_texts_that_may_be_stored_apart_are_left_out_of_a_log() -> None:
 
 
 @pytest.mark.parametrize("options", [{"position": "binlog"}, {"form": "rows"}])
-def test_what_has_no_log_of_postgresql_leaves_nothing_out(
-    options: dict[str, Any],
-) -> None:
+def test_what_has_no_log_of_postgresql_leaves_nothing_out(options: dict[str, Any]) -> None:
     options.setdefault("position", ["last_update"])
     made = context(
-        options=options,
-        model=SimpleNamespace(columns={"long": {"data_type": "varchar(64)"}}),
+        options=options, model=SimpleNamespace(columns={"long": {"data_type": "varchar(64)"}})
     )
 
     assert made.texts_of_log(STREAM, ["long"]) == []
 
 
-ODD = [
-    "a",
-    "a-b",
-    "b",
-    "b-c",
-    "c",
-    "-",
-    "~",
-    "~1",
-    "~0",
-    "x" * 127,
-    "x" * 129,
-    "ü" * 70,
-]
+ODD = ["a", "a-b", "b", "b-c", "c", "-", "~", "~1", "~0", "x" * 127, "x" * 129, "ü" * 70]
 
 
 def test_no_two_keys_have_one_text() -> None:
@@ -189,9 +159,7 @@ def test_no_two_keys_have_one_text() -> None:
     (single, pair) = made.key_text(["one"]), made.key_text(["one", "two"])
     lake = engine()
     lake.execute("create table keys (one varchar, two varchar)")
-    lake.executemany(
-        "insert into keys values (?, ?)", [(a, b) for a in ODD for b in ODD]
-    )
+    lake.executemany("insert into keys values (?, ?)", [(a, b) for a in ODD for b in ODD])
 
     pairs = lake.execute(f"select {pair} from keys").fetchall()
     singles = lake.execute(f"select distinct one, {single} from keys").fetchall()
@@ -215,9 +183,7 @@ def test_a_key_of_many_digits_has_them_all() -> None:
     made = of_types(**dict.fromkeys(columns, "decimal(38,1)"))
     whole, last = "9" * 37 + ".1", "9" * 37 + ".2"
     lake = engine()
-    lake.execute(
-        f"create table keys ({', '.join(f'{c} decimal(38,1)' for c in columns)})"
-    )
+    lake.execute(f"create table keys ({', '.join(f'{c} decimal(38,1)' for c in columns)})")
     for value in (whole, last, f"-{whole}"):
         lake.execute(f"insert into keys values (1, 1, 1, {value})")
         lake.execute(f"insert into keys values ({value}, {value}, {value}, {value})")
@@ -236,9 +202,7 @@ def test_numbers_compare_as_texts_do() -> None:
     lake = engine()
 
     texts = [
-        lake.execute(
-            f"select {query} from (select ?::bigint as number)", [of]
-        ).fetchone()
+        lake.execute(f"select {query} from (select ?::bigint as number)", [of]).fetchone()
         for of in numbers
     ]
 

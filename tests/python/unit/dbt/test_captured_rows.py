@@ -28,9 +28,7 @@ def changes(*rows: tuple[int | None, str | None, str | None]) -> list[dict[str, 
             name: Node(name=name, data_type=kind)
             for name, kind in {**COLUMNS, "_json": "string"}.items()
         },
-        config=SimpleNamespace(
-            meta=SimpleNamespace(ingest=SimpleNamespace(captured=captured))
-        ),
+        config=SimpleNamespace(meta=SimpleNamespace(ingest=SimpleNamespace(captured=captured))),
     )
     # DuckDB's name for the microseconds of a timestamp is another one than Spark's.
     query = (

@@ -68,9 +68,7 @@ def context(
     )
     settings = {**SETTINGS, "log_restarts": restarts or {}}
     other.setdefault("model", SimpleNamespace(columns={}))
-    return macros(
-        graph={"nodes": {}, "sources": {"s": source}}, var=settings.get, **other
-    )
+    return macros(graph={"nodes": {}, "sources": {"s": source}}, var=settings.get, **other)
 
 
 class Captured(dict[str, Any]):
@@ -92,11 +90,7 @@ def lake() -> duckdb.DuckDBPyConnection:
     """Changes that are new, and the versions that hold."""
     made = engine()
     for table, columns, rows in (
-        (
-            "changes",
-            "row_name, source_position, hour, _kafka_offset, _commit_id",
-            CHANGES,
-        ),
+        ("changes", "row_name, source_position, hour, _kafka_offset, _commit_id", CHANGES),
         ("history", "row_name, valid_from_position, hour, seen_to_position", HELD),
     ):
         values = ", ".join(str(row) for row in rows)
@@ -110,8 +104,7 @@ def lake() -> duckdb.DuckDBPyConnection:
             " false as is_incomplete, true as is_current"
         )
         made.execute(
-            f"create table {table} as select *, {times}"
-            f" from (values {values}) as rows ({columns})"
+            f"create table {table} as select *, {times} from (values {values}) as rows ({columns})"
         )
     return made
 
@@ -120,10 +113,7 @@ def found(is_everything: bool = False) -> Mapping[str, str]:
     """What the new changes bring, by row."""
     reads = {STREAM: {"after": 1, "to": 2}}
     query = context(this=Table("history")).findings_of_changes(
-        increment(is_everything=is_everything, reads=reads),
-        Table("changes"),
-        STREAM,
-        ["row_name"],
+        increment(is_everything=is_everything, reads=reads), Table("changes"), STREAM, ["row_name"]
     )
     return {row[1]: row[0] for row in lake().execute(query).fetchall()}
 
@@ -131,14 +121,9 @@ def found(is_everything: bool = False) -> Mapping[str, str]:
 def test_every_rule_of_histories_gives_its_versions() -> None:
     """What `dbt build` asks both engines, asked of a third."""
     # Its text of given rows is every engine's.
-    context = {
-        "model": SimpleNamespace(columns={}),
-        "modules": SimpleNamespace(re=re),
-    }
+    context = {"model": SimpleNamespace(columns={}), "modules": SimpleNamespace(re=re)}
     made = Macros(engine="redshift", context=context)
-    environment = jinja2.Environment(
-        extensions=["jinja2.ext.do"], undefined=jinja2.StrictUndefined
-    )
+    environment = jinja2.Environment(extensions=["jinja2.ext.do"], undefined=jinja2.StrictUndefined)
     names = ("value_rows", "versions_of_changes", "kept_values")
     query = environment.from_string(RULES.read_text()).render(
         {name: getattr(made, name) for name in names}
@@ -219,10 +204,7 @@ def test_while_dbt_parses_and_tests_units_a_database_is_named_like_its_source() 
 def test_restarts_of_a_database_are_those_of_its_streams() -> None:
     made = context(
         options={"database": "archive"},
-        restarts={
-            "moma": ["2026-01-01T00:00:00Z"],
-            "archive": ["2026-02-01T00:00:00Z"],
-        },
+        restarts={"moma": ["2026-01-01T00:00:00Z"], "archive": ["2026-02-01T00:00:00Z"]},
     )
     sql = made.position_across_restarts_of_streams("stream", "place", "moment")
 
@@ -243,9 +225,7 @@ def test_restarts_of_a_database_are_those_of_its_streams() -> None:
     ],
 )
 def test_restarts_are_in_the_order_of_their_instants(written: list[str]) -> None:
-    sql = context(restarts={"moma": written}).position_across_restarts(
-        "moma", "'7'", "moment"
-    )
+    sql = context(restarts={"moma": written}).position_across_restarts("moma", "'7'", "moment")
 
     with duckdb.connect() as db:
         found = db.execute(

@@ -61,9 +61,7 @@ def model(name: str, materialized: str, *parents: str) -> Node:
 
 
 def made(
-    which: str = "run",
-    run_query: Callable[[str], SimpleNamespace] | None = None,
-    **options: Any,
+    which: str = "run", run_query: Callable[[str], SimpleNamespace] | None = None, **options: Any
 ) -> Macros:
     """The macros, in a project of two captured tables; ``options`` are of users."""
     relation = SimpleNamespace(
@@ -76,18 +74,13 @@ def made(
         graph={
             # Ingest's log says nothing of the tables in bronze.
             "millrace one": {"bronze identities": {}},
-            "sources": {
-                "sale": source("sale"),
-                "user": source("user", **options),
-            },
+            "sources": {"sale": source("sale"), "user": source("user", **options)},
             "nodes": {
                 "stg_sale": model("stg_sale", "view", "sale"),
                 "stg_user": model("stg_user", "view", "user"),
                 "regions": model("regions", "seed"),
                 # Its changes are not what it names first.
-                "sale_history": model(
-                    "sale_history", "incremental", "regions", "stg_sale"
-                ),
+                "sale_history": model("sale_history", "incremental", "regions", "stg_sale"),
                 "user_history": model("user_history", "incremental", "stg_user"),
                 "first_sales": model("first_sales", "view", "sale_history"),
                 "fct_sales": model("fct_sales", "incremental", "user_history"),
@@ -135,9 +128,7 @@ def keys(query: str) -> list[int]:
         ("sale", [(1, 4), (4, 5), (5, 6), (6, 7), (None, 5)]),
         ("user", [(10, 4), (20, 5), (30, 7), (40, 5), (50, 6)]),
     ):
-        engine.execute(
-            f"create table marts.stg_{table} ({table}_id int, _commit_id int)"
-        )
+        engine.execute(f"create table marts.stg_{table} ({table}_id int, _commit_id int)")
         engine.executemany(f"insert into marts.stg_{table} values (?, ?)", changes)
     engine.execute(
         """
@@ -182,9 +173,7 @@ def keys(query: str) -> list[int]:
 
 
 def query_of(found: dict[str, Any], **options: Any) -> str:
-    query: str = made(**options).changed_keys(
-        found, "sale_id", parents(), instant="recorded_at"
-    )
+    query: str = made(**options).changed_keys(found, "sale_id", parents(), instant="recorded_at")
     return query
 
 

@@ -38,9 +38,7 @@ def test_a_checksum_knows_rows_from_layout(same: str) -> None:
         ('{{ f("(# a") }}', '{{ f("(# b") }}'),
     ],
 )
-def test_a_checksum_changes_with_whatever_may_make_other_rows(
-    one: str, other: str
-) -> None:
+def test_a_checksum_changes_with_whatever_may_make_other_rows(one: str, other: str) -> None:
     assert macros().bare_code(one) != macros().bare_code(other)
 
 
@@ -48,18 +46,12 @@ def macro(code: str, file: str = "macros/streams/a.sql", *calls: str) -> Any:
     """A macro as dbt's context has it."""
     return SimpleNamespace(
         macro=SimpleNamespace(
-            macro_sql=code,
-            original_file_path=file,
-            depends_on=SimpleNamespace(macros=calls),
+            macro_sql=code, original_file_path=file, depends_on=SimpleNamespace(macros=calls)
         )
     )
 
 
-def checksum(
-    code: str = "select 1",
-    named: dict[str, Any] | None = None,
-    **other: Any,
-) -> Any:
+def checksum(code: str = "select 1", named: dict[str, Any] | None = None, **other: Any) -> Any:
     """Of a view that calls a macro of the project and one of a package.
 
     Args:
@@ -80,10 +72,7 @@ def checksum(
         "dbt": {"hash": macro("dbt's")},
     }
     calls = ["macro.millrace.rate", "macro.millrace.plan", "macro.dbt_utils.key"]
-    view = Node(
-        node("a", "view", code=code),
-        depends_on=SimpleNamespace(nodes=[], macros=calls),
-    )
+    view = Node(node("a", "view", code=code), depends_on=SimpleNamespace(nodes=[], macros=calls))
     return macros(context=context, **other).code_checksum(view)
 
 
@@ -92,9 +81,7 @@ def checksum(
     [{}, {"rate": "{{ var('days') }}"}, {"hash": "{{ var('days') }}"}],
     ids=["of its own", "of a macro", "of a package's macro"],
 )
-def test_a_checksum_changes_with_a_variable_that_is_named_anywhere(
-    named: dict[str, str],
-) -> None:
+def test_a_checksum_changes_with_a_variable_that_is_named_anywhere(named: dict[str, str]) -> None:
     code = "select 1" if named else "select {{ var('days') }}"
 
     assert checksum(code, named, settings={"days": 1}) != (
@@ -114,9 +101,7 @@ def test_a_checksum_changes_with_a_variable_of_the_environment() -> None:
 @pytest.mark.parametrize(
     ("name", "counts"), [("rate", True), ("key", True), ("hash", True), ("plan", False)]
 )
-def test_a_checksum_changes_with_macros_of_packages_too(
-    name: str, *, counts: bool
-) -> None:
+def test_a_checksum_changes_with_macros_of_packages_too(name: str, *, counts: bool) -> None:
     assert (checksum() != checksum(named={name: "other"})) == counts
 
 
@@ -138,9 +123,7 @@ def test_a_checksum_changes_with_types_of_a_history_that_decide_rows(
         history = Node(
             node("sale_history", "incremental"),
             columns={name: {"data_type": kind} for name, kind in types.items()},
-            depends_on=SimpleNamespace(
-                nodes=[], macros=["macro.millrace.change_history"]
-            ),
+            depends_on=SimpleNamespace(nodes=[], macros=["macro.millrace.change_history"]),
         )
         context = {"millrace": {"change_history": macro("a")}}
         return macros(context=context).code_checksum(history)

@@ -26,11 +26,7 @@ def columns(manifest: Manifest) -> Iterator[tuple[str, Column]]:
 
 
 def undescribed(manifest: Manifest) -> list[str]:
-    return [
-        name
-        for name, column in columns(manifest)
-        if len(column["description"].split()) < 2
-    ]
+    return [name for name, column in columns(manifest) if len(column["description"].split()) < 2]
 
 
 def written_twice(manifest: Manifest) -> dict[str, list[str]]:
@@ -133,16 +129,12 @@ def test_each_layer_has_its_colour(manifest: Manifest) -> None:
         if node["resource_type"] in {"model", "seed"}:
             colours[node["fqn"][1]].add(node["config"]["docs"]["node_color"])
 
-    assert {layer: len(of) for layer, of in colours.items()} == dict.fromkeys(
-        colours, 1
-    )
+    assert {layer: len(of) for layer, of in colours.items()} == dict.fromkeys(colours, 1)
     layers = {str(*colours[layer]) for layer in ("staging", "intermediate", "marts")}
     assert len(layers - {"None"}) == 3
 
 
-def test_the_docs_show_the_macros_that_people_call_and_no_others(
-    manifest: Manifest,
-) -> None:
+def test_the_docs_show_the_macros_that_people_call_and_no_others(manifest: Manifest) -> None:
     assert wrongly_shown(manifest) == {}
 
 
@@ -151,9 +143,7 @@ def test_the_overview_links_to_what_exists(manifest: Manifest) -> None:
     linked = re.findall(r"\]\(#!/\w+/([\w.]+)\)", text)
 
     assert len(linked) > 10
-    assert (
-        set(linked) - (manifest["nodes"].keys() | manifest["sources"].keys()) == set()
-    )
+    assert set(linked) - (manifest["nodes"].keys() | manifest["sources"].keys()) == set()
 
 
 def test_the_overview_leads_to_every_domain(manifest: Manifest) -> None:
@@ -171,8 +161,7 @@ def test_the_overview_leads_to_every_domain(manifest: Manifest) -> None:
 
 # What these make has the values that a database holds, and that may be null.
 AS_CAPTURED = {
-    f"macro.millrace.{name}"
-    for name in ("captured_changes", "change_history", "latest_state")
+    f"macro.millrace.{name}" for name in ("captured_changes", "change_history", "latest_state")
 }
 
 
@@ -187,9 +176,7 @@ def undecided(manifest: Manifest) -> list[str]:
                 required[model] |= set(names)
             required[model] |= {
                 column["name"]
-                for column in manifest["nodes"]
-                .get(model, {"columns": {}})["columns"]
-                .values()
+                for column in manifest["nodes"].get(model, {"columns": {}})["columns"].values()
                 if any(each["type"] == "not_null" for each in column["constraints"])
             }
     return [
@@ -212,9 +199,7 @@ def test_a_yes_or_no_that_nobody_requires_is_found() -> None:
     assert undecided(bad) == ["sales.is_paid"]
 
 
-def test_every_column_of_models_seeds_and_sources_is_described(
-    manifest: Manifest,
-) -> None:
+def test_every_column_of_models_seeds_and_sources_is_described(manifest: Manifest) -> None:
     assert len(list(columns(manifest))) > 50
     assert undescribed(manifest) == []
 
@@ -273,9 +258,7 @@ def test_a_copied_text_is_found(bad: Manifest) -> None:
 def test_a_shared_block_is_no_copy() -> None:
     shared = described("When paid.", "doc.millrace.paid_at")
 
-    assert (
-        written_twice(manifest_of({"paid_at": "When paid."}, a=shared, b=shared)) == {}
-    )
+    assert written_twice(manifest_of({"paid_at": "When paid."}, a=shared, b=shared)) == {}
 
 
 def test_two_meanings_are_found_but_not_between_streams() -> None:
@@ -288,9 +271,7 @@ def test_two_meanings_are_found_but_not_between_streams() -> None:
 def test_what_ingest_adds_means_one_thing_in_all_streams() -> None:
     one, other = described("A", name="_key"), described("B", name="_key")
 
-    assert list(with_two_meanings(manifest_of(source_a=one, source_b=other))) == [
-        "_key"
-    ]
+    assert list(with_two_meanings(manifest_of(source_a=one, source_b=other))) == ["_key"]
 
 
 def test_an_unused_block_is_found() -> None:

@@ -53,16 +53,11 @@ def test_an_error_without_words_keeps_its_name() -> None:
         ("`bronze`.`pagila__sales`", "spark-ingest create"),
     ],
 )
-def test_what_is_not_built_is_named_with_the_step_that_makes_it(
-    missing: str, step: str
-) -> None:
+def test_what_is_not_built_is_named_with_the_step_that_makes_it(missing: str, step: str) -> None:
     words = f"[TABLE_OR_VIEW_NOT_FOUND] The table or view {missing} cannot be found."
     advice = " Verify the spelling and … DROP VIEW IF EXISTS or DROP TABLE IF EXISTS."
 
-    assert (
-        with_step(f"{words}{advice}\nline 2: a")
-        == f"{words}: run `{step}` first\nline 2: a"
-    )
+    assert with_step(f"{words}{advice}\nline 2: a") == f"{words}: run `{step}` first\nline 2: a"
 
 
 def test_redshift_names_what_is_not_built_in_the_same_way() -> None:

@@ -59,9 +59,7 @@ def _variable(settings: Mapping[str, Any], name: str, *default: Any) -> Any:
 
 
 def _environment() -> jinja2.Environment:
-    return jinja2.Environment(
-        extensions=["jinja2.ext.do"], undefined=jinja2.StrictUndefined
-    )
+    return jinja2.Environment(extensions=["jinja2.ext.do"], undefined=jinja2.StrictUndefined)
 
 
 @cache
@@ -77,9 +75,7 @@ def _compiled() -> dict[str, CodeType]:
         if file.parent.name != "overrides" or file.stem == "text_literal"
     ]
     codes = {}
-    for text, name in re.findall(
-        r"({%-? macro (\w+).*?endmacro -?%})", "".join(files), re.DOTALL
-    ):
+    for text, name in re.findall(r"({%-? macro (\w+).*?endmacro -?%})", "".join(files), re.DOTALL):
         renamed = text.replace(f"macro {name}", f"macro dbt_macro__{name}", 1)
         codes[name] = _environment().compile(renamed)
     return codes
@@ -179,11 +175,7 @@ def test_redshift_is_not_given_what_only_spark_has() -> None:
 @pytest.mark.parametrize(
     ("engine", "element", "rows"),
     [
-        (
-            "spark",
-            "cast(element.partition as integer) as p",
-            "lateral view explode(whole.offsets)",
-        ),
+        ("spark", "cast(element.partition as integer) as p", "lateral view explode(whole.offsets)"),
         (
             "redshift",
             'cast(element."partition" as integer) as p',
@@ -191,9 +183,7 @@ def test_redshift_is_not_given_what_only_spark_has() -> None:
         ),
     ],
 )
-def test_each_engine_unnests_in_its_own_way(
-    engine: str, element: str, rows: str
-) -> None:
+def test_each_engine_unnests_in_its_own_way(engine: str, element: str, rows: str) -> None:
     fields = {"partition": ["p", "integer"]}
 
     query = Macros(engine).array_rows("bronze.t", ["id"], "offsets", fields)
@@ -240,23 +230,11 @@ def test_the_settings_of_the_sales_windows_come_from_the_variables() -> None:
         ("sales_window_minutes", 0, "is 0: it must be a whole number of minutes"),
         ("sales_window_minutes", -10, "is -10: it must be a whole number of minutes"),
         ("sales_window_minutes", 7.5, "is 7.5: it must be a whole number of minutes"),
-        (
-            "sales_window_minutes",
-            "ten",
-            'is "ten": it must be a whole number of minutes',
-        ),
+        ("sales_window_minutes", "ten", 'is "ten": it must be a whole number of minutes'),
         ("sales_window_minutes", None, "is null: it must be a whole number of minutes"),
         ("sales_window_slide_minutes", True, "is true: it must be a whole number"),
-        (
-            "sales_window_slide_minutes",
-            11,
-            "is 11: it must not exceed sales_window_minutes",
-        ),
-        (
-            "sales_window_time",
-            "paid",
-            'is "paid": it must be paid_at or _kafka_timestamp',
-        ),
+        ("sales_window_slide_minutes", 11, "is 11: it must not exceed sales_window_minutes"),
+        ("sales_window_time", "paid", 'is "paid": it must be paid_at or _kafka_timestamp'),
     ],
 )
 def test_a_wrong_setting_stops_and_names_its_variable(

@@ -22,9 +22,7 @@ OF_ALL_STREAMS = "ops"
 def data_tests(manifest: Manifest) -> dict[str, Node]:
     """The data tests by their unique id."""
     return {
-        name: node
-        for name, node in manifest["nodes"].items()
-        if node["resource_type"] == "test"
+        name: node for name, node in manifest["nodes"].items() if node["resource_type"] == "test"
     }
 
 
@@ -90,17 +88,13 @@ def selected(
     return {words[-1]: set(chosen) for words, chosen in zip(asked, found, strict=True)}
 
 
-def test_what_reads_all_of_bronze_is_a_proof_and_nothing_else(
-    manifest: Manifest,
-) -> None:
+def test_what_reads_all_of_bronze_is_a_proof_and_nothing_else(manifest: Manifest) -> None:
     wanted = {
         name
         for name in data_tests(manifest)
         if any(is_all_of_bronze(parent, manifest) for parent in parents(name, manifest))
     }
-    tagged = {
-        name for name, test in data_tests(manifest).items() if "proof" in test["tags"]
-    }
+    tagged = {name for name, test in data_tests(manifest).items() if "proof" in test["tags"]}
     assert wanted
     assert tagged == wanted
 
@@ -113,18 +107,14 @@ def test_everyday_is_everything_but_the_proof(
         for name, node in (manifest["nodes"] | manifest["unit_tests"]).items()
         if node["resource_type"] in ("model", "seed", "test", "unit_test")
     }
-    proof = {
-        name for name, node in data_tests(manifest).items() if "proof" in node["tags"]
-    }
+    proof = {name for name, node in data_tests(manifest).items() if "proof" in node["tags"]}
     assert built & selected["everyday"] == built - proof
     assert selected["proof"] == proof
 
 
 def test_a_build_without_a_selector_leaves_nothing_out(manifest: Manifest) -> None:
     assert {"everyday", "proof"} <= manifest["selectors"].keys()
-    assert not any(
-        selector.get("default") for selector in manifest["selectors"].values()
-    )
+    assert not any(selector.get("default") for selector in manifest["selectors"].values())
 
 
 def test_a_group_that_is_built_alone_reads_nothing_that_is_not_built(
@@ -137,11 +127,7 @@ def test_a_group_that_is_built_alone_reads_nothing_that_is_not_built(
         group: {
             name: lacking
             for name in selected[f"+group:{group}"] - there
-            if (
-                lacking := set(parents(name, manifest))
-                - there
-                - selected[f"+group:{group}"]
-            )
+            if (lacking := set(parents(name, manifest)) - there - selected[f"+group:{group}"])
         }
         for group in groups(manifest)
     }
@@ -168,7 +154,5 @@ def test_a_group_of_captured_tables_is_all_of_its_domain(
     assert of_domain <= selected[f"+group:{domain}"]
 
 
-def test_a_pull_request_that_changes_nothing_builds_nothing(
-    selected: dict[str, set[str]],
-) -> None:
+def test_a_pull_request_that_changes_nothing_builds_nothing(selected: dict[str, set[str]]) -> None:
     assert selected["state:modified"] == set()

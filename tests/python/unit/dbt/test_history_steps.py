@@ -104,13 +104,7 @@ def test_a_change_lies_where_the_log_says_and_a_tombstone_behind_it() -> None:
         ("a", "delete", "30", 3, 3, 1, None),
         ("a", "tombstone", None, 9, 4, 1, None),
         ("lone", "tombstone", None, 9, 1, 1, None),
-    ) == [
-        ("a", "10", 1),
-        ("a", "20c", 2),
-        ("a", "30c", 3),
-        ("a", "30cb", None),
-        ("lone", "", 9),
-    ]
+    ) == [("a", "10", 1), ("a", "20c", 2), ("a", "30c", 3), ("a", "30cb", None), ("lone", "", 9)]
 
 
 def test_what_was_open_during_a_snapshot_lies_behind_it() -> None:
@@ -198,14 +192,12 @@ def test_a_version_ends_where_the_next_begins_and_a_delete_keeps_the_values() ->
 
 def test_what_is_not_tracked_is_taken_into_the_version_that_is_there() -> None:
     assert versions(
-        ("a", "create", "10", 1, 1, 1, "A"),
-        ("a", "update", "20", 2, 2, 1, "B"),
-        tracked=["note"],
+        ("a", "create", "10", 1, 1, 1, "A"), ("a", "update", "20", 2, 2, 1, "B"), tracked=["note"]
     ) == [("a-10c", "B", False, 1, None, "20c")]
 
 
 def test_the_current_version_keeps_its_key_and_its_beginning() -> None:
-    assert versions(
-        ("a", "current", "20", 2, 1, 1, "A"),
-        ("a", "update", "30", 3, 2, 2, "B"),
-    ) == [("a-30c", "B", False, 3, None, "30c"), ("a-version", "A", False, 1, 3, None)]
+    assert versions(("a", "current", "20", 2, 1, 1, "A"), ("a", "update", "30", 3, 2, 2, "B")) == [
+        ("a-30c", "B", False, 3, None, "30c"),
+        ("a-version", "A", False, 1, 3, None),
+    ]

@@ -34,10 +34,7 @@ CODE = json.dumps({"checksums": 3, "fct_sales": "a", "stg_sales": "b", "regions"
         ({"stg_sales": "B"}, "was built from other code of stg_sales"),
         ({"fct_sales": "A"}, "was built from other code of fct_sales"),
         ({"stg_sales": "deferred"}, "other code of stg_sales"),
-        (
-            {f"view_{number}": "b" for number in range(5)},
-            "view_0, view_1, view_2 and 2 more",
-        ),
+        ({f"view_{number}": "b" for number in range(5)}, "view_0, view_1, view_2 and 2 more"),
     ],
 )
 def test_changed_code_stops_an_increment(now: dict[str, str], message: str) -> None:
@@ -55,9 +52,7 @@ def test_changed_code_stops_an_increment(now: dict[str, str], message: str) -> N
 def test_an_older_version_recorded_no_such_checksums(code: str | None) -> None:
     recorded = {"reads": [recorded_read(FACT, "x", 3, 7, code=code)], "days": []}
 
-    with pytest.raises(
-        CompilerError, match=r"older .* run `dbt build --full-refresh`$"
-    ):
+    with pytest.raises(CompilerError, match=r"older .* run `dbt build --full-refresh`$"):
         macros().assert_increment_fits(increment(recorded=recorded, code=CODE))
 
 
@@ -88,9 +83,7 @@ def test_a_model_is_built_from_parents_of_this_code(
 ) -> None:
     mine = recorded_read(FACT, "x", 3, 7, code=CODE)
     begun = increment(
-        is_everything=is_everything,
-        recorded={"reads": [mine], "days": []},
-        code=CODE,
+        is_everything=is_everything, recorded={"reads": [mine], "days": []}, code=CODE
     )
     lake = {**BY_THIS_CODE, **built}
 
@@ -106,12 +99,9 @@ def test_a_parent_that_is_not_there_is_to_be_built_first() -> None:
     begun = increment(is_everything=True, code=CODE)
 
     with pytest.raises(
-        CompilerError,
-        match=r"regions, not built yet: run `dbt build --select \+fct_sales`",
+        CompilerError, match=r"regions, not built yet: run `dbt build --select \+fct_sales`"
     ):
-        macros(built={"stg_sales": BY_THIS_CODE["stg_sales"]}).assert_increment_fits(
-            begun
-        )
+        macros(built={"stg_sales": BY_THIS_CODE["stg_sales"]}).assert_increment_fits(begun)
 
 
 @pytest.mark.parametrize(
@@ -130,9 +120,7 @@ def test_what_records_no_checksum_is_asked_for_none(parent: Node) -> None:
     assert "mine" not in context.model_code()
 
 
-def test_a_full_refresh_takes_along_the_parents_that_the_lake_has_from_other_code() -> (
-    None
-):
+def test_a_full_refresh_takes_along_the_parents_that_the_lake_has_from_other_code() -> None:
     lake = {**BY_THIS_CODE, "stg_sales": "0" * 12}
 
     assert macros(built=lake).refresh_command() == (
@@ -147,21 +135,15 @@ def test_a_full_refresh_takes_along_the_parents_that_the_lake_has_from_other_cod
 def test_a_full_refresh_leaves_out_what_reads_marts_that_are_not_there() -> None:
     lake = {key: built for key, built in BY_THIS_CODE.items() if key != "fct_parent"}
 
-    assert macros(built=lake).refresh_command() == (
-        "dbt run --full-refresh --select fct_sales"
-    )
+    assert macros(built=lake).refresh_command() == ("dbt run --full-refresh --select fct_sales")
 
 
 def test_a_table_records_that_a_parent_of_it_was_of_other_code() -> None:
     table = node("dim_regions", "table", "stg_sales")
     same, other = macros(), macros({**BY_THIS_CODE, "stg_sales": "0" * 12})
 
-    assert same.code_checksum_of_relation(table, True) == (
-        same.code_checksum_of_relation(table)
-    )
-    assert other.code_checksum_of_relation(table, True) != (
-        other.code_checksum_of_relation(table)
-    )
+    assert same.code_checksum_of_relation(table, True) == (same.code_checksum_of_relation(table))
+    assert other.code_checksum_of_relation(table, True) != (other.code_checksum_of_relation(table))
 
 
 @pytest.mark.parametrize(
@@ -271,9 +253,7 @@ def test_a_strategy_of_ours_and_an_increment_come_together(
     strategy: str | None, message: str | None, *, is_begun: bool
 ) -> None:
     model = SimpleNamespace(
-        config=SimpleNamespace(
-            materialized="incremental", incremental_strategy=strategy
-        )
+        config=SimpleNamespace(materialized="incremental", incremental_strategy=strategy)
     )
     begun = increment() if is_begun else None
 
@@ -372,9 +352,7 @@ def test_an_unfinished_run_is_rewritten_whatever_its_number() -> None:
     assert sorted(begun["days"]) == [date(2026, 1, 1), date(2026, 1, 3)]
 
 
-def test_days_that_are_put_together_stay_once_and_those_of_unfinished_runs_all() -> (
-    None
-):
+def test_days_that_are_put_together_stay_once_and_those_of_unfinished_runs_all() -> None:
     days = [
         recorded_day(date(2026, 1, 1), 3, FACT),
         recorded_day(date(2026, 1, 1), 5, FACT),

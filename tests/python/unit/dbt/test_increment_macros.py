@@ -38,9 +38,7 @@ class SimpleGraph(dict[str, Any]):
                 "regions": node("regions", "seed"),
                 "stg_sales": node("stg_sales", "view", "regions"),
                 "fct_parent": node("fct_parent", "incremental", "stg_sales"),
-                "fct_sales": node(
-                    "fct_sales", "incremental", "stg_sales", "fct_parent"
-                ),
+                "fct_sales": node("fct_sales", "incremental", "stg_sales", "fct_parent"),
                 "dim_regions": node("dim_regions", "table", "stg_sales"),
             },
         )
@@ -83,9 +81,7 @@ def macros(
         engine: Whose SQL they render.
         context: What else is another in dbt's context.
     """
-    relation = SimpleNamespace(
-        create=lambda schema, identifier: f"{schema}.{identifier}"
-    )
+    relation = SimpleNamespace(create=lambda schema, identifier: f"{schema}.{identifier}")
 
     def get_relation(_database: str, schema: str, name: str) -> str | None:
         return f"{schema}.{name}" if name in built else None
@@ -112,9 +108,7 @@ def macros(
                 resource_type="model",
                 unique_id="fct_sales",
                 name="fct_sales",
-                config=SimpleNamespace(
-                    materialized="incremental", incremental_strategy="rewrite"
-                ),
+                config=SimpleNamespace(materialized="incremental", incremental_strategy="rewrite"),
             ),
             "fromjson": json.loads,
             "tojson": json.dumps,
@@ -169,12 +163,7 @@ def recorded_day(
 
 
 def recorded_read(
-    model: str,
-    source: str,
-    read_to: int,
-    increment_id: int,
-    settings: str = "{}",
-    **other: Any,
+    model: str, source: str, read_to: int, increment_id: int, settings: str = "{}", **other: Any
 ) -> dict[str, Any]:
     return {
         "model_name": model,
@@ -196,9 +185,7 @@ def kept(condition: str, times: list[str | None]) -> list[str | None]:
     with duckdb.connect() as connection:
         connection.execute("create table t (said varchar, paid_at timestamp)")
         for time in times:
-            connection.execute(
-                "insert into t values ($1, try_cast($1 as timestamp))", [time]
-            )
+            connection.execute("insert into t values ($1, try_cast($1 as timestamp))", [time])
         rows = connection.execute(f"select said from t where {condition}").fetchall()
     return [row[0] for row in rows]
 
@@ -222,8 +209,7 @@ def test_ranges_that_reach_further_meet() -> None:
 
 def test_a_day_with_all_after_it_has_no_end_and_swallows_the_rest() -> None:
     touched = increment(
-        days=[date(2026, 1, 1), date(2026, 1, 5), date(2026, 3, 1)],
-        onwards_from=date(2026, 1, 5),
+        days=[date(2026, 1, 1), date(2026, 1, 5), date(2026, 3, 1)], onwards_from=date(2026, 1, 5)
     )
 
     assert macros().day_ranges(touched) == [
@@ -250,9 +236,7 @@ def days_in(ranges: list[list[date]]) -> set[date]:
 
 @pytest.mark.parametrize("days_before", [0, 1, 2, 7])
 @pytest.mark.parametrize(("count", "every"), [(40, 3), (120, 2), (120, 3), (120, 9)])
-def test_whatever_is_deleted_is_read_again(
-    count: int, every: int, days_before: int
-) -> None:
+def test_whatever_is_deleted_is_read_again(count: int, every: int, days_before: int) -> None:
     """Two blocks of scattered days of a parent, far from each other."""
     step = datetime.timedelta(days=every)
     blocks = [date(2025, 1, 1), date(2025, 1, 1) + count // 2 * step]
@@ -319,9 +303,7 @@ def test_new_rows_lie_between_literals() -> None:
     reads = {"pagila.sales": {"after": 3, "to": 9}}
 
     some = macros().new_rows(increment(reads=reads), "pagila.sales")
-    every = macros().new_rows(
-        increment(reads=reads, is_everything=True), "pagila.sales"
-    )
+    every = macros().new_rows(increment(reads=reads, is_everything=True), "pagila.sales")
 
     assert some == "_commit_id > 3 and _commit_id <= 9"
     assert every == "coalesce(_commit_id, 0) <= 9"
@@ -340,11 +322,7 @@ def rows_of_increment(
     lake = duckdb.connect()
     for table, columns, rows in (
         ("stg_sales", "city, id, day, _commit_id", [("x", *row) for row in RECORDS]),
-        (
-            "fct_sales",
-            "region, id, day, _commit_id, has_moved",
-            [("x", *r) for r in kept],
-        ),
+        ("fct_sales", "region, id, day, _commit_id, has_moved", [("x", *r) for r in kept]),
     ):
         values = ", ".join(str(row) for row in rows)
         lake.execute(
@@ -378,9 +356,7 @@ def rows_of_increment(
     )
 
 
-def test_an_increment_takes_new_rows_and_those_its_days_have_but_not_a_dead_runs() -> (
-    None
-):
+def test_an_increment_takes_new_rows_and_those_its_days_have_but_not_a_dead_runs() -> None:
     rows = rows_of_increment(KEPT)
 
     assert [(row["id"], row["_commit_id"]) for row in rows] == [(1, 1), (3, 3)]
@@ -400,8 +376,7 @@ def test_rows_have_the_columns_that_the_view_and_the_model_describe() -> None:
 
 
 @pytest.mark.parametrize(
-    ("has_moved", "of_third"),
-    [(False, [(2, 0), (3, 0)]), (True, [(2, 0), (2, 1), (3, 0)])],
+    ("has_moved", "of_third"), [(False, [(2, 0), (3, 0)]), (True, [(2, 0), (2, 1), (3, 0)])]
 )
 def test_with_a_key_a_row_that_has_moved_comes_with_all_its_records(
     *, has_moved: bool, of_third: list[tuple[int, int]]
@@ -442,9 +417,7 @@ def test_a_child_rewrites_what_changed_in_its_parent_since_it_read_it() -> None:
         date(2026, 1, 7),
         date(2026, 1, 8),
     ]
-    assert touched["reads"] == {
-        PARENT: {"after": 3, "to": 5, "table_uuid": None, "table_since": 0}
-    }
+    assert touched["reads"] == {PARENT: {"after": 3, "to": 5, "table_uuid": None, "table_since": 0}}
 
 
 @pytest.mark.parametrize(
@@ -479,9 +452,7 @@ def test_a_child_is_rewritten_whole_when_days_do_not_tell(
 def test_a_parent_that_recorded_nothing_is_refused() -> None:
     parent = SimpleNamespace(schema="marts", identifier="fct_parent")
 
-    with pytest.raises(
-        CompilerError, match=r"dbt run --full-refresh --select fct_parent\+"
-    ):
+    with pytest.raises(CompilerError, match=r"dbt run --full-refresh --select fct_parent\+"):
         macros().touch_days_of(increment(), parent)
 
 

@@ -105,9 +105,7 @@ def test_of_two_builds_at_one_time_one_stops() -> None:
     lake = Lake([["read", 8]])
     days = [recorded_day(date(2026, 1, 2), 8, FACT, run_id="other")]
     begun = increment(
-        days=[date(2026, 1, 2)],
-        reads={PARENT: {}},
-        recorded={"reads": [], "days": days},
+        days=[date(2026, 1, 2)], reads={PARENT: {}}, recorded={"reads": [], "days": days}
     )
 
     with pytest.raises(CompilerError, match="another run of dbt built marts"):

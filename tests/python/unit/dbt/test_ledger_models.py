@@ -37,9 +37,7 @@ def ledger(*offsets: int) -> tuple[int, ...]:
     )
     for model in MODELS:
         text = (PROJECT / f"models/marts/ops/{model}.sql").read_text()
-        query = jinja2.Template(text).render(
-            ref=lambda name: name, config=lambda **_: ""
-        )
+        query = jinja2.Template(text).render(ref=lambda name: name, config=lambda **_: "")
         lake.execute(f"create table {model} as {query}")
     (row,) = lake.execute(f"select {COUNTS} from rpt_ingest_ledger").fetchall()
     return tuple(int(count) for count in row)

@@ -20,9 +20,7 @@ def query(columns: dict[str, list[str]], **arguments: Any) -> str:
         name="records",
         relation_name="records",
         columns={
-            name: SimpleNamespace(
-                name=name, constraints=[{"type": kind} for kind in kinds]
-            )
+            name: SimpleNamespace(name=name, constraints=[{"type": kind} for kind in kinds])
             for name, kinds in columns.items()
         },
     )
@@ -35,9 +33,7 @@ def found(rows: str, **arguments: Any) -> list[tuple[Any, ...]]:
     """What it finds in rows of topic, position, paid and note."""
     asked = query(RECORDS, **arguments)
     with duckdb.connect() as lake:
-        lake.execute(
-            "create table records (topic text, position int, paid int, note text)"
-        )
+        lake.execute("create table records (topic text, position int, paid int, note text)")
         lake.execute(f"insert into records values {rows}")
         return sorted(lake.sql(asked).fetchall())
 

@@ -45,9 +45,7 @@ def test_a_dry_run_says_the_statement_and_sends_nothing() -> None:
     run_query = Answers({})
     macros = redshift(run_query=run_query)
 
-    said = macros.create_external_schema(
-        region="eu-central-1", iam_role=ROLE, dry_run=True
-    )
+    said = macros.create_external_schema(region="eu-central-1", iam_role=ROLE, dry_run=True)
 
     assert " ".join(said.split()) == (
         "create external schema if not exists bronze from data catalog "
@@ -72,10 +70,7 @@ def test_the_external_schema_is_made_and_its_tables_counted() -> None:
 @pytest.mark.parametrize(
     ("reads", "message"),
     [
-        (
-            [["theirs"]],
-            "schema bronze is there and reads the database theirs, not bronze",
-        ),
+        ([["theirs"]], "schema bronze is there and reads the database theirs, not bronze"),
         ([], "schema bronze is there and is no external one, not bronze"),
     ],
 )
@@ -98,9 +93,7 @@ def test_a_schema_that_reads_something_else_is_an_error(
         ({"region": "Frankfurt"}, 'region is "Frankfurt": it must be one like'),
     ],
 )
-def test_wrong_arguments_are_refused_by_name(
-    arguments: dict[str, str], message: str
-) -> None:
+def test_wrong_arguments_are_refused_by_name(arguments: dict[str, str], message: str) -> None:
     with pytest.raises(CompilerError, match=re.escape(message)):
         redshift().create_external_schema(**arguments)
 
@@ -119,9 +112,7 @@ def test_the_project_is_no_package_of_another_one() -> None:
         macros.assert_session()
 
 
-@pytest.mark.parametrize(
-    ("version", "is_refused"), [("3.5.4 abc", True), ("4.1.1 c0690c7", False)]
-)
+@pytest.mark.parametrize(("version", "is_refused"), [("3.5.4 abc", True), ("4.1.1 c0690c7", False)])
 def test_a_spark_that_is_too_old_is_refused(version: str, *, is_refused: bool) -> None:
     macros = Macros(
         "spark",
@@ -141,9 +132,7 @@ def test_a_spark_that_is_too_old_is_refused(version: str, *, is_refused: bool) -
     )
 
     if is_refused:
-        with pytest.raises(
-            CompilerError, match=r"this is Spark 3\.5\.4: Millrace needs"
-        ):
+        with pytest.raises(CompilerError, match=r"this is Spark 3\.5\.4: Millrace needs"):
             macros.assert_session()
     else:
         macros.assert_session()
@@ -152,9 +141,7 @@ def test_a_spark_that_is_too_old_is_refused(version: str, *, is_refused: bool) -
 def test_a_user_of_another_zone_is_told_how_to_change_it() -> None:
     macros = redshift({"show timezone": [["Europe/Berlin"]]})
 
-    with pytest.raises(
-        CompilerError, match="alter user millrace set timezone to 'UTC'"
-    ):
+    with pytest.raises(CompilerError, match="alter user millrace set timezone to 'UTC'"):
         macros.assert_session()
 
 
@@ -182,10 +169,7 @@ def test_a_bronze_table_is_looked_for_in_its_external_schema_once() -> None:
 
 @pytest.mark.parametrize(
     ("engine", "statement"),
-    [
-        ("spark", "delete from t"),
-        ("redshift", "begin; lock state.t; delete from t; commit"),
-    ],
+    [("spark", "delete from t"), ("redshift", "begin; lock state.t; delete from t; commit")],
 )
 def test_rows_of_state_are_committed_at_once(engine: str, statement: str) -> None:
     made = Macros(engine).in_own_transaction("state.t", "delete from t")
@@ -195,9 +179,7 @@ def test_rows_of_state_are_committed_at_once(engine: str, statement: str) -> Non
 
 def test_every_text_of_staging_is_asked_whether_it_fits() -> None:
     staged = {
-        (source, table): dict(
-            re.findall(r'trimmed_text\("(\w+)", (\d+)\)', file.read_text())
-        )
+        (source, table): dict(re.findall(r'trimmed_text\("(\w+)", (\d+)\)', file.read_text()))
         for file in (PROJECT / "models/staging").glob("*/stg_*.sql")
         for source, table in [file.stem.removeprefix("stg_").split("__")]
     }
@@ -212,8 +194,7 @@ def test_every_text_of_staging_is_asked_whether_it_fits() -> None:
                     if isinstance(test, dict) and "texts_fit" in test:
                         most = test["texts_fit"]["arguments"]["max_bytes"]
                         asked[source["name"], table["name"]] = {
-                            name.removeprefix("records.after."): str(n)
-                            for name, n in most.items()
+                            name.removeprefix("records.after."): str(n) for name, n in most.items()
                         }
 
     # The text of a list is made in staging: bronze has none to ask.
@@ -243,9 +224,7 @@ def test_readers_may_use_the_schemas_in_which_something_is_built_for_them() -> N
     macros = redshift(
         graph=SimpleNamespace(nodes={of["unique_id"]: of for of in nodes}),
         selected_resources=["a", "b", "c", "e"],
-        redshift__format_grantees=lambda names: [
-            name.replace("role:", "ROLE ") for name in names
-        ],
+        redshift__format_grantees=lambda names: [name.replace("role:", "ROLE ") for name in names],
     )
 
     statements = macros.redshift__grant_schema_usage().split(";")

@@ -22,9 +22,7 @@ def of_captured(manifest: Manifest) -> set[str]:
         node["fqn"][2]
         for node in manifest["nodes"].values()
         if node["name"].startswith("fct_")
-        and any(
-            of.endswith("_history") for of in manifest["parent_map"][node["unique_id"]]
-        )
+        and any(of.endswith("_history") for of in manifest["parent_map"][node["unique_id"]])
     }
 
 
@@ -38,9 +36,7 @@ def test_keys_of_captured_tables_are_looked_up_in_histories(manifest: Manifest) 
     ]
 
     assert len(found) > 10
-    assert [
-        test["name"] for test, model in found if not model["name"].endswith("_history")
-    ] == []
+    assert [test["name"] for test, model in found if not model["name"].endswith("_history")] == []
 
 
 def test_a_row_ahead_of_its_parent_is_a_warning(manifest: Manifest) -> None:
@@ -61,9 +57,7 @@ def test_each_day_of_a_mart_is_looked_up_in_the_calendar(manifest: Manifest) -> 
         for column in node["columns"].values()
         if column["data_type"] == "date" and node["name"] != "dim_dates"
     }
-    calendar = [
-        test for test, model in looked_up(manifest) if model["name"] == "dim_dates"
-    ]
+    calendar = [test for test, model in looked_up(manifest) if model["name"] == "dim_dates"]
 
     assert {(test["attached_node"], test["column_name"]) for test in calendar} == days
     for test in calendar:

@@ -29,9 +29,7 @@ STARTED_AT = dt.datetime(2026, 3, 31, 12, 0, 0, 250_000, tzinfo=dt.UTC)
 
 def result(name: str = "m", kind: str = "model", **given: Any) -> SimpleNamespace:
     """A result as dbt gives it to a hook."""
-    node = SimpleNamespace(
-        unique_id=f"{kind}.millrace.{name}", name=name, resource_type=kind
-    )
+    node = SimpleNamespace(unique_id=f"{kind}.millrace.{name}", name=name, resource_type=kind)
     executed = SimpleNamespace(name="execute", started_at=STARTED_AT)
     usual = {
         "status": "success",
@@ -48,9 +46,7 @@ def recorded(engine: str, *results: SimpleNamespace) -> list[str]:
     """The statements that the hook sends."""
     sent: list[str] = []
     context = {
-        "source": lambda *_: EmptySource(
-            "(select * from state.runs where false limit 0)"
-        ),
+        "source": lambda *_: EmptySource("(select * from state.runs where false limit 0)"),
         "api": SimpleNamespace(
             Relation=SimpleNamespace(
                 create=lambda schema, identifier, **_: Table(f"{schema}.{identifier}")
@@ -90,12 +86,7 @@ def test_rows_are_those_of_a_statement_or_those_that_failed() -> None:
         for row in rows(
             result(adapter_response={"rows_affected": 5}),
             result(adapter_response={"rows_affected": -1}),
-            result(
-                kind="test",
-                status="fail",
-                failures=3,
-                adapter_response={"rows_affected": 1},
-            ),
+            result(kind="test", status="fail", failures=3, adapter_response={"rows_affected": 1}),
             result(kind="test", status="pass", failures=0),
         )
     ]
@@ -112,10 +103,7 @@ def test_what_was_skipped_began_with_the_invocation() -> None:
 @pytest.mark.parametrize(
     ("message", "said"),
     [
-        (
-            "Got 3 results, configured to fail if != 0",
-            "Got 3 results, configured to fail if != 0",
-        ),
+        ("Got 3 results, configured to fail if != 0", "Got 3 results, configured to fail if != 0"),
         (
             "Runtime Error in model m (models/m.sql)\r\n  column x's \\ is not there\n  at 3",
             "Runtime Error in model m (models/m.sql): column x's \\ is not there",

@@ -13,11 +13,7 @@ import pytest
 
 from docs.generate.domain_pages import Manifest
 from tests.python.unit.dbt.test_dbt_macros import CompilerError, Macros
-from tests.python.unit.dbt.test_increment_macros import (
-    increment,
-    macros,
-    recorded_read,
-)
+from tests.python.unit.dbt.test_increment_macros import increment, macros, recorded_read
 
 MOST_LETTERS = 300
 UUID = "0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9"
@@ -27,8 +23,7 @@ def models(manifest: Manifest) -> list[Any]:
     return [
         node
         for node in manifest["nodes"].values()
-        if node["resource_type"] == "model"
-        and node["config"]["materialized"] == "incremental"
+        if node["resource_type"] == "model" and node["config"]["materialized"] == "incremental"
     ]
 
 
@@ -69,10 +64,7 @@ def begun(node: Any, *, stands_there: bool, manifest: Manifest) -> Macros:
 def stopped(node: Any, manifest: Manifest) -> dict[str, str]:
     """By what is wrong, the message for a model."""
     name = f"{node['schema']}.{node['alias']}"
-    now = {
-        "checksums": 2,
-        **{f"int_a_view_of_some_length_{at}": "b" for at in range(9)},
-    }
+    now = {"checksums": 2, **{f"int_a_view_of_some_length_{at}": "b" for at in range(9)}}
     before = recorded_read(name, "x", 3, 7, code=json.dumps({**now, "it": "a"}))
     settings = recorded_read(
         name, "x", 3, 7, json.dumps({"a_setting": "of many words, or a list " * 9})
@@ -82,9 +74,9 @@ def stopped(node: Any, manifest: Manifest) -> dict[str, str]:
 
     def stop(what: str, *, stands_there: bool = True, **other: Any) -> None:
         with pytest.raises(CompilerError) as raised:
-            begun(
-                node, stands_there=stands_there, manifest=manifest
-            ).assert_increment_fits(increment(**common, **other))
+            begun(node, stands_there=stands_there, manifest=manifest).assert_increment_fits(
+                increment(**common, **other)
+            )
         messages[what] = str(raised.value)
 
     def of(*reads: Any) -> dict[str, Any]:

@@ -40,9 +40,7 @@ def loaded(
     sdk, bash = ModuleType("airflow.sdk"), ModuleType("bash")
     vars(sdk).update(
         DAG=Dag,
-        Variable=SimpleNamespace(
-            get=lambda name, default: variables.get(name) or default
-        ),
+        Variable=SimpleNamespace(get=lambda name, default: variables.get(name) or default),
         chain=lambda *_: None,
     )
     vars(bash).update(BashOperator=lambda task_id, **_: tasks.append(task_id))
@@ -62,18 +60,10 @@ def loaded(
 def test_a_task_is_named_after_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
     _, tasks = loaded(monkeypatch, {})
 
-    assert tasks == [
-        "build_everyday",
-        "build",
-        "source_freshness",
-        "docs_generate",
-        "test",
-    ]
+    assert tasks == ["build_everyday", "build", "source_freshness", "docs_generate", "test"]
 
 
-def test_each_scheduled_job_tells_of_a_run_that_failed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_each_scheduled_job_tells_of_a_run_that_failed(monkeypatch: pytest.MonkeyPatch) -> None:
     module, _ = loaded(monkeypatch, {})
     dags = [of for of in vars(module).values() if isinstance(of, Dag)]
 
@@ -84,9 +74,7 @@ def test_each_scheduled_job_tells_of_a_run_that_failed(
         assert "on_failure_callback" not in dag.given["default_args"]
 
 
-def test_a_run_that_failed_is_posted_to_the_webhook(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_run_that_failed_is_posted_to_the_webhook(monkeypatch: pytest.MonkeyPatch) -> None:
     posted: list[Request] = []
     module, _ = loaded(monkeypatch, {"dbt_webhook_secret": "https://hooks.example/1"})
     monkeypatch.setattr(module, "urlopen", lambda asked, timeout: posted.append(asked))

@@ -83,9 +83,7 @@ def test_a_walk_is_its_own_section_in_its_order() -> None:
     ]
 
 
-def test_following_a_walk_writes_its_files_and_types_its_commands(
-    newcomer: Newcomer,
-) -> None:
+def test_following_a_walk_writes_its_files_and_types_its_commands(newcomer: Newcomer) -> None:
     assert follow(newcomer, WALK) == ["notes/one.txt", "notes/one.txt"]
     assert (newcomer.checkout / "copied").read_text() == "first\nsecond\n"
 
@@ -93,11 +91,7 @@ def test_following_a_walk_writes_its_files_and_types_its_commands(
 @pytest.mark.parametrize(
     ("was", "becomes", "reason"),
     [
-        (
-            "cat notes/one.txt",
-            "cat notes/two.txt",
-            r"\$ cat notes/two\.txt.*exited with 1",
-        ),
+        ("cat notes/one.txt", "cat notes/two.txt", r"\$ cat notes/two\.txt.*exited with 1"),
         ("```sh", "```", "is neither"),
         ("`notes/one.txt`:", "`letters/one.txt`:", "its folder is not there"),
         ("`notes/one.txt`:", "`notes/two.txt`:", "notes/one.txt"),

@@ -73,9 +73,7 @@ def test_a_demo_that_did_not_end_well_is_no_sample() -> None:
         sample("error: step 2")
 
 
-def test_the_readme_counts_what_the_demo_builds_of_this_project(
-    manifest: Manifest,
-) -> None:
+def test_the_readme_counts_what_the_demo_builds_of_this_project(manifest: Manifest) -> None:
     captured = left_out.unfilled(manifest, lambda _table: False)
     built = left_out.built(manifest, captured)
     shown = part(SAMPLE)
@@ -84,6 +82,4 @@ def test_the_readme_counts_what_the_demo_builds_of_this_project(
     # Where the step is, and where the report is.
     assert shown.count(f"{line}: all good") == 2, "docs.generate.demo_sample writes it"
     assert left_out.told(manifest, captured) in shown
-    assert re.findall(r"^\[\d/\d\] (\w+(?: \w+)*)", shown, re.MULTILINE) == [
-        *EVENTS.steps
-    ]
+    assert re.findall(r"^\[\d/\d\] (\w+(?: \w+)*)", shown, re.MULTILINE) == [*EVENTS.steps]

@@ -26,9 +26,7 @@ DOMAIN_PAGES = sorted(page for page in PAGES.glob("*.md") if page.name != "READM
 EMPTY_WHEN_ALL_IS_WELL = {"rpt_ingest_gaps"}
 
 
-def node(
-    name: str, kind: str = "model", layer: str = "marts", domain: str = "d"
-) -> dict[str, Any]:
+def node(name: str, kind: str = "model", layer: str = "marts", domain: str = "d") -> dict[str, Any]:
     return {
         "name": name,
         "resource_type": kind,
@@ -48,9 +46,7 @@ def small_manifest() -> Manifest:
     }
     return {
         "nodes": nodes,
-        "sources": {
-            "source.m.s.t": node("t", kind="source", layer="staging", domain="s")
-        },
+        "sources": {"source.m.s.t": node("t", kind="source", layer="staging", domain="s")},
         "parent_map": {
             "source.m.s.t": [],
             "model.m.stg": ["source.m.s.t"],
@@ -61,9 +57,7 @@ def small_manifest() -> Manifest:
     }
 
 
-def test_every_domain_has_its_page_and_every_page_its_domain(
-    manifest: Manifest,
-) -> None:
+def test_every_domain_has_its_page_and_every_page_its_domain(manifest: Manifest) -> None:
     assert [page.stem for page in DOMAIN_PAGES] == domains(manifest)
 
 
@@ -75,9 +69,7 @@ def test_the_table_of_domains_is_what_the_manifest_says(manifest: Manifest) -> N
 
 
 @pytest.mark.parametrize("page", [p.name for p in DOMAIN_PAGES])
-def test_every_mart_has_sample_rows_with_columns_that_it_has(
-    manifest: Manifest, page: str
-) -> None:
+def test_every_mart_has_sample_rows_with_columns_that_it_has(manifest: Manifest, page: str) -> None:
     text = (PAGES / page).read_text()
     ours = marts(manifest, page.removesuffix(".md"))
     shown = {}
@@ -95,13 +87,9 @@ def test_every_mart_has_sample_rows_with_columns_that_it_has(
     assert text.count("$ sandbox sql") == len(samples(text))
 
 
-def test_rows_are_asked_again_of_the_wanted_marts_and_added_where_there_are_none() -> (
-    None
-):
+def test_rows_are_asked_again_of_the_wanted_marts_and_added_where_there_are_none() -> None:
     kept = '```\n$ sandbox sql "select a from marts.other limit 1"\na\n-\n1\n```\n'
-    page = (
-        kept + '\n```\n$ sandbox sql "select b from marts.old limit 1"\nb\n-\n1\n```\n'
-    )
+    page = kept + '\n```\n$ sandbox sql "select b from marts.old limit 1"\nb\n-\n1\n```\n'
     asked = []
 
     def ask(query: str) -> str:
@@ -125,9 +113,7 @@ def test_rows_are_asked_again_of_the_wanted_marts_and_added_where_there_are_none
 
 
 @pytest.mark.parametrize("page", [p.name for p in DOMAIN_PAGES])
-def test_a_page_names_only_models_and_analyses_that_exist(
-    manifest: Manifest, page: str
-) -> None:
+def test_a_page_names_only_models_and_analyses_that_exist(manifest: Manifest, page: str) -> None:
     known = {node["name"] for node in manifest["nodes"].values()}
     text = (PAGES / page).read_text()
     named = set(re.findall(r"`((?:stg|int|fct|dim|rpt)_\w+)`", text))
@@ -139,9 +125,7 @@ def test_a_page_names_only_models_and_analyses_that_exist(
 
 def test_every_analysis_answers_a_question_of_a_domain(manifest: Manifest) -> None:
     kept = {
-        node["name"]
-        for node in manifest["nodes"].values()
-        if node["resource_type"] == "analysis"
+        node["name"] for node in manifest["nodes"].values() if node["resource_type"] == "analysis"
     }
     text = "".join(page.read_text() for page in DOMAIN_PAGES)
 

@@ -64,17 +64,13 @@ def pinned(name: str) -> str:
     return match[1]
 
 
-def make(
-    folder: Path, *words: str, **environment: str
-) -> subprocess.CompletedProcess[str]:
+def make(folder: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run make with this repository's Makefile in a folder of its own."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in ("Makefile", "requirements.lock", "pyproject.toml"):
         (folder / name).write_text((ROOT / name).read_text())
     # A make above this one (`make test`) must not hand its flags down.
-    inherited = {
-        k: v for k, v in os.environ.items() if k not in {"MAKEFLAGS", "MFLAGS"}
-    }
+    inherited = {k: v for k, v in os.environ.items() if k not in {"MAKEFLAGS", "MFLAGS"}}
     return ran(["make", *words], cwd=folder, env=inherited | environment)
 
 
@@ -104,16 +100,12 @@ def test_plain_make_lists_every_documented_target(tmp_path: Path) -> None:
     listed = make(tmp_path / "a b").stdout
     shown = set(re.findall(r"^  ([a-z-]+) +\S", listed, re.MULTILINE))
     assert shown >= TARGETS
-    commented = re.findall(
-        r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE
-    )
+    commented = re.findall(r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert shown == set(commented)
 
 
 def test_every_make_target_that_a_document_names_exists() -> None:
-    rules = set(
-        re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    )
+    rules = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     named = {
         (path, target)
         for path, text in texts(".md").items()
@@ -134,17 +126,13 @@ def test_make_refuses_an_old_python_in_one_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize("version", ["1.8.0_402", "11.0.22", "25"])
 def test_make_refuses_a_jdk_that_spark_cannot_use(tmp_path: Path, version: str) -> None:
     program(tmp_path / "jdk x/bin", "java", f"echo 'openjdk version \"{version}\"' >&2")
-    done = make(
-        tmp_path / "a b", "demo", "PYTHON=false", JAVA_HOME=str(tmp_path / "jdk x")
-    )
+    done = make(tmp_path / "a b", "demo", "PYTHON=false", JAVA_HOME=str(tmp_path / "jdk x"))
     assert done.returncode == 2
     assert "JDK 17 or 21" in done.stderr.splitlines()[0]
 
 
 def test_make_refuses_a_missing_jdk(tmp_path: Path) -> None:
-    done = make(
-        tmp_path / "a b", "test", "PYTHON=false", JAVA_HOME=str(tmp_path / "nowhere")
-    )
+    done = make(tmp_path / "a b", "test", "PYTHON=false", JAVA_HOME=str(tmp_path / "nowhere"))
     assert done.returncode == 2
     assert "found none" in done.stderr.splitlines()[0]
 
@@ -178,9 +166,7 @@ def test_make_installs_what_a_target_runs(
     assert ("--parts" in command) is fetches
 
 
-def test_what_the_demo_installed_is_no_reason_to_leave_out_the_rest(
-    tmp_path: Path,
-) -> None:
+def test_what_the_demo_installed_is_no_reason_to_leave_out_the_rest(tmp_path: Path) -> None:
     folder = tmp_path / "a b"
     for name in ("ivy.xml", "ivysettings.xml", *INSTALLERS):
         program(folder / "sandbox/install", name, "")
@@ -226,19 +212,12 @@ def test_lock_has_a_hash_for_every_pin() -> None:
 
 
 @pytest.mark.parametrize(
-    "lock",
-    [
-        *ROOT.glob("*.lock"),
-        *ROOT.glob("deploy/**/*.lock"),
-        *ROOT.glob("tests/**/*.lock"),
-    ],
+    "lock", [*ROOT.glob("*.lock"), *ROOT.glob("deploy/**/*.lock"), *ROOT.glob("tests/**/*.lock")]
 )
 def test_a_lock_names_no_address(lock: Path) -> None:
     text = lock.read_text()
     assert "--hash=sha256:" in text
-    assert (
-        re.findall(r"(?m)^.*(?:://|--index-url|--find-links|^file:| @ ).*$", text) == []
-    )
+    assert re.findall(r"(?m)^.*(?:://|--index-url|--find-links|^file:| @ ).*$", text) == []
 
 
 def test_spark_parts_are_of_the_pinned_spark() -> None:
@@ -250,10 +229,7 @@ def test_spark_parts_are_of_the_pinned_spark() -> None:
     assert revisions
     assert set(revisions.values()) == {pinned("pyspark")}
     minor = pinned("pyspark").rsplit(".", 1)[0]
-    assert (
-        f"iceberg-spark-runtime-{minor}_"
-        in (ROOT / "sandbox/install/ivy.xml").read_text()
-    )
+    assert f"iceberg-spark-runtime-{minor}_" in (ROOT / "sandbox/install/ivy.xml").read_text()
 
 
 def test_sqlfluff_and_its_templater_have_one_version() -> None:
@@ -330,9 +306,7 @@ def test_packages_declare_what_they_import(package: str, extras: set[str]) -> No
 
 
 def test_package_data_are_patterns_of_files_that_a_package_holds() -> None:
-    setuptools = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"][
-        "setuptools"
-    ]
+    setuptools = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
 
     nothing = [
         f"{package}: {pattern}"
@@ -378,9 +352,7 @@ def test_links_of_the_documents_lead_somewhere() -> None:
     assert dead == []
 
 
-def test_the_first_round_builds_all_models_for_no_selection_has_all_its_parents() -> (
-    None
-):
+def test_the_first_round_builds_all_models_for_no_selection_has_all_its_parents() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text()
     (round_,) = re.findall(r"While you work:\n\n```\n(.*?)```", text, re.DOTALL)
 

@@ -66,16 +66,12 @@ def test_cron_has_the_steps_of_the_jobs() -> None:
             assert job.schedule
             (line,) = re.findall(rf"^.+ -t millrace-{name}$", text, re.MULTILINE)
             assert line.startswith(f"{job.schedule.cron} ")
-            assert re.findall(r"\.venv/bin/(dbt .+?) --target prod", line) == steps_of(
-                job
-            )
+            assert re.findall(r"\.venv/bin/(dbt .+?) --target prod", line) == steps_of(job)
 
 
 def test_jobs_set_variables_that_the_project_reads() -> None:
     text = (PROJECT / "dbt_project.yml").read_text()
-    named = {
-        at.name for job in jobs().values() for at in job.custom_environment_variables
-    }
+    named = {at.name for job in jobs().values() for at in job.custom_environment_variables}
 
     assert named
     assert named <= set(re.findall(r"env_var\('(DBT_\w+)'", text))

@@ -31,9 +31,7 @@ def test_there_are_twenty_and_each_has_its_own_sentence() -> None:
 
 
 @each
-def test_each_is_found_once_in_its_file_and_what_is_left_is_python(
-    one: Mechanism,
-) -> None:
+def test_each_is_found_once_in_its_file_and_what_is_left_is_python(one: Mechanism) -> None:
     without(one, (PROJECT / one.file).read_text())
 
 
@@ -46,15 +44,11 @@ def test_each_is_said_by_a_document(one: Mechanism) -> None:
 
 def test_each_test_is_one_that_make_test_runs() -> None:
     makefile = (PROJECT / "Makefile").read_text()
-    recipe = re.search(
-        r"^test:.*\n(?:\t.*\n)*?\t.*pytest .*-m '([^']+)'", makefile, re.MULTILINE
-    )
+    recipe = re.search(r"^test:.*\n(?:\t.*\n)*?\t.*pytest .*-m '([^']+)'", makefile, re.MULTILINE)
     assert recipe is not None
     tests = sorted({one.node_id for one in MECHANISMS})
 
-    done = ran(
-        [sys.executable, "-m", "pytest", "--collect-only", "-qm", recipe[1], *tests]
-    )
+    done = ran([sys.executable, "-m", "pytest", "--collect-only", "-qm", recipe[1], *tests])
 
     assert done.returncode == 0, done.stdout + done.stderr
     collected = set(done.stdout.split("\n"))

@@ -21,9 +21,7 @@ PAGES = [
         for page in sorted((PROJECT / folder).rglob("*.md"))
     ),
 ]
-each_page = pytest.mark.parametrize(
-    "page", PAGES, ids=lambda page: str(page.relative_to(PROJECT))
-)
+each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(PROJECT)))
 
 FENCED = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
 # A name that goes on with one of the last is a pattern: `int_tickit__*_history`.
@@ -95,15 +93,11 @@ def test_a_page_names_what_is_there(manifest: Manifest, page: Path) -> None:
 
 
 @each_page
-def test_a_page_says_of_a_name_the_layer_that_it_is_in(
-    manifest: Manifest, page: Path
-) -> None:
+def test_a_page_says_of_a_name_the_layer_that_it_is_in(manifest: Manifest, page: Path) -> None:
     text = page.read_text()
     there = written_by(text) | layers(manifest)
 
-    assert [
-        (layer, name) for layer, name in layers_in(text) if there.get(name) != layer
-    ] == []
+    assert [(layer, name) for layer, name in layers_in(text) if there.get(name) != layer] == []
 
 
 def test_pages_name_enough_to_be_looked_at() -> None:

@@ -21,9 +21,7 @@ def relation(*rows: tuple[Cell, ...], length: str = "") -> Relation:
 
 
 def told(spark: Relation, standin: Relation, **contract: str) -> list[str]:
-    return [
-        str(found) for found in compare(spark, standin, ["sale_id"], contract or None)
-    ]
+    return [str(found) for found in compare(spark, standin, ["sale_id"], contract or None)]
 
 
 def there(*rows: tuple[Cell, ...]) -> Relation:
@@ -35,8 +33,7 @@ def test_the_same_rows_in_another_order_are_equal() -> None:
 
 
 @pytest.mark.parametrize(
-    ("here", "other"),
-    [("a", "b"), ("a", "a "), ("", None), (None, "None"), ("ü", "u"), ("a", "A")],
+    ("here", "other"), [("a", "b"), ("a", "a "), ("", None), (None, "None"), ("ü", "u"), ("a", "A")]
 )
 def test_a_cell_that_differs_is_told_with_its_key(here: Cell, other: Cell) -> None:
     (found,) = told(relation(("1", here), ("2", "c")), there(("1", other), ("2", "c")))
@@ -47,12 +44,8 @@ def test_a_cell_that_differs_is_told_with_its_key(here: Cell, other: Cell) -> No
 def test_a_row_on_one_engine_alone_is_a_difference() -> None:
     both, one = [("1", "a"), ("2", "b")], [("1", "a")]
 
-    assert told(relation(*both), there(*one)) == [
-        "'2': a row on Spark, no row on the stand-in"
-    ]
-    assert told(relation(*one), there(*both)) == [
-        "'2': no row on Spark, a row on the stand-in"
-    ]
+    assert told(relation(*both), there(*one)) == ["'2': a row on Spark, no row on the stand-in"]
+    assert told(relation(*one), there(*both)) == ["'2': no row on Spark, a row on the stand-in"]
 
 
 def test_a_key_that_is_there_twice_hides_no_row() -> None:
@@ -79,9 +72,7 @@ def test_columns_in_another_order_are_a_difference() -> None:
 def test_a_type_that_differs_is_a_difference() -> None:
     wide = Relation((Column("sale_id", "bigint"), there().columns[1]), ())
 
-    assert told(relation(), wide) == [
-        "sale_id: integer on Spark, bigint on the stand-in"
-    ]
+    assert told(relation(), wide) == ["sale_id: integer on Spark, bigint on the stand-in"]
 
 
 def test_without_types_values_still_differ() -> None:
@@ -119,11 +110,7 @@ def test_both_engines_types_have_one_name() -> None:
 
 def test_numbers_of_spark_have_no_exponent() -> None:
     found = from_spark(
-        {
-            "columns": [["amount", "decimal(18,8)"]],
-            "rows": [["0E-8"], [None]],
-            "identity": "",
-        }
+        {"columns": [["amount", "decimal(18,8)"]], "rows": [["0E-8"], [None]], "identity": ""}
     )
 
     assert found.rows == (("0.00000000",), (None,))

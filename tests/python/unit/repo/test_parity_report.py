@@ -23,14 +23,8 @@ def trial(*differences: Difference, failures: dict[str, str] | None = None) -> T
     equal = Compared("marts.fct_sales", SALES, [], {})
     other = replace(equal, differences=list(differences))
     return Trial(
-        {
-            name: {"marts.fct_sales": other if name == "odd" else equal}
-            for name in ROUNDS
-        },
-        {
-            name: Built({}, {engine: failures or {} for engine in ENGINES}, {})
-            for name in ROUNDS
-        },
+        {name: {"marts.fct_sales": other if name == "odd" else equal} for name in ROUNDS},
+        {name: Built({}, {engine: failures or {} for engine in ENGINES}, {}) for name in ROUNDS},
         {},
         {},
         {},
@@ -73,9 +67,9 @@ def test_a_cell_that_differs_is_told() -> None:
 
     assert found.differs
     assert "differs: 1 after 'odd'" in printed(found)
-    assert (
-        "odd: marts.fct_sales: '1', sale_id: '1' on Spark, null on the stand-in"
-    ) in printed(found)
+    assert ("odd: marts.fct_sales: '1', sale_id: '1' on Spark, null on the stand-in") in printed(
+        found
+    )
 
 
 def test_a_failure_of_dbt_is_told() -> None:
@@ -107,9 +101,7 @@ def test_the_first_layer_that_catches_is_told() -> None:
     good, bad = "select 1 as found", "select now() as found"
 
     assert mutation.caught_by(bad, one, None, "no").layer == RENDER
-    assert mutation.caught_by(good, one, None, "no") == Caught(
-        STANDIN, "1 (integer)", "no"
-    )
+    assert mutation.caught_by(good, one, None, "no") == Caught(STANDIN, "1 (integer)", "no")
     assert mutation.caught_by(good, one, two, "").layer == CELLS
     assert mutation.caught_by(good, one, one, "").layer is None
     assert mutation.caught_by(good, None, one, "").spark is None

@@ -25,8 +25,7 @@ DOCUMENTS = [
 
 def lint_imports(project: Path) -> subprocess.CompletedProcess[str]:
     return ran(
-        [Path(sys.executable).with_name("lint-imports"), "--no-cache", "--no-logo"],
-        cwd=project,
+        [Path(sys.executable).with_name("lint-imports"), "--no-cache", "--no-logo"], cwd=project
     )
 
 
@@ -64,11 +63,7 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "from sandbox.tour import query",
             "sandbox.services.kafka -> sandbox.tour.query",
         ),
-        (
-            "sandbox/ui.py",
-            "from bench.report import machine",
-            "sandbox.ui -> bench.report.machine",
-        ),
+        ("sandbox/ui.py", "from bench.report import machine", "sandbox.ui -> bench.report.machine"),
         ("spark_ingest/nowhere.py", "", "spark_ingest.nowhere"),
     ],
 )
@@ -100,10 +95,7 @@ def test_the_layers_hold_as_they_are() -> None:
 @pytest.mark.parametrize("package", PACKAGES)
 def test_no_folder_has_more_modules_than_a_person_takes_in(package: str) -> None:
     folders = {path.parent for path in (PROJECT / package).rglob("*.py")}
-    sizes = {
-        str(folder.relative_to(PROJECT)): len(list(folder.glob("*.py")))
-        for folder in folders
-    }
+    sizes = {str(folder.relative_to(PROJECT)): len(list(folder.glob("*.py"))) for folder in folders}
 
     assert {name: n for name, n in sizes.items() if n > MOST_MODULES} == {}
 
@@ -129,10 +121,7 @@ def test_documents_name_no_file_of_a_package_that_is_not_there() -> None:
     missing = []
     for document in DOCUMENTS:
         text = to_write.sub("", document.read_text())
-        paths = [
-            *named.findall(text),
-            *(name.replace(".", "/") for name in dotted.findall(text)),
-        ]
+        paths = [*named.findall(text), *(name.replace(".", "/") for name in dotted.findall(text))]
         missing += [
             (document.name, path)
             for path in paths

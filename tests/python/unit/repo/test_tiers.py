@@ -32,9 +32,7 @@ def test_each_tier_leaves_out_what_the_slower_ones_run() -> None:
     chosen = {
         target: set(re.findall(r"not (\w+)", expression))
         for target, expression in re.findall(
-            r"^(test(?:-all)?):.*\n(?:\t.*\n)*?\t.*pytest -m '([^']+)'",
-            makefile,
-            re.MULTILINE,
+            r"^(test(?:-all)?):.*\n(?:\t.*\n)*?\t.*pytest -m '([^']+)'", makefile, re.MULTILINE
         )
     }
 

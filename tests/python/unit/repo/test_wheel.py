@@ -15,11 +15,7 @@ from collections.abc import Callable
 from email.message import Message
 from email.parser import Parser
 from functools import cache
-from importlib.metadata import (
-    PackageNotFoundError,
-    distribution,
-    packages_distributions,
-)
+from importlib.metadata import PackageNotFoundError, distribution, packages_distributions
 from pathlib import Path
 
 import pytest
@@ -38,10 +34,7 @@ PROMISES = {
         ("spark-ingest", ["--help"], 0, "verify"),
         (
             "python",
-            [
-                "-c",
-                "from spark_ingest.lake import preflight as p; p.check_spark_home()",
-            ],
+            ["-c", "from spark_ingest.lake import preflight as p; p.check_spark_home()"],
             1,
             "pip install 'millrace[spark]'",
         ),
@@ -95,14 +88,9 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copytree(PROJECT / package, copy / package, ignore=unread)
     for name in ("pyproject.toml", "README.md", "LICENSE", "dbt_millrace.py"):
         shutil.copyfile(PROJECT / name, copy / name)
-    build = (
-        "import sys; from setuptools import build_meta as b; b.build_wheel(sys.argv[1])"
-    )
+    build = "import sys; from setuptools import build_meta as b; b.build_wheel(sys.argv[1])"
     subprocess.run(
-        [sys.executable, "-c", build, str(built)],
-        cwd=copy,
-        check=True,
-        capture_output=True,
+        [sys.executable, "-c", build, str(built)], cwd=copy, check=True, capture_output=True
     )
     (file,) = built.glob("*.whl")
     return file
@@ -116,8 +104,7 @@ def metadata(wheel: Path) -> Message:
 
 def test_the_wheel_has_every_file_of_the_packages_and_no_other(wheel: Path) -> None:
     listed = ran(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard", *PACKAGES],
-        check=True,
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", *PACKAGES], check=True
     ).stdout.split()
     tracked = {name for name in listed if (PROJECT / name).exists()}
 
@@ -171,9 +158,7 @@ def closure(lines: list[str], extra: str) -> set[str]:
         except PackageNotFoundError:
             if extra and extra not in EXTRAS["all"]:
                 pytest.skip(f"no {name}: `make {extra}` installs it first")
-            raise AssertionError(
-                f"{name} is not installed: run `make install`"
-            ) from None
+            raise AssertionError(f"{name} is not installed: run `make install`") from None
         for other, more in wanted(needs, done[name]).items():
             todo[other] = todo.get(other, set()) | more
     return set(done)
@@ -196,9 +181,7 @@ def link_distribution(name: str, site: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def site_of(
-    wheel: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Callable[[str], Path]:
+def site_of(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """A folder of packages for an extra: the wheel's files and links to what it needs."""
 
     @cache

@@ -77,9 +77,7 @@ def test_connectors_of_one_prefix_share_nothing_else() -> None:
         told = [config[what] for config in declared().values() if what in config]
         assert len(told) == len(set(told)), what
     shop = {
-        name: config
-        for name, config in declared().items()
-        if config["topic.prefix"] == "tickit"
+        name: config for name, config in declared().items() if config["topic.prefix"] == "tickit"
     }
     assert [*shop] == ["tickit-crm", "tickit-ecomm", "tickit-ems"]
     # Debezium names its metrics by prefix and kind of server.
@@ -228,10 +226,7 @@ def test_statements_of_a_schema_are_run_one_by_one() -> None:
 
     found = [statement.split() for statement in mariadb._statements(text)]
 
-    assert [words[:3] for words in found] == [
-        ["create", "table", "a"],
-        ["create", "table", "b"],
-    ]
+    assert [words[:3] for words in found] == [["create", "table", "a"], ["create", "table", "b"]]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="setpriv is Linux's")

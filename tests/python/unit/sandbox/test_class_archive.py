@@ -47,10 +47,7 @@ def test_the_archive_is_written_once_where_the_settings_look_for_it(
 
 
 def test_a_java_that_writes_none_is_told_and_not_asked_again(
-    conf: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    conf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     calls = use_python(monkeypatch, tmp_path, "exit 1")
 

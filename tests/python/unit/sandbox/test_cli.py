@@ -50,9 +50,7 @@ def sandbox(
 
 
 def test_env_survives_a_shell(home: Home) -> None:
-    printed = ran(
-        [str(Path(sys.executable).parent / "sandbox"), "env"], check=True
-    ).stdout
+    printed = ran([str(Path(sys.executable).parent / "sandbox"), "env"], check=True).stdout
 
     script = f'{printed}\nprintf "%s|%s" "$SANDBOX_HOME" "$KAFKA_BOOTSTRAP_SERVERS"'
     shell = ran(["sh", "-c", script], check=True)
@@ -111,17 +109,7 @@ def test_every_command_says_what_it_does() -> None:
     runner = CliRunner()
     listed = runner.invoke(cli.app, ["--help"]).stdout
 
-    for command in (
-        "up",
-        "down",
-        "status",
-        "logs",
-        "reset",
-        "env",
-        "doctor",
-        "sql",
-        "parts",
-    ):
+    for command in ("up", "down", "status", "logs", "reset", "env", "doctor", "sql", "parts"):
         assert f"│ {command} " in listed
         assert "Usage: " in runner.invoke(cli.app, [command, "--help"]).stdout
 
@@ -138,11 +126,7 @@ def test_logs_shows_the_last_lines(home: Home, sandbox: Run) -> None:
 
 def test_reset_removes_state_and_leaves_foreign_files(home: Home, sandbox: Run) -> None:
     save_settings(home)
-    for folder in (
-        home.services / "kafka" / "data",
-        home.lake / "warehouse",
-        home.logs,
-    ):
+    for folder in (home.services / "kafka" / "data", home.lake / "warehouse", home.logs):
         folder.mkdir(parents=True)
         (folder / "file").write_text("x")
     (home.path / "notes.txt").write_text("mine")
@@ -175,10 +159,7 @@ def test_a_port_option_keeps_the_other_choices(home: Home) -> None:
 
 
 def test_services_are_chosen_in_starting_order() -> None:
-    assert [each.name for each in stack.chosen(["registry", "kafka"])] == [
-        "kafka",
-        "registry",
-    ]
+    assert [each.name for each in stack.chosen(["registry", "kafka"])] == ["kafka", "registry"]
     assert [each.name for each in stack.chosen([])] == [
         "kafka",
         "registry",

@@ -164,9 +164,7 @@ def test_every_changed_value_fits_its_column(name: str) -> None:
 
 @EVERY
 @pytest.mark.parametrize("changes", [1, 2, 7, CHANGES])
-def test_exactly_as_many_changes_are_committed_as_asked(
-    name: str, changes: int
-) -> None:
+def test_exactly_as_many_changes_are_committed_as_asked(name: str, changes: int) -> None:
     database = DATABASES[name]
     made = list(drawn(database, first_contents(database), changes))
     kept = [one for one in made if not one.is_rolled_back]
@@ -262,9 +260,7 @@ def test_a_museum_writes_what_it_does_not_know_in_many_ways() -> None:
     works = [row for table, row in rows if table == "artworks"]
     nationalities = {row["nationality"] for row in artists}
     assert {None, "", "NULL", "Nationality Unknown", "French "} <= nationalities
-    assert {None, "", "NULL", "Unknown", "Male", "male"} <= {
-        row["gender"] for row in artists
-    }
+    assert {None, "", "NULL", "Unknown", "Male", "male"} <= {row["gender"] for row in artists}
     assert {0, None} <= {row["birth_year"] for row in artists}
     assert {None, "", "Unknown", "n.d."} <= {row["date_text"] for row in works}
     assert {None, "", "(not assigned)"} <= {row["classification"] for row in works}
@@ -294,15 +290,11 @@ def test_a_museums_lengths_have_up_to_ten_decimals_and_every_layer_keeps_them() 
         types = {column["name"]: column["data_type"] for column in relation["columns"]}
         measures = kept.keys() & types.keys()
         assert len(measures) >= 5
-        assert {name: types[name] for name in measures} == {
-            name: kept[name] for name in measures
-        }
+        assert {name: types[name] for name in measures} == {name: kept[name] for name in measures}
 
 
 def test_some_films_have_descriptions_that_are_stored_outside_of_the_row() -> None:
-    films = [
-        row for table, row in DATABASES["pagila"].rows(1, 1_000) if table == "film"
-    ]
+    films = [row for table, row in DATABASES["pagila"].rows(1, 1_000) if table == "film"]
     long = [row for row in films if len(row["description"] or "") > 10_000]
     assert 20 < len(long) < 100
     assert max(len(row["description"]) for row in long) < 40_000
@@ -319,13 +311,8 @@ def test_statements_name_tables_as_each_server_wants_it() -> None:
         [3, 1, 2],
     )
     day = Change("date", Kind.DELETE, (1827,), {})
-    assert sql_of(ecomm_database, day) == (
-        "delete from `date` where `dateid` = %s",
-        (1827,),
-    )
-    assert sql_of(pagila, Change("film", Kind.TRUNCATE, (), {}))[0] == (
-        'truncate table "film"'
-    )
+    assert sql_of(ecomm_database, day) == ("delete from `date` where `dateid` = %s", (1827,))
+    assert sql_of(pagila, Change("film", Kind.TRUNCATE, (), {}))[0] == ('truncate table "film"')
 
 
 def test_a_row_of_nothing_but_its_key_is_written_over_all_the_same() -> None:

@@ -32,10 +32,7 @@ def has_all_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(("keep", "stopped"), [(False, [["kafka"]]), (True, [])])
 def test_only_what_it_started_is_stopped_and_kept_when_asked(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    keep: bool,
-    stopped: list[list[str]],
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keep: bool, stopped: list[list[str]]
 ) -> None:
     downs: list[list[str]] = []
     monkeypatch.setattr(stack, "up", lambda _home, _names, secure: ["kafka"])
@@ -60,22 +57,12 @@ class Marts:
 
     def __init__(self, happened: list[str]) -> None:
         self.happened = happened
-        account = {
-            "produced": 2,
-            "bronze": 2,
-            "quarantine": 0,
-            "missing": 0,
-            "doubled": 0,
-        }
+        account = {"produced": 2, "bronze": 2, "quarantine": 0, "missing": 0, "doubled": 0}
         self.answers: list[dict[str, Any]] = [
             {"event": demo_marts.INGESTED, "rows": 2, "quarantined": 0},
             {"event": demo_marts.BUILT, "left_out": "left out: much"},
             {"event": demo_marts.DOCUMENTED},
-            {
-                "event": demo_marts.REPORT,
-                "accounts": {"a.b": account},
-                "tops": {"T": "r"},
-            },
+            {"event": demo_marts.REPORT, "accounts": {"a.b": account}, "tops": {"T": "r"}},
         ]
 
     def __enter__(self) -> Marts:
@@ -95,10 +82,7 @@ class Marts:
 
 @pytest.mark.parametrize("keep", [False, True])
 def test_ingest_hears_when_the_records_are_there_and_services_end_behind_it(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    keep: bool,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], keep: bool
 ) -> None:
     happened: list[str] = []
 
@@ -140,9 +124,7 @@ def test_the_ticket_shop_is_filled_and_then_changed_as_never_before(
     def program(_demo: Demo, _name: str, *command: str) -> str:
         happened.append(" ".join(command))
         shop = {"ems": {"rows_before": {"event": 0}, "rows_written": {"event": 7}}}
-        return json.dumps(
-            {"databases": shop, "left_out": {"ecomm": "why"}, "changes": 5}
-        )
+        return json.dumps({"databases": shop, "left_out": {"ecomm": "why"}, "changes": 5})
 
     monkeypatch.setattr(stack, "up", up)
     monkeypatch.setattr(stack, "down", lambda _home, _names: None)

@@ -36,9 +36,7 @@ def test_parts_that_were_never_fetched_fail_with_the_command(home: Home) -> None
 
 def test_a_stopped_service_with_free_ports_is_no_failure(home: Home) -> None:
     assert home.ports  # the defaults may be taken on this machine: choose others
-    save_settings(
-        with_ports(home, dict(zip(home.ports, _free(len(home.ports)), strict=True)))
-    )
+    save_settings(with_ports(home, dict(zip(home.ports, _free(len(home.ports)), strict=True))))
 
     found = findings()
 

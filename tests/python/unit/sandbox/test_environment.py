@@ -101,11 +101,7 @@ def test_what_fetches_the_parts_is_installed_before_it_starts() -> None:
     command = [sys.executable, "-c", code]
     done = ran(command)
     providers = packages_distributions()
-    loaded = {
-        canonical(name)
-        for top in done.stdout.split()
-        for name in providers.get(top, [])
-    }
+    loaded = {canonical(name) for top in done.stdout.split() for name in providers.get(top, [])}
     first = environment.with_needed(lock(), environment.FETCHER_AND_NEEDED)
 
     assert done.returncode == 0, done.stderr
@@ -132,10 +128,7 @@ def test_parts_are_there_behind_the_installation(tmp_path: Path) -> None:
 
 
 def test_a_fetch_that_fails_fails_the_command(tmp_path: Path) -> None:
-    with (
-        pytest.raises(SystemExit) as ended,
-        environment.fetching(python(tmp_path, "exit 3"), True),
-    ):
+    with pytest.raises(SystemExit) as ended, environment.fetching(python(tmp_path, "exit 3"), True):
         pass
 
     assert ended.value.code == 3

@@ -86,11 +86,7 @@ def test_dbt_is_told_no_more_than_what_to_leave_out() -> None:
 
 
 def test_what_is_built_is_counted_and_what_is_not_is_told_in_one_line() -> None:
-    assert left_out.built(small(), ["pagila.film"]) == {
-        "model": 2,
-        "seed": 1,
-        "test": 1,
-    }
+    assert left_out.built(small(), ["pagila.film"]) == {"model": 2, "seed": 1, "test": 1}
     assert left_out.told(small(), ["pagila.actor", "pagila.film"]) == (
         "left out (`dbt build` has them): 2 tests of code,"
         " 3 models of 2 captured tables still empty"
@@ -114,18 +110,13 @@ def test_of_this_project_the_sales_of_both_shops_stay(manifest: Manifest) -> Non
 
     assert "moma.artists" in captured
     assert "pagila.sales" not in captured
-    for name in (
-        "fct_regional_sales_windows",
-        "rpt_product_sales",
-        "rpt_ingest_ledger",
-    ):
+    for name in ("fct_regional_sales_windows", "rpt_product_sales", "rpt_ingest_ledger"):
         assert f"model.millrace.{name}" in stay
     for name in ("dim_artists", "int_ops__captured_rows_moved", "rpt_reconciliation"):
         assert f"model.millrace.{name}" not in stay
     # Each of them is the test of some macro: one of data reads what it tests.
     files = {
-        manifest["nodes"][name]["original_file_path"]
-        for name in left_out.macro_tests(manifest)
+        manifest["nodes"][name]["original_file_path"] for name in left_out.macro_tests(manifest)
     }
     assert files
     assert all(file.startswith("tests/dbt/macros/") for file in files)

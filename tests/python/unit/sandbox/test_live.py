@@ -115,22 +115,13 @@ def test_the_summary_leaves_the_backlog_of_the_first_round_out_of_the_ages() -> 
 
 def test_the_table_shows_the_last_round_and_all_ages() -> None:
     console = Console(width=100)
-    history = History(
-        [a_round(1), a_round(2), a_round(3, ages={SALES: 4.0})], {"pagila.sales": 9}
-    )
+    history = History([a_round(1), a_round(2), a_round(3, ages={SALES: 4.0})], {"pagila.sales": 9})
 
     with console.capture() as shown:
         console.print(history.table("live for 30 s"))
 
     told = " ".join(shown.get().split())
-    for part in (
-        "live for 30 s",
-        "8.0 s",
-        "5,000",
-        "4.0 s old",
-        "8.2 / 12.5 s",
-        "9 records",
-    ):
+    for part in ("live for 30 s", "8.0 s", "5,000", "4.0 s old", "8.2 / 12.5 s", "9 records"):
         assert part in told
 
 

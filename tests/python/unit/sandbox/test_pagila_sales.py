@@ -17,14 +17,7 @@ from fastavro import parse_schema, schemaless_reader
 from sandbox.streams import STREAMS
 from sandbox.streams.faults import FAULTS, UNKNOWN_SCHEMA_ID
 from sandbox.streams.pagila.sales import CUSTOMERS, PRICES, customers, sales
-from sandbox.streams.timeline import (
-    LATE,
-    LATEST_MILLIS,
-    ON_TIME,
-    Plan,
-    Record,
-    timeline,
-)
+from sandbox.streams.timeline import LATE, LATEST_MILLIS, ON_TIME, Plan, Record, timeline
 
 STREAM = STREAMS["pagila.sales"]
 SCHEMA = parse_schema(STREAM.value_schema)
@@ -114,14 +107,7 @@ def test_amounts_are_prices_of_the_shops() -> None:
 
 @pytest.mark.parametrize(
     ("count", "late", "bad"),
-    [
-        (1, 0, 1),
-        (1, 1, 0),
-        (7, 0.5, 0.5),
-        (999, 0.05, 0.01),
-        (2_345, 0.333, 0.077),
-        (3, 0.5, 0.5),
-    ],
+    [(1, 0, 1), (1, 1, 0), (7, 0.5, 0.5), (999, 0.05, 0.01), (2_345, 0.333, 0.077), (3, 0.5, 0.5)],
 )
 def test_shares_are_exact(count: int, late: float, bad: float) -> None:
     kinds = Counter(record.kind for record in made(plan(count, late, bad)))
@@ -136,9 +122,7 @@ def test_faults_take_turns() -> None:
     assert {kinds[name] for name in FAULTS} == {50}
 
 
-def test_a_late_record_comes_at_most_thirty_minutes_after_its_event_and_in_its_place() -> (
-    None
-):
+def test_a_late_record_comes_at_most_thirty_minutes_after_its_event_and_in_its_place() -> None:
     arrived = made(plan(5_000, late=0.1))
     delays = {kind: list[int]() for kind in (ON_TIME, LATE)}
     newest = 0
@@ -204,16 +188,10 @@ def test_customers_live_where_the_weights_say() -> None:
     per_country = Counter(who.country for who in customers())
     assert abs(per_country.total() - CUSTOMERS) < 50
     assert 90 <= len(per_country) <= 120
-    assert per_country.most_common(3) == [
-        ("India", 357),
-        ("China", 333),
-        ("United States", 256),
-    ]
+    assert per_country.most_common(3) == [("India", 357), ("China", 333), ("United States", 256)]
     assert min(per_country.values()) >= 1
     assert {"Untied States", "Brasil", "Yugoslavia", "Atlantis"} <= set(per_country)
-    assert [who.customer_id for who in customers()] == list(
-        range(1, per_country.total() + 1)
-    )
+    assert [who.customer_id for who in customers()] == list(range(1, per_country.total() + 1))
 
 
 def test_some_places_have_no_city_or_no_district() -> None:

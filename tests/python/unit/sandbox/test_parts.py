@@ -63,9 +63,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Ivy:
 
 def test_the_components_are_the_configurations_of_the_ivy_file() -> None:
     assert parts.components()[:3] == ("spark", "kafka", "registry")
-    with pytest.raises(
-        ConfigurationError, match="no component 'sparc'; known: spark, kafka"
-    ):
+    with pytest.raises(ConfigurationError, match="no component 'sparc'; known: spark, kafka"):
         parts.component_folder("sparc")
 
 
@@ -106,9 +104,7 @@ def test_a_component_of_two_services_is_fetched_once(fake: Ivy) -> None:
 
 
 @pytest.mark.parametrize("harm", ["gone", "shorter"])
-def test_a_missing_or_cut_file_makes_the_component_incomplete(
-    fake: Ivy, harm: str
-) -> None:
+def test_a_missing_or_cut_file_makes_the_component_incomplete(fake: Ivy, harm: str) -> None:
     parts.fetch(["kafka"])
     file = parts.component_folder("kafka") / "kafka.jar"
 
@@ -166,9 +162,7 @@ def test_what_a_killed_fetch_left_is_removed(fake: Ivy) -> None:
 
 
 def test_two_at_once_fetch_once(fake: Ivy) -> None:
-    threads = [
-        threading.Thread(target=parts.fetch, args=(["kafka"],)) for _ in range(4)
-    ]
+    threads = [threading.Thread(target=parts.fetch, args=(["kafka"],)) for _ in range(4)]
 
     for thread in threads:
         thread.start()
@@ -199,11 +193,7 @@ def test_two_at_once_fetch_once(fake: Ivy) -> None:
             ServiceUnavailable,
             "cannot be reached (Host repo1.maven.org not found)",
         ),
-        (
-            "java.io.IOException: No space left on device",
-            ConfigurationError,
-            "disk is full",
-        ),
+        ("java.io.IOException: No space left on device", ConfigurationError, "disk is full"),
         (
             "\t\t:: org.apache.kafka#kafka_2.13;9.9.9: not found",
             ServiceUnavailable,

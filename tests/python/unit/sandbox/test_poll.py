@@ -63,9 +63,7 @@ class Broker:
         self.refuses = refuses
         self.taken: list[str] = []
 
-    def produce(
-        self, _topic: str, _value: str, key: str, on_delivery: Callable[..., None]
-    ) -> None:
+    def produce(self, _topic: str, _value: str, key: str, on_delivery: Callable[..., None]) -> None:
         if key == self.refuses:
             on_delivery(KafkaError(KafkaError.MSG_SIZE_TOO_LARGE), None)
         else:
@@ -142,9 +140,7 @@ def test_a_key_of_several_columns_is_named_and_ordered_by_all_of_them() -> None:
 
     query = cast.query(None)
 
-    assert (
-        "json_build_object('actor_id', \"actor_id\", 'film_id', \"film_id\")" in query
-    )
+    assert "json_build_object('actor_id', \"actor_id\", 'film_id', \"film_id\")" in query
     assert query.endswith('order by "last_update", "actor_id", "film_id"')
 
 

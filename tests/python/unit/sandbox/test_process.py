@@ -20,11 +20,7 @@ import pytest
 from sandbox.processes import process
 from sandbox.processes.process import ProcessRecord
 
-SLEEP = [
-    sys.executable,
-    "-c",
-    "print('awake', flush=True); import time; time.sleep(60)",
-]
+SLEEP = [sys.executable, "-c", "print('awake', flush=True); import time; time.sleep(60)"]
 
 
 @pytest.fixture
@@ -62,12 +58,8 @@ def test_stopping_ends_the_process_and_forgets_it(folder: Path) -> None:
     assert not process.stop(folder)
 
 
-def test_one_that_ignores_the_polite_signal_is_killed_with_its_children(
-    folder: Path,
-) -> None:
-    child = (
-        "import signal, time; signal.signal(15, signal.SIG_IGN); print(1, flush=True)"
-    )
+def test_one_that_ignores_the_polite_signal_is_killed_with_its_children(folder: Path) -> None:
+    child = "import signal, time; signal.signal(15, signal.SIG_IGN); print(1, flush=True)"
     code = (
         "import signal, subprocess, sys, time; signal.signal(15, signal.SIG_IGN);"
         f"p = subprocess.Popen([sys.executable, '-c', {child!r} + '; time.sleep(60)']);"
@@ -89,15 +81,11 @@ def test_one_that_ignores_the_polite_signal_is_killed_with_its_children(
 
 
 def _runs(pid: int) -> bool:
-    return (
-        psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    )
+    return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
 
 
 def test_a_reused_pid_is_not_ours_and_is_never_ended(folder: Path) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", "import time; time.sleep(60)"]
-    ) as foreign:
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as foreign:
         record = start(folder, SLEEP)
         os.killpg(record.pid, signal.SIGKILL)
         stale = replace(record, pid=foreign.pid, created=record.created - 3600)

@@ -26,9 +26,7 @@ def now() -> int:
     return time.time_ns() // 1_000_000
 
 
-@pytest.mark.parametrize(
-    ("written", "rate"), [("500/s", 500.0), ("0.5", 0.5), (" 7 /s", 7.0)]
-)
+@pytest.mark.parametrize(("written", "rate"), [("500/s", 500.0), ("0.5", 0.5), (" 7 /s", 7.0)])
 def test_rates_are_records_per_second(written: str, rate: float) -> None:
     assert records_per_second(written) == rate
 
@@ -54,10 +52,7 @@ def test_a_run_without_end_happens_while_it_is_sent() -> None:
 
 
 def test_start_and_span_say_when_events_happen() -> None:
-    assert event_times(60, None, "2026-01-05 09:00", "1h", 0.0) == (
-        1_767_603_600_000,
-        60_000.0,
-    )
+    assert event_times(60, None, "2026-01-05 09:00", "1h", 0.0) == (1_767_603_600_000, 60_000.0)
 
 
 @pytest.mark.parametrize(
@@ -83,15 +78,11 @@ def test_times_that_kafka_would_refuse_are_refused(
 def test_shares_beyond_the_whole_are_refused() -> None:
     with pytest.raises(ConfigurationError, match="together 1 at most"):
         produce("pagila", "--late", "0.6", "--bad", "0.5")
-    with pytest.raises(
-        ConfigurationError, match=r"--late 0\.5 and --wrong 0\.6 are more"
-    ):
+    with pytest.raises(ConfigurationError, match=r"--late 0\.5 and --wrong 0\.6 are more"):
         produce("smoothies", "--late", "0.5", "--wrong", "0.6")
 
 
-def test_a_chunk_of_a_paced_stream_has_so_many_events_and_what_goes_beside_them() -> (
-    None
-):
+def test_a_chunk_of_a_paced_stream_has_so_many_events_and_what_goes_beside_them() -> None:
     event = Record(b"", b"", 0, ON_TIME)
     stock = Record(b"", b"", 0, ON_TIME, "demo.inventories")
     records = iter([stock, stock, event, stock, event, stock, event, stock])
@@ -107,9 +98,7 @@ def test_without_a_broker_it_says_so_at_once_with_the_fix(
     (tmp_path / "settings.toml").write_text("[ports]\nkafka = 1024\n")
     monkeypatch.setenv("SANDBOX_HOME", str(tmp_path))
     began = time.monotonic()
-    with pytest.raises(
-        ServiceUnavailable, match=r"127\.0\.0\.1:1024 .*`sandbox up`"
-    ) as caught:
+    with pytest.raises(ServiceUnavailable, match=r"127\.0\.0\.1:1024 .*`sandbox up`") as caught:
         produce(command)
     assert time.monotonic() - began < 10
     assert caught.value.exit_code == 2

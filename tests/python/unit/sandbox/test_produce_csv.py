@@ -55,9 +55,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 def registered(monkeypatch: pytest.MonkeyPatch, **subjects: dict[str, Any]) -> None:
     monkeypatch.setattr(
-        produce_csv,
-        "registered_schema",
-        lambda _, subject: subjects.get(subject.partition("-")[2]),
+        produce_csv, "registered_schema", lambda _, subject: subjects.get(subject.partition("-")[2])
     )
 
 
@@ -91,14 +89,7 @@ def test_rows_are_sent_by_the_schema_that_they_ask_for(
             "at": datetime(2026, 1, 5, 9, tzinfo=UTC),
             "zip": "00123",
         },
-        {
-            "order_id": 8,
-            "paid_eur": None,
-            "is_gift": None,
-            "day": None,
-            "at": None,
-            "zip": None,
-        },
+        {"order_id": 8, "paid_eur": None, "is_gift": None, "day": None, "at": None, "zip": None},
     ]
 
 
@@ -142,8 +133,7 @@ def test_what_is_no_utf8_is_refused(tmp_path: Path, sent: list[Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("schema", "found"),
-    [('"long"', {"type": "long"}), ('{"type": "long"}', {"type": "long"})],
+    ("schema", "found"), [('"long"', {"type": "long"}), ('{"type": "long"}', {"type": "long"})]
 )
 def test_the_newest_schema_of_a_subject_is_read(
     home: Home, monkeypatch: pytest.MonkeyPatch, schema: str, found: dict[str, Any]
@@ -164,9 +154,7 @@ def test_a_subject_that_is_not_there_has_no_schema(
     assert schema_ids.registered_schema(home, "shop.orders-key") is None
 
 
-def test_a_union_is_no_schema_of_rows(
-    home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_union_is_no_schema_of_rows(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schema_ids, "_ask", lambda *_: {"schema": '["null", "long"]'})
 
     with pytest.raises(ConfigurationError, match="is a union"):

@@ -41,9 +41,7 @@ def lock() -> Iterator[int]:
     os.close(number)
 
 
-def test_a_failing_program_is_told_with_its_exit_log_and_last_lines(
-    tmp_path: Path,
-) -> None:
+def test_a_failing_program_is_told_with_its_exit_log_and_last_lines(tmp_path: Path) -> None:
     code = "import sys; print('working'); print('broke here', file=sys.stderr); sys.exit(3)"
     log = tmp_path / "logs" / "demo-ingest.log"
 
@@ -65,9 +63,7 @@ def test_programs_see_this_sandbox_and_no_other_dbt_settings(
     code = "import json, os; print(json.dumps(dict(os.environ)))"
     settings = {"SPARK_SUBMIT_OPTS": "-Xmx2g", "MADE_BY": "a test"}
 
-    printed = run_to_end(
-        Home(tmp_path), tmp_path / "log", "python", "-c", code, settings=settings
-    )
+    printed = run_to_end(Home(tmp_path), tmp_path / "log", "python", "-c", code, settings=settings)
 
     (seen,) = json_lines(printed)
     # What somebody has set for all programs stays.
@@ -107,11 +103,7 @@ def test_a_running_program_is_read_line_by_line_and_ends_when_asked(
         "    print(': 2}', flush=True)\n"
     )
     running = Running(
-        "rounds",
-        [sys.executable, "-c", code],
-        Home(tmp_path),
-        tmp_path / "logs" / "x.log",
-        lock,
+        "rounds", [sys.executable, "-c", code], Home(tmp_path), tmp_path / "logs" / "x.log", lock
     )
     while '{"round"' not in running.log.read_text().splitlines()[-1:]:
         time.sleep(0.02)
@@ -125,9 +117,7 @@ def test_a_running_program_is_read_line_by_line_and_ends_when_asked(
     assert running.messages() == [{"round": 2}]
 
 
-def test_a_program_that_ended_is_told_on_one_line_with_its_log(
-    tmp_path: Path, lock: int
-) -> None:
+def test_a_program_that_ended_is_told_on_one_line_with_its_log(tmp_path: Path, lock: int) -> None:
     code = "import sys; print('{}'); print('no  lake\\n', file=sys.stderr); sys.exit(2)"
     log = tmp_path / "x.log"
     running = Running("ingest", [sys.executable, "-c", code], Home(tmp_path), log, lock)
@@ -201,9 +191,7 @@ def test_a_partner_that_ends_early_is_told_with_its_exit_log_and_last_lines(
     assert "| broke here" in str(caught.value)
 
 
-def test_a_partner_that_fails_when_all_is_said_is_no_success(
-    tmp_path: Path, lock: int
-) -> None:
+def test_a_partner_that_fails_when_all_is_said_is_no_success(tmp_path: Path, lock: int) -> None:
     with (
         pytest.raises(ProgramFailed, match="exited with 4"),
         dialogue(tmp_path, lock, "sys.stdin.read(); sys.exit(4)"),
@@ -211,9 +199,7 @@ def test_a_partner_that_fails_when_all_is_said_is_no_success(
         pass
 
 
-def test_a_partner_and_what_it_started_end_with_our_work(
-    tmp_path: Path, lock: int
-) -> None:
+def test_a_partner_and_what_it_started_end_with_our_work(tmp_path: Path, lock: int) -> None:
     pids = tmp_path / "pids"
     code = _FAMILY.format(pids=pids, then="time.sleep(60)")
 

@@ -84,9 +84,7 @@ def test_what_both_say_alike_stays_as_it_is(sql: str) -> None:
         ("revoke select on s.t from role a", "revoke select on s.t from a"),
     ],
 )
-def test_what_redshift_says_otherwise_is_put_in_postgresqls_words(
-    sql: str, postgres: str
-) -> None:
+def test_what_redshift_says_otherwise_is_put_in_postgresqls_words(sql: str, postgres: str) -> None:
     assert said(sql) == postgres
 
 
@@ -121,12 +119,10 @@ def test_a_late_binding_view_becomes_a_call_with_its_query() -> None:
 
 def test_an_external_schema_gets_what_the_lake_lists() -> None:
     assert to_postgres(
-        "create external schema if not exists b from data catalog database 'l'"
-        " iam_role default",
+        "create external schema if not exists b from data catalog database 'l' iam_role default",
         lambda: '[{"database": "l"}]',
     ) == (
-        "select rs.create_external_schema($rs$b$rs$, $rs$l$rs$, true,"
-        ' $rs$[{"database": "l"}]$rs$)'
+        'select rs.create_external_schema($rs$b$rs$, $rs$l$rs$, true, $rs$[{"database": "l"}]$rs$)'
     )
 
 

@@ -156,9 +156,7 @@ def test_what_redshift_knows_passes(sql: str) -> None:
 
 def test_a_second_statement_is_looked_at_too() -> None:
     with pytest.raises(NotRedshift, match="write listagg"):
-        check(
-            "delete from t where a = 1; insert into t select string_agg(a, '') from u"
-        )
+        check("delete from t where a = 1; insert into t select string_agg(a, '') from u")
 
 
 def test_each_function_has_one_verdict_and_a_page() -> None:
@@ -196,9 +194,7 @@ class Adapter:
             }
         )
         self.macros: dict[str, Callable[..., str]] = {}
-        for macro in re.findall(
-            r"{%-? macro .*?endmacro -?%}", "".join(texts), re.DOTALL
-        ):
+        for macro in re.findall(r"{%-? macro .*?endmacro -?%}", "".join(texts), re.DOTALL):
             if "validation." not in macro:
                 self.macros.update(vars(environment.from_string(macro).module))
 
@@ -225,9 +221,7 @@ RELATION = SimpleNamespace(schema="marts", identifier="fct_sales", database="dev
         ("redshift__get_show_grant_sql", [RELATION]),
     ],
 )
-def test_what_the_adapter_asks_of_the_catalogue_passes(
-    macro: str, arguments: list[Any]
-) -> None:
+def test_what_the_adapter_asks_of_the_catalogue_passes(macro: str, arguments: list[Any]) -> None:
     adapter = Adapter()
 
     adapter.sent.append(adapter.macros[macro](*arguments))

@@ -92,9 +92,7 @@ def test_keys_are_the_streams_key_field_framed(tmp_path: Path) -> None:
         "1620651846996",
     ],
 )
-def test_times_in_all_spellings_are_cut_to_milliseconds(
-    tmp_path: Path, written: str
-) -> None:
+def test_times_in_all_spellings_are_cut_to_milliseconds(tmp_path: Path, written: str) -> None:
     text = f"{HEADER}\n{ROW.replace('2021-05-10 13:04:06.996577+00', written)}\n"
     records, _ = replayed(tmp_path, text, timestamps="payment_date")
     assert decoded(records[0]) == SALE
@@ -104,14 +102,9 @@ def test_times_in_all_spellings_are_cut_to_milliseconds(
 def test_any_column_can_be_the_timestamp_and_others_are_noted_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = (
-        f"{HEADER},arrived,note\n{ROW},2021-05-10 14:00,x\n{ROW},2021-05-10 15:00,y\n"
-    )
+    text = f"{HEADER},arrived,note\n{ROW},2021-05-10 14:00,x\n{ROW},2021-05-10 15:00,y\n"
     records, _ = replayed(tmp_path, text, timestamps="arrived")
-    assert [record.timestamp for record in records] == [
-        1_620_655_200_000,
-        1_620_658_800_000,
-    ]
+    assert [record.timestamp for record in records] == [1_620_655_200_000, 1_620_658_800_000]
     assert capsys.readouterr().err.splitlines() == [
         "note: pagila.sales has no such columns, they are ignored: note"
     ]
@@ -120,9 +113,7 @@ def test_any_column_can_be_the_timestamp_and_others_are_noted_once(
 def test_columns_match_by_name_in_any_order_and_case_and_nullable_ones_may_miss(
     tmp_path: Path,
 ) -> None:
-    text = (
-        "Country,AMOUNT,customer_id, payment_id,payment_date\nPeru,5,1,2,2021-05-10\n"
-    )
+    text = "Country,AMOUNT,customer_id, payment_id,payment_date\nPeru,5,1,2,2021-05-10\n"
     records, _ = replayed(tmp_path, b"\xef\xbb\xbf" + text.encode())
     assert decoded(records[0]) == {
         "payment_id": 2,
@@ -209,10 +200,7 @@ def test_a_json_array_is_rows_with_their_lines(
 ) -> None:
     records, run = replayed(tmp_path, ARRAY)
     assert [decoded(record)["country"] for record in records] == ["A", "B"]
-    assert [decoded(record)["amount"] for record in records] == [
-        Decimal("3.99"),
-        Decimal("0.10"),
-    ]
+    assert [decoded(record)["amount"] for record in records] == [Decimal("3.99"), Decimal("0.10")]
     assert (run.read, run.refused) == (6, 4)
     assert capsys.readouterr().err.splitlines() == [
         "note: pagila.sales has no such columns, they are ignored: clerk",
@@ -245,10 +233,7 @@ def test_an_array_that_breaks_off_is_told(
     [
         ("", "is empty"),
         ("payment_id,customer_id\n1,2\n", "column amount is missing"),
-        (
-            HEADER.replace("city", "country") + "\n",
-            "column 'country' stands there twice",
-        ),
+        (HEADER.replace("city", "country") + "\n", "column 'country' stands there twice"),
         (HEADER.encode() + b"\n" + ROW.encode() + b"\xf1\n", "not UTF-8"),
     ],
 )
@@ -261,9 +246,7 @@ def test_a_file_that_cannot_be_used_is_one_clear_error(
         replay(file, "pagila.sales")
 
 
-def test_a_missing_file_a_folder_and_an_unknown_stream_are_clear_errors(
-    tmp_path: Path,
-) -> None:
+def test_a_missing_file_a_folder_and_an_unknown_stream_are_clear_errors(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="No such file"):
         replay(tmp_path / "none.csv", "pagila.sales")
     with pytest.raises(ConfigurationError, match="Is a directory"):
@@ -292,11 +275,7 @@ def stream_with(kind: Any) -> Stream:
         ("double", "0.5", b"\x00" * 6 + b"\xe0\x3f"),
         ("boolean", "Yes", b"\x01"),
         ({"type": "int", "logicalType": "date"}, "1970-01-02", b"\x02"),
-        (
-            {"type": "long", "logicalType": "timestamp-micros"},
-            "1970-01-01T00:00Z",
-            b"\x00",
-        ),
+        ({"type": "long", "logicalType": "timestamp-micros"}, "1970-01-01T00:00Z", b"\x00"),
         (["null", "int"], "1", b"\x02\x02"),
         (["int", "null"], None, b"\x02"),
     ],
@@ -334,11 +313,7 @@ MENU = """ID,Category,Item,Size,COGS,Price,Inventory,Contains Fruit,containsVegg
 ContainsNuts,CONTAINS-CAFFEINE,_Price,_Rank
 CS08,Classic,Crème O'Clock,24 oz.,1.50,4.99,75,TRUE,FALSE,false,FALSE,9.99,54
 """
-MENU_COLUMNS = {
-    "product_id": "ID",
-    "inventory_level": "Inventory",
-    "propensity_to_buy": "_Rank",
-}
+MENU_COLUMNS = {"product_id": "ID", "inventory_level": "Inventory", "propensity_to_buy": "_Rank"}
 
 
 def test_columns_are_found_whatever_their_case_and_word_marks_or_named(
@@ -383,9 +358,7 @@ def test_a_constant_wins_over_the_file_and_an_empty_one_is_null(tmp_path: Path) 
     assert decoded(records[0]) == SALE | constants
 
 
-def test_one_column_may_be_two_fields_and_is_no_other_by_its_own_name(
-    tmp_path: Path,
-) -> None:
+def test_one_column_may_be_two_fields_and_is_no_other_by_its_own_name(tmp_path: Path) -> None:
     columns = {"country": "city", "district": "city"}
     text = f"{HEADER}\n{ROW}\n".replace("city,district,country", "city,_a,_b")
     records, _ = replayed(tmp_path, text, columns=columns)
@@ -413,9 +386,7 @@ LINE = """[{
 def test_a_purchase_keeps_its_microseconds_its_cents_and_has_no_key_without_an_id(
     tmp_path: Path,
 ) -> None:
-    records, _ = replayed(
-        tmp_path, LINE, timestamps="transaction_time", stream=PURCHASES
-    )
+    records, _ = replayed(tmp_path, LINE, timestamps="transaction_time", stream=PURCHASES)
     assert records[0].key is None
     assert records[0].timestamp == 1_661_932_834_721
     assert decoded(records[0], PURCHASES) == {
@@ -450,10 +421,7 @@ def test_an_id_that_is_there_is_the_key(tmp_path: Path) -> None:
     ],
 )
 def test_an_option_that_names_or_gives_what_cannot_be_is_refused(
-    tmp_path: Path,
-    columns: dict[str, str],
-    constants: dict[str, str | None],
-    reason: str,
+    tmp_path: Path, columns: dict[str, str], constants: dict[str, str | None], reason: str
 ) -> None:
     with pytest.raises(ConfigurationError, match=re.escape(reason)):
         replayed(tmp_path, f"{HEADER}\n{ROW}\n", columns=columns, constants=constants)
@@ -467,9 +435,7 @@ def test_an_option_that_names_or_gives_what_cannot_be_is_refused(
         (["city=a", "city=b"], "--column city=b: city has a value already"),
     ],
 )
-def test_pairs_are_a_name_and_a_value_once(
-    tmp_path: Path, column: list[str], reason: str
-) -> None:
+def test_pairs_are_a_name_and_a_value_once(tmp_path: Path, column: list[str], reason: str) -> None:
     file = tmp_path / "rows.csv"
     file.write_text(f"{HEADER}\n{ROW}\n")
     with pytest.raises(ConfigurationError, match=re.escape(reason)):

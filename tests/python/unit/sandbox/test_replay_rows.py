@@ -21,9 +21,7 @@ from spark_ingest.errors import ConfigurationError
 COLUMNS = ["artist_id", "name", "nationality", "gender", "birth_year", "death_year"]
 
 
-def read(
-    folder: Path, text: str, null: str = "", keys: tuple[str, ...] = ("artist_id",)
-) -> Table:
+def read(folder: Path, text: str, null: str = "", keys: tuple[str, ...] = ("artist_id",)) -> Table:
     file = folder / "rows.txt"
     file.write_text(text, "utf-8")
     with open_text(file) as opened:
@@ -31,25 +29,17 @@ def read(
         return Table(iter(list(found.rows)), found.columns, found.has_header)
 
 
-def test_a_file_without_a_header_has_the_tables_columns_in_their_order(
-    tmp_path: Path,
-) -> None:
+def test_a_file_without_a_header_has_the_tables_columns_in_their_order(tmp_path: Path) -> None:
     table = read(tmp_path, '3|"Bill | Arnold, Jr."|American||1941|\n')
     assert not table.has_header
     (row,) = table.rows
     assert row.line == 1
     assert row.values == dict(
-        zip(
-            COLUMNS,
-            ["3", "Bill | Arnold, Jr.", "American", None, "1941", None],
-            strict=True,
-        )
+        zip(COLUMNS, ["3", "Bill | Arnold, Jr.", "American", None, "1941", None], strict=True)
     )
 
 
-def test_cells_that_are_left_out_at_the_end_are_no_columns_of_the_file(
-    tmp_path: Path,
-) -> None:
+def test_cells_that_are_left_out_at_the_end_are_no_columns_of_the_file(tmp_path: Path) -> None:
     table = read(tmp_path, "\n3|Bill Arnold|American\n4|Kay|\n5|Kim\n")
     assert table.columns == COLUMNS[:3]
     rows = list(table.rows)
@@ -60,32 +50,24 @@ def test_cells_that_are_left_out_at_the_end_are_no_columns_of_the_file(
 def test_a_header_is_known_by_the_key_however_it_is_written(tmp_path: Path) -> None:
     table = read(tmp_path, "Artist ID|Name|Extra\n3|Bill|x\n")
     assert table.has_header
-    assert [row.values for row in table.rows] == [
-        {"Artist ID": "3", "Name": "Bill", "Extra": "x"}
-    ]
+    assert [row.values for row in table.rows] == [{"Artist ID": "3", "Name": "Bill", "Extra": "x"}]
     renamed = read(tmp_path, "ConstituentID|Name\n3|Bill\n", keys=("ConstituentID",))
     assert renamed.has_header
 
 
 def test_more_cells_than_columns_are_one_clear_error(tmp_path: Path) -> None:
-    with pytest.raises(
-        ConfigurationError, match="7 cells in the first row, none of them"
-    ):
+    with pytest.raises(ConfigurationError, match="7 cells in the first row, none of them"):
         read(tmp_path, "3|Bill|American|Male|1941||x\n")
 
 
-def test_the_cell_that_is_null_can_be_named_and_then_an_empty_one_is_text(
-    tmp_path: Path,
-) -> None:
+def test_the_cell_that_is_null_can_be_named_and_then_an_empty_one_is_text(tmp_path: Path) -> None:
     table = read(tmp_path, "3|Bill|NULL||1941|NULL\n", null="NULL")
     (row,) = table.rows
     assert (row.values["nationality"], row.values["gender"]) == (None, "")
     assert row.values["death_year"] is None
 
 
-def test_a_packed_file_is_read_and_a_damaged_one_is_one_clear_error(
-    tmp_path: Path,
-) -> None:
+def test_a_packed_file_is_read_and_a_damaged_one_is_one_clear_error(tmp_path: Path) -> None:
     packed = tmp_path / "rows.txt.gz"
     packed.write_bytes(gzip.compress("3|Bill|Café\n".encode()))
     with open_text(packed) as text:

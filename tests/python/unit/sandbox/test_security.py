@@ -13,12 +13,7 @@ from cryptography import x509
 
 from sandbox.services.certificates import Authority
 from sandbox.services.kafka_listeners import listeners
-from sandbox.services.security import (
-    USERS,
-    kafka_properties,
-    make_secure,
-    registry_properties,
-)
+from sandbox.services.security import USERS, kafka_properties, make_secure, registry_properties
 from sandbox.settings import Home
 from spark_ingest.errors import ConfigurationError
 
@@ -49,9 +44,7 @@ def test_what_has_data_stays_as_it_is(tmp_path: Path, service: str) -> None:
     assert not home.secure
 
 
-def test_a_half_made_one_is_made_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_half_made_one_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = Home(tmp_path)
 
     def interrupted(_: int) -> str:
@@ -69,9 +62,7 @@ def test_a_half_made_one_is_made_anew(
 
 def test_no_user_is_named_where_it_is_open(tmp_path: Path) -> None:
     home = Home(tmp_path)
-    assert kafka_properties(home, "admin") == {
-        "bootstrap.servers": home.bootstrap_servers
-    }
+    assert kafka_properties(home, "admin") == {"bootstrap.servers": home.bootstrap_servers}
     assert registry_properties(home, "admin") == {"url": home.registry_url}
     assert "PLAINTEXT://" in listeners(home)["listeners"]
 
@@ -84,14 +75,9 @@ def test_no_listener_of_a_secure_one_is_open(tmp_path: Path) -> None:
 
     assert "PLAINTEXT" not in settings["listeners"]
     protocols = dict(
-        pair.split(":")
-        for pair in settings["listener.security.protocol.map"].split(",")
+        pair.split(":") for pair in settings["listener.security.protocol.map"].split(",")
     )
-    assert protocols == {
-        "USERS": "SASL_SSL",
-        "CERTIFICATES": "SSL",
-        "CONTROLLER": "SASL_SSL",
-    }
+    assert protocols == {"USERS": "SASL_SSL", "CERTIFICATES": "SSL", "CONTROLLER": "SASL_SSL"}
     assert settings["allow.everyone.if.no.acl.found"] == "false"
     # The controller's user is nobody's user, and no user is the controller's.
     controller = settings["listener.name.controller.plain.sasl.jaas.config"]
@@ -113,6 +99,4 @@ def test_an_authority_signs_what_trusts_it_alone(tmp_path: Path) -> None:
     )
     assert "PRIVATE" not in repr(server)
     gone = authority.client("c", timedelta(days=-1))
-    assert x509.load_pem_x509_certificate(
-        gone.certificate
-    ).not_valid_after_utc < datetime.now(UTC)
+    assert x509.load_pem_x509_certificate(gone.certificate).not_valid_after_utc < datetime.now(UTC)

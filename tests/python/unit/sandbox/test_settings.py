@@ -80,9 +80,7 @@ def test_a_wrong_settings_file_is_named_with_what_is_wrong(
     assert str(tmp_path / "settings.toml") in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("offset", "names"), [("x", "whole number"), ("60000", "65535")]
-)
+@pytest.mark.parametrize(("offset", "names"), [("x", "whole number"), ("60000", "65535")])
 def test_a_wrong_offset_is_refused(tmp_path: Path, offset: str, names: str) -> None:
     with pytest.raises(ConfigurationError, match=names):
         load_home({"SANDBOX_HOME": str(tmp_path), "SANDBOX_PORT_OFFSET": offset})

@@ -20,11 +20,7 @@ from fastavro import parse_schema, schemaless_reader
 from sandbox.streams import STREAMS, Stream
 from sandbox.streams.faults import FAULTS
 from sandbox.streams.smoothies.catalogue import catalogue, choices
-from sandbox.streams.smoothies.purchases import (
-    LARGEST_TRANSACTION,
-    total_cents,
-    transaction_id,
-)
+from sandbox.streams.smoothies.purchases import LARGEST_TRANSACTION, total_cents, transaction_id
 from sandbox.streams.smoothies.shop import (
     INVENTORIES,
     LOWEST_LEVEL,
@@ -167,9 +163,7 @@ def test_a_draw_chooses_the_nearest_product_and_of_two_the_lower() -> None:
     assert len(chosen) == 198
     by_number = dict(enumerate((one.product_id for one in chosen), start=3))
     # CS01 is at 3, CS02 at 6, CS03 at 15; SF01 at 82, SF02 at 84: 83 is between them.
-    assert [by_number[n] for n in (3, 4, 5, 10, 11)] == [
-        *("CS01", "CS01", "CS02", "CS02", "CS03")
-    ]
+    assert [by_number[n] for n in (3, 4, 5, 10, 11)] == [*("CS01", "CS01", "CS02", "CS02", "CS03")]
     assert (by_number[83], by_number[200]) == ("SF01", "IS04")
 
 
@@ -200,10 +194,7 @@ def test_lines_of_a_transaction_share_key_time_and_membership() -> None:
 
 
 def test_a_product_may_stand_twice_in_one_transaction() -> None:
-    assert any(
-        len({line["product_id"] for line in own}) < len(own)
-        for own in transactions(5_000)
-    )
+    assert any(len({line["product_id"] for line in own}) < len(own) for own in transactions(5_000))
 
 
 def test_quantities_members_and_supplements_have_their_shares() -> None:
@@ -218,9 +209,7 @@ def test_quantities_members_and_supplements_have_their_shares() -> None:
         assert share(sum(x["add_supplements"] for x in mine), len(mine), expected), kind
 
 
-def test_prices_discounts_and_supplements_follow_from_product_member_and_choice() -> (
-    None
-):
+def test_prices_discounts_and_supplements_follow_from_product_member_and_choice() -> None:
     prices = {product.product_id: product.price for product in catalogue()}
     for record in lines_of(made(5_000)):
         line = decoded(record)
@@ -267,9 +256,7 @@ def test_half_a_cent_goes_up(
         (3, 0.5, 0.5, 0),
     ],
 )
-def test_shares_of_lines_are_exact(
-    count: int, late: float, bad: float, wrong: float
-) -> None:
+def test_shares_of_lines_are_exact(count: int, late: float, bad: float, wrong: float) -> None:
     kinds = Counter(record.kind for record in lines_of(made(count, late, bad, wrong)))
     broken = sum(kinds[name] for name in FAULTS)
     assert kinds.total() == count
@@ -303,11 +290,7 @@ def test_times_keep_microseconds_and_run_over_the_span_in_order() -> None:
     times = [micros(own[0]["transaction_time"]) for own in transactions(5_000)]
     assert times == sorted(times)
     assert START * 1_000 <= times[0] < (START + HOUR // 100) * 1_000
-    assert (
-        (START + 2 * HOUR - HOUR // 100) * 1_000
-        < times[-1]
-        < (START + 2 * HOUR) * 1_000
-    )
+    assert (START + 2 * HOUR - HOUR // 100) * 1_000 < times[-1] < (START + 2 * HOUR) * 1_000
     assert len({time % 1_000 for time in times}) > 900
 
 

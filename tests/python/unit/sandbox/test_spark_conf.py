@@ -20,14 +20,8 @@ from tests.python.programs import ran
 
 
 def settings_of(file: Path) -> dict[str, str]:
-    lines = [
-        line
-        for line in file.read_text().splitlines()
-        if line and not line.startswith("#")
-    ]
-    return {
-        key: value.strip() for key, _, value in (line.partition(" ") for line in lines)
-    }
+    lines = [line for line in file.read_text().splitlines() if line and not line.startswith("#")]
+    return {key: value.strip() for key, _, value in (line.partition(" ") for line in lines)}
 
 
 def test_every_mark_is_filled_and_paths_keep_their_blanks(tmp_path: Path) -> None:
@@ -186,11 +180,7 @@ def test_jars_that_cannot_be_fetched_are_told_in_one_line(
 
 @pytest.mark.parametrize(("folder", "fetched"), [("conf", False), ("co nf", True)])
 def test_installing_fetches_only_where_spark_reads_no_start_up_file(
-    cache: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    folder: str,
-    fetched: bool,
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str, fetched: bool
 ) -> None:
     monkeypatch.setenv("SANDBOX_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(spark_conf, "environment_conf", lambda: tmp_path / folder)

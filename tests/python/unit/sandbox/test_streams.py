@@ -42,9 +42,7 @@ def test_a_topic_is_what_the_source_declares(
     monkeypatch.setattr(streams, "PROJECT", tmp_path)
     uncached = streams.declared_topics.__wrapped__
     monkeypatch.setattr(streams, "declared_topics", uncached)
-    orders, seeds = (
-        Stream(name, {}, {}, "order_id") for name in ("shop.orders", "shop.seeds")
-    )
+    orders, seeds = (Stream(name, {}, {}, "order_id") for name in ("shop.orders", "shop.seeds"))
 
     assert orders.topic == "their.orders"
     assert orders.key_subject == "their.orders-key"
@@ -58,9 +56,7 @@ IDS = {name: (2 * place + 1, 2 * place + 2) for place, name in enumerate(STREAMS
 COMMANDS = sorted(generators())
 
 
-def made(
-    command: str, count: int = 500, seed: int = 7, late: float = 0.1
-) -> list[Record]:
+def made(command: str, count: int = 500, seed: int = 7, late: float = 0.1) -> list[Record]:
     found = generators()[command]
     wrong = 0.1 if found.makes_wrong else 0.0
     plan = Plan(seed, count, 1_767_603_600_000, 40.0, late, 0.1, 3, wrong)
@@ -81,9 +77,7 @@ def test_a_generator_makes_the_same_bytes_for_the_same_seed_and_others_for_anoth
     command: str,
 ) -> None:
     assert made(command) == made(command)
-    assert [one.value for one in made(command)] != [
-        one.value for one in made(command, seed=8)
-    ]
+    assert [one.value for one in made(command)] != [one.value for one in made(command, seed=8)]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -95,9 +89,7 @@ def test_a_generator_makes_exactly_as_many_of_each_kind_as_asked(command: str) -
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_what_a_generator_makes_is_read_by_the_schemas_of_its_streams(
-    command: str,
-) -> None:
+def test_what_a_generator_makes_is_read_by_the_schemas_of_its_streams(command: str) -> None:
     found = generators()[command]
     by_topic = {one.topic: one for one in (found.events, *found.beside)}
     read: Counter[str] = Counter()
@@ -115,9 +107,7 @@ def test_what_a_generator_makes_is_read_by_the_schemas_of_its_streams(
     assert set(read) == {stream.name for stream in by_topic.values()}
 
 
-def test_rows_are_encoded_by_the_schemas_of_their_stream(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_rows_are_encoded_by_the_schemas_of_their_stream(monkeypatch: pytest.MonkeyPatch) -> None:
     fields = [{"name": "id", "type": "int"}, {"name": "at", "type": "long"}]
     schema = {"type": "record", "name": "Order", "fields": fields}
     monkeypatch.setitem(
@@ -131,9 +121,7 @@ def test_rows_are_encoded_by_the_schemas_of_their_stream(
         avro_bytes.frame(8) + avro_bytes.integer(1),
         avro_bytes.frame(8) + avro_bytes.integer(2),
     )
-    assert first.value == (
-        avro_bytes.frame(9) + avro_bytes.integer(1) + avro_bytes.integer(5_000)
-    )
+    assert first.value == (avro_bytes.frame(9) + avro_bytes.integer(1) + avro_bytes.integer(5_000))
 
 
 def test_a_generator_is_a_command_of_its_streams_name_unless_it_has_another() -> None:

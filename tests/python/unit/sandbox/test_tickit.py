@@ -159,8 +159,7 @@ def test_a_username_is_of_one_number() -> None:
     names = {people.username(number) for number in numbers}
     assert len(names) == len(numbers)
     assert all(
-        len(name) == 8 and (name[:3] + name[5:]).isalpha() and name[3:5].isdigit()
-        for name in names
+        len(name) == 8 and (name[:3] + name[5:]).isalpha() and name[3:5].isdigit() for name in names
     )
 
 
@@ -181,9 +180,7 @@ def test_days_are_written_as_tickit_writes_them() -> None:
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.parametrize("size", [1, 60, SIZE])
-def test_what_is_referred_to_after_changes_is_or_once_was_there(
-    seed: int, size: int
-) -> None:
+def test_what_is_referred_to_after_changes_is_or_once_was_there(seed: int, size: int) -> None:
     assert_whole(*changed(seed, size, 3_000))
 
 
@@ -234,10 +231,7 @@ def test_a_listing_with_sales_changes_its_price_alone() -> None:
             if change.table == "listing" and change.kind is Kind.UPDATE:
                 of_sold = len(transaction.changes) == 1 and change.key[0] in sold
                 changes += of_sold
-                assert not of_sold or set(change.values) == {
-                    "priceperticket",
-                    "totalprice",
-                }
+                assert not of_sold or set(change.values) == {"priceperticket", "totalprice"}
     assert changes > 50
 
 

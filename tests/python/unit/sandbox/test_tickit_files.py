@@ -19,9 +19,7 @@ from tests.python.unit.sandbox.test_databases import schema
 
 EVENT = "1|305|8|1851|Gotterdammerung|2008-01-25 14:30:00\n"
 CATEGORY = "1|Sports|MLB|Major League Baseball\n"
-VENUE = (
-    "5|Gillette Stadium|Foxborough|MA|68756\n6|Park|Harrison|NJ|0\n7|Hall|Napa|CA|\n"
-)
+VENUE = "5|Gillette Stadium|Foxborough|MA|68756\n6|Park|Harrison|NJ|0\n7|Hall|Napa|CA|\n"
 USER = (
     "1|JSG99FHE|Rafael|Taylor|Kent|WA|Etiam.laoreet@sodales.edu|(664) 602-4412"
     "|True|True||False||True|||True|\n"
@@ -49,9 +47,7 @@ def column(name: str, kind: str, size: str, rest: str) -> Column:
 def rows_of(table: str, text: str) -> list[Row]:
     """What `sandbox replay --table` writes of a file."""
     name, _, of = table.partition(".")
-    columns = [
-        column_field(column(one, *about)) for one, about in schema(name)[of].items()
-    ]
+    columns = [column_field(column(one, *about)) for one, about in schema(name)[of].items()]
     fields = {one.name: one for one in columns}
     key = DATABASES[name].table(of).key
     found = read_table(StringIO(text), "file", [*fields], None, "", key)
@@ -70,14 +66,7 @@ def rows_of(table: str, text: str) -> list[Row]:
         (
             "ems.event",
             EVENT,
-            (
-                1,
-                305,
-                8,
-                1851,
-                "Gotterdammerung",
-                datetime.fromisoformat("2008-01-25 14:30"),
-            ),
+            (1, 305, 8, 1851, "Gotterdammerung", datetime.fromisoformat("2008-01-25 14:30")),
         ),
         ("ems.category", CATEGORY, (1, "Sports", "MLB", "Major League Baseball")),
         ("ems.venue", VENUE, (7, "Hall", "Napa", "CA", None)),
@@ -123,11 +112,7 @@ def test_a_file_is_taken_with_and_without_a_header(
 
 
 def test_seats_that_nobody_counted_are_0_or_nothing() -> None:
-    assert [row["venueseats"] for row in rows_of("ems.venue", VENUE)] == [
-        68_756,
-        0,
-        None,
-    ]
+    assert [row["venueseats"] for row in rows_of("ems.venue", VENUE)] == [68_756, 0, None]
 
 
 @pytest.mark.parametrize("name", ["ems", "ecomm", "crm"])

@@ -29,9 +29,7 @@ MOMENT = 1_620_651_846_996_577  # 2021-05-10 13:04:06.996577 UTC
         Decimal("1620651846996.577"),
     ],
 )
-def test_all_spellings_of_an_instant_are_the_same_instant(
-    written: str | int | Decimal,
-) -> None:
+def test_all_spellings_of_an_instant_are_the_same_instant(written: str | int | Decimal) -> None:
     assert instant_micros(written) == MOMENT
 
 
@@ -52,9 +50,7 @@ def test_an_instant_before_1970_is_negative_and_rounded_down() -> None:
     assert instant_micros("1969-12-31 23:59:59.9999999+00") == -1
 
 
-@pytest.mark.parametrize(
-    "written", ["", "yesterday", "10.05.2021", "2021-02-30", "nan", "1_0"]
-)
+@pytest.mark.parametrize("written", ["", "yesterday", "10.05.2021", "2021-02-30", "nan", "1_0"])
 def test_what_is_no_instant_is_refused(written: str) -> None:
     with pytest.raises(ValueError, match="is not a time"):
         instant_micros(written)

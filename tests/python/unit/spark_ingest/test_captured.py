@@ -27,13 +27,9 @@ ENVELOPE = {
 }
 
 
-def read(
-    folder: Path, captured: dict[str, Any], columns: dict[str, Any], **more: Any
-) -> Captured:
+def read(folder: Path, captured: dict[str, Any], columns: dict[str, Any], **more: Any) -> Captured:
     meta = {"topic": "t", "captured": captured, **more}
-    (stream,) = read_streams(
-        manifest(folder, node("shop", "items", meta, columns=columns))
-    )
+    (stream,) = read_streams(manifest(folder, node("shop", "items", meta, columns=columns)))
     assert stream.ingest.captured is not None
     return stream.ingest.captured
 
@@ -41,11 +37,7 @@ def read(
 def test_form_and_key_are_enough(tmp_path: Path) -> None:
     captured = read(tmp_path, {"form": "flattened", "key": ["id"]}, FLAT)
 
-    assert (captured.form, captured.key, captured.position) == (
-        "flattened",
-        ("id",),
-        "lsn",
-    )
+    assert (captured.form, captured.key, captured.position) == ("flattened", ("id",), "lsn")
     assert captured.columns is None
     assert captured.database_in("museum") == "museum"
 
@@ -78,21 +70,12 @@ def test_all_that_can_be_said_is_taken(tmp_path: Path) -> None:
         ({"key": "id"}, "captured.key: must be the columns of the table's primary key"),
         ({"key": ["id", "id"]}, "captured.key: names id twice"),
         ({"kee": 1}, "captured.kee: Extra inputs"),
-        (
-            {"position": "scn"},
-            "captured.position: is 'scn': lsn .*, binlog .*or a list",
-        ),
-        (
-            {"position": []},
-            "captured.position: must be lsn, binlog, or columns such as",
-        ),
+        ({"position": "scn"}, "captured.position: is 'scn': lsn .*, binlog .*or a list"),
+        ({"position": []}, "captured.position: must be lsn, binlog, or columns such as"),
         ({"form": "rows"}, r"captured.position: rows carry .*such as \[last_update\]"),
         ({"deletes_when": " "}, "captured.deletes_when: is empty"),
         ({"columns": ["name"]}, "captured.columns: leaves out id, which is in key"),
-        (
-            {"columns": {"but": ["x"]}},
-            "captured.columns: must be a list of columns, or {all",
-        ),
+        ({"columns": {"but": ["x"]}}, "captured.columns: must be a list of columns, or {all"),
         ({"key": ["nr"]}, "captured.key: 'nr' is none of the source's columns"),
         ({"position": ["nr"]}, "captured.position: 'nr' is none of the source's"),
     ],
@@ -127,9 +110,7 @@ def test_columns_that_nobody_described_are_not_asked_for(tmp_path: Path) -> None
     untyped = {"after": {"name": "after", "description": "", "data_type": None}}
 
     assert read(tmp_path, {"form": "flattened", "key": ["nr"]}, {}).key == ("nr",)
-    assert read(tmp_path, {"form": "flattened", "key": ["nr"]}, of_ingest).key == (
-        "nr",
-    )
+    assert read(tmp_path, {"form": "flattened", "key": ["nr"]}, of_ingest).key == ("nr",)
     assert read(tmp_path, {"form": "envelope", "key": ["nr"]}, untyped).key == ("nr",)
 
 
@@ -156,10 +137,7 @@ def test_what_a_form_cannot_show_is_said_unless_a_condition_tells_it() -> None:
     ("data_type", "names"),
     [
         ("struct<id:int,price:decimal(10,2)>", ["id", "price"]),
-        (
-            "STRUCT<a int, b: struct<c:int,d:int>, `e f`:array<string>>",
-            ["a", "b", "e f"],
-        ),
+        ("STRUCT<a int, b: struct<c:int,d:int>, `e f`:array<string>>", ["a", "b", "e f"]),
         ("array<struct<a:int>>", None),
         ("int", None),
     ],

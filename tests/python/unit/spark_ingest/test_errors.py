@@ -35,9 +35,7 @@ def test_a_failure_while_running_keeps_its_message_and_place() -> None:
         "select 1/0\n       ^^^\n\nJVM stacktrace:\norg.apache.spark.SparkArithmeticException"
     )
 
-    assert spark_reason(message) == (
-        "[DIVIDE_BY_ZERO] Division by zero. (line 1, position 8)"
-    )
+    assert spark_reason(message) == ("[DIVIDE_BY_ZERO] Division by zero. (line 1, position 8)")
 
 
 def test_the_line_of_a_statement_is_shown_as_its_reader_counts() -> None:
@@ -89,8 +87,7 @@ def test_a_line_within_a_view_is_not_looked_for_in_the_statement() -> None:
     told = spark_reason(message, "select *\nfrom halves")
 
     assert told == (
-        "[DIVIDE_BY_ZERO] Division by zero."
-        " (line 1, position 8 of VIEW lake.marts.halves)"
+        "[DIVIDE_BY_ZERO] Division by zero. (line 1, position 8 of VIEW lake.marts.halves)"
     )
 
 

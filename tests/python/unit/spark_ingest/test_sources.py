@@ -12,9 +12,7 @@ from spark_ingest.errors import ConfigurationError
 from spark_ingest.sources import fresh_manifest, read_streams, select_streams
 
 
-def node(
-    source: str, table: str, meta: dict[str, Any] | None, **more: Any
-) -> dict[str, Any]:
+def node(source: str, table: str, meta: dict[str, Any] | None, **more: Any) -> dict[str, Any]:
     return {
         "source_name": source,
         "name": table,
@@ -76,10 +74,7 @@ def test_a_block_becomes_a_stream_and_other_sources_do_not(tmp_path: Path) -> No
             {"topic": "t", "framing": "avro", "schema": "n.Nobody"},
             "schema: value: nobody defines the type n.Nobody",
         ),
-        (
-            {"topic": "t", "ids": "global"},
-            "ids: has no use without an apicurio framing",
-        ),
+        ({"topic": "t", "ids": "global"}, "ids: has no use without an apicurio framing"),
         ({"topic": "t", "subjects": "n.A"}, "ingest.subjects: is no list of subjects"),
         ({"topic": "t", "subjects": []}, "subjects: is no list of subjects: write"),
         ({"topic": "t", "subjects": ["n.A", 1]}, "subjects: is no list of subjects"),
@@ -125,11 +120,7 @@ def test_a_framing_with_what_it_needs_is_taken(tmp_path: Path) -> None:
         manifest(
             tmp_path,
             node("a", "raw", {"topic": "1", "framing": "avro", "schema": record}),
-            node(
-                "a",
-                "text",
-                {"topic": "2", "framing": "avro", "schema": json.dumps(record)},
-            ),
+            node("a", "text", {"topic": "2", "framing": "avro", "schema": json.dumps(record)}),
             node("b", "json", {"topic": "3", "framing": "json"}, columns={"a": column}),
             node("c", "own", {"topic": "4", "framing": "apicurio", "ids": "content"}),
         )
@@ -139,9 +130,7 @@ def test_a_framing_with_what_it_needs_is_taken(tmp_path: Path) -> None:
     assert own.ingest.ids == "content"
 
 
-def test_types_are_named_by_their_subjects_where_there_are_several(
-    tmp_path: Path,
-) -> None:
+def test_types_are_named_by_their_subjects_where_there_are_several(tmp_path: Path) -> None:
     several = ["n.A", "t-n.B"]
     plain, one, two = read_streams(
         manifest(
@@ -157,12 +146,8 @@ def test_types_are_named_by_their_subjects_where_there_are_several(
 
 
 def test_two_sources_of_one_topic_are_refused(tmp_path: Path) -> None:
-    file = manifest(
-        tmp_path, node("a", "x", {"topic": "t"}), node("b", "y", {"topic": "t"})
-    )
-    with pytest.raises(
-        ConfigurationError, match=r"a\.x and b\.y declare the same topic t"
-    ):
+    file = manifest(tmp_path, node("a", "x", {"topic": "t"}), node("b", "y", {"topic": "t"}))
+    with pytest.raises(ConfigurationError, match=r"a\.x and b\.y declare the same topic t"):
         read_streams(file)
 
 
@@ -182,9 +167,7 @@ def test_selectors(tmp_path: Path) -> None:
     assert names() == ["a.x", "a.y", "b.x"]
     assert names("a") == ["a.x", "a.y"]
     assert names("b.x", "tag:hot") == ["a.x", "b.x"]
-    with pytest.raises(
-        ConfigurationError, match=r"'c' selects no stream; there are: a\.x"
-    ):
+    with pytest.raises(ConfigurationError, match=r"'c' selects no stream; there are: a\.x"):
         names("c")
 
 

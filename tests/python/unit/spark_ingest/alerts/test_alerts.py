@@ -15,12 +15,7 @@ import pytest
 
 from spark_ingest.alerts.alert import Alert, Found, Kind
 from spark_ingest.alerts.alert_log import Event, Notice, to_post
-from spark_ingest.alerts.promises import (
-    FreshExposure,
-    FreshSource,
-    Promises,
-    read_promises,
-)
+from spark_ingest.alerts.promises import FreshExposure, FreshSource, Promises, read_promises
 from spark_ingest.alerts.webhook import Form, Webhook, plain, slack, webhook_of
 from spark_ingest.connect.profile import Target
 from spark_ingest.errors import ConfigurationError, ServiceUnavailable
@@ -32,9 +27,7 @@ GAP = Alert(Kind.GAP, "pagila.sales", "offsets <3> & more expired", "recover")
 
 
 def manifest(folder: Path, **parts: Any) -> Path:
-    empty: dict[str, Any] = {
-        name: {} for name in ("sources", "nodes", "unit_tests", "exposures")
-    }
+    empty: dict[str, Any] = {name: {} for name in ("sources", "nodes", "unit_tests", "exposures")}
     file = folder / "manifest.json"
     file.write_text(json.dumps(empty | parts))
     return file
@@ -86,33 +79,19 @@ def test_a_manifest_says_what_is_promised(tmp_path: Path) -> None:
         "x_state.runs",
         frozenset({"model.p.sales", "unit_test.p.u"}),
         (
-            FreshSource(
-                "pagila.sales",
-                "bronze.pagila__sales",
-                "_ingested_at",
-                timedelta(days=7),
-            ),
-            FreshSource(
-                "pagila.film", "bronze.pagila__film", "_ingested_at", timedelta(days=1)
-            ),
+            FreshSource("pagila.sales", "bronze.pagila__sales", "_ingested_at", timedelta(days=7)),
+            FreshSource("pagila.film", "bronze.pagila__film", "_ingested_at", timedelta(days=1)),
         ),
-        (
-            FreshExposure(
-                "board", timedelta(hours=26), {"model.p.sales": "marts.fct_sales"}
-            ),
-        ),
+        (FreshExposure("board", timedelta(hours=26), {"model.p.sales": "marts.fct_sales"}),),
     )
 
 
 @pytest.mark.parametrize(
     "max_age", [{"count": 0, "period": "hour"}, {"count": 1, "period": "week"}, "1d"]
 )
-def test_an_age_that_is_none_is_refused_with_its_file_and_key(
-    tmp_path: Path, max_age: Any
-) -> None:
+def test_an_age_that_is_none_is_refused_with_its_file_and_key(tmp_path: Path, max_age: Any) -> None:
     with pytest.raises(
-        ConfigurationError,
-        match=r"models/e\.yml: exposure board: config\.meta\.max_age",
+        ConfigurationError, match=r"models/e\.yml: exposure board: config\.meta\.max_age"
     ):
         read_promises(manifest(tmp_path, exposures={"e": exposure(max_age)}))
 
@@ -151,8 +130,7 @@ def test_a_notice_says_what_is_the_matter_and_what_helps() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answers", "asked"),
-    [([200], 1), ([503, 429, 204], 3), ([500, 500, 500], 3), ([404], 1)],
+    ("answers", "asked"), [([200], 1), ([503, 429, 204], 3), ([500, 500, 500], 3), ([404], 1)]
 )
 def test_a_receiver_that_is_busy_is_asked_again(answers: list[int], asked: int) -> None:
     pauses: list[float] = []
@@ -200,9 +178,7 @@ def test_a_target_names_a_webhook_or_none() -> None:
         ({"webhook": "hooks.example.com/x"}, "must begin with http"),
     ],
 )
-def test_a_wrong_webhook_is_refused_with_its_key(
-    alerts: dict[str, str], said: str
-) -> None:
+def test_a_wrong_webhook_is_refused_with_its_key(alerts: dict[str, str], said: str) -> None:
     with pytest.raises(ConfigurationError, match=said) as refused:
         webhook_of(target(**alerts))
 

@@ -23,9 +23,7 @@ def read(schema: TopicSchema, writer_id: int, writer: Any, value: Any) -> Any:
     out.seek(0)
     (reading,) = [r for r in schema.readings if writer_id in r.ids]
     return fastavro.schemaless_reader(
-        out,
-        fastavro.parse_schema(reading.writer),
-        fastavro.parse_schema(reading.reader),
+        out, fastavro.parse_schema(reading.writer), fastavro.parse_schema(reading.reader)
     )
 
 
@@ -69,12 +67,7 @@ def test_types_that_grow_take_both(old: Any, new: Any, value: Any) -> None:
 
 
 def decimal(precision: int, scale: int) -> dict[str, Any]:
-    return {
-        "type": "bytes",
-        "logicalType": "decimal",
-        "precision": precision,
-        "scale": scale,
-    }
+    return {"type": "bytes", "logicalType": "decimal", "precision": precision, "scale": scale}
 
 
 def test_a_decimal_grows_in_precision_only() -> None:
@@ -100,12 +93,8 @@ def test_a_decimal_grows_in_precision_only() -> None:
         ("string", record(("next", ["null", "n.S"]), name="S")),
     ],
 )
-def test_a_version_that_does_not_fit_is_named_and_the_others_stay(
-    old: Any, new: Any
-) -> None:
-    schema = combined(
-        record(("a", old)), record(("a", new)), record(("a", old), ("b", "int"))
-    )
+def test_a_version_that_does_not_fit_is_named_and_the_others_stay(old: Any, new: Any) -> None:
+    schema = combined(record(("a", old)), record(("a", new)), record(("a", old), ("b", "int")))
     assert list(schema.misfits) == [2]
     assert schema.misfits[2].startswith("a")
     assert sorted(schema.writers) == [1, 3]
@@ -117,10 +106,7 @@ def test_a_version_that_does_not_fit_is_named_and_the_others_stay(
         ("string", {"type": "enum", "name": "E", "symbols": ["A"]}),
         ("string", {"type": "string", "logicalType": "uuid"}),
         ("bytes", {"type": "fixed", "name": "F", "size": 2}),
-        (
-            {"type": "fixed", "name": "F", "size": 2},
-            {"type": "fixed", "name": "F", "size": 3},
-        ),
+        ({"type": "fixed", "name": "F", "size": 2}, {"type": "fixed", "name": "F", "size": 3}),
         (
             {"type": "long", "logicalType": "timestamp-millis"},
             {"type": "long", "logicalType": "timestamp-micros"},
@@ -151,9 +137,7 @@ def test_a_decimal_that_says_no_precision_is_bytes_as_avro_demands() -> None:
 
 
 def test_a_decimal_of_more_digits_than_a_column_has_all_that_a_column_has() -> None:
-    schema = combined(
-        record(("a", decimal(10, 2))), record(("a", ["null", decimal(64, 2)]))
-    )
+    schema = combined(record(("a", decimal(10, 2))), record(("a", ["null", decimal(64, 2)])))
     assert not schema.misfits
     assert kinds(schema) == {"a": "decimal(38,2)"}
     assert schema.docs["a"] == (
@@ -175,9 +159,7 @@ def test_a_decimal_that_no_column_has_is_its_bytes(scale: int) -> None:
 
 
 def test_fields_that_differ_in_case_alone_are_a_misfit() -> None:
-    schema = combined(
-        record(("city", "string")), record(("city", "string"), ("City", "string"))
-    )
+    schema = combined(record(("city", "string")), record(("city", "string"), ("City", "string")))
     assert schema.misfits == {2: "value: fields city and City differ in case alone"}
     schema = combined(record(("city", "string")), record(("City", "string")))
     assert list(schema.misfits) == [2]
@@ -232,17 +214,12 @@ def test_what_contains_itself_is_text() -> None:
 def test_what_contains_itself_needs_no_namespace() -> None:
     def bare(name: str, *fields: tuple[str, Any]) -> dict[str, Any]:
         return {
-            key: value
-            for key, value in record(*fields, name=name).items()
-            if key != "namespace"
+            key: value for key, value in record(*fields, name=name).items() if key != "namespace"
         }
 
     link = bare("Link", ("next", ["null", "Link"]))
     outer = bare(
-        "Out",
-        ("a", link),
-        ("b", record(("in", ["null", "n.In"]), name="In")),
-        ("c", "Link"),
+        "Out", ("a", link), ("b", record(("in", ["null", "n.In"]), name="In")), ("c", "Link")
     )
     schema = combined(outer)
     assert schema.texts == ("a", "b", "c")
@@ -308,12 +285,9 @@ def test_a_field_with_the_name_of_an_ingest_column_gets_another() -> None:
     schema = combine([WriterSchema(1, old), WriterSchema(2, new)], reserved=["_key"])
     assert schema.misfits == {}
     assert kinds(schema) == {"field__Key": "bigint", "a": "int"}
-    assert read(schema, 1, old, {"_Key": 1, "a": 2}) == {
-        "value": {"field__Key": 1, "a": 2}
-    }
+    assert read(schema, 1, old, {"_Key": 1, "a": 2}) == {"value": {"field__Key": 1, "a": 2}}
     both = combine(
-        [WriterSchema(1, record(("_key", "int"), ("field__key", "int")))],
-        reserved=["_key"],
+        [WriterSchema(1, record(("_key", "int"), ("field__key", "int")))], reserved=["_key"]
     )
     assert list(both.misfits) == [1]
 
@@ -355,26 +329,15 @@ def test_a_null_that_is_written_as_an_object_is_null() -> None:
 
 
 def test_a_schema_that_is_not_avro_is_a_misfit() -> None:
-    assert combine([WriterSchema(1, None, problem="a JSON schema")]).misfits == {
-        1: "a JSON schema"
-    }
+    assert combine([WriterSchema(1, None, problem="a JSON schema")]).misfits == {1: "a JSON schema"}
 
 
-@pytest.mark.parametrize(
-    "space", ["abc-123.orders", "com.acme.2024.v1", ".topLevelRecord"]
-)
+@pytest.mark.parametrize("space", ["abc-123.orders", "com.acme.2024.v1", ".topLevelRecord"])
 def test_a_namespace_may_be_any_text(space: str) -> None:
     inner = {**record(("p", "int"), name="In"), "namespace": space}
-    schema = {
-        **record(("a", "int"), ("in", inner), ("again", f"{space}.In")),
-        "namespace": space,
-    }
+    schema = {**record(("a", "int"), ("in", inner), ("again", f"{space}.In")), "namespace": space}
 
-    assert kinds(combined(schema)) == {
-        "a": "int",
-        "in": "struct<p:int>",
-        "again": "struct<p:int>",
-    }
+    assert kinds(combined(schema)) == {"a": "int", "in": "struct<p:int>", "again": "struct<p:int>"}
 
 
 def test_what_is_defined_twice_and_not_alike_is_a_misfit() -> None:
@@ -385,10 +348,7 @@ def test_what_is_defined_twice_and_not_alike_is_a_misfit() -> None:
     assert why.startswith(said)
     assert not combined(record(("f", first), ("g", dict(first)))).misfits
 
-    money = [
-        record(("amount", "long"), name="Money"),
-        record(("amount", "int"), name="Money"),
-    ]
+    money = [record(("amount", "long"), name="Money"), record(("amount", "int"), name="Money")]
     uses = [record(("m", "n.Money"), name="A"), record(("m", "n.Money"), name="B")]
     both = ["n.A", "n.B"]
     of_one = WriterSchema(1, both, (money[0], uses[0], money[0], uses[1]))
@@ -417,8 +377,7 @@ DEBEZIUM = "io.debezium.time"
         pytest.param(
             {"type": "int", "connect.name": f"{DEBEZIUM}.Date"},
             {"type": "long", "connect.name": f"{DEBEZIUM}.Timestamp"},
-            f"a: long of {DEBEZIUM}.Timestamp where earlier versions have int of "
-            f"{DEBEZIUM}.Date",
+            f"a: long of {DEBEZIUM}.Timestamp where earlier versions have int of {DEBEZIUM}.Date",
             id="a date becomes a moment",
         ),
         pytest.param(

@@ -80,9 +80,7 @@ def test_each_type_has_its_text(kind: Any, value: Any, said: str | None) -> None
         {"precision": 5, "type": "fixed", "name": "F", "size": 1},
     ],
 )
-def test_a_decimal_of_parameters_that_make_no_sense_is_bytes(
-    parameters: dict[str, Any],
-) -> None:
+def test_a_decimal_of_parameters_that_make_no_sense_is_bytes(parameters: dict[str, Any]) -> None:
     kind = {"type": "bytes", "logicalType": "decimal", **parameters}
     payload = b"\x05\x0e" if "size" in parameters else b"\x02\x05\x0e"
     assert json_text.reader(wrapped(kind), ["a"])(payload) == ('"BQ=="',)
@@ -117,11 +115,7 @@ def test_a_record_that_may_be_null_has_its_columns() -> None:
         assert read(bad) is None
 
 
-LINK = {
-    "type": "record",
-    "name": "Link",
-    "fields": [{"name": "next", "type": ["null", "Link"]}],
-}
+LINK = {"type": "record", "name": "Link", "fields": [{"name": "next", "type": ["null", "Link"]}]}
 
 
 @pytest.mark.parametrize(

@@ -22,21 +22,7 @@ def by_fastavro(schema: Any, value: Any) -> bytes:
 
 @pytest.mark.parametrize(
     "value",
-    [
-        0,
-        -1,
-        1,
-        63,
-        64,
-        -64,
-        -65,
-        8191,
-        8192,
-        2**31 - 1,
-        -(2**31),
-        1_700_000_000_000,
-        -(2**63),
-    ],
+    [0, -1, 1, 63, 64, -64, -65, 8191, 8192, 2**31 - 1, -(2**31), 1_700_000_000_000, -(2**63)],
 )
 def test_integers_are_avro_longs(value: int) -> None:
     assert avro_bytes.integer(value) == by_fastavro("long", value)
@@ -52,9 +38,7 @@ def test_optional_strings_are_avro_unions(value: str | None) -> None:
     assert avro_bytes.optional_string(value) == by_fastavro(["null", "string"], value)
 
 
-@pytest.mark.parametrize(
-    "cents", [0, 1, 127, 128, 255, 256, 299, -1, -128, -129, 99_999_999]
-)
+@pytest.mark.parametrize("cents", [0, 1, 127, 128, 255, 256, 299, -1, -128, -129, 99_999_999])
 def test_decimals_are_avro_decimals(cents: int) -> None:
     assert avro_bytes.decimal(cents) == by_fastavro(DECIMAL, Decimal(cents).scaleb(-2))
 

@@ -47,13 +47,9 @@ class Registry:
     asked: list[str] = field(default_factory=list)
     url: str = "http://registry"
 
-    def subject_schemas(
-        self, subject: str, ids: Ids = "registry"
-    ) -> list[WriterSchema]:
+    def subject_schemas(self, subject: str, ids: Ids = "registry") -> list[WriterSchema]:
         self.asked.append(subject)
-        return [
-            WriterSchema(n, self.by_id[n]) for n in self.subject_ids.get(subject, [])
-        ]
+        return [WriterSchema(n, self.by_id[n]) for n in self.subject_ids.get(subject, [])]
 
     def schema(self, schema_id: int, ids: Ids = "registry") -> WriterSchema | None:
         known = self.by_id.get(schema_id)
@@ -85,12 +81,9 @@ def test_each_type_has_a_member_and_fields_of_one_name_may_differ_in_type() -> N
 
     assert not schema.misfits
     assert kinds(schema) == {
-        "value": "struct<orderplaced:struct<id:int,total:bigint>,"
-        "orderpaid:struct<id:string>>"
+        "value": "struct<orderplaced:struct<id:int,total:bigint>,orderpaid:struct<id:string>>"
     }
-    assert read(schema, 1, PLACED, {"id": 1, "total": 2}) == {
-        "value": {"id": 1, "total": 2}
-    }
+    assert read(schema, 1, PLACED, {"id": 1, "total": 2}) == {"value": {"id": 1, "total": 2}}
     assert read(schema, 2, PAID, {"id": "x"}) == {"value": {"id": "x"}}
     names = [
         [branch["name"] for branch in reading.reader["fields"][0]["type"][1:]]
@@ -163,11 +156,7 @@ def test_a_union_of_one_subject_keeps_the_names_that_its_table_has() -> None:
 def test_a_type_may_be_a_union_itself() -> None:
     schema = of_types(PLACED, ["null", PAID, REFUNDED])
     assert not schema.misfits
-    assert list(members(schema)) == [
-        "orderplaced",
-        "orderpaid",
-        "com_acme_orderrefunded",
-    ]
+    assert list(members(schema)) == ["orderplaced", "orderpaid", "com_acme_orderrefunded"]
 
 
 @pytest.mark.parametrize("around", [False, True])
@@ -180,9 +169,7 @@ def test_a_type_that_contains_itself_is_refused_beside_others(around: bool) -> N
 
 def test_all_versions_of_the_declared_subjects_come_in_declared_order() -> None:
     placed, paid = "com.acme.OrderPlaced", "orders-com.acme.OrderPaid"
-    registry = Registry(
-        {placed: [7], paid: [3, 9]}, {7: PLACED, 3: PAID, 9: PAID_LATER}
-    )
+    registry = Registry({placed: [7], paid: [3, 9]}, {7: PLACED, 3: PAID, 9: PAID_LATER})
     schemas = schemas_of(registry, placed, paid)
 
     assert schemas.value().writers == (7, 3, 9)
@@ -194,9 +181,7 @@ def test_all_versions_of_the_declared_subjects_come_in_declared_order() -> None:
 
 
 @pytest.mark.parametrize("met", list(itertools.permutations([4, 5, 6])))
-def test_types_met_by_their_ids_are_the_same_in_whatever_order(
-    met: tuple[int, ...],
-) -> None:
+def test_types_met_by_their_ids_are_the_same_in_whatever_order(met: tuple[int, ...]) -> None:
     by_id = {
         1: PLACED,
         2: PAID,
@@ -252,9 +237,7 @@ def test_one_declared_subject_has_its_fields_as_columns_as_a_topic_does() -> Non
     assert list(schemas.value().misfits) == [1]
 
 
-def test_subjects_that_a_topic_may_mean_are_those_named_after_it_or_its_records() -> (
-    None
-):
+def test_subjects_that_a_topic_may_mean_are_those_named_after_it_or_its_records() -> None:
     there = [
         "orders-key",
         "orders-com.acme.OrderPaid",

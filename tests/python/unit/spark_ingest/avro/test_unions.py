@@ -27,13 +27,8 @@ def test_a_table_gives_members_their_names_when_the_first_version_is_gone() -> N
     schema = combine([WriterSchema(2, turned)], held)
 
     assert not schema.misfits
-    assert set(kinds(schema)["u"][7:-1].split(",")) == {
-        "x:struct<p:int>",
-        "b_x:struct<p:int>",
-    }
-    members = [
-        member["name"] for member in schema.readings[0].writer["fields"][0]["type"]
-    ]
+    assert set(kinds(schema)["u"][7:-1].split(",")) == {"x:struct<p:int>", "b_x:struct<p:int>"}
+    members = [member["name"] for member in schema.readings[0].writer["fields"][0]["type"]]
     assert members == ["b_x", "x"]
 
 
@@ -44,9 +39,7 @@ def test_a_table_names_the_members_inside_of_what_it_holds() -> None:
 
     first = around(typed("a.X", "p"), typed("b.X", "p"))
     held = combined(first).columns
-    schema = combine(
-        [WriterSchema(2, around(typed("b.X", "p"), typed("a.X", "p")))], held
-    )
+    schema = combine([WriterSchema(2, around(typed("b.X", "p"), typed("a.X", "p")))], held)
 
     assert not schema.misfits
     assert "b_x:struct<p:int>,x:struct<p:int>" in kinds(schema)["m"]

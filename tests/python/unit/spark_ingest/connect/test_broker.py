@@ -23,9 +23,7 @@ CONNECTIONS = Connections(
 )
 
 
-def test_reading_begins_at_the_tables_offsets_and_new_partitions_at_their_beginning() -> (
-    None
-):
+def test_reading_begins_at_the_tables_offsets_and_new_partitions_at_their_beginning() -> None:
     options = reader_options(CONNECTIONS, Topic("t", "id", (0, 1, 2)), {0: 7, 2: 0}, 10)
     assert json.loads(options["startingOffsets"]) == {"t": {"0": 7, "1": -2, "2": 0}}
     assert options["kafka.security.protocol"] == "SSL"
@@ -34,12 +32,9 @@ def test_reading_begins_at_the_tables_offsets_and_new_partitions_at_their_beginn
 
 
 @pytest.mark.parametrize(
-    ("partitions", "most"),
-    [(1, 8 * 2**20), (8, 8 * 2**20), (32, 2 * 2**20), (5000, 2**18)],
+    ("partitions", "most"), [(1, 8 * 2**20), (8, 8 * 2**20), (32, 2 * 2**20), (5000, 2**18)]
 )
-def test_what_all_partitions_fetch_at_once_is_bounded(
-    partitions: int, most: int
-) -> None:
+def test_what_all_partitions_fetch_at_once_is_bounded(partitions: int, most: int) -> None:
     topic = Topic("t", "id", tuple(range(partitions)))
     ends = dict.fromkeys(topic.partitions, 5)
 
@@ -57,9 +52,7 @@ def test_a_batchs_ends_come_from_sparks_offset_log(tmp_path: Path) -> None:
     assert batch_ends(tmp_path, 4, "t") == {0: 12, 1: 3}
 
 
-def test_a_topic_that_kafka_gives_no_id_is_refused(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_topic_that_kafka_gives_no_id_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     plain = Connections(
         name="x", kafka={"bootstrap.servers": "a:1"}, registry=Registry(url="http://r")
     )
@@ -68,9 +61,7 @@ def test_a_topic_that_kafka_gives_no_id_is_refused(
     described.set_result(
         SimpleNamespace(authorized_operations=None, partitions=[], topic_id=Uuid(0, 0))
     )
-    admin = SimpleNamespace(
-        describe_topics=lambda *_, **__: {"t": described}, poll=lambda _: 0
-    )
+    admin = SimpleNamespace(describe_topics=lambda *_, **__: {"t": described}, poll=lambda _: 0)
     monkeypatch.setattr(broker, "_admin", admin)
     with pytest.raises(ConfigurationError, match="gives topic t no id"):
         broker.topic("t")
@@ -78,6 +69,4 @@ def test_a_topic_that_kafka_gives_no_id_is_refused(
 
 def test_gaps_are_told_as_ranges() -> None:
     assert gaps_text([(5, 10), (12, 13)]) == "5-9, 12"
-    assert gaps_text([(i, i + 1) for i in range(0, 60, 2)]).endswith(
-        "and 10 more ranges"
-    )
+    assert gaps_text([(i, i + 1) for i in range(0, 60, 2)]).endswith("and 10 more ranges")

@@ -89,9 +89,7 @@ def test_a_password_reaches_both_clients_with_its_quotes() -> None:
     }
 
 
-def test_certificates_are_files_for_one_client_and_text_for_the_other(
-    pem: dict[str, str],
-) -> None:
+def test_certificates_are_files_for_one_client_and_text_for_the_other(pem: dict[str, str]) -> None:
     properties = mutual(pem)
     check(properties, "kafka")
 
@@ -100,9 +98,7 @@ def test_certificates_are_files_for_one_client_and_text_for_the_other(
     assert not any(value in told.values() for value in pem.values())
     assert told["ssl.truststore.type"] == told["ssl.keystore.type"] == "PEM"
     assert told["ssl.truststore.certificates"] == Path(pem["ca"]).read_text()
-    assert (
-        told["ssl.keystore.certificate.chain"] == Path(pem["certificate"]).read_text()
-    )
+    assert told["ssl.keystore.certificate.chain"] == Path(pem["certificate"]).read_text()
     assert told["ssl.keystore.key"] == Path(pem["key"]).read_text()
 
 
@@ -250,10 +246,7 @@ def test_properties_that_would_not_do_what_they_say_are_refused(
 def test_files_that_do_not_serve_are_refused(
     change: dict[str, str | None], said: str, pem: dict[str, str]
 ) -> None:
-    merged = {
-        **mutual(pem),
-        **{key: name and pem[name] for key, name in change.items()},
-    }
+    merged = {**mutual(pem), **{key: name and pem[name] for key, name in change.items()}}
     properties = {key: value for key, value in merged.items() if value is not None}
 
     with pytest.raises(ConfigurationError, match=said):
@@ -276,9 +269,7 @@ def test_a_wrong_password_of_a_key_is_not_repeated(pem: dict[str, str]) -> None:
     ],
 )
 def test_a_missing_permission_names_user_and_thing(code: int, said: str) -> None:
-    cluster = Cluster(
-        Connections(name="x", kafka=SCRAM, registry=Registry(url="http://r"))
-    )
+    cluster = Cluster(Connections(name="x", kafka=SCRAM, registry=Registry(url="http://r")))
 
     told = cluster.failure(KafkaException(KafkaError(code)), "t")
 
@@ -298,9 +289,7 @@ def test_a_missing_permission_names_user_and_thing(code: int, said: str) -> None
     ],
 )
 def test_what_refuses_sparks_reader_is_told_as_well(java_error: str, said: str) -> None:
-    cluster = Cluster(
-        Connections(name="x", kafka=SCRAM, registry=Registry(url="http://r"))
-    )
+    cluster = Cluster(Connections(name="x", kafka=SCRAM, registry=Registry(url="http://r")))
     trace = f"[STREAM_FAILED] Query\nCaused by: org.apache.kafka.{java_error}\n at x"
 
     told = cluster.reader_failure(trace, "t")
@@ -312,16 +301,12 @@ def test_what_refuses_sparks_reader_is_told_as_well(java_error: str, said: str) 
     assert cluster.reader_failure("java.lang.NullPointerException", "t") is None
 
 
-def test_a_broker_that_let_us_in_and_hangs_up_is_away(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_broker_that_let_us_in_and_hangs_up_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
     """A broker that starts hangs up as one does that wants to know a user first."""
     refusal = Refusal("security.protocol", "wants to know a user first")
     monkeypatch.setattr(cluster, "kafka_refusal", lambda way: refusal)
     plain = {"bootstrap.servers": "127.0.0.1:1"}
-    asked = Cluster(
-        Connections(name="x", kafka=plain, registry=Registry(url="http://r"))
-    )
+    asked = Cluster(Connections(name="x", kafka=plain, registry=Registry(url="http://r")))
     answer, silence = Future[int](), Future[int]()
     answer.set_result(1)
     silence.set_exception(KafkaException(KafkaError(KafkaError._TRANSPORT)))

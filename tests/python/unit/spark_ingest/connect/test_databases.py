@@ -26,9 +26,7 @@ targets:
 SECRETS = {"SHOP_PASSWORD": "hunter2"}
 
 
-def found(
-    folder: Path, url: str, environment: dict[str, str] | None = None
-) -> Database | None:
+def found(folder: Path, url: str, environment: dict[str, str] | None = None) -> Database | None:
     file = folder / "ingest.yml"
     file.write_text(PROFILE.format(url=url))
     target = read_target(file, None, SECRETS if environment is None else environment)

@@ -43,17 +43,13 @@ def test_the_environment_wins_over_the_env_file(tmp_path: Path) -> None:
 
 
 def test_a_secret_is_not_in_the_representation(tmp_path: Path) -> None:
-    found = load_connections(
-        profile(tmp_path), None, {"SERVERS": "a:1", "REGISTRY": "http://r"}
-    )
+    found = load_connections(profile(tmp_path), None, {"SERVERS": "a:1", "REGISTRY": "http://r"})
     assert found.kafka["sasl.password"] == "hunter2"
     assert "hunter2" not in repr(found)
 
 
 def test_a_missing_variable_names_key_and_fix(tmp_path: Path) -> None:
-    with pytest.raises(
-        ConfigurationError, match=r"targets.here.kafka.bootstrap.servers.*SERVERS"
-    ):
+    with pytest.raises(ConfigurationError, match=r"targets.here.kafka.bootstrap.servers.*SERVERS"):
         load_connections(profile(tmp_path), None, {})
 
 
@@ -62,14 +58,8 @@ def test_a_missing_variable_names_key_and_fix(tmp_path: Path) -> None:
     [
         ("target: here\ntargets: {}\n", "no target 'here'"),
         ("target: [\n", "not YAML"),
-        (
-            "target: a\ntargets:\n  a:\n    kafka: {}\n    registry: {}\n",
-            "no bootstrap.servers",
-        ),
-        (
-            "target: a\ntargets:\n  a:\n    kafka: {}\n    regis: {}\n",
-            "targets.a.regis",
-        ),
+        ("target: a\ntargets:\n  a:\n    kafka: {}\n    registry: {}\n", "no bootstrap.servers"),
+        ("target: a\ntargets:\n  a:\n    kafka: {}\n    regis: {}\n", "targets.a.regis"),
         (
             "target: a\ntargets:\n  a:\n    kafka: {bootstrap.servers: x}\n    registry: {u: y}\n",
             "registry: url",
@@ -127,9 +117,7 @@ def test_a_file_without_a_secret_is_named(
     if content is not None:
         raw = content if isinstance(content, bytes) else content.encode()
         (tmp_path / "secret").write_bytes(raw)
-    with pytest.raises(
-        ConfigurationError, match=rf"targets.secure.kafka.sasl.password: .*{said}"
-    ):
+    with pytest.raises(ConfigurationError, match=rf"targets.secure.kafka.sasl.password: .*{said}"):
         load_connections(profile(tmp_path, SECURE), None, {"FOLDER": str(tmp_path)})
 
 
@@ -144,9 +132,7 @@ def test_a_file_without_a_secret_is_named(
         ("{url: https://r, tls: x}", "unknown key"),
     ],
 )
-def test_a_registry_that_cannot_be_asked_is_named(
-    tmp_path: Path, registry: str, said: str
-) -> None:
+def test_a_registry_that_cannot_be_asked_is_named(tmp_path: Path, registry: str, said: str) -> None:
     text = (
         "target: a\ntargets:\n  a:\n    kafka: {bootstrap.servers: a:1}\n"
         f"    registry: {registry}\n"

@@ -67,9 +67,7 @@ def test_a_registry_that_lets_nobody_in_is_not_waited_for(
     status: int, answering: Callable[[Exception], SchemaRegistry]
 ) -> None:
     registry = answering(SchemaRegistryError(status, status, "who are you"))
-    with pytest.raises(
-        ConfigurationError, match=r"username.* under registry in target x"
-    ):
+    with pytest.raises(ConfigurationError, match=r"username.* under registry in target x"):
         registry.subject_schemas("s")
 
 

@@ -16,12 +16,7 @@ MOMENT = {"type": "long", "logicalType": "timestamp-micros"}
 
 
 def decimal(precision: int, scale: int) -> dict[str, Any]:
-    return {
-        "type": "bytes",
-        "logicalType": "decimal",
-        "precision": precision,
-        "scale": scale,
-    }
+    return {"type": "bytes", "logicalType": "decimal", "precision": precision, "scale": scale}
 
 
 def shape(text: str, key: str = "id", **more: Any) -> CsvShape:
@@ -93,10 +88,7 @@ def test_the_first_rows_say_what_columns_are() -> None:
 
     found = shape(f"id,cell\n{rows}x,y\n")
 
-    assert [field["type"] for field in found.value["fields"]] == [
-        "long",
-        ["null", "long"],
-    ]
+    assert [field["type"] for field in found.value["fields"]] == ["long", ["null", "long"]]
 
 
 def test_a_word_for_null_is_no_cell() -> None:
@@ -110,24 +102,14 @@ def test_a_word_for_null_is_no_cell() -> None:
     [
         ("", "id", "orders.csv is empty: its first line names the columns"),
         ("id,n\n", "id", "no row has the 2 cells of its header"),
-        (
-            "id,n\n1,2\n",
-            "order",
-            "no column order, which --key names; there are: id, n",
-        ),
+        ("id,n\n1,2\n", "order", "no column order, which --key names; there are: id, n"),
         ("id,Id\n1,2\n", "id", "'id' and 'Id' would both be id: rename one"),
         ("id,2nd\n1,2\n", "id", "column '2nd' of the header is no name"),
         ("id,\n1,2\n", "id", "column '' of the header is no name"),
-        (
-            "id,n\n1,2\n,3\n",
-            "id",
-            "orders.csv, line 3: id is empty, and --key names it",
-        ),
+        ("id,n\n1,2\n,3\n", "id", "orders.csv, line 3: id is empty, and --key names it"),
         ('id,n\n1,"2\n', "id", "orders.csv, line 2, is not CSV"),
     ],
 )
-def test_a_file_that_will_not_do_is_refused_with_the_fix(
-    text: str, key: str, said: str
-) -> None:
+def test_a_file_that_will_not_do_is_refused_with_the_fix(text: str, key: str, said: str) -> None:
     with pytest.raises(ConfigurationError, match=re.escape(said)):
         shape(text, key)

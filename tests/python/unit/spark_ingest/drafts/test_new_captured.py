@@ -73,12 +73,7 @@ def column(name: str, kind: Any) -> CapturedColumn:
             "cast(fee_amount as decimal(18, 2)) as fee_amount",
             "decimal(18,2)",
         ),
-        (
-            "fee_amount",
-            decimal(9, 3),
-            "fee_amount as film_fee_amount_value",
-            "decimal(9,3)",
-        ),
+        ("fee_amount", decimal(9, 3), "fee_amount as film_fee_amount_value", "decimal(9,3)"),
         ("active", "boolean", "active as is_active", "boolean"),
         ("is_new", "boolean", "is_new", "boolean"),
         (
@@ -137,19 +132,11 @@ def column(name: str, kind: Any) -> CapturedColumn:
         ),
         (
             "city",
-            {
-                "type": "string",
-                "connect.parameters": {"__debezium.source.column.length": "50"},
-            },
+            {"type": "string", "connect.parameters": {"__debezium.source.column.length": "50"}},
             '{{ trimmed_text("city", 200) }} as city',
             "varchar(200)",
         ),
-        (
-            "name",
-            "string",
-            '{{ trimmed_text("name", 4096) }} as film_name',
-            "varchar(4096)",
-        ),
+        ("name", "string", '{{ trimmed_text("name", 4096) }} as film_name', "varchar(4096)"),
         ("order", "int", "changes.order as film_order", "integer"),
         ("camelCase", "int", "camelCase as camel_case", "integer"),
         ("is_counted", "int", "is_counted as film_is_counted_value", "integer"),
@@ -222,9 +209,7 @@ VARIABLE = {
         ("double", "message.key.columns"),
     ],
 )
-def test_a_key_that_no_model_can_have_is_refused_with_a_way(
-    kind: Any, way: str
-) -> None:
+def test_a_key_that_no_model_can_have_is_refused_with_a_way(kind: Any, way: str) -> None:
     values = [WriterSchema(1, flattened(TOPIC, with_field(FILM, "code", kind)))]
 
     with pytest.raises(ConfigurationError, match=re.escape(way)):
@@ -251,10 +236,7 @@ def without(*names: str) -> list[WriterSchema]:
     ],
 )
 def test_a_topic_that_will_not_do_is_refused_with_the_fix(
-    values: list[WriterSchema],
-    keys: list[WriterSchema],
-    key: tuple[str, ...],
-    said: str,
+    values: list[WriterSchema], keys: list[WriterSchema], key: tuple[str, ...], said: str
 ) -> None:
     with pytest.raises(ConfigurationError, match=re.escape(said)):
         read_table(TOPIC, values, keys, key, "film")
@@ -304,9 +286,7 @@ def test_a_table_of_a_new_source_takes_files_of_its_own(project: Path) -> None:
         "models/staging/shop/_shop__sources.yml",
         "models/staging/shop/stg_shop__films.sql",
     ]
-    (source,) = yaml.safe_load(planned[Path("models/staging/shop/_shop__sources.yml")])[
-        "sources"
-    ]
+    (source,) = yaml.safe_load(planned[Path("models/staging/shop/_shop__sources.yml")])["sources"]
     (written,) = source["tables"]
     assert written["config"]["meta"]["ingest"] == {
         "topic": TOPIC,
@@ -396,9 +376,7 @@ def test_a_column_that_another_table_has_is_named_by_its_alias(project: Path) ->
 @pytest.mark.parametrize(
     "text", ["{}\nseeds:\n  - name: a\n", "{}\nseeds: []\n", "models:\n  - name: a\n"]
 )
-def test_a_file_that_has_no_place_for_a_block_is_left_alone(
-    project: Path, text: str
-) -> None:
+def test_a_file_that_has_no_place_for_a_block_is_left_alone(project: Path, text: str) -> None:
     file = project / "models/intermediate/museum/_moma__captured.yml"
     file.write_text(text.format(file.read_text()))
 
@@ -406,16 +384,12 @@ def test_a_file_that_has_no_place_for_a_block_is_left_alone(
         planned_files(project, Names("moma", "films", "museum", "film"), of_fields())
 
 
-def test_what_is_described_already_is_described_by_the_same_words(
-    project: Path,
-) -> None:
+def test_what_is_described_already_is_described_by_the_same_words(project: Path) -> None:
     planned = planned_files(project, NAMES, of_fields(("country", "string")))
 
     docs = planned[Path("models/staging/shop/_shop__docs.md")]
     assert "docs country" not in docs
-    assert (
-        """{name: country, description: "{{ doc('country') }}\"""" in planned[CAPTURED]
-    )
+    assert """{name: country, description: "{{ doc('country') }}\"""" in planned[CAPTURED]
 
 
 def test_a_table_that_is_there_is_refused_by_its_file(project: Path) -> None:
@@ -487,8 +461,5 @@ def test_make_passes_its_variables_on() -> None:
         check=True,
     )
 
-    command = (
-        "spark-ingest new-captured 'shop.films' --topic 'a.b' --key 'x,y' "
-        "--domain 'rentals'"
-    )
+    command = "spark-ingest new-captured 'shop.films' --topic 'a.b' --key 'x,y' --domain 'rentals'"
     assert command in done.stdout

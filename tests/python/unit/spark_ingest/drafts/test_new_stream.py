@@ -19,13 +19,7 @@ from spark_ingest.connect.broker import Broker
 from spark_ingest.connect.registry import SchemaRegistry
 from spark_ingest.drafts.event_schema import EventStream, read_events
 from spark_ingest.drafts.model_text import Names
-from spark_ingest.drafts.plans import (
-    Planned,
-    Wanted,
-    plan_of_csv,
-    plan_of_topic,
-    planned_files,
-)
+from spark_ingest.drafts.plans import Planned, Wanted, plan_of_csv, plan_of_topic, planned_files
 from spark_ingest.drafts.project_files import write_files
 from spark_ingest.errors import ConfigurationError
 from tests.python.project_copy import copy_project
@@ -76,10 +70,7 @@ def planned(
     project: Path, held: dict[str, list[WriterSchema]], **more: Any
 ) -> Planned[EventStream]:
     return plan_of_topic(
-        project,
-        Wanted(TOPIC, **more),
-        cast(SchemaRegistry, Subjects(held)),
-        cast(Broker, Topics()),
+        project, Wanted(TOPIC, **more), cast(SchemaRegistry, Subjects(held)), cast(Broker, Topics())
     )
 
 
@@ -95,9 +86,7 @@ def csv(tmp_path: Path) -> Path:
     return file
 
 
-def test_a_stream_takes_its_source_its_model_and_an_owner(
-    project: Path, csv: Path
-) -> None:
+def test_a_stream_takes_its_source_its_model_and_an_owner(project: Path, csv: Path) -> None:
     files = plan_of_csv(project, Wanted(TOPIC, domain="sales"), csv, "order_id").files
 
     assert [str(path) for path in files] == [
@@ -128,15 +117,13 @@ def test_a_stream_takes_its_source_its_model_and_an_owner(
     }
 
 
-def test_a_new_stream_is_declared_as_those_that_are_there(
-    project: Path, csv: Path
-) -> None:
+def test_a_new_stream_is_declared_as_those_that_are_there(project: Path, csv: Path) -> None:
     files = plan_of_csv(project, Wanted(TOPIC), csv, "order_id").files
 
     mine = yaml.safe_load(files[SOURCES])["sources"][0]["tables"][0]
-    there = yaml.safe_load(
-        (project / "models/staging/pagila/_pagila__sources.yml").read_text()
-    )["sources"][0]["tables"][0]
+    there = yaml.safe_load((project / "models/staging/pagila/_pagila__sources.yml").read_text())[
+        "sources"
+    ][0]["tables"][0]
     assert list(mine) == list(there)
     assert list(mine["config"]) == list(there["config"])
 
@@ -144,8 +131,7 @@ def test_a_new_stream_is_declared_as_those_that_are_there(
         return [
             (each["name"], each["description"], each.get("constraints"))
             for each in table["columns"]
-            if each["name"].startswith("_")
-            and each["name"] not in ("_key", "_commit_id")
+            if each["name"].startswith("_") and each["name"] not in ("_key", "_commit_id")
         ]
 
     assert added(mine) == added(there)
@@ -156,9 +142,7 @@ def test_a_new_stream_is_declared_as_those_that_are_there(
             (project / "models/staging/pagila/stg_pagila__sales.yml").read_text(),
         )
     )
-    assert [[*test] for test in staging["data_tests"]] == [
-        [*test] for test in like["data_tests"]
-    ]
+    assert [[*test] for test in staging["data_tests"]] == [[*test] for test in like["data_tests"]]
     assert staging["columns"][-6:] == like["columns"][-6:]
     sql = (project / "models/staging/pagila/stg_pagila__sales.sql").read_text()
     assert files[STAGING].partition("-- metadata")[2] == sql.partition("-- metadata")[2]
@@ -183,9 +167,7 @@ def test_the_model_renames_and_casts_in_groups(project: Path, csv: Path) -> None
     )
 
 
-def test_the_yaml_lists_the_columns_as_the_model_has_them(
-    project: Path, csv: Path
-) -> None:
+def test_the_yaml_lists_the_columns_as_the_model_has_them(project: Path, csv: Path) -> None:
     files = plan_of_csv(project, Wanted(TOPIC), csv, "order_id").files
 
     (model,) = yaml.safe_load(files[STAGING_YAML])["models"]
@@ -249,9 +231,7 @@ def test_long_lists_of_columns_stand_in_lines(project: Path) -> None:
     assert max(map(len, text.splitlines())) <= 100
 
 
-@pytest.mark.parametrize(
-    "name", ["pagila.sales", "smoothies.products", "smoothies.inventories"]
-)
+@pytest.mark.parametrize("name", ["pagila.sales", "smoothies.products", "smoothies.inventories"])
 def test_a_stream_that_is_there_would_get_the_types_that_it_has(name: str) -> None:
     stream = STREAMS[name]
     source, _, table = name.partition(".")
@@ -271,17 +251,13 @@ def test_a_stream_that_is_there_would_get_the_types_that_it_has(name: str) -> No
 
     types = {each["name"]: each["data_type"] for each in declared["columns"]}
     assert {**read.fields, "_key": read.key_type} == {
-        name: kind
-        for name, kind in types.items()
-        if name == "_key" or not name.startswith("_")
+        name: kind for name, kind in types.items() if name == "_key" or not name.startswith("_")
     }
     assert read.event_time == declared["config"]["meta"]["ingest"]["event_time"]
 
 
 def test_the_topic_is_found_in_the_registry(project: Path) -> None:
-    found = planned(
-        project, {f"{TOPIC}-value": [schema(("a", "long"))], f"{TOPIC}-key": KEY}
-    )
+    found = planned(project, {f"{TOPIC}-value": [schema(("a", "long"))], f"{TOPIC}-key": KEY})
 
     assert (found.read.topic, found.read.key_type) == (TOPIC, "bigint")
 
@@ -317,9 +293,7 @@ def test_a_topic_that_will_not_do_is_refused_with_the_fix(
         planned(project, held, **more)
 
 
-def test_a_stream_that_is_there_is_refused_and_nothing_changes(
-    project: Path, csv: Path
-) -> None:
+def test_a_stream_that_is_there_is_refused_and_nothing_changes(project: Path, csv: Path) -> None:
     write_files(project, plan_of_csv(project, Wanted(TOPIC), csv, "order_id").files)
     before = (project / SOURCES).read_text()
 

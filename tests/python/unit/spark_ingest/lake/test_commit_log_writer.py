@@ -65,9 +65,7 @@ def told() -> list[str]:
 
 
 @pytest.fixture
-def log(
-    written: Written, told: list[str], monkeypatch: pytest.MonkeyPatch
-) -> Iterator[CommitLog]:
+def log(written: Written, told: list[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[CommitLog]:
     """A log that writes when it is flushed alone."""
     assert written.rows == []
     monkeypatch.setattr(commit_log_writer, "_SECONDS", 3600.0)
@@ -125,9 +123,7 @@ def test_a_table_that_cannot_be_asked_keeps_only_its_own_rows_waiting(
     assert written.rows == [("b", 1), ("a", 1)]
 
 
-def test_a_lease_is_asked_once_for_all_its_rows(
-    log: CommitLog, written: Written
-) -> None:
+def test_a_lease_is_asked_once_for_all_its_rows(log: CommitLog, written: Written) -> None:
     holder = Holder()
     for number in range(1, 6):
         log.add(cast("Lease", holder), stream("a"), commit(number))

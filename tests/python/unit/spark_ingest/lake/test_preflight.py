@@ -58,22 +58,16 @@ def test_another_java_is_refused_with_its_version_and_the_needed_ones(
     with pytest.raises(ConfigurationError) as caught:
         preflight.check_java()
 
-    assert f"{program} is Java {version}; Millrace needs a JDK 17 or 21" in str(
-        caught.value
-    )
+    assert f"{program} is Java {version}; Millrace needs a JDK 17 or 21" in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 def test_no_java_at_all_says_what_to_install() -> None:
-    with pytest.raises(
-        ConfigurationError, match=r"no java on PATH.*JDK 17 or 21.*install"
-    ):
+    with pytest.raises(ConfigurationError, match=r"no java on PATH.*JDK 17 or 21.*install"):
         preflight.check_java()
 
 
-def test_java_home_wins_over_path(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_java_home_wins_over_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(fake_java(tmp_path / "old", VERSIONS[11]).parent))
     fake_java(tmp_path / "new", VERSIONS[21])
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "new"))
@@ -97,9 +91,7 @@ def test_a_java_that_only_says_where_to_get_one_is_refused(
     stub = fake_java(tmp_path / "mac", "Unable to locate a Java Runtime.", exit_code=1)
     monkeypatch.setenv("PATH", str(stub.parent))
 
-    with pytest.raises(
-        ConfigurationError, match="names no version; Millrace needs a JDK"
-    ):
+    with pytest.raises(ConfigurationError, match="names no version; Millrace needs a JDK"):
         preflight.check_java()
 
 
@@ -117,9 +109,7 @@ def test_spark_home_of_another_spark_is_refused(
 ) -> None:
     monkeypatch.setenv("SPARK_HOME", str(tmp_path))
 
-    with pytest.raises(
-        ConfigurationError, match=f"SPARK_HOME is {tmp_path}.*unset SPARK_HOME"
-    ):
+    with pytest.raises(ConfigurationError, match=f"SPARK_HOME is {tmp_path}.*unset SPARK_HOME"):
         preflight.check_spark_home()
 
 
@@ -135,39 +125,29 @@ def test_no_spark_home_and_our_own_are_fine(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_cluster_s_spark_that_brings_its_pyspark_is_fine(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(
-        preflight, "pyspark_folder", lambda: tmp_path / "python/pyspark"
-    )
+    monkeypatch.setattr(preflight, "pyspark_folder", lambda: tmp_path / "python/pyspark")
     monkeypatch.setenv("SPARK_HOME", str(tmp_path))
 
     preflight.check_spark_home()
 
 
-def test_no_pyspark_at_all_names_the_ways_to_one(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_no_pyspark_at_all_names_the_ways_to_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(preflight, "find_spec", lambda _: None)
 
     with pytest.raises(ConfigurationError, match=r"millrace\[spark\].*PYTHONPATH"):
         preflight.check_spark_home()
 
 
-def test_a_nearly_full_disk_is_refused(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_nearly_full_disk_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     wanted = tmp_path / "not yet" / "there"
     free = preflight.check_disk(wanted)
     monkeypatch.setenv("MILLRACE_MIN_FREE_MB", str(free // 1024**2 + 10_000))
 
-    with pytest.raises(
-        ConfigurationError, match=r"only \d+ MB are free where .*make room"
-    ):
+    with pytest.raises(ConfigurationError, match=r"only \d+ MB are free where .*make room"):
         preflight.check_disk(wanted)
 
 
-def test_an_unreadable_disk_limit_is_named(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_an_unreadable_disk_limit_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("MILLRACE_MIN_FREE_MB", "1G")
 
     with pytest.raises(ConfigurationError, match="MILLRACE_MIN_FREE_MB is '1G'"):

@@ -41,9 +41,7 @@ def test_a_session_in_utc_without_a_cached_catalog_is_taken() -> None:
         ("spark.sql.legacy.timeParserPolicy", "LEGACY"),
     ],
 )
-def test_another_setting_is_refused_with_the_line_to_write(
-    name: str, value: str | None
-) -> None:
+def test_another_setting_is_refused_with_the_line_to_write(name: str, value: str | None) -> None:
     told = f"{name} is {value or 'not set'}, and .*the line `{name} {GOOD[name]}`"
     with pytest.raises(ConfigurationError, match=told):
         refuse_settings({**GOOD, name: value})
@@ -51,27 +49,19 @@ def test_another_setting_is_refused_with_the_line_to_write(
 
 @pytest.mark.parametrize("name", LIMITS)
 @pytest.mark.parametrize("value", [None, "", "0", "-1", "much", "2147483639"])
-def test_a_limit_that_is_none_is_refused_with_where_to_set_it(
-    name: str, value: str | None
-) -> None:
+def test_a_limit_that_is_none_is_refused_with_where_to_set_it(name: str, value: str | None) -> None:
     refuse_limits(LIMITS, "the driver", "spark.driver.extraJavaOptions")
-    told = (
-        f"{name} is {value or 'not set'} on an executor, .*add -D{name}={LIMITS[name]}"
-    )
+    told = f"{name} is {value or 'not set'} on an executor, .*add -D{name}={LIMITS[name]}"
     with pytest.raises(ConfigurationError, match=told) as refused:
         refuse_limits({**LIMITS, name: value}, "an executor", "the.setting")
-    assert "to the.setting, as profiles/spark-defaults.conf has it" in str(
-        refused.value
-    )
+    assert "to the.setting, as profiles/spark-defaults.conf has it" in str(refused.value)
 
 
 def test_the_projects_own_configuration_has_every_limit_on_both_sides() -> None:
     text = (PROJECT / "profiles/spark-defaults.conf").read_text()
     for side in ("driver", "executor"):
         (line,) = [
-            line
-            for line in text.splitlines()
-            if line.startswith(f"spark.{side}.extraJavaOptions")
+            line for line in text.splitlines() if line.startswith(f"spark.{side}.extraJavaOptions")
         ]
         for name, value in LIMITS.items():
             assert f"-D{name}={value}" in line.split()

@@ -65,9 +65,7 @@ class Lake:
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        "spark_ingest.lake.table_change.time.sleep", lambda seconds: None
-    )
+    monkeypatch.setattr("spark_ingest.lake.table_change.time.sleep", lambda seconds: None)
 
 
 def change(

@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 MARK = Mark("T", 5, snapshot_id=1, records=100, partitions={}, at=datetime.now(UTC))
 
 
-def snapshot(
-    number: int, parent: int | None, said: dict[str, str], done: str = "append"
-) -> Any:
+def snapshot(number: int, parent: int | None, said: dict[str, str], done: str = "append") -> Any:
     return SimpleNamespace(
         number=number,
         snapshotId=lambda: number,

@@ -60,9 +60,7 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def test_columns_are_added_before_the_metadata_and_nothing_else_changes(
-    file: Path,
-) -> None:
+def test_columns_are_added_before_the_metadata_and_nothing_else_changes(file: Path) -> None:
     add_columns(file, "shop.sales", NEW)
     text = file.read_text()
     assert text.replace(ADDED, "") == FILE
@@ -89,9 +87,7 @@ def test_a_file_that_ends_without_a_line_end_is_taken_too(file: Path) -> None:
     assert file.read_text().startswith(FILE)
 
 
-def test_columns_that_are_aliases_stand_where_their_table_lists_them(
-    file: Path,
-) -> None:
+def test_columns_that_are_aliases_stand_where_their_table_lists_them(file: Path) -> None:
     anchors = "anchors:\n  - &op {name: op}\n  - &_key {name: _key}\n\n"
     aliases = "        columns:\n          - *op\n          - *_key\n"
     file.write_text(f"{anchors}{FILE}{aliases}")
@@ -104,12 +100,9 @@ def test_columns_that_are_aliases_stand_where_their_table_lists_them(
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
-    [("other.sales", "stand in one line"), ("shop.gone", "does not declare")],
+    ("name", "said"), [("other.sales", "stand in one line"), ("shop.gone", "does not declare")]
 )
-def test_what_cannot_be_written_is_refused_and_left(
-    file: Path, name: str, said: str
-) -> None:
+def test_what_cannot_be_written_is_refused_and_left(file: Path, name: str, said: str) -> None:
     with pytest.raises(ConfigurationError, match=said):
         add_columns(file, name, NEW)
     assert file.read_text() == FILE

@@ -9,11 +9,7 @@ from typing import Any
 import pytest
 
 from spark_ingest.errors import ConfigurationError
-from spark_ingest.publish.publications import (
-    Publication,
-    read_publications,
-    select_publications,
-)
+from spark_ingest.publish.publications import Publication, read_publications, select_publications
 
 SALES: dict[str, Any] = {"topic": "out.sales", "key": ["region", "day"]}
 
@@ -45,9 +41,7 @@ def mart(**changed: Any) -> dict[str, Any]:
     }
 
 
-def exposure(
-    publish: dict[str, Any], *models: str, name: str = "out"
-) -> dict[str, Any]:
+def exposure(publish: dict[str, Any], *models: str, name: str = "out") -> dict[str, Any]:
     return {
         "name": name,
         "original_file_path": "models/marts/_x__exposures.yml",
@@ -99,19 +93,13 @@ def test_what_is_published_is_the_contract_without_the_bookkeeping_of_ingest(
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        (
-            {"key": ["regoin"]},
-            "key: 'regoin' is no column of sales, which has region, day",
-        ),
+        ({"key": ["regoin"]}, "key: 'regoin' is no column of sales, which has region, day"),
         ({"key": ["amount"]}, "key: amount may be null: give it a not_null constraint"),
         ({"key": ["_commit_id"]}, "key: '_commit_id' is no column"),
         ({"key": []}, "key: Tuple should have at least 1 item"),
         ({"topics": "x"}, "topics: Extra inputs are not permitted"),
         ({"envelope": "append"}, "envelope: Input should be 'upsert' or 'changes'"),
-        (
-            {"topic": "shop.orders"},
-            "topic: shop.orders is what source shop.orders reads",
-        ),
+        ({"topic": "shop.orders"}, "topic: shop.orders is what source shop.orders reads"),
     ],
 )
 def test_a_block_that_is_not_right_is_refused_by_its_key(
@@ -141,9 +129,7 @@ def test_a_mart_that_cannot_be_published_is_refused(
 
 
 def test_two_exposures_never_write_one_topic(tmp_path: Path) -> None:
-    with pytest.raises(
-        ConfigurationError, match=r"out\.sales is what exposure a writes"
-    ):
+    with pytest.raises(ConfigurationError, match=r"out\.sales is what exposure a writes"):
         read(tmp_path, exposure(SALES, name="a"), exposure(SALES, name="b"))
 
 
@@ -157,9 +143,7 @@ def test_a_publication_is_selected_by_exposure_or_topic(tmp_path: Path) -> None:
     assert names() == ["more", "out"]
     assert names("out.more") == ["more"]
     assert names("out") == ["out"]
-    with pytest.raises(
-        ConfigurationError, match="'x' selects no publication; there are"
-    ):
+    with pytest.raises(ConfigurationError, match="'x' selects no publication; there are"):
         names("x")
     with pytest.raises(ConfigurationError, match="no dbt exposure declares"):
         select_publications([], [])

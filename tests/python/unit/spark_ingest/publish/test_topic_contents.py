@@ -9,23 +9,12 @@ from typing import Any, cast
 
 import fastavro
 import pytest
-from pyspark.sql.types import (
-    ArrayType,
-    DecimalType,
-    StringType,
-    StructType,
-    TimestampType,
-)
+from pyspark.sql.types import ArrayType, DecimalType, StringType, StructType, TimestampType
 
 from spark_ingest.avro.framing import header
 from spark_ingest.connect.broker import Broker, Topic
 from spark_ingest.errors import ConfigurationError
-from spark_ingest.publish.publications import (
-    Envelope,
-    MartColumn,
-    Publication,
-    PublishMeta,
-)
+from spark_ingest.publish.publications import Envelope, MartColumn, Publication, PublishMeta
 from spark_ingest.publish.record_schemas import read_schemas, record_schemas
 from spark_ingest.publish.topic_contents import change_value, read_rows
 
@@ -68,9 +57,7 @@ class Log:
     def end_offsets(self, topic: Topic) -> dict[int, int]:
         return {number: len(self._partitions[number]) for number in topic.partitions}
 
-    def messages(
-        self, topic: str, partition: int, first: int, end: int
-    ) -> Iterator[Sent]:
+    def messages(self, topic: str, partition: int, first: int, end: int) -> Iterator[Sent]:
         yield from self._partitions[partition][first:end]
 
 
@@ -99,9 +86,7 @@ def test_the_newest_record_of_a_key_counts_and_a_tombstone_ends_it() -> None:
 
 
 @pytest.mark.parametrize("committed_at", [0, 1, 63, 64, 1_790_000_000_000])
-def test_a_change_is_avro_of_its_schema_and_gives_its_row_back(
-    committed_at: int,
-) -> None:
+def test_a_change_is_avro_of_its_schema_and_gives_its_row_back(committed_at: int) -> None:
     schemas = record_schemas(publication("changes"), MART)
     row = {"region": "Europe", "amount": None, "at": 1_790_000_000_000_000}
     plain = header(7) + written(schemas.row, row)
@@ -116,16 +101,10 @@ def test_a_change_is_avro_of_its_schema_and_gives_its_row_back(
 
 
 @pytest.mark.parametrize("envelope", ["upsert", "changes"])
-def test_schemas_have_the_columns_of_the_contract_in_its_order(
-    envelope: Envelope,
-) -> None:
+def test_schemas_have_the_columns_of_the_contract_in_its_order(envelope: Envelope) -> None:
     schemas = record_schemas(publication(envelope), MART)
 
-    assert [field["name"] for field in schemas.row["fields"]] == [
-        "region",
-        "amount",
-        "at",
-    ]
+    assert [field["name"] for field in schemas.row["fields"]] == ["region", "amount", "at"]
     region, amount, at = schemas.row["fields"]
     assert region["type"] == "string"
     assert at["type"] == {"type": "long", "logicalType": "timestamp-micros"}
@@ -151,8 +130,6 @@ def test_schemas_have_the_columns_of_the_contract_in_its_order(
         ),
     ],
 )
-def test_a_mart_that_has_no_such_column_or_type_is_refused(
-    columns: StructType, said: str
-) -> None:
+def test_a_mart_that_has_no_such_column_or_type_is_refused(columns: StructType, said: str) -> None:
     with pytest.raises(ConfigurationError, match=said):
         record_schemas(publication("upsert"), columns)

@@ -29,9 +29,7 @@ def producer() -> Iterator[Mock]:
 
 
 @pytest.mark.parametrize("step", ["produce", "poll"])
-def test_a_fenced_publisher_says_so_in_a_line_and_ends(
-    producer: Mock, step: str
-) -> None:
+def test_a_fenced_publisher_says_so_in_a_line_and_ends(producer: Mock, step: str) -> None:
     getattr(producer, step).side_effect = FENCED
     # librdkafka's fatal error is an exception of whichever call hears of it.
     producer.abort_transaction.side_effect = FENCED

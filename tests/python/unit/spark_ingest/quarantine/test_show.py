@@ -11,12 +11,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import Row
 
-from spark_ingest.cli.quarantine import (
-    Format,
-    print_groups,
-    replayed_lines,
-    write_value,
-)
+from spark_ingest.cli.quarantine import Format, print_groups, replayed_lines, write_value
 from spark_ingest.errors import ConfigurationError
 from spark_ingest.quarantine.replay import Replayed
 from spark_ingest.quarantine.show import Group, screen
@@ -94,12 +89,7 @@ def test_a_values_bytes_are_written_as_they_came(tmp_path: Path) -> None:
         ([], True, "s.t: 12 would be replayed"),
     ],
 )
-def test_a_replay_says_what_it_did(
-    commits: list[int], dry_run: bool, said: str
-) -> None:
+def test_a_replay_says_what_it_did(commits: list[int], dry_run: bool, said: str) -> None:
     done = Replayed("s.t", 12, 0, Counter(undecodable=1000), commits)
-    assert replayed_lines(done, dry_run) == [
-        said,
-        "  1,000 stay in quarantine: undecodable",
-    ]
+    assert replayed_lines(done, dry_run) == [said, "  1,000 stay in quarantine: undecodable"]
     assert replayed_lines(Replayed("s.t"), dry_run) == ["s.t: nothing to replay"]

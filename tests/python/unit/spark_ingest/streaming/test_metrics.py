@@ -24,9 +24,7 @@ def scraped(port: int) -> dict[str, float]:
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
         families = text_string_to_metric_families(answer.read().decode())
     return {
-        sample.name
-        + sample.labels.get("le", "")
-        + sample.labels.get("reason", ""): sample.value
+        sample.name + sample.labels.get("le", "") + sample.labels.get("reason", ""): sample.value
         for family in families
         for sample in family.samples
         if sample.labels["stream"] == "shop.orders"
@@ -84,9 +82,7 @@ def test_a_stream_has_its_metrics_from_when_it_begins() -> None:
 
 
 def test_the_rules_of_prometheus_name_what_is_served() -> None:
-    rules = yaml.safe_load(
-        (PROJECT / "deploy/prometheus/millrace.rules.yml").read_text()
-    )
+    rules = yaml.safe_load((PROJECT / "deploy/prometheus/millrace.rules.yml").read_text())
     named = {
         name
         for group in rules["groups"]

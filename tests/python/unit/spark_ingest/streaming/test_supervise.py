@@ -88,9 +88,7 @@ def told() -> Told:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     """Time that passes when it is told to."""
     now = [1000.0]
-    monkeypatch.setattr(
-        "spark_ingest.streaming.supervise.time.monotonic", lambda: now[0]
-    )
+    monkeypatch.setattr("spark_ingest.streaming.supervise.time.monotonic", lambda: now[0])
 
     def forward(seconds: float) -> None:
         now[0] += seconds
@@ -149,9 +147,7 @@ def test_a_failing_stream_gives_its_lease_back_and_is_made_anew(
     assert told.ups == [True, False, True]
 
 
-def test_a_good_batch_makes_pauses_short_again(
-    told: Told, clock: Callable[[float], None]
-) -> None:
+def test_a_good_batch_makes_pauses_short_again(told: Told, clock: Callable[[float], None]) -> None:
     def make() -> Scripted:
         return Scripted(*([True] if len(told.restarts) == 4 else []), OSError("gone"))
 
@@ -194,14 +190,10 @@ def test_a_standby_waits_for_the_lease_and_takes_it(
         assert one.look()
         clock(40)
     assert one.failure is None
-    assert told.notes == [
-        "a: t has a writer already (pid 1 on other); waiting to take it over"
-    ]
+    assert told.notes == ["a: t has a writer already (pid 1 on other); waiting to take it over"]
 
 
-def test_one_that_fails_leaves_the_others_alone_and_is_named_at_the_end(
-    told: Told,
-) -> None:
+def test_one_that_fails_leaves_the_others_alone_and_is_named_at_the_end(told: Told) -> None:
     broken = Watched("a", lambda: Scripted(OSError("disk full")), nothing, True, told)
     good_run = Scripted(True, True, True)
     good = Watched("b", lambda: good_run, nothing, True, told)
