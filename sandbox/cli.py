@@ -304,7 +304,7 @@ def live(
         typer.Option(
             min=0.0,
             metavar="N",
-            help="End by itself after so many minutes of rounds. Without it: Ctrl-C.",
+            help="Stop after so many minutes of rounds; without it, at Ctrl-C.",
         ),
     ] = None,
 ) -> None:

@@ -53,7 +53,7 @@ Rate = Annotated[
         help="Events per second, evenly. Without it: as fast as the broker takes them.",
     ),
 ]
-Seed = Annotated[int, typer.Option(min=0, help="Other seed, other events.")]
+Seed = Annotated[int, typer.Option(min=0, help="Random seed: the same one makes the same events.")]
 Start = Annotated[
     str | None,
     typer.Option(

@@ -40,7 +40,9 @@ Rate = Annotated[
         help="Changes per second, evenly. Without it: as fast as the database takes them.",
     ),
 ]
-Seed = Annotated[int, typer.Option(min=0, help="Other seed, other rows and other changes.")]
+Seed = Annotated[
+    int, typer.Option(min=0, help="Random seed: the same one makes the same rows and changes.")
+]
 Truncates = Annotated[
     bool, typer.Option("--truncates", help="Now and then a table is emptied at once (TRUNCATE).")
 ]

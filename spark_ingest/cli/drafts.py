@@ -28,7 +28,7 @@ def new_captured(
     key: Annotated[
         str | None,
         typer.Option(
-            metavar="COLUMN,…", help="What names a row, where the topic's records have no key."
+            metavar="COLUMN,…", help="Primary-key columns, where the topic's records have no key."
         ),
     ] = None,
     domain: Annotated[

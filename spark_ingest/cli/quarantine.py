@@ -157,7 +157,7 @@ def replay(
 @commands.command()
 def discard(
     context: typer.Context,
-    reason: Annotated[str, typer.Option(help="Why nobody wants them; kept with them.")],
+    reason: Annotated[str, typer.Option(help="Reason for discarding them; stored with them.")],
     select: Select = None,
     classes: Classes = None,
     where: Where = None,
@@ -169,7 +169,7 @@ def discard(
     them.
     """
     if not reason.strip():
-        raise ConfigurationError("--reason is empty: say why nobody wants the records")
+        raise ConfigurationError("--reason is empty: give the reason for discarding the records")
     streams, spark = open_lake(context, select)
     found = list_groups(spark, streams, classes, where, everything=False, everywhere=not select)
     if not found:

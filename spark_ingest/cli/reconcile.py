@@ -25,7 +25,9 @@ def reconcile(
     select: Select = None,
     lock_wait: Annotated[
         float,
-        typer.Option(help="Seconds for which PostgreSQL's writers may wait, at a time.", min=0.001),
+        typer.Option(
+            help="Lock timeout in seconds: how long PostgreSQL's writers may wait.", min=0.001
+        ),
     ] = 1.0,
     patience: Annotated[
         float, typer.Option(help="Seconds to try again while others keep a table locked.", min=0)

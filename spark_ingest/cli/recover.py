@@ -48,11 +48,11 @@ def recover(
             print(f"{stream.name}: {what}, nothing to recover")
             continue
         found.append(one)
-        print(f"{stream.name} gives up")
+        print(f"{stream.name} loses")
         for line in one.gives_up:
             print(f"  {line}")
         if one.earlier is not None:
-            print(f"and goes on with the topic that has the id {one.topic.id} now")
+            print(f"and resumes on the topic with id {one.topic.id}")
     if dry_run or not found:
         return
     if not yes:
@@ -60,7 +60,7 @@ def recover(
             raise ConfigurationError(
                 "nobody is there to ask: add --yes if all of this shall be given up"
             )
-        typer.confirm("Give this up, for good?", abort=True)
+        typer.confirm("Accept this data loss?", abort=True)
     create(services.spark)
     for one in found:
         commit = recovery.accept(services, one)
@@ -68,4 +68,4 @@ def recover(
             print(f"{one.stream.name}: not needed any more")
             continue
         places = ", ".join(f"{p}: {o}" for p, o in sorted(commit.position.items()))
-        print(f"{one.stream.name}: commit {commit.id}; goes on at {places}")
+        print(f"{one.stream.name}: commit {commit.id}; resumes at {places}")

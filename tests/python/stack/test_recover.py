@@ -88,7 +88,7 @@ def test_a_gap_is_accepted_by_a_person_and_told_ever_after(feed: Feed) -> None:
     assert isinstance(unasked.exception, ConfigurationError)
     assert "--yes" in str(unasked.exception)
     assert done.exit_code == 0
-    assert "commit 2; goes on at 0: 5, 1: 0" in done.stdout
+    assert "commit 2; resumes at 0: 5, 1: 0" in done.stdout
     assert log(feed) == [(1, "stream", 2), (2, "gap", 3)]
     (batch,) = feed.ingest()
     assert (batch.commit_id, batch.rows) == (3, 1)
