@@ -166,6 +166,7 @@
     {%- if not increment or is_partial_build() -%}
         {{ return(write_rows()) }}
     {%- endif -%}
+    {%- do end_transaction() -%}
     {%- do announce_increment(increment) -%}
     {%- set relations = write_rows() -%}
     {%- do record_increment(increment) -%}
