@@ -110,3 +110,40 @@ def test_of_two_builds_at_one_time_one_stops() -> None:
 
     with pytest.raises(CompilerError, match="another run of dbt built marts"):
         on_lake(lake, begun).announce_increment(begun)
+
+
+@pytest.mark.parametrize(
+    ("engine", "sent"), [("redshift", ["a statement, True", "a commit"]), ("spark", [])]
+)
+def test_an_increment_is_announced_outside_the_transaction_of_rendering(
+    engine: str, sent: list[str]
+) -> None:
+    """Its locks and those that another model waits for would meet in a deadlock."""
+    done: list[str] = []
+    read = {"after": 8, "to": 9, "table_uuid": None, "table_since": 0}
+    begun = increment(days=[date(2026, 1, 2)], reads={PARENT: read})
+
+    def run(_statement: str) -> SimpleNamespace:
+        done.append("an announcement")
+        return SimpleNamespace(rows=[["read", 7]])
+
+    def statement(*, auto_begin: bool, caller: object) -> str:
+        assert caller
+        done.append(f"a statement, {auto_begin}")
+        return ""
+
+    context = macros(
+        engine=engine,
+        graph=SimpleGraph() | {"millrace one": {f"increment of {FACT}": begun}},
+        statement=statement,
+        adapter=SimpleNamespace(commit=lambda: done.append("a commit")),
+        run_query=run,
+    )
+
+    def rows() -> None:
+        raise CompilerError("no rows")
+
+    with pytest.raises(CompilerError, match="no rows"):
+        context.build_model(rows)
+
+    assert done[: len(sent) + 1] == [*sent, "an announcement"]
