@@ -25,7 +25,7 @@ languages as (
 
 ),
 
--- A film is of several categories at times, and then counts in each.
+-- A film of several categories counts in each; one of none counts, too.
 final as (
 
     select
@@ -44,9 +44,9 @@ final as (
         ) as average_rental_amount,
         count(*) as film_count
     from films
-    inner join film_categories
+    left join film_categories
         on films.film_id = film_categories.film_id
-    inner join categories
+    left join categories
         on film_categories.category_id = categories.category_id
     left join languages
         on films.language_id = languages.language_id
@@ -59,5 +59,5 @@ final as (
 select * from final
 order by
     film_count desc,
-    category_name asc,
-    language_name asc
+    category_name asc nulls last,
+    language_name asc nulls last
