@@ -1,5 +1,5 @@
-{#- The relations of these two tables. Both are small. A column is added at the end: an older lake
-    gets it at its next run. -#}
+{#- The relations of the two tables that increments keep their state in. Both are small. A column is
+    added at the end: an older lake gets it at its next run. -#}
 {% macro increment_tables() -%}
     {{ return({
         "read_points": api.Relation.create(
@@ -309,9 +309,9 @@
 {#- Whether an increment reads or changes anything. A table or code that an older lake does not
     know is worth a row, too. -#}
 {% macro is_anything_read(increment) -%}
-    {%- for read in increment.reads.values() if read.to != read.after -%}
+    {%- if is_anything_new(increment) -%}
         {{ return(true) }}
-    {%- endfor -%}
+    {%- endif -%}
     {%- for mine in own_reads(increment) if mine.source_name in increment.reads -%}
         {%- set read = increment.reads[mine.source_name] -%}
         {%- if mine.code != increment.code

@@ -395,6 +395,38 @@ def test_the_command_that_mends_has_the_options_that_were_given() -> None:
     assert context.model_code()["stg_sales"] == "deferred"
 
 
+@pytest.mark.parametrize(
+    ("asked", "is_accepted", "is_refused"),
+    [
+        (["b", "a"], True, False),
+        (["a", "b", "c"], True, True),
+        (["a"], True, True),
+        ([], False, False),
+    ],
+)
+def test_accepted_code_must_give_the_columns_of_the_table(
+    asked: list[str], *, is_accepted: bool, is_refused: bool
+) -> None:
+    """An increment writes the columns that the table has: a new one would be left out unseen."""
+    columns = [SimpleNamespace(name="a"), SimpleNamespace(name="b")]
+    context = macros(
+        settings={"accept_changed_code": is_accepted},
+        adapter=SimpleNamespace(
+            get_columns_in_relation=lambda _: columns,
+            get_relation=lambda *names: names[-1],
+        ),
+        get_columns_in_query=lambda _: asked,
+        run_query=lambda _: SimpleNamespace(rows=[["millrace.code", ""]]),
+        sql="select",
+    )
+
+    if is_refused:
+        with pytest.raises(CompilerError, match="fct_sales has other columns than its query"):
+            context.assert_same_columns()
+    else:
+        context.assert_same_columns()
+
+
 @pytest.mark.parametrize("kind", ["incremental", "table"])
 def test_models_in_python_are_built_on_spark(kind: str, manifest: Manifest) -> None:
     """Ours stand before the adapter's, which take both languages."""
