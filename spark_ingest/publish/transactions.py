@@ -29,6 +29,7 @@ _SECONDS = 60.0
 _TRANSACTION_MS = 600_000
 # A new publisher waits until the broker has ended what another one with its id left open.
 _ATTEMPTS = 10
+_FATAL_SECONDS = 5.0
 _T = TypeVar("_T")
 
 
@@ -158,7 +159,7 @@ class TopicWriter:
         raise AssertionError("unreachable")
 
     def _failure(self, error: KafkaException) -> MillraceError:
-        reason: Any = error.args[0]
+        reason = self._reason(error)
         name = self._topic
         if reason.name() in ("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"):
             return PersonNeeded(
@@ -171,3 +172,16 @@ class TopicWriter:
         if reason.name() == "_TIMED_OUT":
             self._cluster.explain()
         return ServiceUnavailable(f"{name}: Kafka did not take the records: {reason.str()}")
+
+    def _reason(self, error: KafkaException) -> Any:
+        """The KafkaError behind an exception.
+
+        librdkafka answers with "fatal error" alone once it had one; the error itself comes as an
+        exception of whoever polls next.
+        """
+        if error.args[0].name() == "_FATAL":
+            try:
+                self._producer.poll(_FATAL_SECONDS)
+            except KafkaException as cause:
+                return cause.args[0]
+        return error.args[0]

@@ -15,6 +15,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
+from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
 from spark_ingest.errors import PersonNeeded, ServiceUnavailable
@@ -222,6 +223,31 @@ def test_a_second_publisher_takes_the_topic_over_and_the_first_one_ends(sales: S
             second.publish()
     sales.assert_read()
     assert len(sales.log()) == 3
+
+
+def test_a_fenced_publisher_says_so_where_librdkafka_noticed_it_between_two_records(
+    sales: Sales,
+) -> None:
+    sales.insert(("Europe", "2026-01-01 10:00:00", 1))
+    sales.publish()
+    connections = sales.feed.services.connections
+    first, second = TopicWriter(connections, sales.topic), TopicWriter(connections, sales.topic)
+    first.fence_others()
+    first.send(b"key", b"row")
+    second.fence_others()
+
+    def is_fenced() -> bool:
+        try:
+            # Nobody polls here: the producer's next answer is "fatal error" and no reason.
+            first._producer.produce(sales.topic, b"row", b"key")
+        except KafkaException as error:
+            return error.args[0].name() == "_FATAL"
+        return False
+
+    wait_for(is_fenced)
+    with pytest.raises(PersonNeeded, match="took this topic over"):
+        first.send(b"key", b"row")
+    first.abort()
 
 
 @pytest.mark.nightly
