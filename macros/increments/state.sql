@@ -94,7 +94,7 @@
     {%- endfor -%}
     {%- if not increment.is_everything and increment.id % 20 != 0 -%}
         {{ return(in_own_transaction(
-            table, "insert into " ~ table ~ "\n" ~ value_rows(told)
+            table, "insert into " ~ table ~ "\n" ~ written_rows(told)
         )) }}
     {%- endif -%}
     {%- for row in kept_days(increment, rows) -%}
@@ -109,7 +109,7 @@
     {{ return(in_own_transaction(table, replace_rows(
         table,
         "model_name = '" ~ increment.model_name ~ "' and increment_id < " ~ increment.id,
-        value_rows(told),
+        written_rows(told),
     ))) }}
 {%- endmacro %}
 
@@ -159,7 +159,7 @@
             {%- set table = increment_tables().touched_days -%}
             {%- do run_query(in_own_transaction(
                 table,
-                "insert into " ~ table ~ "\n" ~ value_rows([touched_day_row(
+                "insert into " ~ table ~ "\n" ~ written_rows([touched_day_row(
                     increment, none, "null", increment.id, invocation_id
                 )]),
             )) -%}
@@ -302,7 +302,7 @@
     {{ in_own_transaction(table, replace_rows(
         table,
         "model_name = '" ~ increment.model_name ~ "'",
-        value_rows(rows),
+        written_rows(rows),
     )) }}
 {%- endmacro %}
 

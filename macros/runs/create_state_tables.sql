@@ -18,5 +18,6 @@
                 )) -%}
             {%- endfor -%}
         {%- endfor -%}
+        {%- do invocation_memory().update({"are increments recorded": true}) -%}
     {%- endif -%}
 {%- endmacro %}

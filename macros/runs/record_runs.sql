@@ -15,7 +15,7 @@
             {%- do run_query(in_own_transaction(table, replace_rows(
                 table,
                 "run_date < cast('" ~ oldest.strftime("%Y-%m-%d") ~ "' as date)",
-                value_rows(rows),
+                written_rows(rows),
             ))) -%}
         {%- endif -%}
     {%- endif -%}

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from datetime import date
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
-from tests.python.unit.dbt.test_dbt_macros import SETTINGS, CompilerError, Macros
+from tests.python.unit.dbt.test_dbt_macros import SETTINGS, CompilerError, Macros, Table
 from tests.python.unit.dbt.test_increment_macros import (
     FACT,
     PARENT,
@@ -34,7 +35,7 @@ class Lake:
         return SimpleNamespace(rows=next(self._answers) if is_question else [])
 
 
-def on_lake(lake: Lake, begun: dict[str, Any] | None = None) -> Macros:
+def on_lake(lake: Lake, begun: dict[str, Any] | None = None, **context: Any) -> Macros:
     """The macros of one invocation, at work on a model that has begun an increment."""
     source = Node(source_name="pagila", name="sales", schema="bronze", identifier="s")
     graph = SimpleGraph()
@@ -45,6 +46,7 @@ def on_lake(lake: Lake, begun: dict[str, Any] | None = None) -> Macros:
         run_query=lake.run,
         var=SETTINGS.get,
         target=SimpleNamespace(name="sandbox", schema="dev"),
+        **context,
     )
 
 
@@ -84,6 +86,25 @@ def test_one_question_is_for_all_streams_behind_what_is_built() -> None:
     (asked,) = lake.asked
     assert "bronze.films" in asked
     assert "bronze.alone" not in asked
+
+
+def test_a_build_that_made_the_tables_of_state_does_not_ask_for_them() -> None:
+    columns_of = Mock(return_value=[])
+    context = on_lake(
+        Lake(),
+        adapter=SimpleNamespace(get_columns_in_relation=columns_of),
+        api=SimpleNamespace(
+            Relation=SimpleNamespace(create=lambda identifier, **_: Table(identifier))
+        ),
+        source=lambda *_: SimpleNamespace(database=None, schema="state", identifier="runs"),
+    )
+    context.create_state_tables()
+
+    assert context.are_increments_recorded()
+    assert [call.args for call in columns_of.call_args_list] == [
+        ("read_points",),
+        ("touched_days",),
+    ]
 
 
 def test_days_are_told_before_their_rows_are_written() -> None:
