@@ -209,33 +209,36 @@
         {{ return(dbt.materialization_incremental_spark()) }}
     {%- endif -%}
     {{ run_hooks(pre_hooks) }}
-    {%- do assert_same_columns() -%}
+    {%- set described = described_table(this) -%}
+    {%- set columns = described.columns | list -%}
+    {%- do assert_same_columns(columns) -%}
     {%- call statement("main") -%}
-        {{ increment_statement("(\n" ~ sql ~ "\n)") }}
+        {{ increment_statement("(\n" ~ sql ~ "\n)", columns) }}
     {%- endcall -%}
     {%- do apply_grants(this, config.get("grants"), should_revoke(existing, false)) -%}
-    {%- do persist_docs(this, model) -%}
+    {%- do persist_changed_docs(this, model, described) -%}
     {{ run_hooks(post_hooks) }}
     {{ return({"relations": [this]}) }}
 {%- endmacro %}
 
 {#- Stops an increment of other code whose columns are not those of the table. -#}
-{% macro assert_same_columns() -%}
-    {%- if var("accept_changed_code") -%}
-        {%- set columns = adapter.get_columns_in_relation(this) | map(attribute="name") -%}
-        {%- if get_columns_in_query(sql) | sort != columns | sort -%}
-            {{ stop(this.identifier ~ " has other columns than its query", refresh_command()) }}
-        {%- endif -%}
+{% macro assert_same_columns(columns) -%}
+    {%- if var("accept_changed_code")
+        and get_columns_in_query(sql) | sort != columns | sort -%}
+        {{ stop(this.identifier ~ " has other columns than its query", refresh_command()) }}
     {%- endif -%}
 {%- endmacro %}
 
 {#- dbt's adapters ask for the statement of a strategy by its name; Spark's does not. -#}
 {% macro get_incremental_rewrite_sql(arg_dict) -%}
-    {{ increment_statement(arg_dict["temp_relation"]) }}
+    {{ increment_statement(
+        arg_dict["temp_relation"],
+        adapter.get_columns_in_relation(this) | map(attribute="name") | list,
+    ) }}
 {%- endmacro %}
 
 {% macro get_incremental_rewrite_keys_sql(arg_dict) -%}
-    {{ increment_statement(arg_dict["temp_relation"]) }}
+    {{ get_incremental_rewrite_sql(arg_dict) }}
 {%- endmacro %}
 
 {#- A statement that replaces the rows that an increment changes by those of a relation or a query.
@@ -243,9 +246,8 @@
     a history gives, of each row of the database that changed, the version that held with its end,
     and those behind it; of the late ones all. A mart that follows captured tables gives the rows of
     its `changed_keys`. -#}
-{% macro increment_statement(rows) -%}
+{% macro increment_statement(rows, columns) -%}
     {%- set increment = current_increment() -%}
-    {%- set columns = adapter.get_columns_in_relation(this) | map(attribute="name") | list -%}
     {%- set condition = (
         in_touched_days(increment, increment.time_column)
         if config.get("incremental_strategy") == "rewrite"

@@ -1,14 +1,49 @@
-{#- Mends the creation of views, where the adapter leaves `tblproperties` out. -#}
+{#- Mends the creation of views, where the adapter leaves `tblproperties` out, and makes a view anew
+    that is there as it would be. -#}
 {% macro spark__create_view_as(relation, sql) -%}
-    create or replace view {{ relation }}
-    {%- if config.persist_column_docs() %}
-    ({{ get_persist_docs_column_list(model.columns, get_columns_in_query(sql)) }})
-    {%- endif %}
-    {{ comment_clause() }}
-    {{ tblproperties_clause() }}
+    {%- set types = {} -%}
+    {%- for column in run_query("describe query " ~ sql) -%}
+        {%- do types.update({column["col_name"]: column["data_type"]}) -%}
+    {%- endfor -%}
+    {%- set columns -%}
+        {%- if config.persist_column_docs() %}
+    ({{ get_persist_docs_column_list(model.columns, types) }})
+        {%- endif %}
+    {%- endset -%}
+    {%- set promised = [] -%}
     {%- if config.get("contract").enforced -%}
-        {{ get_assert_columns_equivalent(sql) }}
-    {%- endif %}
-    as
-    {{ sql }}
+        {%- for column in model.columns.values() -%}
+            {%- do promised.append([column.name, column.data_type]) -%}
+        {%- endfor -%}
+    {%- endif -%}
+    {%- set checksum = local_md5(tojson(
+        [types, columns, comment_clause(), spark__tblproperties_clause(), promised, sql]
+    )) -%}
+    {%- if is_view_there(relation, checksum, sql) -%}
+        select 'nothing is new' as outcome
+    {%- else -%}
+        create or replace view {{ relation }}
+        {{- columns }}
+        {{ comment_clause() }}
+        {{ spark__tblproperties_clause({"millrace.view": checksum}) }}
+        {%- if config.get("contract").enforced -%}
+            {{ get_assert_columns_equivalent(sql) }}
+        {%- endif %}
+        as
+        {{ sql }}
+    {%- endif -%}
+{%- endmacro %}
+
+{#- Whether a view is there with the same text, descriptions and types: by the checksum that it was
+    made with, and by its text, which somebody may have replaced since. The types say that what it
+    reads has not changed either. -#}
+{% macro is_view_there(relation, checksum, sql) -%}
+    {%- set there = adapter.get_relation(
+        relation.database, relation.schema, relation.identifier
+    ) -%}
+    {%- if should_full_refresh() or there is none or not there.is_view -%}
+        {{ return(false) }}
+    {%- endif -%}
+    {%- set made = run_query("show create table " ~ relation).rows[0][0] -%}
+    {{ return(checksum in made and made.strip().endswith(sql.strip())) }}
 {%- endmacro %}

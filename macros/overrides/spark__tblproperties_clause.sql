@@ -3,8 +3,8 @@
     runs: which code made them. An increment of a history replaces the current versions of rows all
     over the table: it writes deletes beside their files, where copies of all these files would
     grow with the table. -#}
-{% macro spark__tblproperties_clause() -%}
-    {%- set properties = {} -%}
+{% macro spark__tblproperties_clause(others={}) -%}
+    {%- set properties = dict(others) -%}
     {%- if config.get("materialized") == "incremental"
         and config.get("incremental_strategy") == "rewrite_keys" -%}
         {%- do properties.update({"write.merge.mode": "merge-on-read"}) -%}
