@@ -116,6 +116,8 @@ def test_days_are_told_before_their_rows_are_written() -> None:
 
     told, *_ = lake.asked
     assert told.startswith("insert into state.touched_days")
+    # By one task, which writes one file.
+    assert "select /*+ coalesce(1) */ *" in told
     assert "2026-01-02" in told
     assert "2026-01-05" in told
     assert begun["is_announced"]
