@@ -105,6 +105,7 @@ def view(
     is_whole: bool = False,
     comment: str = "comment 'One row.'",
     column_type: str = "int",
+    is_cut: bool = False,
 ) -> list[str]:
     """What is sent for a view that was made of `select 1 as a`, with the statement at the end.
 
@@ -115,9 +116,10 @@ def view(
         is_whole: Whether it is a full refresh.
         comment: The clause that describes it.
         column_type: The type of its column.
+        is_cut: Whether that was its type before, as far as Spark tells.
     """
     sent: list[str] = []
-    made = checksum("int", "comment 'One row.'", "select 1 as a")
+    made = checksum(column_type if is_cut else "int", "comment 'One row.'", "select 1 as a")
 
     def run_query(statement: str) -> Any:
         sent.append(statement)
@@ -172,6 +174,8 @@ def test_a_view_that_is_there_as_it_would_be_is_left_alone() -> None:
         {"column_type": "bigint"},
         # Somebody has replaced it by hand.
         {"there": VIEW.replace("{}\n", "select 3 as a\n")},
+        # It may have.
+        {"column_type": "struct<a:int,... 25 more fields>", "is_cut": True},
         {"kind": "nothing"},
         {"is_whole": True},
     ],
