@@ -21,6 +21,7 @@ import org.apache.iceberg.exceptions.ValidationException;
 import org.apache.iceberg.jdbc.JdbcCatalog;
 import org.apache.iceberg.rest.CatalogHandlers;
 import org.apache.iceberg.rest.Endpoint;
+import org.apache.iceberg.rest.RESTCatalogProperties.SnapshotMode;
 import org.apache.iceberg.rest.RESTSerializers;
 import org.apache.iceberg.rest.RESTUtil;
 import org.apache.iceberg.rest.requests.CreateNamespaceRequest;
@@ -208,7 +209,7 @@ public final class RestCatalogServer {
         }
         return null;
       default:
-        return CatalogHandlers.loadTable(catalog, table);
+        return CatalogHandlers.loadTable(catalog, table, SnapshotMode.ALL);
     }
   }
 
