@@ -11,22 +11,16 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame
-
 from spark_ingest.errors import ColumnsChanged, CommitRefused, CommitUnknown, MillraceError
-from spark_ingest.lake.committed import Commit, check_number
-from spark_ingest.lake.jvm import CATALOG, JAVA_ERRORS, Jvm, java_reason
+from spark_ingest.lake.committed import check_number
+from spark_ingest.lake.jvm import JAVA_ERRORS, Jvm
 from spark_ingest.lake.table_change import (
     Step,
     change_table,
     commit_of,
-    is_conflict,
     newest_on_main,
 )
 
-# What Spark calls a plan whose table has changed, by a stream or a replay, since it was made.
-_OTHER_COLUMNS = ("INCOMPATIBLE_TABLE_CHANGE_AFTER_ANALYSIS", "INCOMPATIBLE_DATA_FOR_TABLE")
 # Iceberg's word for a commit of which nobody knows whether it was made.
 _UNKNOWN_STATE = "CommitStateUnknown"
 # As often as a change of refs is tried on a catalog that does not answer.
@@ -95,31 +89,6 @@ def publish_on(
                 remove_branch(jvm, table, branch)
         time.sleep(_PAUSE_SECONDS)
     raise CommitRefused(f"{table}: {refused} ({_ATTEMPTS} times in a row)")
-
-
-def stage(rows: DataFrame, table: str, branch: str, commit: Commit) -> None:
-    """Write rows to a branch of a table, where no reader sees them.
-
-    ``rows`` has columns of the table, by name; ``commit`` is what publishing the branch will
-    mean.
-
-    Raises:
-        ColumnsChanged: The table got other columns since the rows were planned.
-        CommitRefused: Others kept changing the table.
-    """
-    writer = rows.writeTo(f"{CATALOG}.{table}.branch_{branch}")
-    for key, value in commit.summary().items():
-        writer = writer.option(f"snapshot-property.{key}", value)
-    try:
-        writer.append()
-    except AnalysisException as error:
-        if str(error.getCondition()).startswith(_OTHER_COLUMNS):
-            raise ColumnsChanged(f"{table} got other columns meanwhile") from error
-        raise
-    except JAVA_ERRORS as error:
-        if is_conflict(error):
-            raise CommitRefused(f"{table} moved meanwhile: {java_reason(error)}") from error
-        raise
 
 
 def remove_branch(jvm: Jvm, table: str, branch: str) -> None:

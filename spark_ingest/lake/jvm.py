@@ -125,6 +125,41 @@ class Jvm:
         java = self._session.parseDataType(struct.json())
         return self.packages.org.apache.iceberg.spark.SparkSchemaUtil.convert(java)
 
+    def schema_json(self, schema: Any) -> str:
+        """An ``org.apache.iceberg.Schema`` as JSON, by the table specification's appendix C."""
+        parser = getattr(self.packages, "org.apache.iceberg.SchemaParser")
+        return str(parser.toJson(schema))
+
+    def types_of(self, schema: Any) -> str:
+        """Spark's names and types of the columns of an ``org.apache.iceberg.Schema``."""
+        convert = getattr(self.packages, "org.apache.iceberg.spark.SparkSchemaUtil").convert
+        return str(convert(schema).catalogString())
+
+    def types_in(self, rows: DataFrame) -> str:
+        """Names and types of a DataFrame's columns, as :meth:`types_of` has them."""
+        java: Any = rows._jdf
+        return str(java.schema().catalogString())
+
+    def field_types(self, fields: Any) -> list[str]:
+        """Spark's type of each of Iceberg's ``NestedField``."""
+        convert = getattr(self.packages, "org.apache.iceberg.spark.SparkSchemaUtil").convert
+        return [str(convert(field.type()).catalogString()) for field in fields]
+
+    def serializable(self, iceberg: Any) -> Any:
+        """A copy of Iceberg's table that tasks can have."""
+        made = "org.apache.iceberg.spark.source.SerializableTableWithSize"
+        return getattr(self.packages, made).copyOf(iceberg)
+
+    def mapped(self, rows: DataFrame, function: Any, name: str) -> list[Any]:
+        """What a ``MapPartitionsFunction`` makes of a DataFrame's partitions: Java's objects.
+
+        ``name`` is their class, which is serializable.
+        """
+        java: Any = rows._jdf
+        kind = self.packages.java.lang.Class.forName(name)
+        encoder = self.packages.org.apache.spark.sql.Encoders.javaSerialization(kind)
+        return list(java.mapPartitions(function, encoder).collectAsList())
+
     def dataframe(self, rows: Any, schema: StructType) -> DataFrame:
         """A DataFrame of a Scala sequence of rows, which never pass through Python."""
         java_rows = self.packages.scala.jdk.javaapi.CollectionConverters.asJava(rows)

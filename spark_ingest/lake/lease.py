@@ -19,6 +19,7 @@ import secrets
 import socket
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -26,8 +27,8 @@ from typing import Any
 import psutil
 from pyspark.sql import DataFrame
 
+from spark_ingest.data_files.stage import stage
 from spark_ingest.errors import CatalogUnavailable, CommitRefused, LeaseLost
-from spark_ingest.lake.branch import stage
 from spark_ingest.lake.committed import COMMIT_ID, SUMMARY_PREFIX, Commit, check_number
 from spark_ingest.lake.jvm import Jvm
 from spark_ingest.lake.table_change import (
@@ -105,16 +106,12 @@ class Lease:
         lease._is_fenced = True
         return lease
 
-    def stage(self, rows: DataFrame, commit: Commit) -> None:
-        """Write a batch where no reader sees it.
-
-        ``rows`` has columns of the table, by name; ``commit`` is what publishing it will mean.
-
-        Raises:
-            CommitRefused: As :func:`stage` says.
-        """
+    def stage(
+        self, rows: DataFrame, commit: Commit, note: Callable[[str], None] | None = None
+    ) -> None:
+        """Write a batch where no reader sees it, as :func:`stage` does."""
         self._is_fenced = False
-        stage(rows, self._table, self._holder.branch, commit)
+        stage(rows, self._table, self._holder.branch, commit, note)
 
     def start_over(self) -> None:
         """Begin at ``main``, whatever was staged, and fence what this writer has on its way.

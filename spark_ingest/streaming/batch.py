@@ -86,11 +86,12 @@ class BatchWriter:
         lease: Lease,
         schemas: Schemas,
         check_topic: Callable[[], None],
+        note: Callable[[str], None],
     ) -> None:
         """Bind a stream's batches to its lease.
 
         ``check_topic`` raises where the topic is not the same any more; it is called between
-        reading a batch and publishing it.
+        reading a batch and publishing it. ``note`` takes what a person may want to know.
         """
         self._spark = spark
         self._jvm = Jvm(spark)
@@ -99,6 +100,7 @@ class BatchWriter:
         self._lease = lease
         self._schemas = schemas
         self._check_topic = check_topic
+        self._note = note
         self._parts = ["value", "key"] if stream.ingest.key else ["value"]
         self._plan: _Plan | None = None
         self._carried_bytes = _carried_bytes(spark)
@@ -190,7 +192,10 @@ class BatchWriter:
             *(rows[name] for name in plan.names), *noted.notes
         ).observe(observation, *noted.counters)
         good = observed.where("not _millrace_bad").drop(*bronze.WORKING)
-        self._lease.stage(good.coalesce(1) if is_small else good, commit)
+        if is_small:
+            self._lease.stage(good.coalesce(1), commit)
+        else:
+            self._lease.stage(good, commit, self._note)
         # The JVM's own row: the bad records need not pass through Python.
         row = observed_row(observation)
         bad, carried = row.getLong(1), row.getSeq(4)

@@ -150,7 +150,13 @@ class StreamRun:
         # The table is the checkpoint; Spark's own serves this start alone.
         self._checkpoint = tempfile.TemporaryDirectory(prefix="spark-ingest-")
         self._writer = BatchWriter(
-            services.spark, self.stream, topic, self._lease, self._schemas, self._check_topic
+            services.spark,
+            self.stream,
+            topic,
+            self._lease,
+            self._schemas,
+            self._check_topic,
+            services.progress.note,
         )
         options = reader_options(
             services.connections, topic, self._position.offsets, self._settings.batch_records

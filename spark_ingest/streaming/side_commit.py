@@ -12,7 +12,8 @@ from collections.abc import Callable
 
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_ingest.lake.branch import publish_on, stage
+from spark_ingest.data_files.stage import stage
+from spark_ingest.lake.branch import publish_on
 from spark_ingest.lake.committed import Commit
 from spark_ingest.lake.jvm import Jvm
 from spark_ingest.sources import Stream

@@ -1,0 +1,167 @@
+package millrace;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import org.apache.iceberg.DataFile;
+import org.apache.iceberg.DataFiles;
+import org.apache.iceberg.FileFormat;
+import org.apache.iceberg.Metrics;
+import org.apache.iceberg.MetricsConfig;
+import org.apache.iceberg.StructLike;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.encryption.EncryptedOutputFile;
+import org.apache.iceberg.encryption.PlaintextEncryptionManager;
+import org.apache.iceberg.io.InputFile;
+import org.apache.iceberg.io.OutputFileFactory;
+import org.apache.iceberg.io.PositionOutputStream;
+import org.apache.iceberg.parquet.ParquetUtil;
+import org.apache.iceberg.spark.SparkStructLike;
+import org.apache.spark.TaskContext;
+import org.apache.spark.api.java.function.MapPartitionsFunction;
+import org.apache.spark.sql.Row;
+
+/**
+ * Puts the bytes of Parquet files where a table's location provider and FileIO say, and describes
+ * them as Iceberg's own writers do.
+ *
+ * <p>Each row is a part of a file, in order: its number within the task, bytes, and behind the
+ * last byte the rows, split offsets and NaN counts by field id; then the partition's values.
+ */
+public final class DataFileWriter implements MapPartitionsFunction {
+    private static final int FILE = 0;
+    private static final int BYTES = 1;
+    private static final int ROWS = 2;
+    private static final int SPLITS = 3;
+    private static final int NANS = 4;
+    private static final int PARTITION = 5;
+
+    private final Table table;
+    private final String operation;
+
+    /** Takes a serializable copy of the table, and the id that stands in the files' names. */
+    public DataFileWriter(Table table, String operation) {
+        if (!(table.encryption() instanceof PlaintextEncryptionManager)) {
+            throw new UnsupportedOperationException("the table's files are encrypted");
+        }
+        this.table = table;
+        this.operation = operation;
+    }
+
+    /** Writes a task's files; what it gives are the data files that a commit may append. */
+    public Iterator call(Iterator rows) throws IOException {
+        TaskContext task = TaskContext.get();
+        OutputFileFactory places =
+                OutputFileFactory.builderFor(table, task.partitionId(), task.taskAttemptId())
+                        .format(FileFormat.PARQUET)
+                        .operationId(operation)
+                        .build();
+        Map open = new HashMap();
+        List outputs = new ArrayList();
+        List files = new ArrayList();
+        boolean isWhole = false;
+        try {
+            while (rows.hasNext()) {
+                Row row = (Row) rows.next();
+                Integer number = Integer.valueOf(row.getInt(FILE));
+                Output output = (Output) open.get(number);
+                if (output == null) {
+                    output = new Output(places, partition(row));
+                    outputs.add(output);
+                    open.put(number, output);
+                }
+                output.stream.write((byte[]) row.get(BYTES));
+                if (!row.isNullAt(ROWS)) {
+                    open.remove(number);
+                    files.add(described(output, row));
+                }
+            }
+            isWhole = open.isEmpty();
+            if (!isWhole) {
+                throw new IOException("a data file's last part did not come");
+            }
+        } finally {
+            if (!isWhole) {
+                remove(outputs);
+            }
+        }
+        return files.iterator();
+    }
+
+    private StructLike partition(Row row) {
+        if (table.spec().isUnpartitioned()) {
+            return null;
+        }
+        Object[] values = new Object[row.size() - PARTITION];
+        for (int i = 0; i < values.length; i++) {
+            values[i] = row.get(PARTITION + i);
+        }
+        SparkStructLike wrapper = new SparkStructLike(table.spec().partitionType());
+        return wrapper.wrap(org.apache.spark.sql.RowFactory.create(values));
+    }
+
+    private DataFile described(Output output, Row row) throws IOException {
+        output.stream.close();
+        InputFile written = output.file.encryptingOutputFile().toInputFile();
+        DataFiles.Builder builder =
+                DataFiles.builder(table.spec())
+                        .withPath(written.location())
+                        .withFormat(FileFormat.PARQUET)
+                        .withFileSizeInBytes(written.getLength())
+                        .withMetrics(metrics(written, row.getJavaMap(NANS)))
+                        .withSplitOffsets(row.getList(SPLITS));
+        if (output.partition != null) {
+            builder.withPartition(output.partition);
+        }
+        return builder.build();
+    }
+
+    /** What Iceberg reads in a footer, which has no NaN counts, with these. */
+    private Metrics metrics(InputFile written, Map nans) {
+        Metrics read = ParquetUtil.fileMetrics(written, MetricsConfig.forTable(table));
+        Map counts = new HashMap();
+        Iterator each = nans.entrySet().iterator();
+        while (each.hasNext()) {
+            Map.Entry count = (Map.Entry) each.next();
+            if (read.valueCounts().containsKey(count.getKey())) {
+                counts.put(count.getKey(), count.getValue());
+            }
+        }
+        return new Metrics(
+                read.recordCount(),
+                read.columnSizes(),
+                read.valueCounts(),
+                read.nullValueCounts(),
+                counts,
+                read.lowerBounds(),
+                read.upperBounds());
+    }
+
+    /** Files of a task that failed: nothing names them. What stays is an orphan file. */
+    private void remove(List outputs) {
+        for (int i = 0; i < outputs.size(); i++) {
+            Output output = (Output) outputs.get(i);
+            try {
+                output.stream.close();
+                table.io().deleteFile(output.file.encryptingOutputFile().location());
+            } catch (Exception error) {
+                // The failure that brought us here is the one to tell.
+            }
+        }
+    }
+
+    private static final class Output {
+        final EncryptedOutputFile file;
+        final StructLike partition;
+        final PositionOutputStream stream;
+
+        Output(OutputFileFactory places, StructLike partition) {
+            this.partition = partition;
+            file = partition == null ? places.newOutputFile() : places.newOutputFile(partition);
+            stream = file.encryptingOutputFile().create();
+        }
+    }
+}

@@ -1,0 +1,330 @@
+"""What a task does: Arrow batches of a table's rows to the bytes of Parquet files.
+
+Runs in Spark's Python workers, where this package need not be installed: it goes there by
+value, and all that it takes from elsewhere is pyarrow.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+PARTS = "file int, bytes binary, rows bigint, splits array<bigint>, nans map<int,bigint>"
+"""What :func:`parquet_parts` gives, before the partition's values."""
+SPARK_SETTINGS = {
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
+    # Spark would count all lists of a batch again with every row.
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
+}
+"""How Spark hands a worker its batches."""
+
+# What is passed to the JVM at a time.
+_PART_BYTES = 8 * 2**20
+# What a task's files hold in memory before the largest is written: a hundred at once are seldom.
+_MOST_HELD = 256 * 2**20
+_FLOATS = ("float", "double")
+
+
+@dataclass(frozen=True)
+class Format:
+    """How a table's Parquet files are written.
+
+    Attributes:
+        schema: Iceberg's schema, as its JSON.
+        partition: Names of the columns that have the partition's values, in order.
+        codec: Of the pages, as Arrow calls it.
+        level: Of the codec; None for its own.
+        dictionary_bytes: Most bytes of a column's dictionary.
+        page_bytes: About the bytes of a data page.
+        group_bytes: About the bytes of rows in memory that become a row group.
+        file_bytes: Most bytes of a file, about.
+    """
+
+    schema: str
+    partition: tuple[str, ...]
+    codec: str
+    level: int | None
+    dictionary_bytes: int
+    page_bytes: int
+    group_bytes: int
+    file_bytes: int
+
+
+def parquet_parts(form: Format) -> Callable[[Iterable[Any]], Iterator[Any]]:
+    """The function of a task for Spark's ``mapInArrow``.
+
+    It takes batches of the table's columns and the partition's, and gives parts of files as
+    :data:`PARTS` and the partition's values: in order, and the last one of each with its rows,
+    split offsets and NaN counts by field id.
+    """
+
+    def run(batches: Iterable[Any]) -> Iterator[Any]:
+        # A worker for each core is there already.
+        pa.set_cpu_count(1)
+        pa.set_io_thread_count(1)
+        files = _Files(form)
+        for batch in batches:
+            yield from files.add(batch)
+        yield from files.finish()
+
+    return run
+
+
+def arrow_schema(text: str) -> Any:
+    """A ``pyarrow.Schema`` with Iceberg's field ids, of an Iceberg schema as JSON.
+
+    Source: Iceberg's specification, appendix A (Parquet) and C (JSON).
+    """
+    return pa.schema(_arrow_struct(json.loads(text)))
+
+
+def _arrow_struct(struct: Mapping[str, Any]) -> Any:
+    return pa.struct([_arrow_field(f["name"], f["id"], f["type"]) for f in struct["fields"]])
+
+
+def _arrow_field(name: str, number: int, kind: Any, *, nullable: bool = True) -> Any:
+    return pa.field(name, _arrow_type(kind), nullable, {"PARQUET:field_id": str(number)})
+
+
+def _arrow_type(kind: Any) -> Any:
+    if isinstance(kind, dict):
+        if kind["type"] == "struct":
+            return _arrow_struct(kind)
+        if kind["type"] == "list":
+            return pa.list_(_arrow_field("element", kind["element-id"], kind["element"]))
+        key = _arrow_field("key", kind["key-id"], kind["key"], nullable=False)
+        return pa.map_(key, _arrow_field("value", kind["value-id"], kind["value"]))
+    if kind.startswith("decimal"):
+        precision, scale = json.loads(kind.removeprefix("decimal").translate({40: 91, 41: 93}))
+        return pa.decimal128(precision, scale)
+    return {
+        "boolean": pa.bool_(),
+        "int": pa.int32(),
+        "long": pa.int64(),
+        "float": pa.float32(),
+        "double": pa.float64(),
+        "date": pa.date32(),
+        "timestamp": pa.timestamp("us"),
+        "timestamptz": pa.timestamp("us", tz="UTC"),
+        "string": pa.string(),
+        "binary": pa.binary(),
+    }[kind]
+
+
+@dataclass
+class _File:
+    """A file that is being written: what it holds, and what was written of it."""
+
+    number: int
+    partition: tuple[Any, ...]
+    held: list[Any] = field(default_factory=list)
+    held_bytes: int = 0
+    rows: int = 0
+    written: int = 0
+    nans: dict[int, int] = field(default_factory=dict)
+    writer: Any = None
+    parts: list[bytes] = field(default_factory=list)
+
+    # What Arrow asks of a Python file.
+    closed = False
+
+    def write(self, data: Any) -> int:
+        self.parts.append(bytes(data))
+        self.written += len(data)
+        return len(data)
+
+    def tell(self) -> int:
+        return self.written
+
+    def flush(self) -> None:
+        """Nothing is kept back."""
+
+
+class _Files:
+    """The files that a task writes, one for each partition at a time."""
+
+    def __init__(self, form: Format) -> None:
+        self._form = form
+        self._schema = arrow_schema(form.schema)
+        self._floats = {name: ids for name, ids in _float_ids(form.schema) if ids}
+        self._open: dict[tuple[Any, ...], _File] = {}
+        self._made = 0
+        self._held_bytes = 0
+        self._given: Any = None
+
+    def add(self, batch: Any) -> Iterator[Any]:
+        """Take rows; parts of the files that are large enough."""
+        if self._given is None:
+            kinds = [batch.schema.field(name) for name in self._form.partition]
+            self._given = pa.schema(
+                [
+                    ("file", pa.int32()),
+                    ("bytes", pa.binary()),
+                    ("rows", pa.int64()),
+                    ("splits", pa.list_(pa.int64())),
+                    ("nans", pa.map_(pa.int32(), pa.int64())),
+                    *((kind.name, kind.type) for kind in kinds),
+                ]
+            )
+        for partition, rows in self._by_partition(batch):
+            if partition not in self._open:
+                self._made += 1
+                self._open[partition] = _File(self._made, partition)
+            file = self._open[partition]
+            table = self._conformed(rows)
+            file.held.append(table)
+            file.held_bytes += table.nbytes
+            file.rows += rows.num_rows
+            self._held_bytes += table.nbytes
+            for name, ids in self._floats.items():
+                for number, count in _nan_counts(table[name], ids):
+                    file.nans[number] = file.nans.get(number, 0) + count
+            if file.held_bytes >= self._form.group_bytes:
+                yield from self._write(file)
+            while self._held_bytes >= _MOST_HELD:
+                yield from self._write(max(self._open.values(), key=lambda f: f.held_bytes))
+
+    def finish(self) -> Iterator[Any]:
+        """The last parts of all files."""
+        for file in list(self._open.values()):
+            yield from self._close(file)
+
+    def _by_partition(self, batch: Any) -> Iterator[tuple[tuple[Any, ...], Any]]:
+        names = list(self._form.partition)
+        if not batch.num_rows:
+            return
+        if not names:
+            yield (), batch
+            return
+        keys = pa.Table.from_batches([batch.select(names)])
+        found = keys.group_by(names).aggregate([]).select(names).to_pylist()
+        for row in found:
+            partition = tuple(row[name] for name in names)
+            if len(found) == 1:
+                yield partition, batch
+                return
+            mask = None
+            for name, value in row.items():
+                column = batch[name]
+                same = (
+                    pc.is_null(column)
+                    if value is None
+                    else pc.fill_null(pc.equal(column, pa.scalar(value, column.type)), False)
+                )
+                mask = same if mask is None else pc.and_(mask, same)
+            yield partition, batch.filter(mask)
+
+    def _conformed(self, batch: Any) -> Any:
+        columns = [
+            column if column.type == kind.type else column.cast(kind.type)
+            for kind in self._schema
+            for column in [batch[kind.name]]
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=self._schema)
+
+    def _write(self, file: _File) -> Iterator[Any]:
+        """A row group of what a file holds; parts of the file where these are large enough."""
+        self._flush(file)
+        if file.written >= self._form.file_bytes:
+            yield from self._close(file)
+            return
+        data = b"".join(file.parts)
+        file.parts.clear()
+        yield from self._parts(file, data)
+
+    def _flush(self, file: _File) -> None:
+        if not file.held:
+            return
+        if file.writer is None:
+            file.writer = self._writer(file)
+        table = pa.Table.from_batches(file.held, self._schema)
+        file.writer.write_table(table, row_group_size=table.num_rows)
+        self._held_bytes -= file.held_bytes
+        file.held, file.held_bytes = [], 0
+
+    def _writer(self, file: _File) -> Any:
+        form = self._form
+        return pq.ParquetWriter(
+            pa.PythonFile(file, mode="w"),
+            self._schema,
+            compression=form.codec,
+            compression_level=form.level,
+            # Iceberg has decimals of up to 18 digits as integers.
+            store_decimal_as_integer=True,
+            store_schema=False,
+            dictionary_pagesize_limit=form.dictionary_bytes,
+            data_page_size=form.page_bytes,
+        )
+
+    def _close(self, file: _File) -> Iterator[Any]:
+        self._flush(file)
+        del self._open[file.partition]
+        file.writer.close()
+        footer = file.writer.writer.metadata
+        data = b"".join(file.parts)
+        *earlier, last = _cut(data)
+        for part in earlier:
+            yield self._part(file, part)
+        splits = [_begin(footer.row_group(i).column(0)) for i in range(footer.num_row_groups)]
+        yield self._part(file, last, file.rows, splits, list(file.nans.items()))
+
+    def _parts(self, file: _File, data: bytes) -> Iterator[Any]:
+        for part in _cut(data):
+            yield self._part(file, part)
+
+    def _part(
+        self,
+        file: _File,
+        data: bytes,
+        rows: int | None = None,
+        splits: Sequence[int] | None = None,
+        nans: Sequence[tuple[int, int]] | None = None,
+    ) -> Any:
+        values = [file.number, data, rows, splits, nans, *file.partition]
+        columns = [
+            pa.array([value], kind.type) for value, kind in zip(values, self._given, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=self._given)
+
+
+def _cut(data: bytes) -> list[bytes]:
+    return [data[at : at + _PART_BYTES] for at in range(0, len(data), _PART_BYTES)]
+
+
+def _begin(chunk: Any) -> int:
+    """Where a column chunk begins: Iceberg splits files there."""
+    dictionary = chunk.dictionary_page_offset
+    return int(chunk.data_page_offset if dictionary is None else dictionary)
+
+
+def _float_ids(text: str) -> Iterator[tuple[str, Any]]:
+    """Where the floating-point values of each column are: as :func:`_nan_counts` takes it."""
+    for each in json.loads(text)["fields"]:
+        yield each["name"], _ids_in(each["id"], each["type"])
+
+
+def _ids_in(number: int, kind: Any) -> Any:
+    """A field id, or those of a struct's fields by name; None where nothing is a float.
+
+    Iceberg counts nothing in lists and maps.
+    """
+    if isinstance(kind, dict):
+        if kind["type"] != "struct":
+            return None
+        inside = {f["name"]: _ids_in(f["id"], f["type"]) for f in kind["fields"]}
+        return {name: ids for name, ids in inside.items() if ids} or None
+    return number if kind in _FLOATS else None
+
+
+def _nan_counts(column: Any, ids: Any) -> Iterator[tuple[int, int]]:
+    if isinstance(ids, int):
+        yield ids, pc.sum(pc.is_nan(column)).as_py() or 0
+        return
+    for name, inner in ids.items():
+        yield from _nan_counts(pc.struct_field(column, name), inner)

@@ -1,0 +1,234 @@
+"""Data files by Arrow C++ beside those that Iceberg's own writer makes of the same rows.
+
+Fails when a reader gets other rows, or a planner other bounds, counts or places to split.
+"""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pyspark.errors import SparkRuntimeException
+
+from spark_ingest.data_files import parquet, stage
+from spark_ingest.errors import ColumnsChanged
+from spark_ingest.lake.committed import Commit
+from spark_ingest.lake.jvm import Jvm
+from spark_ingest.lake.table_change import first_snapshot
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROWS = 5_000
+# Of a row's number `id`: Spark's SQL for a column's value.
+TYPES = {
+    "boolean": "id % 3 = 0",
+    "int": "cast(id as int)",
+    "bigint": "id * 10000000000",
+    "float": "case id % 5 when 0 then float('NaN') when 1 then null else cast(id as float) end",
+    "double": "case id % 5 when 0 then double('NaN') when 1 then null else -id / 3d end",
+    "decimal(9,2)": "cast((id - 50) / 7 as decimal(9,2))",
+    "decimal(18,0)": "cast(id * 1000000000000 as decimal(18,0))",
+    "decimal(38,10)": "cast(-id * 1234567890123456789012345.6789012345 as decimal(38,10))",
+    "date": "date_add(date'1960-01-01', int(id * 7))",
+    "timestamp": "timestamp_micros(id * 1000003 - 7000000000)",
+    "timestamp_ntz": "timestamp_ntz'1969-12-31 23:59:59.999999' + make_dt_interval(0, 0, 0, id)",
+    "string": "repeat(concat('é-', id), 1 + int(id % 10))",
+    "binary": "unhex(lpad(hex(id), 8, 'F'))",
+    "struct<a:int,b:struct<c:bigint,d:string>>": (
+        "case when id % 4 > 0 then named_struct('a', int(id), 'b', case when id % 4 > 1 then "
+        "named_struct('c', id, 'd', string(id)) end) end"
+    ),
+    "array<double>": "case when id % 4 > 0 then array_repeat(double('NaN'), int(id % 4 - 1)) end",
+    "array<struct<key:string,value:binary>>": (
+        "transform(sequence(1, int(id % 3)), i -> named_struct('key', string(i), 'value', "
+        "case when i > 1 then binary(string(id)) end))"
+    ),
+    "map<string,decimal(12,3)>": (
+        "case when id % 4 > 0 then map('a', cast(id as decimal(12,3)), string(id), null) end"
+    ),
+    "map<string,array<map<string,timestamp>>>": (
+        "map(string(id), array(map('now', timestamp_micros(id)), null))"
+    ),
+}
+PARTITIONS = (
+    "",
+    "days(at)",
+    "years(at), bucket(4, name)",
+    "hours(at), truncate(1, name), flag",
+    "months(at), truncate(100, number), note.inner",
+)
+COLUMNS = {
+    "at": "timestamp_micros(id * 30000000000 - 3600000000)",
+    "name": "case when id % 50 > 0 then string(id % 3) end",
+    "flag": "id % 2 = 0",
+    "number": "cast(id % 250 as decimal(9,2))",
+    "note": "named_struct('inner', date_add(date'1969-12-31', int(id % 3)))",
+}
+COMMIT = Commit(1, "topic", {0: 0}, {0: ROWS})
+_NUMBERS = itertools.count(1)
+
+
+@pytest.fixture
+def spark(spark: SparkSession) -> SparkSession:
+    spark.sql("create schema if not exists lake.bronze")
+    return spark
+
+
+def both_ways(
+    spark: SparkSession, values: dict[str, str], partitioned: str = "", rows: int = ROWS
+) -> list[Any]:
+    """Iceberg's metadata of the same rows' files, by its own writer and by ours."""
+    made = spark.range(0, rows, 1, 1).selectExpr(*(f"{v} as {name}" for name, v in values.items()))
+    found = []
+    for way in ("iceberg", "arrow"):
+        table = f"bronze.files_{next(_NUMBERS)}_{way}"
+        by = f"partitioned by ({partitioned})" if partitioned else ""
+        spark.sql(
+            f"create table lake.{table} ({made.schema.toDDL()}) using iceberg {by} tblproperties "
+            "('write.distribution-mode' = 'none', 'write.spark.fanout.enabled' = 'true', "
+            "'write.parquet.compression-level' = '1')"
+        )
+        first_snapshot(Jvm(spark), table)
+        if way == "iceberg":
+            made.writeTo(f"lake.{table}").append()
+        else:
+            spark.sql(f"alter table lake.{table} create branch b")
+            stage.stage(made, table, "b", COMMIT, pytest.fail)
+            spark.sql(f"call lake.system.fast_forward('{table}', 'main', 'b')")
+        found.append((spark.table(f"lake.{table}"), spark.table(f"lake.{table}.files")))
+    return found
+
+
+def described(files: Any) -> list[dict[str, Any]]:
+    """What a planner knows of files, but their paths and sizes."""
+    names = [
+        "partition", "record_count", "value_counts", "null_value_counts", "nan_value_counts",
+        "lower_bounds", "upper_bounds", "spec_id", "sort_order_id", "content", "file_format",
+        "key_metadata", "equality_ids", "split_offsets",
+    ]  # fmt: skip
+    names = [name for name in names if name in files.columns]
+    # Iceberg gives no split offsets to who does not read the size, too.
+    rows = [row.asDict(True) for row in files.select("file_size_in_bytes", *names).collect()]
+    return sorted(({name: row[name] for name in names} for row in rows), key=str)
+
+
+def test_each_type_has_the_values_bounds_and_counts_that_iceberg_writes(
+    spark: SparkSession,
+) -> None:
+    values = {f"c{number}": value for number, value in enumerate(TYPES.values())}
+    (theirs, their_files), (ours, our_files) = both_ways(spark, values)
+    assert [ours.schema[name].dataType.simpleString() for name in values] == list(TYPES)
+    # As text: NaN is not itself.
+    assert str(ours.collect()) == str(theirs.collect())
+    assert described(our_files) == described(their_files)
+
+
+def test_nan_counts_of_a_struct_are_those_that_iceberg_writes(spark: SparkSession) -> None:
+    value = "case when id % 2 = 0 then named_struct('x', if(id % 4 = 0, double('NaN'), 1d)) end"
+    (_, their_files), (_, our_files) = both_ways(spark, {"c": value})
+    # Iceberg's own writer counts a null struct's fields neither as values nor as nulls.
+    counts = ("nan_value_counts", "value_counts[2] - null_value_counts[2] as there")
+    assert our_files.selectExpr(*counts).collect() == their_files.selectExpr(*counts).collect()
+
+
+def test_a_column_with_a_value_beyond_4_kib_has_no_bounds(spark: SparkSession) -> None:
+    value = "case when id = 7 then repeat('z', 10000) else 'short' end"
+    (theirs, _), (ours, our_files) = both_ways(spark, {"c": value, "n": "id"})
+    assert ours.collect() == theirs.collect()
+    (file,) = described(our_files)
+    assert list(file["lower_bounds"]) == list(file["upper_bounds"]) == [2]
+    assert file["value_counts"] == {1: ROWS, 2: ROWS}
+
+
+@pytest.mark.parametrize("partitioned", PARTITIONS)
+def test_rows_go_into_the_partitions_that_iceberg_says(
+    spark: SparkSession, partitioned: str
+) -> None:
+    (theirs, their_files), (ours, our_files) = both_ways(spark, COLUMNS, partitioned, 1_000)
+    order = ["at", "name"]
+    assert ours.orderBy(order).collect() == theirs.orderBy(order).collect()
+    assert described(our_files) == described(their_files)
+
+
+@pytest.fixture
+def table(spark: SparkSession) -> str:
+    """A table of one column and a branch."""
+    table = f"bronze.files_{next(_NUMBERS)}"
+    spark.sql(f"create table lake.{table} (id bigint) using iceberg")
+    first_snapshot(Jvm(spark), table)
+    spark.sql(f"alter table lake.{table} create branch b")
+    return table
+
+
+def staged(spark: SparkSession, table: str) -> list[int]:
+    rows = spark.sql(f"select id from lake.{table} version as of 'b' order by id").collect()
+    return [row.id for row in rows]
+
+
+def files_on_disk(spark: SparkSession, table: str) -> list[Path]:
+    place = str(Jvm(spark).iceberg_table(table).location()).removeprefix("file:")
+    return [file for file in Path(place, "data").rglob("*") if file.is_file()]
+
+
+def test_large_files_are_split_where_row_groups_begin(spark: SparkSession, table: str) -> None:
+    spark.sql(
+        f"alter table lake.{table} set tblproperties ('write.parquet.row-group-size-bytes' = "
+        "'240000', 'write.target-file-size-bytes' = '500000', 'write.parquet.compression-codec' "
+        "= 'uncompressed')"
+    )
+    stage.stage(spark.range(0, 300_000, 1, 1).toDF("id"), table, "b", COMMIT, pytest.fail)
+    files = spark.sql(
+        "select record_count, file_size_in_bytes, split_offsets "
+        f"from lake.{table}.files version as of 'b'"
+    ).collect()
+    assert [file.record_count for file in files] == [60_000] * 5
+    # Of numbers that all differ, eight bytes each.
+    for first, second in (file.split_offsets for file in files):
+        assert first == 4
+        assert 240_000 < second - first < 300_000
+    read = spark.read.option("branch", "b").option("split-size", "1000").table(f"lake.{table}")
+    assert read.rdd.getNumPartitions() == sum(len(file.split_offsets) for file in files)
+    assert [row.id for row in read.orderBy("id").collect()] == list(range(300_000))
+
+
+def test_what_arrow_cannot_write_iceberg_writes_and_says_so(
+    spark: SparkSession, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def dies(_form: object) -> Any:
+        def run(batches: Any) -> Any:
+            import os
+
+            next(iter(batches))
+            os._exit(1)
+
+        return run
+
+    monkeypatch.setattr(parquet, "parquet_parts", dies)
+    notes: list[str] = []
+    stage.stage(spark.range(10).toDF("id"), table, "b", COMMIT, notes.append)
+    assert staged(spark, table) == list(range(10))
+    (note,) = notes
+    assert note.startswith(f"{table}: Arrow did not write a batch, Iceberg's own writer did: ")
+
+
+def test_a_task_that_fails_leaves_no_file_and_no_commit(spark: SparkSession, table: str) -> None:
+    bad = "if(id = 250000, raise_error('no'), id) as id"
+    spark.sql(
+        f"alter table lake.{table} set tblproperties ('write.parquet.row-group-size-bytes' = '9')"
+    )
+    with pytest.raises(SparkRuntimeException, match="no"):
+        stage.stage(spark.range(0, 300_000, 1, 1).selectExpr(bad), table, "b", COMMIT, pytest.fail)
+    assert files_on_disk(spark, table) == []
+    assert staged(spark, table) == []
+
+
+def test_rows_of_a_table_that_got_columns_meanwhile_are_planned_again(
+    spark: SparkSession, table: str
+) -> None:
+    rows = spark.range(10).toDF("id")
+    spark.sql(f"alter table lake.{table} add column more string")
+    with pytest.raises(ColumnsChanged, match="got other columns meanwhile"):
+        stage.stage(rows, table, "b", COMMIT, pytest.fail)
