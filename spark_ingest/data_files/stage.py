@@ -21,9 +21,8 @@ from pyspark.sql import functions as F
 
 from spark_ingest.data_files import parquet
 from spark_ingest.errors import ColumnsChanged, CommitRefused
-from spark_ingest.lake import java_classes
 from spark_ingest.lake.committed import Commit
-from spark_ingest.lake.jvm import CATALOG, JAVA_ERRORS, Jvm, java_reason
+from spark_ingest.lake.jvm import CATALOG, JAVA_ERRORS, Jvm, java_object, java_reason
 from spark_ingest.lake.table_change import is_conflict
 
 # What Spark calls a plan whose table has changed, by a stream or a replay, since it was made.
@@ -37,9 +36,9 @@ _FUNCTIONS = {"year": "years", "month": "months", "day": "days", "hour": "hours"
 
 def stage(
     rows: DataFrame,
+    commit: Commit,
     table: str,
     branch: str,
-    commit: Commit,
     note: Callable[[str], None] | None = None,
 ) -> None:
     """Write rows to a branch of a table, where no reader sees them.
@@ -48,7 +47,7 @@ def stage(
         rows: The table's columns, in order.
         commit: What publishing the branch will mean.
         note: Takes why Arrow could not write the rows, where Iceberg's own writer did; None for
-            rows that are few, or read only once: that one writes them at once.
+            few rows, which that one writes at once.
 
     Raises:
         ColumnsChanged: The table got other columns since the rows were planned.
@@ -57,9 +56,8 @@ def stage(
     try:
         if note is None:
             _append_rows(rows, table, branch, commit)
-        elif reason := _append_files(rows, table, branch, commit):
-            _append_rows(rows, table, branch, commit)
-            note(f"{table}: Arrow did not write a batch, Iceberg's own writer did: {reason}")
+        else:
+            _append_files(rows, table, branch, commit, note)
     except JAVA_ERRORS as error:
         if is_conflict(error):
             raise CommitRefused(f"{table} moved meanwhile: {java_reason(error)}") from error
@@ -79,22 +77,26 @@ def _append_rows(rows: DataFrame, table: str, branch: str, commit: Commit) -> No
         raise
 
 
-def _append_files(rows: DataFrame, table: str, branch: str, commit: Commit) -> str | None:
-    """Append rows in files that Arrow C++ writes; why it could not, with nothing appended."""
+def _append_files(
+    rows: DataFrame, table: str, branch: str, commit: Commit, note: Callable[[str], None]
+) -> None:
+    """Append rows in files that Arrow C++ writes, or as :func:`_append_rows` where it cannot."""
     jvm = Jvm(rows.sparkSession)
     iceberg = jvm.iceberg_table(table)
     try:
         files = written(jvm, rows, iceberg)
     except JAVA_ERRORS as error:
         # A worker that has no pyarrow, or dies, or rows that no Arrow batch holds.
-        return java_reason(error)
+        _append_rows(rows, table, branch, commit)
+        reason = java_reason(error)
+        note(f"{table}: Arrow did not write a batch, Iceberg's own writer did: {reason}")
+        return
     append = iceberg.newAppend().toBranch(branch)
     for file in files:
         append = append.appendFile(file)
     for key, value in commit.summary().items():
         append = append.set(key, value)
     append.commit()
-    return None
 
 
 def written(jvm: Jvm, rows: DataFrame, iceberg: Any) -> list[Any]:
@@ -117,7 +119,7 @@ def written(jvm: Jvm, rows: DataFrame, iceberg: Any) -> list[Any]:
     parts = [parquet.PARTS, *(f"{name} {kind}" for name, kind in zip(names, kinds, strict=True))]
     for key, setting in parquet.SPARK_SETTINGS.items():
         rows.sparkSession.conf.set(key, setting)
-    writer = java_classes.made(
+    writer = java_object(
         rows.sparkSession, _WRITER, jvm.serializable(iceberg), secrets.token_hex(8)
     )
     made = rows.select("*", *columns).mapInArrow(parquet.parquet_parts(form), ", ".join(parts))

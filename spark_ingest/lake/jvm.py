@@ -7,6 +7,9 @@ of Spark has one file to be held against.
 from __future__ import annotations
 
 import json
+import tempfile
+import threading
+import zipfile
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cached_property
@@ -16,7 +19,7 @@ from typing import Any
 
 from py4j.java_gateway import java_import
 from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
+from pyspark.errors import PySparkException, PythonException
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.internal import InternalFunction
@@ -30,6 +33,12 @@ _ASKED_FOR = (
     "org.apache.spark.api.python.PythonUtils",
     "org.apache.spark.sql.api.python.PythonSQLUtils",
 )
+
+_PACKAGE = "millrace"
+# By Spark application, which has executors of its own, and source.
+_loaders: dict[tuple[str, Path], Any] = {}
+# Streams ask at the same time, and Spark refuses another jar of a name that it has.
+_loading = threading.Lock()
 
 
 # An error of Java's arrives as one of Py4J, or as PySpark's own where that knows its class.
@@ -167,6 +176,48 @@ class Jvm:
         return DataFrame(java, self._spark)
 
 
+def java_object(spark: SparkSession, source: Path, *arguments: Any) -> Any:
+    """A new object of the class in Java that a source defines, which has the source's name.
+
+    Spark's compiler compiles a source of this package once in a session, and executors fetch the
+    classes as they fetch any jar: there is nothing to build and nothing to install.
+    ``arguments`` are of the class's constructor: texts, numbers and Java's objects.
+    """
+    jvm = Jvm(spark).packages
+    given = jvm.java.util.ArrayList()
+    for argument in arguments:
+        given.add(argument)
+    loaded = _loader(spark, source).loadClass(f"{_PACKAGE}.{source.stem}")
+    return loaded.getConstructors()[0].newInstance(given.toArray())
+
+
+def _loader(spark: SparkSession, source: Path) -> Any:
+    """What loads the compiled class in this JVM; its executors have it as a jar."""
+    key = spark.sparkContext.applicationId, source
+    with _loading:
+        if key not in _loaders:
+            _loaders[key] = _compiled(spark, source)
+    return _loaders[key]
+
+
+def _compiled(spark: SparkSession, source: Path) -> Any:
+    """What loads the class, compiled now and shipped."""
+    jvm = Jvm(spark)
+    compiler = jvm.packages.org.codehaus.janino.SimpleCompiler()
+    compiler.setParentClassLoader(
+        jvm.packages.java.lang.Thread.currentThread().getContextClassLoader()
+    )
+    compiler.cook(source.read_text())
+    # Spark removes it when its JVM ends: executors may come until then.
+    folder = jvm.packages.org.apache.spark.util.Utils.createTempDir(tempfile.gettempdir(), _PACKAGE)
+    jar = Path(str(folder)) / f"{_PACKAGE}.{source.stem}.jar"
+    with zipfile.ZipFile(jar, "w") as archive:
+        for each, code in compiler.getBytecodes().items():
+            archive.writestr(f"{each.replace('.', '/')}.class", bytes(code))
+    jvm.add_jar(jar)
+    return compiler.getClassLoader()
+
+
 def literal_rows(
     spark: SparkSession, rows: Sequence[Sequence[Any]], schema: StructType
 ) -> DataFrame:
@@ -200,6 +251,9 @@ def _as_json(value: Any, kind: DataType) -> Any:
 
 def java_reason(error: Exception) -> str:
     """What a Java error says, as one line."""
+    if isinstance(error, PythonException):
+        # A worker's traceback says in its last line what it was.
+        return str(error).strip().splitlines()[-1]
     java = getattr(error, "java_exception", None)
     if java is None:
         return (str(error).splitlines() or [type(error).__name__])[0]

@@ -25,11 +25,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 import psutil
-from pyspark.sql import DataFrame
 
-from spark_ingest.data_files.stage import stage
 from spark_ingest.errors import CatalogUnavailable, CommitRefused, LeaseLost
-from spark_ingest.lake.committed import COMMIT_ID, SUMMARY_PREFIX, Commit, check_number
+from spark_ingest.lake.committed import COMMIT_ID, SUMMARY_PREFIX, check_number
 from spark_ingest.lake.jvm import Jvm
 from spark_ingest.lake.table_change import (
     Step,
@@ -106,12 +104,10 @@ class Lease:
         lease._is_fenced = True
         return lease
 
-    def stage(
-        self, rows: DataFrame, commit: Commit, note: Callable[[str], None] | None = None
-    ) -> None:
-        """Write a batch where no reader sees it, as :func:`stage` does."""
+    def stage(self, write: Callable[[str, str], None]) -> None:
+        """Write a batch where no reader sees it: ``write`` gets the table and the branch."""
         self._is_fenced = False
-        stage(rows, self._table, self._holder.branch, commit, note)
+        write(self._table, self._holder.branch)
 
     def start_over(self) -> None:
         """Begin at ``main``, whatever was staged, and fence what this writer has on its way.

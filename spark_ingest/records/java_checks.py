@@ -6,8 +6,7 @@ from pathlib import Path
 
 from pyspark.sql import Column, SparkSession
 
-from spark_ingest.lake import java_classes
-from spark_ingest.lake.jvm import Jvm
+from spark_ingest.lake.jvm import Jvm, java_object
 
 SOURCES = Path(__file__).parent
 
@@ -21,7 +20,7 @@ def checked(name: str, column: str, *arguments: str | int) -> Column:
     spark = SparkSession.active()
     session = Jvm(spark)
     jvm = session.packages
-    check = java_classes.made(spark, SOURCES / f"{name}.java", *arguments)
+    check = java_object(spark, SOURCES / f"{name}.java", *arguments)
     spark_sql = jvm.org.apache.spark.sql
     function = session.java_udf(check, spark_sql.types.DataTypes.StringType)
     of = jvm.java.util.ArrayList()

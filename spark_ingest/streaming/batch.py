@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
@@ -13,6 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from spark_ingest.connect.broker import Topic
+from spark_ingest.data_files.stage import stage
 from spark_ingest.errors import LeaseLost
 from spark_ingest.lake import bronze, quarantine_table
 from spark_ingest.lake.committed import BatchResult, Commit
@@ -193,9 +195,9 @@ class BatchWriter:
         ).observe(observation, *noted.counters)
         good = observed.where("not _millrace_bad").drop(*bronze.WORKING)
         if is_small:
-            self._lease.stage(good.coalesce(1), commit)
+            self._lease.stage(partial(stage, good.coalesce(1), commit))
         else:
-            self._lease.stage(good, commit, self._note)
+            self._lease.stage(partial(stage, good, commit, note=self._note))
         # The JVM's own row: the bad records need not pass through Python.
         row = observed_row(observation)
         bad, carried = row.getLong(1), row.getSeq(4)

@@ -46,7 +46,7 @@ def commit_beside(
         if made is None:
             return False
         rows, commit = made
-        stage(rows, stream.table, branch, commit)
+        stage(rows, commit, stream.table, branch)
         commits.append(commit)
         return True
 

@@ -12,11 +12,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, cast
 from unittest.mock import patch
 
 from spark_ingest.connect.broker import Topic
+from spark_ingest.data_files.stage import stage
 from spark_ingest.errors import ServiceUnavailable
 from spark_ingest.lake import commit_log, commit_log_writer, quarantine_table
 from spark_ingest.lake.committed import COMMIT_ID, Commit, newest_own_snapshot, own_snapshots
@@ -270,7 +272,8 @@ class Lake:
         offsets = range(commit.starts.get(0, 0), commit.ends[0])
         good = [offset for offset in offsets if offset in GOOD]
         bad = [offset for offset in offsets if offset in BAD]
-        writer._lease.stage(FakeRows(self, *good), commit)
+        rows: Any = FakeRows(self, *good)
+        writer._lease.stage(partial(stage, rows, commit))
         is_unknown = self.schedule.happens("a schema comes")
         return batch._Counts(
             rows=len(offsets),
@@ -286,7 +289,7 @@ class Lake:
         """Within this the writers' modules have these tables in place of Spark's."""
         lake = self
 
-        def stage(writer: batch.BatchWriter, *words: Any) -> Any:
+        def stage_batch(writer: batch.BatchWriter, *words: Any) -> Any:
             # A class does not hand itself to a bound method.
             return lake._stage(writer, *words)
 
@@ -308,7 +311,7 @@ class Lake:
             (batch, "datetime", SimpleNamespace(now=lambda _zone: lake.now())),
             (batch, "_carried_bytes", lambda _spark: 1),
             (batch.BatchWriter, "_judge", lambda _writer, _records: (None, None)),
-            (batch.BatchWriter, "_stage", stage),
+            (batch.BatchWriter, "_stage", stage_batch),
             (table_position, "_position_of_data", lambda *_words: Position(0, {}, None)),
             (quarantine_table, "append", self._append_bad),
             (quarantine_table, "remove_batch", self._remove_batch),

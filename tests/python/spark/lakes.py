@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from spark_ingest.data_files.stage import stage
 from spark_ingest.lake.committed import Commit, newest_own_snapshot
 from spark_ingest.lake.jvm import Jvm
 from spark_ingest.lake.lease import Lease
@@ -50,7 +52,8 @@ class Lake:
         newest = newest_own_snapshot(self.jvm, self.table)
         number = newest.commit.id + 1 if newest else 1
         rows = self.spark.createDataFrame([(i, "n") for i in ids], COLUMNS).coalesce(1)
-        held.stage(rows, Commit(number, "topic", {0: 0}, {0: len(ids)}))
+        commit = Commit(number, "topic", {0: 0}, {0: len(ids)})
+        held.stage(partial(stage, rows, commit))
 
 
 def jdbc_lake(spark: SparkSession, folder: Path) -> Lake:

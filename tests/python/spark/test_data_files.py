@@ -96,7 +96,7 @@ def both_ways(
             made.writeTo(f"lake.{table}").append()
         else:
             spark.sql(f"alter table lake.{table} create branch b")
-            stage.stage(made, table, "b", COMMIT, pytest.fail)
+            stage.stage(made, COMMIT, table, "b", pytest.fail)
             spark.sql(f"call lake.system.fast_forward('{table}', 'main', 'b')")
         found.append((spark.table(f"lake.{table}"), spark.table(f"lake.{table}.files")))
     return found
@@ -179,7 +179,7 @@ def test_large_files_are_split_where_row_groups_begin(spark: SparkSession, table
         "'240000', 'write.target-file-size-bytes' = '500000', 'write.parquet.compression-codec' "
         "= 'uncompressed')"
     )
-    stage.stage(spark.range(0, 300_000, 1, 1).toDF("id"), table, "b", COMMIT, pytest.fail)
+    stage.stage(spark.range(0, 300_000, 1, 1).toDF("id"), COMMIT, table, "b", pytest.fail)
     files = spark.sql(
         "select record_count, file_size_in_bytes, split_offsets "
         f"from lake.{table}.files version as of 'b'"
@@ -194,24 +194,28 @@ def test_large_files_are_split_where_row_groups_begin(spark: SparkSession, table
     assert [row.id for row in read.orderBy("id").collect()] == list(range(300_000))
 
 
+@pytest.mark.parametrize(("how", "why"), [("dies", "crashed"), ("fails", "ValueError: not so")])
 def test_what_arrow_cannot_write_iceberg_writes_and_says_so(
-    spark: SparkSession, table: str, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, table: str, monkeypatch: pytest.MonkeyPatch, how: str, why: str
 ) -> None:
-    def dies(_form: object) -> Any:
+    def fails(_form: object) -> Any:
         def run(batches: Any) -> Any:
             import os
 
-            next(iter(batches))
-            os._exit(1)
+            for _ in batches:
+                if how == "dies":
+                    os._exit(1)
+                raise ValueError("not so")
 
         return run
 
-    monkeypatch.setattr(parquet, "parquet_parts", dies)
+    monkeypatch.setattr(parquet, "parquet_parts", fails)
     notes: list[str] = []
-    stage.stage(spark.range(10).toDF("id"), table, "b", COMMIT, notes.append)
+    stage.stage(spark.range(10).toDF("id"), COMMIT, table, "b", notes.append)
     assert staged(spark, table) == list(range(10))
     (note,) = notes
     assert note.startswith(f"{table}: Arrow did not write a batch, Iceberg's own writer did: ")
+    assert why in note
 
 
 def test_a_task_that_fails_leaves_no_file_and_no_commit(spark: SparkSession, table: str) -> None:
@@ -220,7 +224,7 @@ def test_a_task_that_fails_leaves_no_file_and_no_commit(spark: SparkSession, tab
         f"alter table lake.{table} set tblproperties ('write.parquet.row-group-size-bytes' = '9')"
     )
     with pytest.raises(SparkRuntimeException, match="no"):
-        stage.stage(spark.range(0, 300_000, 1, 1).selectExpr(bad), table, "b", COMMIT, pytest.fail)
+        stage.stage(spark.range(0, 300_000, 1, 1).selectExpr(bad), COMMIT, table, "b", pytest.fail)
     assert files_on_disk(spark, table) == []
     assert staged(spark, table) == []
 
@@ -231,4 +235,4 @@ def test_rows_of_a_table_that_got_columns_meanwhile_are_planned_again(
     rows = spark.range(10).toDF("id")
     spark.sql(f"alter table lake.{table} add column more string")
     with pytest.raises(ColumnsChanged, match="got other columns meanwhile"):
-        stage.stage(rows, table, "b", COMMIT, pytest.fail)
+        stage.stage(rows, COMMIT, table, "b", pytest.fail)

@@ -9,11 +9,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from spark_ingest.data_files.stage import stage
 from spark_ingest.errors import CommitUnknown, LeaseLost
 from spark_ingest.lake import lease
 from spark_ingest.lake.committed import Commit, own_snapshots
@@ -302,7 +304,8 @@ def test_what_a_take_puts_on_main_is_no_commit_of_the_stream(lake: Lake) -> None
     for number in (1, 2):
         writer = Lease.take(lake.jvm, lake.table)
         rows = lake.spark.createDataFrame([(number, "n")], COLUMNS).coalesce(1)
-        writer.stage(rows, Commit(number, "topic", {0: number - 1}, {0: number}))
+        commit = Commit(number, "topic", {0: number - 1}, {0: number})
+        writer.stage(partial(stage, rows, commit))
         writer.publish()
         writer.release()
     assert [own.commit.id for own in own_snapshots(lake.jvm, lake.table)] == [2, 1]

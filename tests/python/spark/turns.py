@@ -16,6 +16,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
+from spark_ingest.data_files.stage import stage
 from spark_ingest.errors import LeaseLost
 from spark_ingest.lake import branch, lease
 from spark_ingest.lake.committed import Commit, CommitKind, newest_own_snapshot, own_snapshots
@@ -77,10 +78,10 @@ class Turns:
         for offset in range(start, END):
             number += 1
             commit = Commit(number, "topic", {0: offset}, {0: offset + 1})
-            held.stage(self._row(offset), commit)
+            held.stage(partial(self._stage, self._row(offset), commit))
             if self.schedule.happens("a schema comes"):
                 held.unstage()
-                held.stage(self._row(offset), commit)
+                held.stage(partial(self._stage, self._row(offset), commit))
             held.publish()
 
     def replay(self) -> None:
@@ -165,16 +166,15 @@ class Turns:
         def commit_of_all(transaction: Any) -> Step:
             return partial(self._send, transaction.commitTransaction)
 
-        def stage(*words: Any) -> None:
-            self._send(partial(branch.stage, *words))
-
         return [
             (lease, "commit_of", commit_of),
             (lease, "commit_of_all", commit_of_all),
             (branch, "commit_of", commit_of),
-            (lease, "stage", stage),
-            (side_commit, "stage", stage),
+            (side_commit, "stage", self._stage),
         ]
+
+    def _stage(self, *words: Any) -> None:
+        self._send(partial(stage, *words))
 
     def _send(self, commit: Callable[[], object]) -> None:
         refusals: list[Exception] = []

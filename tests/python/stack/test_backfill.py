@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
 
+from spark_ingest.data_files.stage import stage
 from spark_ingest.errors import CommitRefused, MillraceError
-from spark_ingest.lake import branch
 from spark_ingest.lake.committed import CommitKind, own_snapshots
 from spark_ingest.lake.jvm import Jvm
 from spark_ingest.operate.backfill import BackfillSettings, backfill
@@ -57,19 +56,19 @@ def test_a_backfill_that_was_killed_goes_on_beside_a_faster_stream(
     feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     number = begun_later(feed)
-    stage, refused = branch.stage, threading.Event()
+    refused = threading.Event()
 
-    def kill_the_second(rows: DataFrame, table: str, branch: str, commit: Commit) -> None:
+    def kill_the_second(rows: DataFrame, commit: Commit, table: str, branch: str) -> None:
         if commit.id == 4:
             raise KeyboardInterrupt
-        stage(rows, table, branch, commit)
+        stage(rows, commit, table, branch)
 
-    def behind_the_stream(rows: DataFrame, table: str, branch: str, commit: Commit) -> None:
+    def behind_the_stream(rows: DataFrame, commit: Commit, table: str, branch: str) -> None:
         if not refused.is_set():
             refused.set()
             feed.send(*orders(number, 22, 1))
             feed.ingest()
-        stage(rows, table, branch, commit)
+        stage(rows, commit, table, branch)
 
     # Killed with the first chunk committed and the second one's bad record quarantined.
     monkeypatch.setattr("spark_ingest.streaming.side_commit.stage", kill_the_second)
@@ -112,13 +111,12 @@ def test_a_second_backfill_of_the_same_records_is_refused(
     feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun_later(feed)
-    stage: Callable[[DataFrame, str, str, Commit], None] = branch.stage
     entered: list[int] = []
 
-    def behind_another(rows: DataFrame, table: str, branch: str, commit: Commit) -> None:
+    def behind_another(rows: DataFrame, commit: Commit, table: str, branch: str) -> None:
         if not entered:
             entered.append(filled_back_by_another())
-        stage(rows, table, branch, commit)
+        stage(rows, commit, table, branch)
 
     def filled_back_by_another() -> int:
         entered.append(0)

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from spark_ingest.connect.broker import Broker, Topic
+from spark_ingest.data_files.stage import stage
 from spark_ingest.errors import (
     CommitRefused,
     ConfigurationError,
@@ -31,6 +33,8 @@ from tests.python.stack.conftest import ORDER, Feed, orders
 from tests.python.world.avro import framed
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pyspark.sql import DataFrame, SparkSession
 
     from spark_ingest.avro.framing import Ids
@@ -60,7 +64,7 @@ def taken(feed: Feed) -> tuple[Jvm, SparkSession, Lease]:
 def test_an_overtaken_writer_cannot_publish(feed: Feed, monkeypatch: pytest.MonkeyPatch) -> None:
     jvm, spark, asleep = taken(feed)
     commit = own_snapshots(jvm, feed.stream.table)[0].commit
-    asleep.stage(spark.table(feed.table).limit(1), commit)
+    asleep.stage(partial(stage, spark.table(feed.table).limit(1), commit))
     monkeypatch.setattr("spark_ingest.lake.lease.Holder.alive", lambda self, last_write: False)
     awake = Lease.take(jvm, feed.stream.table)
     with pytest.raises(LeaseLost, match="was taken over"):
@@ -80,7 +84,7 @@ def test_a_write_that_makes_an_overtaken_writers_branch_anew_publishes_nothing(
     head = iceberg.currentSnapshot().snapshotId()
     iceberg.manageSnapshots().createBranch(asleep._holder.branch, head).commit()
     commit = own_snapshots(jvm, feed.stream.table)[0].commit
-    asleep.stage(spark.table(feed.table).limit(1), commit)
+    asleep.stage(partial(stage, spark.table(feed.table).limit(1), commit))
     with pytest.raises(LeaseLost, match="was taken over"):
         asleep.publish()
     asleep.release()
@@ -125,7 +129,7 @@ def test_a_batch_whose_bad_records_cannot_be_kept_is_not_published(
 def test_nothing_is_published_over_a_table_that_moved(feed: Feed) -> None:
     jvm, spark, lease = taken(feed)
     commit = own_snapshots(jvm, feed.stream.table)[0].commit
-    lease.stage(spark.table(feed.table).limit(1), commit)
+    lease.stage(partial(stage, spark.table(feed.table).limit(1), commit))
     spark.sql(f"insert into {feed.table} select * from {feed.table} limit 0")
     with pytest.raises(CommitRefused, match="moved meanwhile"):
         lease.publish()
@@ -277,10 +281,10 @@ def test_a_topic_made_anew_while_a_batch_is_read_is_not_committed(
 ) -> None:
     feed.send(*orders(feed.register(ORDER), 0, 2))
     tables.create_tables(feed.services, [feed.stream])
-    ask, stage, staged = Broker.existing_topic, Lease.stage, threading.Event()
+    ask, whole, staged = Broker.existing_topic, Lease.stage, threading.Event()
 
-    def then_stage(lease: Lease, rows: DataFrame, commit: Commit) -> None:
-        stage(lease, rows, commit)
+    def then_stage(lease: Lease, write: Callable[[str, str], None]) -> None:
+        whole(lease, write)
         staged.set()
 
     def another(broker: Broker, name: str, needed_by: str) -> Topic:

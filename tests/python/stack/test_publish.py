@@ -241,7 +241,7 @@ def test_a_fenced_publisher_says_so_where_librdkafka_noticed_it_between_two_reco
             # Nobody polls here: the producer's next answer is "fatal error" and no reason.
             first._producer.produce(sales.topic, b"row", b"key")
         except KafkaException as error:
-            return error.args[0].name() == "_FATAL"
+            return bool(error.args[0].name() == "_FATAL")
         return False
 
     wait_for(is_fenced)

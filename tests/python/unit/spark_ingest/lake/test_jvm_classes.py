@@ -11,7 +11,7 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from spark_ingest.lake import java_classes
+from spark_ingest.lake import jvm as jvms
 from spark_ingest.records.java_checks import SOURCES
 
 STREAMS = 4
@@ -34,13 +34,13 @@ def test_streams_that_ask_at_the_same_time_ship_one_jar(
         def add_jar(self, jar: Path) -> None:
             shipped.append(jar)
 
-    monkeypatch.setattr(java_classes, "Jvm", FakeJvm)
-    monkeypatch.setattr(java_classes, "_loaders", {})
+    monkeypatch.setattr(jvms, "Jvm", FakeJvm)
+    monkeypatch.setattr(jvms, "_loaders", {})
     spark: Any = SimpleNamespace(sparkContext=SimpleNamespace(applicationId="app"))
 
     def ask(_stream: int) -> object:
         together.wait(10)
-        return java_classes._loader(spark, SOURCES / "AvroCheck.java")
+        return jvms._loader(spark, SOURCES / "AvroCheck.java")
 
     with ThreadPoolExecutor(STREAMS) as streams:
         loaders = list(streams.map(ask, range(STREAMS)))
