@@ -7,7 +7,7 @@ value, and all that it takes from elsewhere is pyarrow.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -196,29 +196,17 @@ class _Files:
             yield from self._close(file)
 
     def _by_partition(self, batch: Any) -> Iterator[tuple[tuple[Any, ...], Any]]:
+        """All rows of a batch, by the values of their partition."""
         names = list(self._form.partition)
-        if not batch.num_rows:
-            return
-        if not names:
-            yield (), batch
-            return
         keys = pa.Table.from_batches([batch.select(names)])
-        found = keys.group_by(names).aggregate([]).select(names).to_pylist()
-        for row in found:
-            partition = tuple(row[name] for name in names)
-            if len(found) == 1:
-                yield partition, batch
-                return
-            mask = None
-            for name, value in row.items():
-                column = batch[name]
-                same = (
-                    pc.is_null(column)
-                    if value is None
-                    else pc.fill_null(pc.equal(column, pa.scalar(value, column.type)), False)
-                )
-                mask = same if mask is None else pc.and_(mask, same)
-            yield partition, batch.filter(mask)
+        found = keys.group_by(names).aggregate([]).to_pylist() if names else [{}]
+        if batch.num_rows and len(found) == 1:
+            yield tuple(found[0][name] for name in names), batch
+        elif batch.num_rows:
+            numbered = keys.append_column("row", pa.array(range(batch.num_rows)))
+            groups = numbered.group_by(names).aggregate([("row", "list")])
+            for group in groups.to_pylist():
+                yield tuple(group[name] for name in names), batch.take(group["row_list"])
 
     def _conformed(self, batch: Any) -> Any:
         columns = [
@@ -229,72 +217,53 @@ class _Files:
         return pa.RecordBatch.from_arrays(columns, schema=self._schema)
 
     def _write(self, file: _File) -> Iterator[Any]:
-        """A row group of what a file holds; parts of the file where these are large enough."""
+        """A row group of what a file holds, and parts of the file: the last ones of a full one."""
         self._flush(file)
         if file.written >= self._form.file_bytes:
             yield from self._close(file)
-            return
-        data = b"".join(file.parts)
-        file.parts.clear()
-        yield from self._parts(file, data)
+        else:
+            yield from self._parts(file)
+
+    def _close(self, file: _File) -> Iterator[Any]:
+        """The last parts of a file."""
+        self._flush(file)
+        del self._open[file.partition]
+        file.writer.close()
+        footer = file.writer.writer.metadata
+        splits = [_begin(footer.row_group(i).column(0)) for i in range(footer.num_row_groups)]
+        yield from self._parts(file, file.rows, splits, list(file.nans.items()))
 
     def _flush(self, file: _File) -> None:
         if not file.held:
             return
+        form = self._form
         if file.writer is None:
-            file.writer = self._writer(file)
+            file.writer = pq.ParquetWriter(
+                pa.PythonFile(file, mode="w"),
+                self._schema,
+                compression=form.codec,
+                compression_level=form.level,
+                # Iceberg has decimals of up to 18 digits as integers.
+                store_decimal_as_integer=True,
+                store_schema=False,
+                dictionary_pagesize_limit=form.dictionary_bytes,
+                data_page_size=form.page_bytes,
+            )
         table = pa.Table.from_batches(file.held, self._schema)
         file.writer.write_table(table, row_group_size=table.num_rows)
         self._held_bytes -= file.held_bytes
         file.held, file.held_bytes = [], 0
 
-    def _writer(self, file: _File) -> Any:
-        form = self._form
-        return pq.ParquetWriter(
-            pa.PythonFile(file, mode="w"),
-            self._schema,
-            compression=form.codec,
-            compression_level=form.level,
-            # Iceberg has decimals of up to 18 digits as integers.
-            store_decimal_as_integer=True,
-            store_schema=False,
-            dictionary_pagesize_limit=form.dictionary_bytes,
-            data_page_size=form.page_bytes,
-        )
-
-    def _close(self, file: _File) -> Iterator[Any]:
-        self._flush(file)
-        del self._open[file.partition]
-        file.writer.close()
-        footer = file.writer.writer.metadata
+    def _parts(self, file: _File, *end: Any) -> Iterator[Any]:
+        """What was written of a file since the last time; ``end`` goes with the last part."""
         data = b"".join(file.parts)
-        *earlier, last = _cut(data)
-        for part in earlier:
-            yield self._part(file, part)
-        splits = [_begin(footer.row_group(i).column(0)) for i in range(footer.num_row_groups)]
-        yield self._part(file, last, file.rows, splits, list(file.nans.items()))
-
-    def _parts(self, file: _File, data: bytes) -> Iterator[Any]:
-        for part in _cut(data):
-            yield self._part(file, part)
-
-    def _part(
-        self,
-        file: _File,
-        data: bytes,
-        rows: int | None = None,
-        splits: Sequence[int] | None = None,
-        nans: Sequence[tuple[int, int]] | None = None,
-    ) -> Any:
-        values = [file.number, data, rows, splits, nans, *file.partition]
-        columns = [
-            pa.array([value], kind.type) for value, kind in zip(values, self._given, strict=True)
-        ]
-        return pa.RecordBatch.from_arrays(columns, schema=self._given)
-
-
-def _cut(data: bytes) -> list[bytes]:
-    return [data[at : at + _PART_BYTES] for at in range(0, len(data), _PART_BYTES)]
+        file.parts.clear()
+        for at in range(0, len(data), _PART_BYTES):
+            behind = at + _PART_BYTES
+            known = end if end and behind >= len(data) else (None, None, None)
+            values = [file.number, data[at:behind], *known, *file.partition]
+            columns = [pa.array([v], f.type) for v, f in zip(values, self._given, strict=True)]
+            yield pa.RecordBatch.from_arrays(columns, schema=self._given)
 
 
 def _begin(chunk: Any) -> int:

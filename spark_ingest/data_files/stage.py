@@ -40,7 +40,7 @@ def stage(
     table: str,
     branch: str,
     note: Callable[[str], None] | None = None,
-) -> None:
+) -> int | None:
     """Write rows to a branch of a table, where no reader sees them.
 
     Args:
@@ -49,19 +49,22 @@ def stage(
         note: Takes why Arrow could not write the rows, where Iceberg's own writer did; None for
             few rows, which that one writes at once.
 
+    Returns:
+        Rows in the files of Arrow; None where Iceberg's own writer wrote them.
+
     Raises:
         ColumnsChanged: The table got other columns since the rows were planned.
         CommitRefused: Others kept changing the table.
     """
     try:
-        if note is None:
-            _append_rows(rows, table, branch, commit)
-        else:
-            _append_files(rows, table, branch, commit, note)
+        if note is not None:
+            return _append_files(rows, table, branch, commit, note)
+        _append_rows(rows, table, branch, commit)
     except JAVA_ERRORS as error:
         if is_conflict(error):
             raise CommitRefused(f"{table} moved meanwhile: {java_reason(error)}") from error
         raise
+    return None
 
 
 def _append_rows(rows: DataFrame, table: str, branch: str, commit: Commit) -> None:
@@ -79,7 +82,7 @@ def _append_rows(rows: DataFrame, table: str, branch: str, commit: Commit) -> No
 
 def _append_files(
     rows: DataFrame, table: str, branch: str, commit: Commit, note: Callable[[str], None]
-) -> None:
+) -> int | None:
     """Append rows in files that Arrow C++ writes, or as :func:`_append_rows` where it cannot."""
     jvm = Jvm(rows.sparkSession)
     iceberg = jvm.iceberg_table(table)
@@ -90,13 +93,14 @@ def _append_files(
         _append_rows(rows, table, branch, commit)
         reason = java_reason(error)
         note(f"{table}: Arrow did not write a batch, Iceberg's own writer did: {reason}")
-        return
+        return None
     append = iceberg.newAppend().toBranch(branch)
     for file in files:
         append = append.appendFile(file)
     for key, value in commit.summary().items():
         append = append.set(key, value)
     append.commit()
+    return sum(int(file.recordCount()) for file in files)
 
 
 def written(jvm: Jvm, rows: DataFrame, iceberg: Any) -> list[Any]:

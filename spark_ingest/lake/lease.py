@@ -22,7 +22,7 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import psutil
 
@@ -46,6 +46,7 @@ _SILENCE_SECONDS = 600
 # Nor is a writer to tell more often than this that it is alive.
 _RENEW_SECONDS = 120.0
 _RENEW_AGAIN_SECONDS = 10.0
+_T = TypeVar("_T")
 _TAKEN_BY = f"{SUMMARY_PREFIX}taken-by"
 
 
@@ -104,10 +105,10 @@ class Lease:
         lease._is_fenced = True
         return lease
 
-    def stage(self, write: Callable[[str, str], None]) -> None:
+    def stage(self, write: Callable[[str, str], _T]) -> _T:
         """Write a batch where no reader sees it: ``write`` gets the table and the branch."""
         self._is_fenced = False
-        write(self._table, self._holder.branch)
+        return write(self._table, self._holder.branch)
 
     def start_over(self) -> None:
         """Begin at ``main``, whatever was staged, and fence what this writer has on its way.

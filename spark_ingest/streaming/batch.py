@@ -15,7 +15,7 @@ from pyspark.sql.types import StructType
 
 from spark_ingest.connect.broker import Topic
 from spark_ingest.data_files.stage import stage
-from spark_ingest.errors import LeaseLost
+from spark_ingest.errors import LeaseLost, MillraceError
 from spark_ingest.lake import bronze, quarantine_table
 from spark_ingest.lake.committed import BatchResult, Commit
 from spark_ingest.lake.jvm import CATALOG, Jvm, observed_row, smallest
@@ -195,12 +195,18 @@ class BatchWriter:
         ).observe(observation, *noted.counters)
         good = observed.where("not _millrace_bad").drop(*bronze.WORKING)
         if is_small:
-            self._lease.stage(partial(stage, good.coalesce(1), commit))
+            write = partial(stage, good.coalesce(1), commit)
         else:
-            self._lease.stage(partial(stage, good, commit, note=self._note))
+            write = partial(stage, good, commit, note=self._note)
+        written = self._lease.stage(write)
         # The JVM's own row: the bad records need not pass through Python.
         row = observed_row(observation)
         bad, carried = row.getLong(1), row.getSeq(4)
+        if written is not None and written != row.getLong(0) - bad:
+            raise MillraceError(
+                f"{self._stream.table}: {written} rows were written of {row.getLong(0) - bad} good "
+                "records: nothing is committed"
+            )
         return _Counts(
             rows=row.getLong(0),
             bad=bad,

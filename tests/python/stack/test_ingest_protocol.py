@@ -9,7 +9,7 @@ import threading
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -27,9 +27,9 @@ from spark_ingest.lake.committed import Commit, CommitKind, own_snapshots
 from spark_ingest.lake.jvm import Jvm
 from spark_ingest.lake.lease import Lease
 from spark_ingest.lake.table_identity import uuid_of
-from spark_ingest.streaming import tables
+from spark_ingest.streaming import batch, tables
 from spark_ingest.streaming.side_commit import commit_beside
-from tests.python.stack.conftest import ORDER, Feed, orders
+from tests.python.stack.conftest import ORDER, Feed, orders, proofs
 from tests.python.world.avro import framed
 
 if TYPE_CHECKING:
@@ -274,6 +274,29 @@ def test_a_lake_that_was_copied_from_elsewhere_is_refused(feed: Feed, tmp_path: 
         bronze.refuse_copied(spark, names)
     finally:
         spark.conf.set(key, here)
+
+
+def test_a_batch_in_files_of_arrow_is_committed_whole_or_not_at_all(
+    feed: Feed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batch, "_SMALL", 1)
+    number = feed.register(ORDER)
+    feed.send(*orders(number, 0, 9), b"junk")
+    feed.send(*orders(number, 10, 9), b"junk", partition=1)
+    (report,) = feed.ingest()
+    assert (report.rows, report.quarantined) == (18, 2)
+    assert all(proof.holds for proof in proofs(feed))
+
+    def one_lost(*words: Any, **named: Any) -> int:
+        return (stage(*words, **named) or 0) - 1
+
+    monkeypatch.setattr(batch, "stage", one_lost)
+    feed.send(*orders(number, 20, 3))
+    with pytest.raises(MillraceError, match="2 rows were written of 3 good records"):
+        feed.ingest()
+    monkeypatch.undo()
+    feed.ingest()
+    assert len(feed.offsets()) == 21
 
 
 def test_a_topic_made_anew_while_a_batch_is_read_is_not_committed(

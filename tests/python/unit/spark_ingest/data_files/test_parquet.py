@@ -59,6 +59,14 @@ def test_each_partition_has_a_file_of_its_own() -> None:
     assert table.schema.field("id").metadata == {b"PARQUET:field_id": b"7"}
 
 
+def test_rows_whose_partition_is_not_a_number_are_there() -> None:
+    days = [float("nan"), 1.0, float("nan"), None]
+    batch = pa.record_batch({"id": [1, 2, 3, 4], "day": pa.array(days, pa.float64())})
+    made = files(parquet.parquet_parts(FORM)(iter([batch, batch])))
+    ids = sorted(i for _, table in made.values() for i in table["id"].to_pylist())
+    assert ids == [1, 1, 2, 2, 3, 3, 4, 4]
+
+
 def test_parts_come_before_the_last_row(monkeypatch: Any) -> None:
     taken: list[Any] = []
 
