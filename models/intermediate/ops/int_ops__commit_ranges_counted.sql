@@ -1,3 +1,7 @@
+{#- A table: the log is copied before any bronze table is read, so that nothing that is
+    ingested meanwhile is missed there. On Redshift: grows with every commit. -#}
+{{ config(materialized="table", dist="even", sort="committed_at") }}
+
 with
 
 -- The table that stands there is the one that was named last.

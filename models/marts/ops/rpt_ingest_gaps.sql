@@ -10,9 +10,9 @@ ranges as (
 
 ),
 
-positions as (
+ranges_held as (
 
-    select * from {{ ref("int_ops__positions_held") }}
+    select * from {{ ref("int_ops__ranges_held") }}
 
 ),
 
@@ -40,32 +40,33 @@ partitions as (
 held as (
 
     select
-        positions.bronze_table,
-        positions.kafka_topic_id,
-        positions.kafka_partition,
-        positions.kafka_offset
-    from positions
+        ranges_held.bronze_table,
+        ranges_held.kafka_topic_id,
+        ranges_held.kafka_partition,
+        greatest(ranges_held.first_offset, partitions.first_offset) as first_offset,
+        least(ranges_held.end_offset, partitions.end_offset) as end_offset
+    from ranges_held
     inner join partitions
         on
-            positions.bronze_table = partitions.bronze_table
-            and positions.kafka_topic_id = partitions.kafka_topic_id
-            and positions.kafka_partition = partitions.kafka_partition
-            and positions.kafka_offset >= partitions.first_offset
-            and positions.kafka_offset < partitions.end_offset
+            ranges_held.bronze_table = partitions.bronze_table
+            and ranges_held.kafka_topic_id = partitions.kafka_topic_id
+            and ranges_held.kafka_partition = partitions.kafka_partition
+            and ranges_held.end_offset > partitions.first_offset
+            and ranges_held.first_offset < partitions.end_offset
 
 ),
 
 -- The borders of the commits stand among the records, so that a gap is of one commit
 -- and one at either end of a partition shows. Behind a border its own offset is the
--- next to come, behind a record the one after it.
+-- next to come, behind a range of records the one after it.
 landmarks as (
 
     select
         bronze_table,
         kafka_topic_id,
         kafka_partition,
-        kafka_offset,
-        kafka_offset + 1 as expected_offset,
+        first_offset as kafka_offset,
+        end_offset as expected_offset,
         cast(null as bigint) as range_offset
     from held
 
@@ -93,11 +94,19 @@ landmarks as (
 
 ),
 
--- Landmarks that are equal in offset and expected offset tell the same, in any order.
+-- Landmarks that are equal in offset and expected offset tell the same, in any order. A
+-- range may reach beyond those that begin later.
 in_order as (
 
     select
-        *,
+        bronze_table,
+        kafka_topic_id,
+        kafka_partition,
+        max(expected_offset) over (
+            partition by bronze_table, kafka_topic_id, kafka_partition
+            order by kafka_offset asc, expected_offset asc
+            rows between unbounded preceding and current row
+        ) as reached_offset,
         lead(kafka_offset) over (
             partition by bronze_table, kafka_topic_id, kafka_partition
             order by kafka_offset asc, expected_offset asc
@@ -117,12 +126,12 @@ gaps as (
         bronze_table,
         kafka_topic_id,
         kafka_partition,
-        expected_offset as first_offset,
+        reached_offset as first_offset,
         next_offset as end_offset,
         range_first_offset,
-        next_offset - expected_offset as absent_count
+        next_offset - reached_offset as absent_count
     from in_order
-    where next_offset > expected_offset
+    where next_offset > reached_offset
 
 ),
 

@@ -9,9 +9,9 @@ ranges as (
 
 ),
 
-positions as (
+ranges_held as (
 
-    select * from {{ ref("int_ops__positions_held") }}
+    select * from {{ ref("int_ops__ranges_held") }}
 
 ),
 
@@ -68,27 +68,40 @@ partitions as (
 
 ),
 
+ranges_placed as (
+
+    select
+        ranges_held.*,
+        tables.last_commit_id,
+        case
+            when
+                ranges_held.end_offset > partitions.first_offset
+                and ranges_held.first_offset < partitions.end_offset
+                then
+                    least(ranges_held.end_offset, partitions.end_offset)
+                    - greatest(ranges_held.first_offset, partitions.first_offset)
+            else 0
+        end as committed_offset_count
+    from ranges_held
+    inner join tables
+        on ranges_held.bronze_table = tables.bronze_table
+    left join partitions
+        on
+            ranges_held.bronze_table = partitions.bronze_table
+            and ranges_held.kafka_topic_id = partitions.kafka_topic_id
+            and ranges_held.kafka_partition = partitions.kafka_partition
+
+),
+
 held as (
 
     select
-        positions.*,
-        coalesce(
-            positions.kafka_offset >= partitions.first_offset
-            and positions.kafka_offset < partitions.end_offset,
-            false
-        ) as is_committed,
+        *,
+        end_offset - first_offset - committed_offset_count as uncommitted_offset_count,
         -- Of a commit that the log, when it was read, had already or will never have. A
         -- later one counts the next time.
-        not positions.is_quarantined
-        and coalesce(positions.commit_id, 0) <= tables.last_commit_id as is_old
-    from positions
-    inner join tables
-        on positions.bronze_table = tables.bronze_table
-    left join partitions
-        on
-            positions.bronze_table = partitions.bronze_table
-            and positions.kafka_topic_id = partitions.kafka_topic_id
-            and positions.kafka_partition = partitions.kafka_partition
+        not is_quarantined and coalesce(commit_id, 0) <= last_commit_id as is_old
+    from ranges_placed
 
 ),
 
@@ -101,11 +114,30 @@ counted as (
         kafka_topic,
         kafka_topic_id,
         kafka_partition,
-        count(case when is_committed and not is_quarantined then 1 end)
-            as bronze_row_count,
-        count(case when is_committed and is_quarantined then 1 end)
-            as quarantined_count,
-        count(case when not is_committed and is_old then 1 end) as uncommitted_count
+        cast(
+            sum(
+                case
+                    when not is_quarantined then committed_offset_count * copy_count
+                    else 0
+                end
+            ) as bigint
+        ) as bronze_row_count,
+        cast(
+            sum(
+                case
+                    when is_quarantined then committed_offset_count * copy_count
+                    else 0
+                end
+            ) as bigint
+        ) as quarantined_count,
+        cast(
+            sum(
+                case
+                    when is_old then uncommitted_offset_count * copy_count
+                    else 0
+                end
+            ) as bigint
+        ) as uncommitted_count
     from held
     group by bronze_table, kafka_topic, kafka_topic_id, kafka_partition
 
@@ -167,21 +199,28 @@ decided as (
 places as (
 
     select
-        bronze_table,
-        kafka_topic,
-        kafka_topic_id,
-        kafka_partition
+        partitions.first_offset,
+        partitions.end_offset,
+        partitions.first_committed_at,
+        partitions.last_committed_at,
+        coalesce(partitions.bronze_table, counted.bronze_table) as bronze_table,
+        coalesce(partitions.kafka_topic, counted.kafka_topic) as kafka_topic,
+        coalesce(partitions.kafka_topic_id, counted.kafka_topic_id) as kafka_topic_id,
+        coalesce(partitions.kafka_partition, counted.kafka_partition)
+            as kafka_partition,
+        coalesce(partitions.commit_count, 0) as commit_count,
+        coalesce(partitions.offset_count, 0) as offset_count,
+        coalesce(counted.bronze_row_count, 0) as bronze_row_count,
+        coalesce(counted.quarantined_count, 0) as quarantined_count,
+        coalesce(counted.uncommitted_count, 0) as uncommitted_count
     from partitions
-
-    union
-
-    select
-        bronze_table,
-        kafka_topic,
-        kafka_topic_id,
-        kafka_partition
-    from counted
-    where uncommitted_count > 0
+    full outer join counted
+        on
+            partitions.bronze_table = counted.bronze_table
+            and partitions.kafka_topic = counted.kafka_topic
+            and partitions.kafka_topic_id = counted.kafka_topic_id
+            and partitions.kafka_partition = counted.kafka_partition
+    where partitions.bronze_table is not null or counted.uncommitted_count > 0
 
 ),
 
@@ -189,33 +228,12 @@ balanced as (
 
     select
         places.*,
-        partitions.first_offset,
-        partitions.end_offset,
-        partitions.first_committed_at,
-        partitions.last_committed_at,
-        coalesce(partitions.commit_count, 0) as commit_count,
-        coalesce(partitions.offset_count, 0) as offset_count,
-        coalesce(counted.bronze_row_count, 0) as bronze_row_count,
-        coalesce(counted.quarantined_count, 0) as quarantined_count,
-        coalesce(counted.uncommitted_count, 0) as uncommitted_count,
         coalesce(absent_by_partition.absent_count, 0) as absent_count,
         coalesce(absent_by_partition.given_up_count, 0) as given_up_count,
         coalesce(absent_by_partition.gap_count, 0) as gap_count,
         coalesce(decided.replayed_count, 0) as replayed_count,
         coalesce(decided.discarded_count, 0) as discarded_count
     from places
-    left join partitions
-        on
-            places.bronze_table = partitions.bronze_table
-            and places.kafka_topic = partitions.kafka_topic
-            and places.kafka_topic_id = partitions.kafka_topic_id
-            and places.kafka_partition = partitions.kafka_partition
-    left join counted
-        on
-            places.bronze_table = counted.bronze_table
-            and places.kafka_topic = counted.kafka_topic
-            and places.kafka_topic_id = counted.kafka_topic_id
-            and places.kafka_partition = counted.kafka_partition
     left join absent_by_partition
         on
             places.bronze_table = absent_by_partition.bronze_table

@@ -187,7 +187,7 @@ def test_the_ledger_says_what_verify_says(keeper: Keeper) -> None:
     feed.send(*orders(number, 20, 3), b"more junk", partition=1)
     feed.ingest()
 
-    assert not keeper.build("rpt_ingest_gaps", "rpt_ingest_ledger")
+    assert not keeper.build("int_ops__ranges_held+")
     results = json.loads((keeper.project / "target" / "run_results.json").read_text())
     failed = {
         result["unique_id"].split(".")[2]

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import duckdb
 import jinja2
 
 from sandbox.settings import PROJECT
 
-MODELS = ("rpt_ingest_gaps", "rpt_ingest_ledger")
+MODELS = (
+    "intermediate/ops/int_ops__ranges_held",
+    "marts/ops/rpt_ingest_gaps",
+    "marts/ops/rpt_ingest_ledger",
+)
 # Commit, first and end offset, and how many of these held no record.
 COMMITS = [(1, 0, 5, 0), (2, 5, 10, 2)]
 COUNTS = "gap_count, empty_count, duplicate_count, uncommitted_count"
@@ -26,19 +32,23 @@ def ledger(*offsets: int) -> tuple[int, ...]:
     )
     places = ", ".join(f"({offset})" for offset in offsets)
     lake.execute(
-        "create table int_ops__positions_held as select *, 't' as bronze_table,"
-        " 't' as kafka_topic, 'T' as kafka_topic_id, 0 as kafka_partition,"
-        " false as is_quarantined, 1 as commit_id"
-        f" from (values {places}) as rows (kafka_offset)"
+        "create table stg_ingest__records as select *, 't' as bronze_table, 't' as _kafka_topic,"
+        " 'T' as _kafka_topic_id, 0 as _kafka_partition, 1 as _commit_id"
+        f" from (values {places}) as rows (_kafka_offset)"
     )
+    lake.execute(
+        "create table stg_ingest__quarantine (_kafka_topic varchar, _kafka_topic_id varchar,"
+        " _kafka_partition integer, _kafka_offset bigint, replayed_at timestamp)"
+    )
+    lake.execute("create view int_ops__commit_ranges_counted as from rpt_ingest_commits")
     lake.execute(
         "create table int_ops__quarantined_records_sorted (kafka_topic varchar,"
         " _kafka_topic_id varchar, _kafka_partition integer, quarantine_state varchar)"
     )
     for model in MODELS:
-        text = (PROJECT / f"models/marts/ops/{model}.sql").read_text()
+        text = (PROJECT / f"models/{model}.sql").read_text()
         query = jinja2.Template(text).render(ref=lambda name: name, config=lambda **_: "")
-        lake.execute(f"create table {model} as {query}")
+        lake.execute(f"create table {Path(model).name} as {query}")
     (row,) = lake.execute(f"select {COUNTS} from rpt_ingest_ledger").fetchall()
     return tuple(int(count) for count in row)
 
