@@ -7,6 +7,7 @@ from pathlib import Path
 import duckdb
 import jinja2
 
+from docs.generate.domain_pages import Manifest
 from sandbox.settings import PROJECT
 
 MODELS = (
@@ -67,3 +68,17 @@ def test_a_commit_explains_as_many_as_held_no_record() -> None:
 
 def test_an_offset_that_is_there_twice_and_one_of_no_commit_are_counted() -> None:
     assert ledger(*range(10), 3, 12) == (0, 0, 1, 1)
+
+
+def test_bronze_is_read_once_and_after_the_log_was_copied(manifest: Manifest) -> None:
+    models = {node["name"]: node for node in manifest["nodes"].values()}
+
+    def parents(name: str) -> set[str]:
+        return {parent.split(".")[-1] for parent in models[name]["depends_on"]["nodes"]}
+
+    log, ranges = "int_ops__commit_ranges_counted", "int_ops__ranges_held"
+    assert log in parents(ranges)
+    assert {models[name]["config"]["materialized"] for name in (log, ranges)} == {"table"}
+    assert parents("rpt_ingest_commits") == {log}
+    assert parents("rpt_ingest_gaps") == {"rpt_ingest_commits", ranges}
+    assert "stg_ingest__records" not in parents("rpt_ingest_ledger")
