@@ -219,12 +219,14 @@ def test_what_arrow_cannot_write_iceberg_writes_and_says_so(
 
 
 def test_a_task_that_fails_leaves_no_file_and_no_commit(spark: SparkSession, table: str) -> None:
-    bad = "if(id = 250000, raise_error('no'), id) as id"
+    # Behind more bytes than lie between a worker and its task.
+    bad = "if(id = 4900000, raise_error('no'), id) as id"
     spark.sql(
         f"alter table lake.{table} set tblproperties ('write.parquet.row-group-size-bytes' = '9')"
     )
+    rows = spark.range(0, 5_000_000, 1, 1).selectExpr(bad)
     with pytest.raises(SparkRuntimeException, match="no"):
-        stage.stage(spark.range(0, 300_000, 1, 1).selectExpr(bad), COMMIT, table, "b", pytest.fail)
+        stage.stage(rows, COMMIT, table, "b", pytest.fail)
     assert files_on_disk(spark, table) == []
     assert staged(spark, table) == []
 
