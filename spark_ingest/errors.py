@@ -57,6 +57,10 @@ class ColumnsChanged(CommitRefused):
     """The table got other columns since the rows were planned: plan them again."""
 
 
+class FilesNotWritten(MillraceError):
+    """Arrow could not write a batch's data files; nothing of it is in a commit."""
+
+
 class CommitUnknown(CommitRefused):
     """The catalog did not say whether a commit is in: the table's offsets tell."""
 

@@ -3,14 +3,12 @@
 Many go as Arrow from Spark to its Python workers, where Arrow C++ makes Parquet of them, and the
 JVM's tasks put that where the table's location provider and FileIO say: Iceberg's own writer
 takes rows one by one. Files of tasks that failed, or that ran twice, are in no answer, and so in
-no commit. A few are written by Iceberg's own, which is there sooner, and so is what Arrow cannot
-write.
+no commit. A few are written by Iceberg's own, which is there sooner.
 """
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +18,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from spark_ingest.data_files import parquet
-from spark_ingest.errors import ColumnsChanged, CommitRefused
+from spark_ingest.errors import ColumnsChanged, CommitRefused, FilesNotWritten
 from spark_ingest.lake.committed import Commit
 from spark_ingest.lake.jvm import CATALOG, JAVA_ERRORS, Jvm, java_object, java_reason
 from spark_ingest.lake.table_change import is_conflict
@@ -35,30 +33,27 @@ _FUNCTIONS = {"year": "years", "month": "months", "day": "days", "hour": "hours"
 
 
 def stage(
-    rows: DataFrame,
-    commit: Commit,
-    table: str,
-    branch: str,
-    note: Callable[[str], None] | None = None,
+    rows: DataFrame, commit: Commit, table: str, branch: str, *, by_arrow: bool = False
 ) -> int | None:
     """Write rows to a branch of a table, where no reader sees them.
 
     Args:
         rows: The table's columns, in order.
         commit: What publishing the branch will mean.
-        note: Takes why Arrow could not write the rows, where Iceberg's own writer did; None for
-            few rows, which that one writes at once.
+        by_arrow: Whether Arrow writes them: many sooner, a few later than Iceberg's own writer.
 
     Returns:
         Rows in the files of Arrow; None where Iceberg's own writer wrote them.
 
     Raises:
+        FilesNotWritten: Arrow could not write them; what was observed of the rows counts for
+            nothing, since Spark may have observed a part of them.
         ColumnsChanged: The table got other columns since the rows were planned.
         CommitRefused: Others kept changing the table.
     """
     try:
-        if note is not None:
-            return _append_files(rows, table, branch, commit, note)
+        if by_arrow:
+            return _append_files(rows, table, branch, commit)
         _append_rows(rows, table, branch, commit)
     except JAVA_ERRORS as error:
         if is_conflict(error):
@@ -80,20 +75,15 @@ def _append_rows(rows: DataFrame, table: str, branch: str, commit: Commit) -> No
         raise
 
 
-def _append_files(
-    rows: DataFrame, table: str, branch: str, commit: Commit, note: Callable[[str], None]
-) -> int | None:
-    """Append rows in files that Arrow C++ writes, or as :func:`_append_rows` where it cannot."""
+def _append_files(rows: DataFrame, table: str, branch: str, commit: Commit) -> int:
+    """Append rows in files that Arrow C++ writes; how many."""
     jvm = Jvm(rows.sparkSession)
     iceberg = jvm.iceberg_table(table)
     try:
         files = written(jvm, rows, iceberg)
     except JAVA_ERRORS as error:
         # A worker that has no pyarrow, or dies, or rows that no Arrow batch holds.
-        _append_rows(rows, table, branch, commit)
-        reason = java_reason(error)
-        note(f"{table}: Arrow did not write a batch, Iceberg's own writer did: {reason}")
-        return None
+        raise FilesNotWritten(f"{table}: {java_reason(error)}") from error
     append = iceberg.newAppend().toBranch(branch)
     for file in files:
         append = append.appendFile(file)

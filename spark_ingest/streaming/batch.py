@@ -15,7 +15,7 @@ from pyspark.sql.types import StructType
 
 from spark_ingest.connect.broker import Topic
 from spark_ingest.data_files.stage import stage
-from spark_ingest.errors import LeaseLost, MillraceError
+from spark_ingest.errors import FilesNotWritten, LeaseLost, MillraceError
 from spark_ingest.lake import bronze, quarantine_table
 from spark_ingest.lake.committed import BatchResult, Commit
 from spark_ingest.lake.jvm import CATALOG, Jvm, observed_row, smallest
@@ -181,7 +181,14 @@ class BatchWriter:
         return judged, plan
 
     def _stage(
-        self, judged: Judged, plan: _Plan, commit: Commit, size: int, began: datetime
+        self,
+        judged: Judged,
+        plan: _Plan,
+        commit: Commit,
+        size: int,
+        began: datetime,
+        *,
+        may_use_arrow: bool = True,
     ) -> _Counts:
         # Four files of a handful of rows each would only have to be compacted.
         is_small = size <= _SMALL
@@ -194,11 +201,14 @@ class BatchWriter:
             *(rows[name] for name in plan.names), *noted.notes
         ).observe(observation, *noted.counters)
         good = observed.where("not _millrace_bad").drop(*bronze.WORKING)
-        if is_small:
-            write = partial(stage, good.coalesce(1), commit)
-        else:
-            write = partial(stage, good, commit, note=self._note)
-        written = self._lease.stage(write)
+        by_arrow = may_use_arrow and not is_small
+        write = partial(stage, good.coalesce(1) if is_small else good, commit, by_arrow=by_arrow)
+        try:
+            written = self._lease.stage(write)
+        except FilesNotWritten as error:
+            self._note(f"{error}: Iceberg's own writer takes a batch that Arrow did not write")
+            # Observed anew: Spark may have counted some of the records of what failed.
+            return self._stage(judged, plan, commit, size, began, may_use_arrow=False)
         # The JVM's own row: the bad records need not pass through Python.
         row = observed_row(observation)
         bad, carried = row.getLong(1), row.getSeq(4)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from spark_ingest.connect.broker import Broker, Topic
+from spark_ingest.data_files import parquet
 from spark_ingest.data_files.stage import stage
 from spark_ingest.errors import (
     CommitRefused,
@@ -287,6 +288,23 @@ def test_a_batch_in_files_of_arrow_is_committed_whole_or_not_at_all(
     assert (report.rows, report.quarantined) == (18, 2)
     assert all(proof.holds for proof in proofs(feed))
 
+    def fails(_form: object) -> Any:
+        def run(batches: Any) -> Any:
+            # One task has done its work, with bad records counted, and another has not.
+            for rows in batches:
+                if 10 in rows["_kafka_offset"].to_pylist():
+                    raise ValueError("not so")
+                yield from ()
+
+        return run
+
+    with monkeypatch.context() as patch:
+        patch.setattr(parquet, "parquet_parts", fails)
+        feed.send(*orders(number, 30, 5), b"junk")
+        (report,) = feed.ingest()
+    assert (report.rows, report.quarantined) == (5, 1)
+    assert [note for note in feed.reports.notes if "ValueError: not so" in note]
+
     def one_lost(*words: Any, **named: Any) -> int:
         return (stage(*words, **named) or 0) - 1
 
@@ -296,7 +314,8 @@ def test_a_batch_in_files_of_arrow_is_committed_whole_or_not_at_all(
         feed.ingest()
     monkeypatch.undo()
     feed.ingest()
-    assert len(feed.offsets()) == 21
+    assert len(feed.offsets()) == 26
+    assert all(proof.holds for proof in proofs(feed))
 
 
 def test_a_topic_made_anew_while_a_batch_is_read_is_not_committed(
