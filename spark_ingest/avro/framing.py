@@ -55,6 +55,10 @@ class Framing:
         """How many bytes stand before the payload."""
         return self.id_bytes + 1 if self.has_ids and not self.in_header else 0
 
+    def header(self, part: Part) -> str:
+        """The name of the header that has the id, where it stands in one."""
+        return f"apicurio.{part}.{self.ids}Id"
+
     def has_schema(self, part: Part, schema_id: int) -> Column:
         """Whether the value or key carries this id (boolean; null stays null).
 
@@ -104,8 +108,8 @@ class Framing:
         return F.when(is_framed, F.coalesce(value, F.lit(2**63 - 1)))
 
     def _header(self, part: Part) -> Column:
-        name = f"apicurio.{part}.{self.ids}Id"
-        named = F.filter("_kafka_headers", lambda each: each["key"] == F.lit(name))
+        name = F.lit(self.header(part))
+        named = F.filter("_kafka_headers", lambda each: each["key"] == name)
         # Kafka: of several headers with one key the last counts.
         return F.try_element_at(named, F.lit(-1))["value"]
 

@@ -25,7 +25,7 @@ OWN = "own__."
 # As Spark's own decoder is told to in profiles/spark-defaults.conf.
 _MOST_BYTES = 16_777_216
 _MOST_ITEMS = 1_000_000
-# Records in others, as AvroCheck.java counts them, which sees the bytes first. The Java
+# Records in others, as AvroWalk.java counts them, which sees the bytes first. The Java
 # decoder, which goes over it as well, has no more stack than for some 1,500.
 _DEEPEST = 500
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -1,7 +1,8 @@
-"""What a task does: Arrow batches of a table's rows to the bytes of Parquet files.
+"""What a task does: frames of a table's rows to the bytes of Parquet files.
 
-Runs in Spark's Python workers, where this package need not be installed: it goes there by
-value, and all that it takes from elsewhere is pyarrow.
+A frame is an Arrow IPC stream of the table's columns and the partition's. This runs in Spark's
+Python workers, where the package need not be installed: it goes there by value, and all that it
+takes from elsewhere is pyarrow.
 """
 
 from __future__ import annotations
@@ -17,12 +18,8 @@ import pyarrow.parquet as pq
 
 PARTS = "file int, bytes binary, rows bigint, splits array<bigint>, nans map<int,bigint>"
 """What :func:`parquet_parts` gives, before the partition's values."""
-SPARK_SETTINGS = {
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
-    # Spark would count all lists of a batch again with every row.
-    "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
-}
-"""How Spark hands a worker its batches."""
+SPARK_SETTINGS = {"spark.sql.execution.arrow.maxRecordsPerBatch": "1"}
+"""How Spark hands a worker its frames: one by one, for each has thousands of rows."""
 
 # What is passed to the JVM at a time.
 _PART_BYTES = 8 * 2**20
@@ -59,9 +56,9 @@ class Format:
 def parquet_parts(form: Format) -> Callable[[Iterable[Any]], Iterator[Any]]:
     """The function of a task for Spark's ``mapInArrow``.
 
-    It takes batches of the table's columns and the partition's, and gives parts of files as
-    :data:`PARTS` and the partition's values: in order, and the last one of each with its rows,
-    split offsets and NaN counts by field id.
+    It takes batches with a column of frames, and gives parts of files as :data:`PARTS` and the
+    partition's values: in order, and the last one of each with its rows, split offsets and NaN
+    counts by field id.
     """
 
     def run(batches: Iterable[Any]) -> Iterator[Any]:
@@ -70,7 +67,9 @@ def parquet_parts(form: Format) -> Callable[[Iterable[Any]], Iterator[Any]]:
         pa.set_io_thread_count(1)
         files = _Files(form)
         for batch in batches:
-            yield from files.add(batch)
+            for frame in batch.column(0):
+                for rows in pa.ipc.open_stream(frame.as_buffer()):
+                    yield from files.add(rows)
         yield from files.finish()
 
     return run

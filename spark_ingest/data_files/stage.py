@@ -1,21 +1,22 @@
 """Rows staged on a branch of a bronze table.
 
-Many go as Arrow from Spark to its Python workers, where Arrow C++ makes Parquet of them, and the
-JVM's tasks put that where the table's location provider and FileIO say: Iceberg's own writer
-takes rows one by one. Files of tasks that failed, or that ran twice, are in no answer, and so in
-no commit. A few are written by Iceberg's own, which is there sooner.
+Many come as frames, Arrow IPC streams, to Spark's Python workers, where Arrow C++ makes Parquet of
+them, and the JVM's tasks put that where the table's location provider and FileIO say. Files of
+tasks that failed, or that ran twice, are in no answer, and so in no commit. A few rows are written
+by Iceberg's own writer, which takes them one by one and is there sooner.
 """
 
 from __future__ import annotations
 
 import secrets
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pyspark import cloudpickle
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql.types import StructField, StructType
 
 from spark_ingest.data_files import parquet
 from spark_ingest.errors import ColumnsChanged, CommitRefused, FilesNotWritten
@@ -28,42 +29,88 @@ _OTHER_COLUMNS = ("INCOMPATIBLE_TABLE_CHANGE_AFTER_ANALYSIS", "INCOMPATIBLE_DATA
 _WRITER = Path(__file__).with_name("DataFileWriter.java")
 # Codecs that Arrow calls otherwise.
 _CODECS = {"uncompressed": "none"}
-# Iceberg's functions in Spark that are named otherwise than its transforms.
-_FUNCTIONS = {"year": "years", "month": "months", "day": "days", "hour": "hours"}
 
 
-def stage(
-    rows: DataFrame, commit: Commit, table: str, branch: str, *, by_arrow: bool = False
-) -> int | None:
-    """Write rows to a branch of a table, where no reader sees them.
+@dataclass(frozen=True)
+class Layout:
+    """What the rows of a table's files have: :func:`layout`.
+
+    Attributes:
+        schema_id: Iceberg's number of the table's schema.
+        spec: Iceberg's ``PartitionSpec``.
+        columns: The table's.
+        partition: Those of the partition's values, which stand behind them.
+    """
+
+    schema_id: int
+    spec: Any
+    columns: StructType
+    partition: StructType
+
+    def is_of(self, iceberg: Any) -> bool:
+        """Whether an Iceberg table has these columns and this partition."""
+        is_spec = iceberg.spec().specId() == self.spec.specId()
+        return bool(is_spec and iceberg.schema().schemaId() == self.schema_id)
+
+
+def layout(jvm: Jvm, iceberg: Any) -> Layout:
+    """What the rows of an Iceberg table's files have now."""
+    schema, spec = iceberg.schema(), iceberg.spec()
+    columns, values = jvm.struct_of(schema), jvm.struct_of(spec.partitionType().asSchema())
+    prefix = "_partition_"
+    while any(name.lower().startswith(prefix) for name in columns.names):
+        prefix += "_"
+    partition = [StructField(f"{prefix}{at}", f.dataType) for at, f in enumerate(values)]
+    return Layout(schema.schemaId(), spec, columns, StructType(partition))
+
+
+def append_frames(frames: DataFrame, of: Layout, commit: Commit, table: str, branch: str) -> int:
+    """Write frames of rows to a branch of a table, where no reader sees them.
 
     Args:
-        rows: The table's columns, in order.
+        frames: One column of Arrow IPC streams, each with rows of the table.
+        of: What the rows have.
         commit: What publishing the branch will mean.
-        by_arrow: Whether Arrow writes them: many sooner, a few later than Iceberg's own writer.
 
     Returns:
-        Rows in the files of Arrow; None where Iceberg's own writer wrote them.
+        How many rows there were.
 
     Raises:
-        FilesNotWritten: Arrow could not write them; what was observed of the rows counts for
-            nothing, since Spark may have observed a part of them.
+        FilesNotWritten: A worker has no pyarrow, died, or failed. What was observed of the
+            frames counts for nothing, since Spark may have observed a part of them.
+        ColumnsChanged: The table has other columns now, or another partition.
+        CommitRefused: Others kept changing the table.
+    """
+    jvm = Jvm(frames.sparkSession)
+    iceberg = jvm.iceberg_table(table)
+    if not of.is_of(iceberg):
+        raise ColumnsChanged(f"{table} got other columns meanwhile")
+    try:
+        files = written(jvm, frames, of, iceberg)
+    except JAVA_ERRORS as error:
+        raise FilesNotWritten(f"{table}: {java_reason(error)}") from error
+    append = iceberg.newAppend().toBranch(branch)
+    for file in files:
+        append = append.appendFile(file)
+    for key, value in commit.summary().items():
+        append = append.set(key, value)
+    try:
+        append.commit()
+    except JAVA_ERRORS as error:
+        _refuse_conflict(error, table)
+        raise
+    return sum(int(file.recordCount()) for file in files)
+
+
+def append_rows(rows: DataFrame, commit: Commit, table: str, branch: str) -> None:
+    """Write rows, the table's columns in order, to a branch, by Iceberg's own writer.
+
+    ``commit`` is what publishing the branch will mean.
+
+    Raises:
         ColumnsChanged: The table got other columns since the rows were planned.
         CommitRefused: Others kept changing the table.
     """
-    try:
-        if by_arrow:
-            return _append_files(rows, table, branch, commit)
-        _append_rows(rows, table, branch, commit)
-    except JAVA_ERRORS as error:
-        if is_conflict(error):
-            raise CommitRefused(f"{table} moved meanwhile: {java_reason(error)}") from error
-        raise
-    return None
-
-
-def _append_rows(rows: DataFrame, table: str, branch: str, commit: Commit) -> None:
-    """Append a few rows by Iceberg's own writer: no Python worker is waited for."""
     writer = rows.writeTo(f"{CATALOG}.{table}.branch_{branch}")
     for key, value in commit.summary().items():
         writer = writer.option(f"snapshot-property.{key}", value)
@@ -73,63 +120,28 @@ def _append_rows(rows: DataFrame, table: str, branch: str, commit: Commit) -> No
         if str(error.getCondition()).startswith(_OTHER_COLUMNS):
             raise ColumnsChanged(f"{table} got other columns meanwhile") from error
         raise
-
-
-def _append_files(rows: DataFrame, table: str, branch: str, commit: Commit) -> int:
-    """Append rows in files that Arrow C++ writes; how many."""
-    jvm = Jvm(rows.sparkSession)
-    iceberg = jvm.iceberg_table(table)
-    try:
-        files = written(jvm, rows, iceberg)
     except JAVA_ERRORS as error:
-        # A worker that has no pyarrow, or dies, or rows that no Arrow batch holds.
-        raise FilesNotWritten(f"{table}: {java_reason(error)}") from error
-    append = iceberg.newAppend().toBranch(branch)
-    for file in files:
-        append = append.appendFile(file)
-    for key, value in commit.summary().items():
-        append = append.set(key, value)
-    append.commit()
-    return sum(int(file.recordCount()) for file in files)
+        _refuse_conflict(error, table)
+        raise
 
 
-def written(jvm: Jvm, rows: DataFrame, iceberg: Any) -> list[Any]:
-    """Rows in data files of a table: Iceberg's ``DataFile`` of each, which no commit has yet.
+def _refuse_conflict(error: Exception, table: str) -> None:
+    if is_conflict(error):
+        raise CommitRefused(f"{table} moved meanwhile: {java_reason(error)}") from error
 
-    Raises:
-        ColumnsChanged: The table has other columns than the rows.
-    """
-    schema = iceberg.schema()
-    if jvm.types_of(schema) != jvm.types_in(rows):
-        raise ColumnsChanged(f"{iceberg.name()} got other columns meanwhile")
-    spec = iceberg.spec()
-    values = [_value(field, schema) for field in spec.fields()]
-    names = [f"_partition_{at}" for at in range(len(values))]
-    kinds = jvm.field_types(spec.partitionType().fields())
-    form = _format(iceberg, jvm.schema_json(schema), tuple(names))
+
+def written(jvm: Jvm, frames: DataFrame, of: Layout, iceberg: Any) -> list[Any]:
+    """Rows in data files of a table: Iceberg's ``DataFile`` of each, which no commit has yet."""
+    spark = frames.sparkSession
+    form = _format(iceberg, jvm.schema_json(iceberg.schema()), tuple(of.partition.names))
     by_value: Any = cloudpickle
     by_value.register_pickle_by_value(parquet)
-    columns = [F.expr(f"{value} as {name}") for value, name in zip(values, names, strict=True)]
-    parts = [parquet.PARTS, *(f"{name} {kind}" for name, kind in zip(names, kinds, strict=True))]
+    values = [f"{field.name} {field.dataType.simpleString()}" for field in of.partition]
     for key, setting in parquet.SPARK_SETTINGS.items():
-        rows.sparkSession.conf.set(key, setting)
-    writer = java_object(
-        rows.sparkSession, _WRITER, jvm.serializable(iceberg), secrets.token_hex(8)
-    )
-    made = rows.select("*", *columns).mapInArrow(parquet.parquet_parts(form), ", ".join(parts))
+        spark.conf.set(key, setting)
+    writer = java_object(spark, [_WRITER], jvm.serializable(iceberg), secrets.token_hex(8))
+    made = frames.mapInArrow(parquet.parquet_parts(form), ", ".join([parquet.PARTS, *values]))
     return jvm.mapped(made, writer, "org.apache.iceberg.DataFile")
-
-
-def _value(field: Any, schema: Any) -> str:
-    """A partition field's value, as SQL of Iceberg's own functions."""
-    path = str(schema.findColumnName(field.sourceId()))
-    column = ".".join(f"`{name}`" for name in path.split("."))
-    transform, _, argument = str(field.transform().toString()).rstrip("]").partition("[")
-    if transform in ("identity", "void"):
-        return column if transform == "identity" else "null"
-    name = _FUNCTIONS.get(transform, transform)
-    given = f"{argument}, {column}" if argument else column
-    return f"{CATALOG}.system.{name}({given})"
 
 
 def _format(iceberg: Any, schema: str, partition: tuple[str, ...]) -> parquet.Format:

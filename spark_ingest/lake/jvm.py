@@ -36,9 +36,9 @@ _ASKED_FOR = (
 
 _PACKAGE = "millrace"
 # By Spark application, which has executors of its own, and source.
-_loaders: dict[tuple[str, Path], Any] = {}
+_loaders: dict[tuple[str, tuple[Path, ...]], Any] = {}
 # Streams ask at the same time, and Spark refuses another jar of a name that it has.
-_loading = threading.Lock()
+_loading = threading.RLock()
 
 
 # An error of Java's arrives as one of Py4J, or as PySpark's own where that knows its class.
@@ -131,28 +131,18 @@ class Jvm:
 
     def iceberg_schema(self, struct: StructType) -> Any:
         """A Spark struct as an ``org.apache.iceberg.Schema``."""
-        java = self._session.parseDataType(struct.json())
-        return self.packages.org.apache.iceberg.spark.SparkSchemaUtil.convert(java)
+        convert = self.packages.org.apache.iceberg.spark.SparkSchemaUtil.convert
+        return convert(self._data_type(struct))
 
     def schema_json(self, schema: Any) -> str:
         """An ``org.apache.iceberg.Schema`` as JSON, by the table specification's appendix C."""
         parser = getattr(self.packages, "org.apache.iceberg.SchemaParser")
         return str(parser.toJson(schema))
 
-    def types_of(self, schema: Any) -> str:
-        """Spark's names and types of the columns of an ``org.apache.iceberg.Schema``."""
+    def struct_of(self, schema: Any) -> StructType:
+        """An ``org.apache.iceberg.Schema`` as a Spark struct."""
         convert = getattr(self.packages, "org.apache.iceberg.spark.SparkSchemaUtil").convert
-        return str(convert(schema).catalogString())
-
-    def types_in(self, rows: DataFrame) -> str:
-        """Names and types of a DataFrame's columns, as :meth:`types_of` has them."""
-        java: Any = rows._jdf
-        return str(java.schema().catalogString())
-
-    def field_types(self, fields: Any) -> list[str]:
-        """Spark's type of each of Iceberg's ``NestedField``."""
-        convert = getattr(self.packages, "org.apache.iceberg.spark.SparkSchemaUtil").convert
-        return [str(convert(field.type()).catalogString()) for field in fields]
+        return StructType.fromJson(json.loads(convert(schema).json()))
 
     def serializable(self, iceberg: Any) -> Any:
         """A copy of Iceberg's table that tasks can have."""
@@ -172,41 +162,76 @@ class Jvm:
     def dataframe(self, rows: Any, schema: StructType) -> DataFrame:
         """A DataFrame of a Scala sequence of rows, which never pass through Python."""
         java_rows = self.packages.scala.jdk.javaapi.CollectionConverters.asJava(rows)
-        java = self._session.createDataFrame(java_rows, self._session.parseDataType(schema.json()))
+        java = self._session.createDataFrame(java_rows, self._data_type(schema))
         return DataFrame(java, self._spark)
 
+    def partitions_mapped(
+        self, rows: DataFrame, tasks: int, function: Any, schema: StructType
+    ) -> DataFrame:
+        """What a ``FlatMapFunction`` of iterators of Spark's own rows makes of them.
 
-def java_object(spark: SparkSession, source: Path, *arguments: Any) -> Any:
-    """A new object of the class in Java that a source defines, which has the source's name.
+        Args:
+            rows: Read as they are, in their own partitions.
+            tasks: The most that take them.
+            function: Gets a task's ``InternalRow`` objects, and gives such objects.
+            schema: Of these.
+        """
+        java: Any = rows._jdf
+        read = java.queryExecution().toRdd().toJavaRDD()
+        if read.getNumPartitions() > tasks:
+            read = read.coalesce(tasks)
+        made = read.mapPartitions(function).rdd()
+        kind = self._data_type(schema)
+        return DataFrame(self._session.internalCreateDataFrame(made, kind, False), self._spark)
 
-    Spark's compiler compiles a source of this package once in a session, and executors fetch the
-    classes as they fetch any jar: there is nothing to build and nothing to install.
-    ``arguments`` are of the class's constructor: texts, numbers and Java's objects.
+    def arrow_schema(self, columns: StructType) -> str:
+        """Arrow's schema of some columns, as its JSON, as Spark hands them to Python."""
+        utils = getattr(self.packages, "org.apache.spark.sql.util.ArrowUtils")
+        made = utils.toArrowSchema(self._data_type(columns), "UTC", True, False)
+        return str(made.toJson())
+
+    def first_row(self, rows: DataFrame) -> Any:
+        """The first row of a DataFrame, as the JVM's own."""
+        java: Any = rows._jdf
+        return java.head()
+
+    def _data_type(self, kind: StructType) -> Any:
+        return self._session.parseDataType(kind.json())
+
+
+def java_object(spark: SparkSession, sources: Sequence[Path], *arguments: Any) -> Any:
+    """A new object of the class in Java that the last of some sources defines.
+
+    Each source has its class's name, and may use the classes before it. Spark's compiler compiles
+    a source of this package once in a session, and executors fetch the classes as they fetch any
+    jar: there is nothing to build and nothing to install. ``arguments`` are of the class's
+    constructor: texts, numbers and Java's objects.
     """
     jvm = Jvm(spark).packages
     given = jvm.java.util.ArrayList()
     for argument in arguments:
         given.add(argument)
-    loaded = _loader(spark, source).loadClass(f"{_PACKAGE}.{source.stem}")
+    loaded = _loader(spark, tuple(sources)).loadClass(f"{_PACKAGE}.{sources[-1].stem}")
     return loaded.getConstructors()[0].newInstance(given.toArray())
 
 
-def _loader(spark: SparkSession, source: Path) -> Any:
-    """What loads the compiled class in this JVM; its executors have it as a jar."""
-    key = spark.sparkContext.applicationId, source
+def _loader(spark: SparkSession, sources: tuple[Path, ...]) -> Any:
+    """What loads the classes of some sources in this JVM; its executors have them as jars."""
+    key = spark.sparkContext.applicationId, sources
     with _loading:
         if key not in _loaders:
-            _loaders[key] = _compiled(spark, source)
-    return _loaders[key]
+            before = sources[:-1]
+            thread = Jvm(spark).packages.java.lang.Thread.currentThread()
+            parent = _loader(spark, before) if before else thread.getContextClassLoader()
+            _loaders[key] = _compiled(spark, sources[-1], parent)
+        return _loaders[key]
 
 
-def _compiled(spark: SparkSession, source: Path) -> Any:
-    """What loads the class, compiled now and shipped."""
+def _compiled(spark: SparkSession, source: Path, parent: Any) -> Any:
+    """What loads the class, compiled now and shipped, and all that ``parent`` loads."""
     jvm = Jvm(spark)
     compiler = jvm.packages.org.codehaus.janino.SimpleCompiler()
-    compiler.setParentClassLoader(
-        jvm.packages.java.lang.Thread.currentThread().getContextClassLoader()
-    )
+    compiler.setParentClassLoader(parent)
     compiler.cook(source.read_text())
     # Spark removes it when its JVM ends: executors may come until then.
     folder = jvm.packages.org.apache.spark.util.Utils.createTempDir(tempfile.gettempdir(), _PACKAGE)

@@ -19,6 +19,9 @@ from spark_ingest.records import java_checks
 # Begins a reason that is the place behind a whole value: the others are bytes left over.
 LEFT_OVER = "+"
 
+WALK = ("AvroNode", "AvroWalk")
+"""The classes in Java that go over Avro's bytes."""
+
 
 def check(column: str, begin: int, writer: AvroSchema) -> Column:
     """Why bytes are not exactly one value of a schema; null where they are, or are null.
@@ -30,7 +33,7 @@ def check(column: str, begin: int, writer: AvroSchema) -> Column:
         A text that names the field; or ``LEFT_OVER`` and the place behind the value, where
         that is whole and bytes are left over.
     """
-    return java_checks.checked("AvroCheck", column, json.dumps(writer), begin)
+    return java_checks.checked((*WALK, "AvroCheck"), column, json.dumps(writer), begin)
 
 
 def schema_problem(reading: Reading) -> str | None:

@@ -78,7 +78,7 @@ def problem(part: Part, schema: TopicSchema, most_bytes: int) -> Column | None:
     """
     if schema.framing.format == "json":
         shape = _json_columns(schema).json()
-        column = java_checks.checked("JsonCheck", f"_kafka_{part}", shape)
+        column = java_checks.checked(["JsonCheck"], f"_kafka_{part}", shape)
     elif not schema.readings:
         return None
     else:

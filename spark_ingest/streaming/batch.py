@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -14,15 +14,16 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from spark_ingest.connect.broker import Topic
-from spark_ingest.data_files.stage import stage
+from spark_ingest.data_files.stage import Layout, append_frames, append_rows, layout
 from spark_ingest.errors import FilesNotWritten, LeaseLost, MillraceError
 from spark_ingest.lake import bronze, quarantine_table
 from spark_ingest.lake.committed import BatchResult, Commit
-from spark_ingest.lake.jvm import CATALOG, Jvm, observed_row, smallest
+from spark_ingest.lake.jvm import Jvm, observed_row, smallest
 from spark_ingest.lake.lease import Lease
 from spark_ingest.records.bronze_rows import batch_columns, grow_table, row_columns, schemas_now
+from spark_ingest.records.frames import FrameMaker, frame_counters, frame_maker
 from spark_ingest.records.topic_schemas import Schemas
-from spark_ingest.records.verdict import Judged, Recipe, recipe, unknown_id
+from spark_ingest.records.verdict import REFUSED, Recipe, recipe, unknown_id
 from spark_ingest.sources import Stream
 from spark_ingest.streaming.batch_size import key_and_header_bytes
 
@@ -34,6 +35,8 @@ _SHARE_OF_RESULTS = 8
 _LARGEST_CARRIED = 8_000
 # What a record has besides its key, value and headers.
 _ROW_BYTES = 192
+# Records that frames leave are few where a stream is sound: more of them are read again.
+_LEFT_BYTES = 32 * 2**20
 # Offsets of a batch that one task takes as fast as several.
 _SMALL = 5000
 
@@ -57,16 +60,16 @@ class _Plan:
     Attributes:
         recipe: How they are judged.
         types: Names and types of what they decode to.
-        table_schema: Iceberg's number of the table's schema.
-        names: The table's columns, in order.
-        rows: These, by name, all but those of the batch.
+        layout: What the table's rows are.
+        rows: The table's columns by name, all but those of the batch.
+        frames: What makes frames of them; None where Spark alone can decode them.
     """
 
     recipe: Recipe
     types: StructType
-    table_schema: int
-    names: tuple[str, ...]
+    layout: Layout
     rows: Mapping[str, Column]
+    frames: FrameMaker | None
 
 
 @dataclass(frozen=True)
@@ -125,17 +128,18 @@ class BatchWriter:
         began, clock = datetime.now(UTC), time.monotonic()
         commit = Commit(number, self._topic.id, dict(starts), dict(ends))
         size = sum(end - starts.get(partition, 0) for partition, end in ends.items())
-        judged, plan = self._judge(records)
-        counts = self._stage(judged, plan, commit, size, began)
+        plan = self._planned(records)
+        counts = self._stage(records, plan, commit, size, began)
         while sum(self._schemas.learn(ids, part) for part, ids in counts.unknown_ids.items()):
             self._lease.unstage()
-            judged, plan = self._judge(records)
-            counts = self._stage(judged, plan, commit, size, began)
+            plan = self._planned(records)
+            counts = self._stage(records, plan, commit, size, began)
         self._check_topic()
         if counts.bad:
             bad = counts.carried
             if bad is None:
-                bad = judged.records.where(F.col("_verdict").isNotNull()).select(
+                judged = plan.recipe.judge(records).records
+                bad = judged.where(F.col("_verdict").isNotNull()).select(
                     *quarantine_table.rows("_verdict", F.lit(None))
                 )
             bad = bad.withColumn("_ingested_at", F.lit(began))
@@ -157,66 +161,103 @@ class BatchWriter:
             counts.other_bytes,
         )
 
-    def _judge(self, records: DataFrame) -> tuple[Judged, _Plan]:
-        """Records judged by the schemas registered now, and how they become rows."""
+    def _planned(self, records: DataFrame) -> _Plan:
+        """How records become rows with the schemas that are registered now."""
         value, key = schemas_now(self._spark, self._schemas)
         table, plan = self._stream.table, self._plan
+        longest = self._stream.ingest.max_value_bytes
         if plan is None or plan.recipe.value is not value or plan.recipe.key is not key:
-            most = self._stream.ingest.max_value_bytes
-            made = recipe(self._topic.id, value, key, most)
-            judged = made.judge(records)
-            types = judged.schema()
+            made = recipe(self._topic.id, value, key, longest)
+            types = made.judge(records).schema()
             grow_table(self._spark, table, types)
             plan = None
         else:
             made, types = plan.recipe, plan.types
-            judged = made.judge(records)
-        number = self._jvm.iceberg_table(table).schema().schemaId()
-        # Somebody else may have given the table a column.
-        if plan is None or plan.table_schema != number:
-            columns = self._spark.table(f"{CATALOG}.{table}").schema
-            rows = row_columns(judged.columns, types, columns)
-            names = tuple(columns.names)
-            plan = self._plan = _Plan(made, types, number, names, rows)
-        return judged, plan
+        iceberg = self._jvm.iceberg_table(table)
+        # Somebody else may have given the table a column, or another partition.
+        if plan is None or not plan.layout.is_of(iceberg):
+            here = layout(self._jvm, iceberg)
+            rows = row_columns(made.columns, types, here.columns)
+            frames = frame_maker(
+                self._spark, here.columns, here.partition, here.spec, value, key, longest
+            )
+            plan = self._plan = _Plan(made, types, here, rows, frames)
+        return plan
 
     def _stage(
-        self,
-        judged: Judged,
-        plan: _Plan,
-        commit: Commit,
-        size: int,
-        began: datetime,
-        *,
-        may_use_arrow: bool = True,
+        self, records: DataFrame, plan: _Plan, commit: Commit, size: int, began: datetime
     ) -> _Counts:
         # Four files of a handful of rows each would only have to be compacted.
         is_small = size <= _SMALL
+        if plan.frames is not None and not is_small and REFUSED not in records.columns:
+            counts = self._stage_frames(records, plan, plan.frames, commit, size, began)
+            if counts is not None:
+                return counts
         noted = self._noting(1 if is_small else len(commit.ends))
         rows = {**plan.rows, **batch_columns(commit.id, began)}
         observation = Observation()
         # The rows as they are written are made before they are looked at: Spark copies each
         # where it is observed, and so need not copy the bytes that it was decoded from.
-        observed = judged.records.select(
-            *(rows[name] for name in plan.names), *noted.notes
-        ).observe(observation, *noted.counters)
+        observed = (
+            plan.recipe.judge(records)
+            .records.select(*(rows[name] for name in plan.layout.columns.names), *noted.notes)
+            .observe(observation, *noted.counters)
+        )
         good = observed.where("not _millrace_bad").drop(*bronze.WORKING)
-        by_arrow = may_use_arrow and not is_small
-        write = partial(stage, good.coalesce(1) if is_small else good, commit, by_arrow=by_arrow)
+        self._lease.stage(partial(append_rows, good.coalesce(1) if is_small else good, commit))
+        # The JVM's own row: the bad records need not pass through Python.
+        return self._counts(observed_row(observation))
+
+    def _stage_frames(
+        self,
+        records: DataFrame,
+        plan: _Plan,
+        maker: FrameMaker,
+        commit: Commit,
+        size: int,
+        began: datetime,
+    ) -> _Counts | None:
+        """Stage a batch as frames; None, with nothing staged, where it has to be judged whole."""
+        tasks = max(size // _SMALL, self._spark.sparkContext.defaultParallelism)
+        most_left = _LEFT_BYTES // min(tasks, len(commit.ends))
+        topic = (self._topic.name, self._topic.id)
+        frames = maker.frames(records, tasks, topic, commit.id, began, most_left)
+        observation = Observation()
+        observed = frames.observe(observation, *frame_counters()).select("frame")
+        write = partial(append_frames, observed, plan.layout, commit)
         try:
             written = self._lease.stage(write)
         except FilesNotWritten as error:
             self._note(f"{error}: Iceberg's own writer takes a batch that Arrow did not write")
-            # Observed anew: Spark may have counted some of the records of what failed.
-            return self._stage(judged, plan, commit, size, began, may_use_arrow=False)
-        # The JVM's own row: the bad records need not pass through Python.
+            return None
         row = observed_row(observation)
-        bad, carried = row.getLong(1), row.getSeq(4)
-        if written is not None and written != row.getLong(0) - bad:
+        rows, left, records_left = row.getLong(0), row.getLong(1), row.getSeq(4)
+        if written != rows:
             raise MillraceError(
-                f"{self._stream.table}: {written} rows were written of {row.getLong(0) - bad} good "
-                "records: nothing is committed"
+                f"{self._stream.table}: {written} rows were written of {rows} good records: "
+                "nothing is committed"
             )
+        if not left:
+            return _Counts(rows, 0, row.getLong(2), row.getLong(3), {}, None)
+        bad = self._counts_of_left(self._jvm.dataframe(records_left, records.schema), plan)
+        if bad.rows != left or bad.bad != left:
+            # More than were carried, or some that are good after all.
+            self._lease.unstage()
+            return None
+        return replace(
+            bad, rows=rows + left, value_bytes=row.getLong(2), other_bytes=row.getLong(3)
+        )
+
+    def _counts_of_left(self, left: DataFrame, plan: _Plan) -> _Counts:
+        """The counts of records that frames left, judged."""
+        noted = self._noting(1)
+        judged = plan.recipe.judge(left).records
+        counted = judged.select("_kafka_key", "_kafka_headers", *noted.notes).agg(*noted.counters)
+        return self._counts(self._jvm.first_row(counted))
+
+    def _counts(self, row: Any) -> _Counts:
+        """What :func:`batch_counters` counted, of the JVM's row of it."""
+        bad, carried = row.getLong(1), row.getSeq(4)
         return _Counts(
             rows=row.getLong(0),
             bad=bad,

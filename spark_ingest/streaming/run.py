@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_ingest.connect.broker import Begin, range_options, reader_options
-from spark_ingest.data_files.stage import stage
+from spark_ingest.data_files.stage import append_rows
 from spark_ingest.errors import ConfigurationError, MillraceError, PersonNeeded, ServiceUnavailable
 from spark_ingest.lake import commit_log, jvm_watch
 from spark_ingest.lake.commit_log_writer import CommitLog
@@ -190,7 +190,7 @@ class StreamRun:
         number = self._position.commit_id + 1
         commit = Commit(number, self._topic.id, offsets, offsets)
         table = self._services.spark.table(f"{CATALOG}.{self.stream.table}")
-        self._lease.stage(partial(stage, table.limit(0), commit))
+        self._lease.stage(partial(append_rows, table.limit(0), commit))
         self._lease.publish()
         self._position = Position(number, offsets, self._topic.id)
         seconds = (datetime.now(UTC) - began).total_seconds()

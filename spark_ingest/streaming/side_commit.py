@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_ingest.data_files.stage import stage
+from spark_ingest.data_files.stage import append_rows
 from spark_ingest.lake.branch import publish_on
 from spark_ingest.lake.committed import Commit
 from spark_ingest.lake.jvm import Jvm
@@ -46,7 +46,7 @@ def commit_beside(
         if made is None:
             return False
         rows, commit = made
-        stage(rows, commit, stream.table, branch)
+        append_rows(rows, commit, stream.table, branch)
         commits.append(commit)
         return True
 

@@ -18,7 +18,7 @@ from typing import Any, cast
 from unittest.mock import patch
 
 from spark_ingest.connect.broker import Topic
-from spark_ingest.data_files.stage import stage
+from spark_ingest.data_files import stage
 from spark_ingest.errors import ServiceUnavailable
 from spark_ingest.lake import commit_log, commit_log_writer, quarantine_table
 from spark_ingest.lake.committed import COMMIT_ID, Commit, newest_own_snapshot, own_snapshots
@@ -263,7 +263,7 @@ class Lake:
     def _stage(
         self,
         writer: Any,
-        _judged: object,
+        _records: object,
         _plan: object,
         commit: Commit,
         _size: int,
@@ -273,7 +273,7 @@ class Lake:
         good = [offset for offset in offsets if offset in GOOD]
         bad = [offset for offset in offsets if offset in BAD]
         rows: Any = FakeRows(self, *good)
-        writer._lease.stage(partial(stage, rows, commit))
+        writer._lease.stage(partial(stage.append_rows, rows, commit))
         is_unknown = self.schedule.happens("a schema comes")
         return batch._Counts(
             rows=len(offsets),
@@ -310,7 +310,7 @@ class Lake:
             (batch, "F", SimpleNamespace(lit=lambda value: value)),
             (batch, "datetime", SimpleNamespace(now=lambda _zone: lake.now())),
             (batch, "_carried_bytes", lambda _spark: 1),
-            (batch.BatchWriter, "_judge", lambda _writer, _records: (None, None)),
+            (batch.BatchWriter, "_planned", lambda _writer, _records: None),
             (batch.BatchWriter, "_stage", stage_batch),
             (table_position, "_position_of_data", lambda *_words: Position(0, {}, None)),
             (quarantine_table, "append", self._append_bad),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from spark_ingest.data_files.stage import stage
+from spark_ingest.data_files.stage import append_rows
 from spark_ingest.lake.committed import Commit, newest_own_snapshot
 from spark_ingest.lake.jvm import Jvm
 from spark_ingest.lake.lease import Lease
@@ -53,7 +53,7 @@ class Lake:
         number = newest.commit.id + 1 if newest else 1
         rows = self.spark.createDataFrame([(i, "n") for i in ids], COLUMNS).coalesce(1)
         commit = Commit(number, "topic", {0: 0}, {0: len(ids)})
-        held.stage(partial(stage, rows, commit))
+        held.stage(partial(append_rows, rows, commit))
 
 
 def jdbc_lake(spark: SparkSession, folder: Path) -> Lake:

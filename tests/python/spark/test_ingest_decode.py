@@ -26,6 +26,7 @@ from spark_ingest.records.bronze_rows import batch_columns, row_columns
 from spark_ingest.records.verdict import Judged, recipe
 from spark_ingest.streaming.batch import batch_counters, record_notes
 from spark_ingest.streaming.batch_size import record_bytes
+from tests.python.spark.arrow_frames import agree, frames_of
 from tests.python.world.avro import combined, framed, record
 
 ROW = (
@@ -44,7 +45,10 @@ def kafka(spark: SparkSession, *values: bytes | None, key: bytes | None = None) 
 
 
 def judge(records: DataFrame, topic_id: str, value: TopicSchema, key: TopicSchema | None) -> Judged:
-    return recipe(topic_id, value, key, 2**24).judge(records)
+    """Records judged, which frames of them say as well."""
+    judged = recipe(topic_id, value, key, 2**24).judge(records)
+    agree(judged, records)
+    return judged
 
 
 def verdicts(frame: DataFrame) -> list[str | None]:
@@ -102,26 +106,22 @@ def test_the_first_of_several_types_is_a_member_before_the_others_come(spark: Sp
 def test_bad_records_of_every_kind_are_told_apart(spark: SparkSession) -> None:
     good = framed(1, V1, {"id": 1, "note": "a long enough note"})
     of_v2 = framed(2, V2, {"id": 9, "note": "x", "tag": None})
-    judged = judge(
-        kafka(
-            spark,
-            good,
-            None,  # a tombstone is good
-            good[:-3],  # truncated
-            good + b"\x00",  # a byte left over
-            header(1) + b"\xff" * 40,  # garbage
-            header(99) + good[5:],  # an id that the registry does not know
-            b"\x00\xff\xff\xff\xff" + good[5:],  # the largest number that fits the framing
-            header(1) + of_v2[5:],  # another schema's bytes
-            b"\x00\x01",  # shorter than a frame
-            b'{"id": 1}',  # not framed at all
-            b"",
-            header(1),  # nothing behind the frame
-        ),
-        "id",
-        combined(V1, V2),
-        None,
+    records = kafka(
+        spark,
+        good,
+        None,  # a tombstone is good
+        good[:-3],  # truncated
+        good + b"\x00",  # a byte left over
+        header(1) + b"\xff" * 40,  # garbage
+        header(99) + good[5:],  # an id that the registry does not know
+        b"\x00\xff\xff\xff\xff" + good[5:],  # the largest number that fits the framing
+        header(1) + of_v2[5:],  # another schema's bytes
+        b"\x00\x01",  # shorter than a frame
+        b'{"id": 1}',  # not framed at all
+        b"",
+        header(1),  # nothing behind the frame
     )
+    judged = judge(records, "id", combined(V1, V2), None)
     assert verdicts(judged.records) == [
         None,
         None,
@@ -150,6 +150,29 @@ def test_bad_records_of_every_kind_are_told_apart(spark: SparkSession) -> None:
         "value of 0 bytes has no Confluent framing",
         "value schema 1: id: the bytes end early",
     ]
+
+
+def test_a_row_of_a_frame_has_nothing_of_a_record_that_was_left(spark: SparkSession) -> None:
+    left = framed(2, V2, {"id": 9, "note": "x", "tag": "of another"}) + b"\x00"
+    records = kafka(spark, left, framed(1, V1, {"id": 1, "note": "y"})).coalesce(1)
+    made = frames_of(judge(records, "id", combined(V1, V2), None), records)
+    assert made is not None
+    assert made.rows.select(["id", "note", "tag"]).to_pylist() == [
+        {"id": 1, "note": "y", "tag": None}
+    ]
+
+
+def test_frames_leave_no_more_than_they_may_carry(spark: SparkSession) -> None:
+    good = framed(1, V1, {"id": 1, "note": "y"})
+    records = kafka(spark, good, b"first", b"other", good, good).coalesce(1)
+    judged = judge(records, "id", combined(V1, V2), None)
+    made = frames_of(judged, records, most_left=300)
+    assert made is not None
+    # The other is counted, and what comes behind it is left to whoever judges all.
+    assert (made.left, made.counts[:2]) == ([1], (1, 2))
+    long = frames_of(judged, records, longest=len(good) - 1)
+    assert long is not None
+    assert long.left == [0, 1, 2, 3, 4]
 
 
 def zigzag(number: int) -> bytes:

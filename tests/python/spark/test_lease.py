@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from spark_ingest.data_files.stage import stage
+from spark_ingest.data_files.stage import append_rows
 from spark_ingest.errors import CommitUnknown, LeaseLost
 from spark_ingest.lake import lease
 from spark_ingest.lake.committed import Commit, own_snapshots
@@ -305,7 +305,7 @@ def test_what_a_take_puts_on_main_is_no_commit_of_the_stream(lake: Lake) -> None
         writer = Lease.take(lake.jvm, lake.table)
         rows = lake.spark.createDataFrame([(number, "n")], COLUMNS).coalesce(1)
         commit = Commit(number, "topic", {0: number - 1}, {0: number})
-        writer.stage(partial(stage, rows, commit))
+        writer.stage(partial(append_rows, rows, commit))
         writer.publish()
         writer.release()
     assert [own.commit.id for own in own_snapshots(lake.jvm, lake.table)] == [2, 1]

@@ -16,7 +16,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
-from spark_ingest.data_files.stage import stage
+from spark_ingest.data_files.stage import append_rows
 from spark_ingest.errors import LeaseLost
 from spark_ingest.lake import branch, lease
 from spark_ingest.lake.committed import Commit, CommitKind, newest_own_snapshot, own_snapshots
@@ -170,11 +170,11 @@ class Turns:
             (lease, "commit_of", commit_of),
             (lease, "commit_of_all", commit_of_all),
             (branch, "commit_of", commit_of),
-            (side_commit, "stage", self._stage),
+            (side_commit, "append_rows", self._stage),
         ]
 
     def _stage(self, *words: Any) -> None:
-        self._send(partial(stage, *words))
+        self._send(partial(append_rows, *words))
 
     def _send(self, commit: Callable[[], object]) -> None:
         refusals: list[Exception] = []

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spark_ingest.data_files.stage import stage
+from spark_ingest.data_files.stage import append_rows
 from spark_ingest.errors import CommitRefused, MillraceError
 from spark_ingest.lake.committed import CommitKind, own_snapshots
 from spark_ingest.lake.jvm import Jvm
@@ -61,14 +61,14 @@ def test_a_backfill_that_was_killed_goes_on_beside_a_faster_stream(
     def kill_the_second(rows: DataFrame, commit: Commit, table: str, branch: str) -> None:
         if commit.id == 4:
             raise KeyboardInterrupt
-        stage(rows, commit, table, branch)
+        append_rows(rows, commit, table, branch)
 
     def behind_the_stream(rows: DataFrame, commit: Commit, table: str, branch: str) -> None:
         if not refused.is_set():
             refused.set()
             feed.send(*orders(number, 22, 1))
             feed.ingest()
-        stage(rows, commit, table, branch)
+        append_rows(rows, commit, table, branch)
 
     # Killed with the first chunk committed and the second one's bad record quarantined.
     monkeypatch.setattr("spark_ingest.streaming.side_commit.stage", kill_the_second)
@@ -116,7 +116,7 @@ def test_a_second_backfill_of_the_same_records_is_refused(
     def behind_another(rows: DataFrame, commit: Commit, table: str, branch: str) -> None:
         if not entered:
             entered.append(filled_back_by_another())
-        stage(rows, commit, table, branch)
+        append_rows(rows, commit, table, branch)
 
     def filled_back_by_another() -> int:
         entered.append(0)

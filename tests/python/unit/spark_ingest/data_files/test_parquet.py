@@ -27,11 +27,19 @@ ROWS = 1_000
 
 
 def batches(count: int, days: int) -> Iterator[Any]:
-    """Batches of a thousand rows, whose days take turns; none is in no day."""
+    """Frames of a thousand rows, whose days take turns; none is in no day."""
     for number in range(count):
         ids = list(range(number * ROWS, (number + 1) * ROWS))
         parts = [None if i % days == 0 else i % days for i in ids]
-        yield pa.record_batch({"id": ids, "day": pa.array(parts, pa.int32())})
+        yield frame(pa.record_batch({"id": ids, "day": pa.array(parts, pa.int32())}))
+
+
+def frame(rows: Any) -> Any:
+    """A batch of one frame, as Spark hands it to a worker."""
+    data = pa.BufferOutputStream()
+    with pa.ipc.new_stream(data, rows.schema) as stream:
+        stream.write_batch(rows)
+    return pa.record_batch({"frame": [data.getvalue().to_pybytes()]})
 
 
 def files(parts: Iterator[Any]) -> dict[int, tuple[Any, Any]]:
@@ -61,7 +69,7 @@ def test_each_partition_has_a_file_of_its_own() -> None:
 
 def test_rows_whose_partition_is_not_a_number_are_there() -> None:
     days = [float("nan"), 1.0, float("nan"), None]
-    batch = pa.record_batch({"id": [1, 2, 3, 4], "day": pa.array(days, pa.float64())})
+    batch = frame(pa.record_batch({"id": [1, 2, 3, 4], "day": pa.array(days, pa.float64())}))
     made = files(parquet.parquet_parts(FORM)(iter([batch, batch])))
     ids = sorted(i for _, table in made.values() for i in table["id"].to_pylist())
     assert ids == [1, 1, 2, 2, 3, 3, 4, 4]

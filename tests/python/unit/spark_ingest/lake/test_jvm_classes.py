@@ -15,9 +15,10 @@ from spark_ingest.lake import jvm as jvms
 from spark_ingest.records.java_checks import SOURCES
 
 STREAMS = 4
+CLASSES = ("AvroNode", "AvroWalk", "AvroCheck")
 
 
-def test_streams_that_ask_at_the_same_time_ship_one_jar(
+def test_streams_that_ask_at_the_same_time_ship_each_jar_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shipped: list[Path] = []
@@ -40,10 +41,10 @@ def test_streams_that_ask_at_the_same_time_ship_one_jar(
 
     def ask(_stream: int) -> object:
         together.wait(10)
-        return jvms._loader(spark, SOURCES / "AvroCheck.java")
+        return jvms._loader(spark, tuple(SOURCES / f"{name}.java" for name in CLASSES))
 
     with ThreadPoolExecutor(STREAMS) as streams:
         loaders = list(streams.map(ask, range(STREAMS)))
 
-    assert len(shipped) == 1
+    assert [jar.name for jar in shipped] == [f"millrace.{name}.jar" for name in CLASSES]
     assert len(set(map(id, loaders))) == 1

@@ -1,0 +1,473 @@
+package millrace;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.WritableByteChannel;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.NoSuchElementException;
+import org.apache.arrow.memory.BufferAllocator;
+import org.apache.arrow.memory.RootAllocator;
+import org.apache.arrow.vector.BigIntVector;
+import org.apache.arrow.vector.BitVector;
+import org.apache.arrow.vector.FieldVector;
+import org.apache.arrow.vector.IntVector;
+import org.apache.arrow.vector.TimeStampVector;
+import org.apache.arrow.vector.VarBinaryVector;
+import org.apache.arrow.vector.VarCharVector;
+import org.apache.arrow.vector.VectorSchemaRoot;
+import org.apache.arrow.vector.complex.ListVector;
+import org.apache.arrow.vector.complex.StructVector;
+import org.apache.arrow.vector.ipc.ArrowStreamWriter;
+import org.apache.arrow.vector.types.pojo.Schema;
+import org.apache.iceberg.PartitionSpec;
+import org.apache.spark.TaskContext;
+import org.apache.spark.api.java.function.FlatMapFunction;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.util.ArrayData;
+import org.apache.spark.sql.catalyst.util.GenericArrayData;
+import org.apache.spark.util.TaskCompletionListener;
+
+/**
+ * Kafka's records to frames: Arrow IPC streams of the rows of a bronze table.
+ *
+ * <p>Only what is good beyond doubt becomes a row here. Every other record is left as it is, for
+ * the rules of quarantine; where there are more than a task may carry it stops, and the whole batch
+ * is theirs.
+ */
+public final class ArrowFrames implements FlatMapFunction {
+    // Rows of a frame, and bytes of their values: whichever comes first ends it.
+    private static final int MOST_ROWS = 20000;
+    private static final int MOST_BYTES = 8 << 20;
+    // What a record that is left takes besides its key and value.
+    private static final int ROW_BYTES = 192;
+
+    private final String plan;
+    private final PartitionSpec spec;
+
+    /**
+     * Binds the frames to a batch.
+     *
+     * @param plan As frames.py says it, JSON.
+     * @param spec How the table is partitioned.
+     */
+    public ArrowFrames(String plan, PartitionSpec spec) {
+        this.plan = plan;
+        this.spec = spec;
+    }
+
+    /** Fails where the table's columns cannot take what some schema says. */
+    public void check() throws IOException {
+        Frames frames = new Frames(Collections.emptyIterator());
+        try {
+            frames.value.checkAll();
+            if (frames.key != null) {
+                frames.key.checkAll();
+            }
+        } finally {
+            frames.close();
+        }
+    }
+
+    /** Frames of a task's records, rows of Spark's Kafka source. */
+    public Iterator call(Object records) throws IOException {
+        final Frames frames = new Frames((Iterator) records);
+        TaskContext task = TaskContext.get();
+        if (task != null) {
+            task.addTaskCompletionListener(
+                    new TaskCompletionListener() {
+                        public void onTaskCompletion(TaskContext context) {
+                            frames.close();
+                        }
+                    });
+        }
+        return frames;
+    }
+
+    private final class Frames implements Iterator {
+        private final Iterator records;
+        private final BufferAllocator allocator = new RootAllocator();
+        private final VectorSchemaRoot root;
+        private final Map vectors = new HashMap();
+        private final Payload value;
+        private final Payload key;
+        private final int[] at;
+        private final int longest;
+        private final long mostLeft;
+        private final PartitionColumns partition;
+        private final FieldVector keyBytes;
+        private final IntVector partitionNumber;
+        private final BigIntVector offset;
+        private final TimeStampVector timestamp;
+        private final ListVector headers;
+        private final StructVector items;
+        private final VarCharVector keys;
+        private final VarBinaryVector values;
+        private final IntVector schemaId;
+        private final BitVector isTombstone;
+        private final List constants = new ArrayList();
+        private final Output output = new Output();
+        private long leftBytes;
+        private boolean isFull;
+
+        Frames(Iterator records) throws IOException {
+            this.records = records;
+            Map given = (Map) new ObjectMapper().readValue(plan, Map.class);
+            root = VectorSchemaRoot.create(Schema.fromJSON((String) given.get("schema")), allocator);
+            List all = root.getFieldVectors();
+            for (int i = 0; i < all.size(); i++) {
+                FieldVector vector = (FieldVector) all.get(i);
+                vector.setInitialCapacity(MOST_ROWS / 4);
+                vector.allocateNew();
+                vectors.put(vector.getName(), vector);
+            }
+            value = new Payload((Map) given.get("value"), named((List) given.get("columns")));
+            Map ofKeys = (Map) given.get("key");
+            List keyColumns = named((List) given.get("key_columns"));
+            key = ofKeys == null ? null : new Payload(ofKeys, keyColumns);
+            List places = (List) given.get("places");
+            at = new int[places.size()];
+            for (int i = 0; i < at.length; i++) {
+                at[i] = ((Number) places.get(i)).intValue();
+            }
+            longest = ((Number) given.get("longest")).intValue();
+            mostLeft = ((Number) given.get("most_left")).longValue();
+            partition = new PartitionColumns(spec, root);
+            keyBytes = (FieldVector) vectors.get("_kafka_key");
+            partitionNumber = (IntVector) vectors.get("_kafka_partition");
+            offset = (BigIntVector) vectors.get("_kafka_offset");
+            timestamp = (TimeStampVector) vectors.get("_kafka_timestamp");
+            headers = (ListVector) vectors.get("_kafka_headers");
+            items = (StructVector) headers.getDataVector();
+            keys = (VarCharVector) items.getChild("key");
+            values = (VarBinaryVector) items.getChild("value");
+            schemaId = (IntVector) vectors.get("_schema_id");
+            isTombstone = (BitVector) vectors.get("_is_tombstone");
+            Iterator each = ((Map) given.get("constants")).entrySet().iterator();
+            while (each.hasNext()) {
+                Map.Entry constant = (Map.Entry) each.next();
+                FieldVector vector = (FieldVector) vectors.get(constant.getKey());
+                constants.add(new Constant(vector, constant.getValue()));
+            }
+        }
+
+        private List named(List names) {
+            List found = new ArrayList();
+            for (int i = 0; i < names.size(); i++) {
+                found.add(vectors.get(names.get(i)));
+            }
+            return found;
+        }
+
+        public boolean hasNext() {
+            return !isFull && records.hasNext();
+        }
+
+        public Object next() {
+            if (!hasNext()) {
+                throw new NoSuchElementException();
+            }
+            List all = root.getFieldVectors();
+            for (int i = 0; i < all.size(); i++) {
+                ((FieldVector) all.get(i)).reset();
+            }
+            List left = new ArrayList();
+            int rows = 0;
+            long missed = 0;
+            long valueBytes = 0;
+            long otherBytes = 0;
+            while (rows < MOST_ROWS && valueBytes < MOST_BYTES && hasNext()) {
+                InternalRow record = (InternalRow) records.next();
+                byte[] keyData = record.isNullAt(at[0]) ? null : record.getBinary(at[0]);
+                byte[] valueData = record.isNullAt(at[1]) ? null : record.getBinary(at[1]);
+                int valueSize = valueData == null ? 0 : valueData.length;
+                int keySize = keyData == null ? 0 : keyData.length;
+                boolean isRow =
+                        valueSize <= longest
+                                && keySize <= longest
+                                && value.isGood(valueData, headersOf(record), rows)
+                                && (key == null || key.isGood(keyData, headersOf(record), rows));
+                int others = keySize + headers(record, isRow ? rows : -1);
+                valueBytes += valueSize;
+                otherBytes += others;
+                if (isRow) {
+                    metadata(record, keyData, valueData, rows);
+                    rows++;
+                    continue;
+                }
+                missed++;
+                leftBytes += valueSize + others + ROW_BYTES;
+                if (leftBytes > mostLeft) {
+                    isFull = true;
+                } else {
+                    left.add(record.copy());
+                }
+            }
+            GenericArrayData rest = left.isEmpty() ? null : new GenericArrayData(left.toArray());
+            Object[] frame = {
+                bytes(rows),
+                Long.valueOf(rows),
+                Long.valueOf(missed),
+                Long.valueOf(valueBytes),
+                Long.valueOf(otherBytes),
+                rest
+            };
+            return new GenericInternalRow(frame);
+        }
+
+        void close() {
+            root.close();
+            allocator.close();
+        }
+
+        private void metadata(InternalRow record, byte[] keyData, byte[] valueData, int row) {
+            if (keyData == null) {
+                keyBytes.setNull(row);
+            } else {
+                ((VarBinaryVector) keyBytes).setSafe(row, keyData);
+            }
+            partitionNumber.setSafe(row, record.getInt(at[2]));
+            offset.setSafe(row, record.getLong(at[3]));
+            timestamp.setSafe(row, record.getLong(at[4]));
+            if (valueData == null || value.id < 0) {
+                schemaId.setNull(row);
+            } else {
+                schemaId.setSafe(row, value.id);
+            }
+            isTombstone.setSafe(row, valueData == null ? 1 : 0);
+        }
+
+        private ArrayData headersOf(InternalRow record) {
+            return record.isNullAt(at[5]) ? null : record.getArray(at[5]);
+        }
+
+        /** Takes a record's headers into a row, if any; about the bytes that they are. */
+        private int headers(InternalRow record, int row) {
+            ArrayData given = headersOf(record);
+            if (given == null) {
+                if (row >= 0) {
+                    headers.setNull(row);
+                }
+                return 0;
+            }
+            int count = given.numElements();
+            int first = row < 0 ? 0 : headers.startNewValue(row);
+            int size = 0;
+            for (int i = 0; i < count; i++) {
+                InternalRow header = given.getStruct(i, 2);
+                byte[] name = header.getUTF8String(0).getBytes();
+                byte[] data = header.isNullAt(1) ? null : header.getBinary(1);
+                size += name.length + (data == null ? 0 : data.length);
+                if (row < 0) {
+                    continue;
+                }
+                items.setIndexDefined(first + i);
+                keys.setSafe(first + i, name);
+                if (data == null) {
+                    values.setNull(first + i);
+                } else {
+                    values.setSafe(first + i, data);
+                }
+            }
+            if (row >= 0) {
+                headers.endValue(row, count);
+            }
+            return size;
+        }
+
+        private byte[] bytes(int rows) {
+            for (int i = 0; i < constants.size(); i++) {
+                ((Constant) constants.get(i)).fill(rows);
+            }
+            partition.fill(rows);
+            root.setRowCount(rows);
+            output.size = 0;
+            try {
+                ArrowStreamWriter writer = new ArrowStreamWriter(root, null, output);
+                writer.start();
+                writer.writeBatch();
+                writer.end();
+            } catch (IOException error) {
+                throw new IllegalStateException(error);
+            }
+            return Arrays.copyOf(output.data, output.size);
+        }
+    }
+
+    /** The values or the keys: Avro of some schemas, text or bytes. */
+    private static final class Payload {
+        /** The schema of the last good one; -1 where it has no id that is an int. */
+        int id;
+        private final AvroWalk walk = new AvroWalk();
+        private final ArrowColumns columns;
+        private final String format;
+        private final int idBytes;
+        private final byte[] header;
+        private final List readings;
+        private final String name;
+        private final String member;
+        private final Map nodes = new HashMap();
+        private long lastNumber;
+        private AvroNode last;
+
+        Payload(Map given, List vectors) {
+            columns = ArrowColumns.of(vectors);
+            format = (String) given.get("format");
+            idBytes = ((Number) given.get("id_bytes")).intValue();
+            String named = (String) given.get("header");
+            header = named == null ? null : named.getBytes(StandardCharsets.UTF_8);
+            readings = (List) given.get("readings");
+            name = (String) given.get("name");
+            member = (String) given.get("member");
+        }
+
+        /** Whether the row has it now. */
+        boolean isGood(byte[] data, ArrayData headers, int row) {
+            id = -1;
+            if (data == null) {
+                columns.none(row);
+                return true;
+            }
+            if (!"avro".equals(format)) {
+                return columns.isPlain(data, walk, row, name, "string".equals(format));
+            }
+            // A zero and the id stand before the value, or the id in a header.
+            int begin = idBytes == 0 || header != null ? 0 : idBytes + 1;
+            if (data.length < begin || begin > 0 && data[0] != 0) {
+                return false;
+            }
+            byte[] ids = header == null ? data : last(headers);
+            if (ids == null || header != null && ids.length != idBytes) {
+                return false;
+            }
+            int first = header == null ? 1 : 0;
+            long number = 0;
+            for (int i = first; i < first + idBytes; i++) {
+                number = number << 8 | ids[i] & 0xff;
+            }
+            AvroNode node = node(number);
+            if (node == null) {
+                return false;
+            }
+            try {
+                if (walk.over(node, data, begin, row) != data.length) {
+                    return false;
+                }
+            } catch (AvroWalk.Bad bad) {
+                return false;
+            }
+            id = idBytes > 0 && number == (int) number ? (int) number : -1;
+            return true;
+        }
+
+        /** The header that counts: the last of its name. */
+        private byte[] last(ArrayData headers) {
+            for (int i = headers == null ? -1 : headers.numElements() - 1; i >= 0; i--) {
+                InternalRow each = headers.getStruct(i, 2);
+                if (Arrays.equals(each.getUTF8String(0).getBytes(), header)) {
+                    return each.isNullAt(1) ? null : each.getBinary(1);
+                }
+            }
+            return null;
+        }
+
+        /** What a schema's values are; null for one that is not known. */
+        private AvroNode node(long number) {
+            if (last != null && number == lastNumber) {
+                return last;
+            }
+            Long key = Long.valueOf(number);
+            if (!nodes.containsKey(key)) {
+                nodes.put(key, made(number));
+            }
+            lastNumber = number;
+            last = (AvroNode) nodes.get(key);
+            return last;
+        }
+
+        private AvroNode made(long number) {
+            for (int i = 0; i < readings.size(); i++) {
+                Map reading = (Map) readings.get(i);
+                List ids = (List) reading.get("ids");
+                for (int k = 0; k < ids.size(); k++) {
+                    if (idBytes == 0 || ((Number) ids.get(k)).longValue() == number) {
+                        return made(reading);
+                    }
+                }
+            }
+            return null;
+        }
+
+        private AvroNode made(Map reading) {
+            String writer = (String) reading.get("writer");
+            String reader = (String) reading.get("reader");
+            return columns.reading(
+                    new org.apache.avro.Schema.Parser().parse(writer),
+                    reader == null ? null : new org.apache.avro.Schema.Parser().parse(reader),
+                    name,
+                    member);
+        }
+
+        void checkAll() {
+            for (int i = 0; i < readings.size(); i++) {
+                made((Map) readings.get(i));
+            }
+        }
+    }
+
+    /** A column that has one value in all rows of a batch. */
+    private static final class Constant {
+        private final FieldVector vector;
+        private final long number;
+        private final byte[] text;
+
+        Constant(FieldVector vector, Object value) {
+            this.vector = vector;
+            number = value instanceof Number ? ((Number) value).longValue() : 0L;
+            text = value.toString().getBytes(StandardCharsets.UTF_8);
+        }
+
+        void fill(int rows) {
+            for (int row = 0; row < rows; row++) {
+                if (vector instanceof VarCharVector) {
+                    ((VarCharVector) vector).setSafe(row, text);
+                } else if (vector instanceof TimeStampVector) {
+                    ((TimeStampVector) vector).setSafe(row, number);
+                } else {
+                    ((BigIntVector) vector).setSafe(row, number);
+                }
+            }
+        }
+    }
+
+    /** Where a frame's bytes go. */
+    private static final class Output implements WritableByteChannel {
+        byte[] data = new byte[1 << 20];
+        int size;
+
+        public int write(ByteBuffer from) {
+            int count = from.remaining();
+            if (size + count > data.length) {
+                data = Arrays.copyOf(data, Math.max(2 * data.length, size + count));
+            }
+            from.get(data, size, count);
+            size += count;
+            return count;
+        }
+
+        public boolean isOpen() {
+            return true;
+        }
+
+        public void close() {
+        }
+    }
+}

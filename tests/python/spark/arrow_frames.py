@@ -1,0 +1,76 @@
+"""Frames of Kafka's records, made and read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from spark_ingest.lake import bronze
+from spark_ingest.lake.jvm import Jvm
+from spark_ingest.records.frames import frame_maker
+from spark_ingest.records.verdict import Judged
+from tests.python.spark.avro_columns import plain
+
+BEGAN = datetime(2024, 1, 2, 3, 4, 5, 678901, UTC)
+TOPIC = ("t", "id")
+
+
+@dataclass(frozen=True)
+class Framed:
+    """Records as frames.
+
+    Attributes:
+        rows: Those that are rows of the table, in order of their offsets.
+        left: Offsets of those that are left as they are.
+        counts: Of rows, of records left, bytes of values, and of all else.
+    """
+
+    rows: Any
+    left: list[int]
+    counts: tuple[int, ...]
+
+
+def frames_of(
+    judged: Judged, records: DataFrame, most_left: int = 2**30, longest: int = 2**24
+) -> Framed | None:
+    """Frames of records, for the table that they would be written to when judged.
+
+    None where Spark alone can decode them.
+    """
+    spark = records.sparkSession
+    columns = bronze.table_columns(judged.schema())
+    spec = getattr(Jvm(spark).packages, "org.apache.iceberg.PartitionSpec").unpartitioned()
+    nothing = StructType([])
+    made = frame_maker(spark, columns, nothing, spec, judged.value, judged.key, longest)
+    if made is None:
+        return None
+    found = made.frames(records, 2, TOPIC, 7, BEGAN, most_left).collect()
+    tables = [pa.ipc.open_stream(bytes(each.frame)).read_all() for each in found]
+    rows = pa.concat_tables(tables).sort_by("_kafka_offset")
+    left = sorted(record.offset for each in found for record in each.records or ())
+    names = ("rows", "left", "value_bytes", "other_bytes")
+    return Framed(rows, left, tuple(sum(each[name] for each in found) for name in names))
+
+
+def agree(judged: Judged, records: DataFrame) -> None:
+    """Compare frames of records, if there are, with what becomes of these when they are judged."""
+    made = frames_of(judged, records)
+    if made is None:
+        return
+    columns = [column.alias(name) for name, column in judged.columns.items()]
+    sound = F.col("_verdict").isNull().alias("is_good")
+    rows = judged.records.orderBy("_kafka_offset").select("_kafka_offset", sound, *columns)
+    table = rows.toArrow()
+    assert made.left == table.filter(pc.invert(table["is_good"]))["_kafka_offset"].to_pylist()
+    good = table.filter(table["is_good"])
+    assert made.rows["_kafka_offset"] == good["_kafka_offset"]
+    for name in judged.columns:
+        ours, theirs = (list(plain(each[name].combine_chunks())) for each in (made.rows, good))
+        assert ours == theirs, name
