@@ -38,13 +38,13 @@ _T = TypeVar("_T")
 
 # Fetch in large pieces: with the defaults a local read waits more than it works.
 _FETCH = {
-    "kafka.max.poll.records": "20000",
-    # Spark asks for a partition's ends behind every poll. A broker answers in turn, so that waits
-    # until the fetch before it has its records: half a second for what came last.
-    "kafka.fetch.max.wait.ms": "10",
-    "kafka.fetch.max.bytes": str(64 * 1024 * 1024),
+    "max.poll.records": "20000",
+    # Spark's source asks for a partition's ends behind every poll. A broker answers in turn, so that
+    # waits until the fetch before it has its records: half a second for what came last.
+    "fetch.max.wait.ms": "10",
+    "fetch.max.bytes": str(64 * 1024 * 1024),
     # Records of aborted transactions were never sent.
-    "kafka.isolation.level": "read_committed",
+    "isolation.level": "read_committed",
 }
 
 # Spark keeps a consumer for each partition, and each consumer the records of its last fetch and
@@ -318,8 +318,7 @@ def reader_options(
     """
     starting = {str(p): start.get(p, _EARLIEST) for p in topic.partitions}
     return {
-        **{f"kafka.{key}": value for key, value in java(connections.kafka).items()},
-        **_fetch(len(topic.partitions)),
+        **_of_source(consumer_options(connections, len(topic.partitions))),
         "subscribe": topic.name,
         "startingOffsets": json.dumps({topic.name: starting}),
         "maxOffsetsPerTrigger": str(max_records),
@@ -339,8 +338,7 @@ def range_options(
     """
     begins = {str(p): starts.get(p, 0) for p in ends}
     return {
-        **{f"kafka.{key}": value for key, value in java(connections.kafka).items()},
-        **_fetch(len(ends)),
+        **_of_source(consumer_options(connections, len(ends))),
         # The topic may have got partitions meanwhile, which are not asked for.
         "assign": json.dumps({topic: sorted(ends)}),
         "startingOffsets": json.dumps({topic: begins}),
@@ -350,8 +348,12 @@ def range_options(
     }
 
 
-def _fetch(partitions: int) -> dict[str, str]:
-    """How to fetch from so many partitions."""
+def consumer_options(connections: Connections, partitions: int) -> dict[str, str]:
+    """A consumer's options, of Kafka's Java client, that read so many partitions."""
     share = _MOST_FETCHED // max(partitions, 1)
     most = max(min(share, _LARGEST_FETCH), _SMALLEST_FETCH)
-    return {**_FETCH, "kafka.max.partition.fetch.bytes": str(most)}
+    return {**java(connections.kafka), **_FETCH, "max.partition.fetch.bytes": str(most)}
+
+
+def _of_source(options: Mapping[str, str]) -> dict[str, str]:
+    return {f"kafka.{key}": value for key, value in options.items()}

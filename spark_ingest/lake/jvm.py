@@ -165,24 +165,14 @@ class Jvm:
         java = self._session.createDataFrame(java_rows, self._data_type(schema))
         return DataFrame(java, self._spark)
 
-    def partitions_mapped(
-        self, rows: DataFrame, tasks: int, function: Any, schema: StructType
-    ) -> DataFrame:
-        """What a ``FlatMapFunction`` of iterators of Spark's own rows makes of them.
+    def parallelized(self, elements: list[Any]) -> Any:
+        """A ``JavaRDD`` of some elements, lists of numbers: each in a partition of its own."""
+        return self._spark.sparkContext._jsc.parallelize(elements, len(elements))
 
-        Args:
-            rows: Read as they are, in their own partitions.
-            tasks: The most that take them.
-            function: Gets a task's ``InternalRow`` objects, and gives such objects.
-            schema: Of these.
-        """
-        java: Any = rows._jdf
-        read = java.queryExecution().toRdd().toJavaRDD()
-        if read.getNumPartitions() > tasks:
-            read = read.coalesce(tasks)
-        made = read.mapPartitions(function).rdd()
-        kind = self._data_type(schema)
-        return DataFrame(self._session.internalCreateDataFrame(made, kind, False), self._spark)
+    def data_frame_of(self, rows: Any, schema: StructType) -> DataFrame:
+        """A DataFrame of a ``JavaRDD`` of Spark's own rows."""
+        made = self._session.internalCreateDataFrame(rows.rdd(), self._data_type(schema), False)
+        return DataFrame(made, self._spark)
 
     def arrow_schema(self, columns: StructType) -> str:
         """Arrow's schema of some columns, as its JSON, as Spark hands them to Python."""

@@ -7,6 +7,7 @@ import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import org.apache.arrow.vector.BaseVariableWidthVector;
 import org.apache.arrow.vector.BigIntVector;
 import org.apache.arrow.vector.BitVector;
 import org.apache.arrow.vector.DateDayVector;
@@ -94,11 +95,7 @@ public final class ArrowColumns extends AvroNode.Target {
             return false;
         }
         none(row);
-        if (isText) {
-            ((VarCharVector) children.get(name)).setSafe(row, data);
-        } else {
-            ((VarBinaryVector) children.get(name)).setSafe(row, data);
-        }
+        ((BaseVariableWidthVector) children.get(name)).setSafe(row, data, 0, data.length);
         return true;
     }
 

@@ -15,6 +15,7 @@ import java.util.Map;
 import java.util.NoSuchElementException;
 import org.apache.arrow.memory.BufferAllocator;
 import org.apache.arrow.memory.RootAllocator;
+import org.apache.arrow.vector.BaseVariableWidthVector;
 import org.apache.arrow.vector.BigIntVector;
 import org.apache.arrow.vector.BitVector;
 import org.apache.arrow.vector.FieldVector;
@@ -28,12 +29,15 @@ import org.apache.arrow.vector.complex.StructVector;
 import org.apache.arrow.vector.ipc.ArrowStreamWriter;
 import org.apache.arrow.vector.types.pojo.Schema;
 import org.apache.iceberg.PartitionSpec;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.common.header.Header;
+import org.apache.kafka.common.header.Headers;
 import org.apache.spark.TaskContext;
 import org.apache.spark.api.java.function.FlatMapFunction;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
-import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.catalyst.util.GenericArrayData;
+import org.apache.spark.unsafe.types.UTF8String;
 import org.apache.spark.util.TaskCompletionListener;
 
 /**
@@ -77,7 +81,7 @@ public final class ArrowFrames implements FlatMapFunction {
         }
     }
 
-    /** Frames of a task's records, rows of Spark's Kafka source. */
+    /** Frames of a task's records, which are Kafka's own. */
     public Iterator call(Object records) throws IOException {
         final Frames frames = new Frames((Iterator) records);
         TaskContext task = TaskContext.get();
@@ -99,11 +103,10 @@ public final class ArrowFrames implements FlatMapFunction {
         private final Map vectors = new HashMap();
         private final Payload value;
         private final Payload key;
-        private final int[] at;
         private final int longest;
         private final long mostLeft;
         private final PartitionColumns partition;
-        private final FieldVector keyBytes;
+        private final VarBinaryVector keyBytes;
         private final IntVector partitionNumber;
         private final BigIntVector offset;
         private final TimeStampVector timestamp;
@@ -133,15 +136,10 @@ public final class ArrowFrames implements FlatMapFunction {
             Map ofKeys = (Map) given.get("key");
             List keyColumns = named((List) given.get("key_columns"));
             key = ofKeys == null ? null : new Payload(ofKeys, keyColumns);
-            List places = (List) given.get("places");
-            at = new int[places.size()];
-            for (int i = 0; i < at.length; i++) {
-                at[i] = ((Number) places.get(i)).intValue();
-            }
             longest = ((Number) given.get("longest")).intValue();
             mostLeft = ((Number) given.get("most_left")).longValue();
             partition = new PartitionColumns(spec, root);
-            keyBytes = (FieldVector) vectors.get("_kafka_key");
+            keyBytes = (VarBinaryVector) vectors.get("_kafka_key");
             partitionNumber = (IntVector) vectors.get("_kafka_partition");
             offset = (BigIntVector) vectors.get("_kafka_offset");
             timestamp = (TimeStampVector) vectors.get("_kafka_timestamp");
@@ -185,21 +183,23 @@ public final class ArrowFrames implements FlatMapFunction {
             long valueBytes = 0;
             long otherBytes = 0;
             while (rows < MOST_ROWS && valueBytes < MOST_BYTES && hasNext()) {
-                InternalRow record = (InternalRow) records.next();
-                byte[] keyData = record.isNullAt(at[0]) ? null : record.getBinary(at[0]);
-                byte[] valueData = record.isNullAt(at[1]) ? null : record.getBinary(at[1]);
+                ConsumerRecord record = (ConsumerRecord) records.next();
+                byte[] valueData = (byte[]) record.value();
+                byte[] keyData = (byte[]) record.key();
                 int valueSize = valueData == null ? 0 : valueData.length;
                 int keySize = keyData == null ? 0 : keyData.length;
+                // Spark's times are in microseconds: what they cannot hold fails the task.
+                long micros = Math.multiplyExact(record.timestamp(), 1000L);
                 boolean isRow =
                         valueSize <= longest
                                 && keySize <= longest
-                                && value.isGood(valueData, headersOf(record), rows)
-                                && (key == null || key.isGood(keyData, headersOf(record), rows));
-                int others = keySize + headers(record, isRow ? rows : -1);
+                                && value.isGood(valueData, record.headers(), rows)
+                                && (key == null || key.isGood(keyData, record.headers(), rows));
+                int others = keySize + headers(record.headers(), isRow ? rows : -1);
                 valueBytes += valueSize;
                 otherBytes += others;
                 if (isRow) {
-                    metadata(record, keyData, valueData, rows);
+                    metadata(record, micros, rows);
                     rows++;
                     continue;
                 }
@@ -208,7 +208,7 @@ public final class ArrowFrames implements FlatMapFunction {
                 if (leftBytes > mostLeft) {
                     isFull = true;
                 } else {
-                    left.add(record.copy());
+                    left.add(row(record, micros));
                 }
             }
             GenericArrayData rest = left.isEmpty() ? null : new GenericArrayData(left.toArray());
@@ -228,59 +228,76 @@ public final class ArrowFrames implements FlatMapFunction {
             allocator.close();
         }
 
-        private void metadata(InternalRow record, byte[] keyData, byte[] valueData, int row) {
-            if (keyData == null) {
-                keyBytes.setNull(row);
-            } else {
-                ((VarBinaryVector) keyBytes).setSafe(row, keyData);
-            }
-            partitionNumber.setSafe(row, record.getInt(at[2]));
-            offset.setSafe(row, record.getLong(at[3]));
-            timestamp.setSafe(row, record.getLong(at[4]));
-            if (valueData == null || value.id < 0) {
+        private void metadata(ConsumerRecord record, long micros, int row) {
+            put(keyBytes, row, (byte[]) record.key());
+            partitionNumber.setSafe(row, record.partition());
+            offset.setSafe(row, record.offset());
+            timestamp.setSafe(row, micros);
+            if (record.value() == null || value.id < 0) {
                 schemaId.setNull(row);
             } else {
                 schemaId.setSafe(row, value.id);
             }
-            isTombstone.setSafe(row, valueData == null ? 1 : 0);
-        }
-
-        private ArrayData headersOf(InternalRow record) {
-            return record.isNullAt(at[5]) ? null : record.getArray(at[5]);
+            isTombstone.setSafe(row, record.value() == null ? 1 : 0);
         }
 
         /** Takes a record's headers into a row, if any; about the bytes that they are. */
-        private int headers(InternalRow record, int row) {
-            ArrayData given = headersOf(record);
-            if (given == null) {
+        private int headers(Headers given, int row) {
+            Iterator each = given.iterator();
+            if (!each.hasNext()) {
                 if (row >= 0) {
                     headers.setNull(row);
                 }
                 return 0;
             }
-            int count = given.numElements();
             int first = row < 0 ? 0 : headers.startNewValue(row);
+            int count = 0;
             int size = 0;
-            for (int i = 0; i < count; i++) {
-                InternalRow header = given.getStruct(i, 2);
-                byte[] name = header.getUTF8String(0).getBytes();
-                byte[] data = header.isNullAt(1) ? null : header.getBinary(1);
+            while (each.hasNext()) {
+                Header header = (Header) each.next();
+                byte[] name = header.key().getBytes(StandardCharsets.UTF_8);
+                byte[] data = header.value();
                 size += name.length + (data == null ? 0 : data.length);
-                if (row < 0) {
-                    continue;
+                if (row >= 0) {
+                    items.setIndexDefined(first + count);
+                    put(keys, first + count, name);
+                    put(values, first + count, data);
                 }
-                items.setIndexDefined(first + i);
-                keys.setSafe(first + i, name);
-                if (data == null) {
-                    values.setNull(first + i);
-                } else {
-                    values.setSafe(first + i, data);
-                }
+                count++;
             }
             if (row >= 0) {
                 headers.endValue(row, count);
             }
             return size;
+        }
+
+        private void put(BaseVariableWidthVector vector, int row, byte[] data) {
+            if (data == null) {
+                vector.setNull(row);
+            } else {
+                vector.setSafe(row, data, 0, data.length);
+            }
+        }
+
+        /** A record as Spark's Kafka source gives it. */
+        private InternalRow row(ConsumerRecord record, long micros) {
+            List headers = new ArrayList();
+            Iterator each = record.headers().iterator();
+            while (each.hasNext()) {
+                Header header = (Header) each.next();
+                Object[] pair = {UTF8String.fromString(header.key()), header.value()};
+                headers.add(new GenericInternalRow(pair));
+            }
+            Object[] values = {
+                record.key(),
+                record.value(),
+                UTF8String.fromString(record.topic()),
+                Integer.valueOf(record.partition()),
+                Long.valueOf(record.offset()),
+                Long.valueOf(micros),
+                headers.isEmpty() ? null : new GenericArrayData(headers.toArray())
+            };
+            return new GenericInternalRow(values);
         }
 
         private byte[] bytes(int rows) {
@@ -310,7 +327,7 @@ public final class ArrowFrames implements FlatMapFunction {
         private final ArrowColumns columns;
         private final String format;
         private final int idBytes;
-        private final byte[] header;
+        private final String header;
         private final List readings;
         private final String name;
         private final String member;
@@ -322,15 +339,14 @@ public final class ArrowFrames implements FlatMapFunction {
             columns = ArrowColumns.of(vectors);
             format = (String) given.get("format");
             idBytes = ((Number) given.get("id_bytes")).intValue();
-            String named = (String) given.get("header");
-            header = named == null ? null : named.getBytes(StandardCharsets.UTF_8);
+            header = (String) given.get("header");
             readings = (List) given.get("readings");
             name = (String) given.get("name");
             member = (String) given.get("member");
         }
 
         /** Whether the row has it now. */
-        boolean isGood(byte[] data, ArrayData headers, int row) {
+        boolean isGood(byte[] data, Headers headers, int row) {
             id = -1;
             if (data == null) {
                 columns.none(row);
@@ -344,9 +360,14 @@ public final class ArrowFrames implements FlatMapFunction {
             if (data.length < begin || begin > 0 && data[0] != 0) {
                 return false;
             }
-            byte[] ids = header == null ? data : last(headers);
-            if (ids == null || header != null && ids.length != idBytes) {
-                return false;
+            byte[] ids = data;
+            if (header != null) {
+                // Of several headers with one key the last counts.
+                Header last = headers.lastHeader(header);
+                ids = last == null ? null : last.value();
+                if (ids == null || ids.length != idBytes) {
+                    return false;
+                }
             }
             int first = header == null ? 1 : 0;
             long number = 0;
@@ -366,17 +387,6 @@ public final class ArrowFrames implements FlatMapFunction {
             }
             id = idBytes > 0 && number == (int) number ? (int) number : -1;
             return true;
-        }
-
-        /** The header that counts: the last of its name. */
-        private byte[] last(ArrayData headers) {
-            for (int i = headers == null ? -1 : headers.numElements() - 1; i >= 0; i--) {
-                InternalRow each = headers.getStruct(i, 2);
-                if (Arrays.equals(each.getUTF8String(0).getBytes(), header)) {
-                    return each.isNullAt(1) ? null : each.getBinary(1);
-                }
-            }
-            return null;
         }
 
         /** What a schema's values are; null for one that is not known. */

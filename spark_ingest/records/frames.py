@@ -1,14 +1,16 @@
 """Kafka's records to frames of a bronze table's rows, decoded column by column in Java.
 
-Spark makes a row of each value that it decodes, and of each row another as the table has it. For
-streams of many records ``ArrowFrames.java`` writes what is good beyond doubt straight into Arrow's
-vectors, by the same walk over the bytes that checks them (``AvroWalk.java``). All else stays as it
-is, for :mod:`spark_ingest.records.verdict` to judge, whose rules count.
+Spark makes rows of what Kafka gives, of each value that it decodes, and of each row another as the
+table has it. For batches of many records a consumer's own records (``KafkaRecords.java``) are
+written straight into Arrow's vectors (``ArrowFrames.java``) where they are good beyond doubt, by
+the same walk over the bytes that checks them (``AvroWalk.java``). All else stays as it is, for
+:mod:`spark_ingest.records.verdict` to judge, whose rules count.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -24,10 +26,20 @@ from spark_ingest.lake import bronze
 from spark_ingest.lake.jvm import JAVA_ERRORS, Jvm, java_object
 from spark_ingest.records import java_checks
 from spark_ingest.records.avro_check import WALK
+from spark_ingest.records.verdict import KAFKA_ROWS
 
-_CLASSES = (*WALK, "ArrowColumns", "PartitionColumns", "ArrowFrames")
-# Of Kafka's rows, in the order in which ArrowFrames takes their places.
-_TAKEN = ("key", "value", "partition", "offset", "timestamp", "headers")
+_READER = ("KafkaRecords",)
+_FRAMES = (*WALK, "ArrowColumns", "PartitionColumns", "ArrowFrames")
+# Milliseconds in which some record has to come.
+_PATIENCE = 60_000
+_COUNTS = ("rows", "left", "value_bytes", "other_bytes")
+_ROWS = StructType(
+    [
+        StructField("frame", BinaryType()),
+        *(StructField(name, LongType()) for name in _COUNTS),
+        StructField("records", ArrayType(KAFKA_ROWS)),
+    ]
+)
 
 
 @dataclass(frozen=True)
@@ -39,8 +51,8 @@ class FrameMaker:
 
     def frames(
         self,
-        records: DataFrame,
-        tasks: int,
+        spark: SparkSession,
+        records: Any,
         topic: tuple[str, str],
         commit_id: int,
         began: datetime,
@@ -49,8 +61,8 @@ class FrameMaker:
         """Frames of a batch.
 
         Args:
-            records: Rows of Spark's Kafka source, with headers.
-            tasks: The most that read them.
+            spark: The session.
+            records: A ``JavaRDD`` of Kafka's own records, as :func:`kafka_records` reads them.
             topic: Its name and Kafka's UUID.
             commit_id: Of the commit that will publish them.
             began: ``_ingested_at``.
@@ -59,28 +71,68 @@ class FrameMaker:
         Returns:
             ``frame``, and what :func:`frame_counters` counts.
         """
-        spark = records.sparkSession
         constants = {
             "_kafka_topic": topic[0],
             "_kafka_topic_id": topic[1],
             "_ingested_at": round(began.timestamp() * 1_000_000),
             "_commit_id": commit_id,
         }
-        places = [records.columns.index(name) for name in _TAKEN]
-        function = _function(
-            spark,
-            {**self.plan, "constants": constants, "places": places, "most_left": most_left},
-            self.spec,
-        )
-        counts = ("rows", "left", "value_bytes", "other_bytes")
-        schema = StructType(
-            [
-                StructField("frame", BinaryType()),
-                *(StructField(name, LongType()) for name in counts),
-                StructField("records", ArrayType(records.schema)),
-            ]
-        )
-        return Jvm(spark).partitions_mapped(records, tasks, function, schema)
+        plan = {**self.plan, "constants": constants, "most_left": most_left}
+        function = _java(spark, _FRAMES, json.dumps(plan), self.spec)
+        return Jvm(spark).data_frame_of(records.mapPartitions(function), _ROWS)
+
+
+def kafka_records(
+    spark: SparkSession,
+    options: Mapping[str, str],
+    topic: str,
+    starts: Mapping[int, int],
+    ends: Mapping[int, int],
+    tasks: int,
+) -> Any:
+    """Records of a topic, read by consumers of our own.
+
+    Args:
+        options: A consumer's.
+        topic: Its name.
+        starts: The first offset by partition; the earliest for one that is missing.
+        ends: The one behind the last.
+        tasks: The most that read them.
+
+    Returns:
+        A ``JavaRDD`` of ``ConsumerRecord``. Where records are gone, or none comes for a minute,
+        its task fails.
+    """
+    function = _java(spark, _READER, dict(options), topic, _PATIENCE)
+    return Jvm(spark).parallelized(shares(starts, ends, tasks)).mapPartitions(function)
+
+
+def shares(starts: Mapping[int, int], ends: Mapping[int, int], tasks: int) -> list[list[list[int]]]:
+    """Ranges of offsets in as many shares, as far as there are offsets, of about one size.
+
+    The arguments are those of :func:`kafka_records`.
+
+    Returns:
+        Of each share partition, first offset (-1 for the earliest) and the one behind the last.
+        A partition of which the earliest is asked for is in one share.
+    """
+    sizes = {partition: end - starts.get(partition, 0) for partition, end in ends.items()}
+    each = max(-(-sum(sizes.values()) // tasks), 1)
+    found: list[list[list[int]]] = [[]]
+    room = each
+    for partition in sorted(ends):
+        here, end = starts.get(partition, -1), ends[partition]
+        while sizes[partition] > 0:
+            to = min(here + room, end) if here >= 0 else end
+            found[-1].append([partition, here, to])
+            taken = to - max(here, 0)
+            sizes[partition] -= taken
+            room -= taken
+            here = to
+            if room <= 0:
+                found.append([])
+                room = each
+    return [share for share in found if share]
 
 
 def frame_maker(
@@ -115,7 +167,7 @@ def frame_maker(
         "key": None if key is None else _payload("key", key, bronze.KEY if has_key else None),
         "longest": longest,
     }
-    trial = _function(spark, {**plan, "constants": {}, "places": [], "most_left": 0}, spec)
+    trial = _java(spark, _FRAMES, json.dumps({**plan, "constants": {}, "most_left": 0}), spec)
     try:
         trial.check()
     except JAVA_ERRORS:
@@ -123,9 +175,10 @@ def frame_maker(
     return FrameMaker(plan, spec)
 
 
-def _function(spark: SparkSession, plan: dict[str, Any], spec: Any) -> Any:
-    sources = [java_checks.SOURCES / f"{name}.java" for name in _CLASSES]
-    return java_object(spark, sources, json.dumps(plan), spec)
+def _java(spark: SparkSession, classes: tuple[str, ...], *arguments: Any) -> Any:
+    """An object of the last of some classes, which may use those before it."""
+    sources = [java_checks.SOURCES / f"{name}.java" for name in classes]
+    return java_object(spark, sources, *arguments)
 
 
 def frame_counters() -> tuple[Column, ...]:
@@ -133,8 +186,7 @@ def frame_counters() -> tuple[Column, ...]:
 
     And the records that are left, as they came; fewer where a task stopped at what it may carry.
     """
-    counts = ("rows", "left", "value_bytes", "other_bytes")
-    sums = [F.coalesce(F.sum(name), F.lit(0)) for name in counts]
+    sums = [F.coalesce(F.sum(name), F.lit(0)) for name in _COUNTS]
     return (*sums, F.flatten(F.collect_list("records")))
 
 

@@ -21,9 +21,9 @@ from spark_ingest.lake.committed import BatchResult, Commit
 from spark_ingest.lake.jvm import Jvm, observed_row, smallest
 from spark_ingest.lake.lease import Lease
 from spark_ingest.records.bronze_rows import batch_columns, grow_table, row_columns, schemas_now
-from spark_ingest.records.frames import FrameMaker, frame_counters, frame_maker
+from spark_ingest.records.frames import FrameMaker, frame_counters, frame_maker, kafka_records
 from spark_ingest.records.topic_schemas import Schemas
-from spark_ingest.records.verdict import REFUSED, Recipe, recipe, unknown_id
+from spark_ingest.records.verdict import KAFKA_ROWS, REFUSED, Recipe, recipe, unknown_id
 from spark_ingest.sources import Stream
 from spark_ingest.streaming.batch_size import key_and_header_bytes
 
@@ -90,13 +90,15 @@ class BatchWriter:
         topic: Topic,
         lease: Lease,
         schemas: Schemas,
+        consumer_options: Mapping[str, str],
         check_topic: Callable[[], None],
         note: Callable[[str], None],
     ) -> None:
         """Bind a stream's batches to its lease.
 
-        ``check_topic`` raises where the topic is not the same any more; it is called between
-        reading a batch and publishing it. ``note`` takes what a person may want to know.
+        ``consumer_options`` are those of Kafka's Java client that read the topic. ``check_topic``
+        raises where the topic is not the same any more; it is called between reading a batch and
+        publishing it. ``note`` takes what a person may want to know.
         """
         self._spark = spark
         self._jvm = Jvm(spark)
@@ -104,6 +106,7 @@ class BatchWriter:
         self._topic = topic
         self._lease = lease
         self._schemas = schemas
+        self._consumer_options = consumer_options
         self._check_topic = check_topic
         self._note = note
         self._parts = ["value", "key"] if stream.ingest.key else ["value"]
@@ -190,7 +193,7 @@ class BatchWriter:
         # Four files of a handful of rows each would only have to be compacted.
         is_small = size <= _SMALL
         if plan.frames is not None and not is_small and REFUSED not in records.columns:
-            counts = self._stage_frames(records, plan, plan.frames, commit, size, began)
+            counts = self._stage_frames(plan, plan.frames, commit, size, began)
             if counts is not None:
                 return counts
         noted = self._noting(1 if is_small else len(commit.ends))
@@ -209,19 +212,18 @@ class BatchWriter:
         return self._counts(observed_row(observation))
 
     def _stage_frames(
-        self,
-        records: DataFrame,
-        plan: _Plan,
-        maker: FrameMaker,
-        commit: Commit,
-        size: int,
-        began: datetime,
+        self, plan: _Plan, maker: FrameMaker, commit: Commit, size: int, began: datetime
     ) -> _Counts | None:
         """Stage a batch as frames; None, with nothing staged, where it has to be judged whole."""
-        tasks = max(size // _SMALL, self._spark.sparkContext.defaultParallelism)
-        most_left = _LEFT_BYTES // min(tasks, len(commit.ends))
+        # What is a few files' worth needs no more tasks, and many partitions no file each.
+        most = max(self._spark.sparkContext.defaultParallelism, len(commit.ends))
+        tasks = min(max(size // _SMALL, 1), most)
         topic = (self._topic.name, self._topic.id)
-        frames = maker.frames(records, tasks, topic, commit.id, began, most_left)
+        read = kafka_records(
+            self._spark, self._consumer_options, topic[0], commit.starts, commit.ends, tasks
+        )
+        left_bytes = _LEFT_BYTES // tasks
+        frames = maker.frames(self._spark, read, topic, commit.id, began, left_bytes)
         observation = Observation()
         observed = frames.observe(observation, *frame_counters()).select("frame")
         write = partial(append_frames, observed, plan.layout, commit)
@@ -239,7 +241,7 @@ class BatchWriter:
             )
         if not left:
             return _Counts(rows, 0, row.getLong(2), row.getLong(3), {}, None)
-        bad = self._counts_of_left(self._jvm.dataframe(records_left, records.schema), plan)
+        bad = self._counts_of_left(self._jvm.dataframe(records_left, KAFKA_ROWS), plan)
         if bad.rows != left or bad.bad != left:
             # More than were carried, or some that are good after all.
             self._lease.unstage()

@@ -16,7 +16,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from spark_ingest.connect.broker import Begin, range_options, reader_options
+from spark_ingest.connect.broker import Begin, consumer_options, range_options, reader_options
 from spark_ingest.data_files.stage import append_rows
 from spark_ingest.errors import ConfigurationError, MillraceError, PersonNeeded, ServiceUnavailable
 from spark_ingest.lake import commit_log, jvm_watch
@@ -157,6 +157,7 @@ class StreamRun:
             topic,
             self._lease,
             self._schemas,
+            consumer_options(services.connections, len(topic.partitions)),
             self._check_topic,
             services.progress.note,
         )

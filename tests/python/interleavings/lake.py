@@ -303,6 +303,7 @@ class Lake:
             (run, "Schemas", lambda *_words: schemas),
             (run, "batch_ends", lambda *_words: {0: END}),
             (run, "reader_options", lambda *_words: {}),
+            (run, "consumer_options", lambda *_words: {}),
             (run, "_RETRY_SECONDS", 0.0),
             (StreamRun, "_read", lambda _run, _starts, _ends: None),
             (StreamRun, "_record_bytes", lambda _run, _ends: 1.0),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -13,7 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from spark_ingest.lake import bronze
-from spark_ingest.lake.jvm import Jvm
+from spark_ingest.lake.jvm import Jvm, java_object
 from spark_ingest.records.frames import frame_maker
 from spark_ingest.records.verdict import Judged
 from tests.python.spark.avro_columns import plain
@@ -37,6 +38,13 @@ class Framed:
     counts: tuple[int, ...]
 
 
+def kafka_rows(records: DataFrame) -> Any:
+    """Rows of Spark's Kafka source, ``verdict.KAFKA_ROWS``, as a ``JavaRDD`` of Kafka's records."""
+    made = java_object(records.sparkSession, [Path(__file__).with_name("RowsAsRecords.java")])
+    java: Any = records._jdf
+    return java.queryExecution().toRdd().toJavaRDD().mapPartitions(made)
+
+
 def frames_of(
     judged: Judged, records: DataFrame, most_left: int = 2**30, longest: int = 2**24
 ) -> Framed | None:
@@ -51,7 +59,8 @@ def frames_of(
     made = frame_maker(spark, columns, nothing, spec, judged.value, judged.key, longest)
     if made is None:
         return None
-    found = made.frames(records, 2, TOPIC, 7, BEGAN, most_left).collect()
+    read = kafka_rows(records)
+    found = made.frames(spark, read, TOPIC, 7, BEGAN, most_left).collect()
     tables = [pa.ipc.open_stream(bytes(each.frame)).read_all() for each in found]
     rows = pa.concat_tables(tables).sort_by("_kafka_offset")
     left = sorted(record.offset for each in found for record in each.records or ())

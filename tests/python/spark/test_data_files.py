@@ -31,6 +31,7 @@ from spark_ingest.lake.table_change import first_snapshot
 from spark_ingest.records.bronze_rows import table_rows
 from spark_ingest.records.frames import frame_maker
 from spark_ingest.records.verdict import recipe
+from tests.python.spark.arrow_frames import kafka_rows
 
 ROWS = 5_000
 # Of a row's number `id`: Spark's SQL for a column's value.
@@ -126,8 +127,9 @@ def both_ways(
         else:
             maker = frame_maker(spark, of.columns, of.partition, of.spec, value, None, 2**20)
             assert maker is not None
-            made_frames = maker.frames(records, 1, ("t", "id"), 1, BEGAN, 0).select("frame")
-            assert append_frames(made_frames, of, COMMIT, table, "b") == rows
+            read = kafka_rows(records)
+            in_frames = maker.frames(spark, read, ("t", "id"), 1, BEGAN, 0).select("frame")
+            assert append_frames(in_frames, of, COMMIT, table, "b") == rows
         spark.sql(f"call lake.system.fast_forward('{table}', 'main', 'b')")
         found.append((spark.table(f"lake.{table}"), spark.table(f"lake.{table}.files")))
     return found

@@ -1,0 +1,160 @@
+package millrace;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.NoSuchElementException;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.ConsumerRecords;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+import org.apache.spark.TaskContext;
+import org.apache.spark.api.java.function.FlatMapFunction;
+import org.apache.spark.util.TaskCompletionListener;
+
+/**
+ * Kafka's own records of some offsets, as a consumer gives them: Spark's source asks the clock twice
+ * and makes two rows for each.
+ *
+ * <p>A range of offsets is a partition, the first offset, and the one behind the last; the first is
+ * -1 where the earliest is meant. All records that a consumer is given there come once, in the order
+ * of their partition. Offsets without a record, as transactions and compaction leave them, are
+ * passed; where records are gone the task fails.
+ */
+public final class KafkaRecords implements FlatMapFunction {
+    private static final Duration POLL = Duration.ofMillis(500);
+
+    private final HashMap options;
+    private final String topic;
+    private final long patience;
+
+    /**
+     * Binds to a topic.
+     *
+     * @param options  The consumer's, as text.
+     * @param topic    Its name.
+     * @param patience Milliseconds in which something has to come.
+     */
+    public KafkaRecords(Map options, String topic, Integer patience) {
+        this.options = new HashMap(options);
+        this.options.put("key.deserializer", ByteArrayDeserializer.class.getName());
+        this.options.put("value.deserializer", ByteArrayDeserializer.class.getName());
+        this.options.put("enable.auto.commit", "false");
+        this.options.put("auto.offset.reset", "none");
+        this.options.put("allow.auto.create.topics", "false");
+        this.topic = topic;
+        this.patience = patience.longValue();
+    }
+
+    /** The records of a task: one list of ranges, which are lists of three numbers. */
+    public Iterator call(Object task) {
+        final Reader reader = new Reader((List) ((Iterator) task).next());
+        TaskContext.get()
+                .addTaskCompletionListener(
+                        new TaskCompletionListener() {
+                            public void onTaskCompletion(TaskContext context) {
+                                reader.consumer.close(Duration.ofSeconds(1L));
+                            }
+                        });
+        return reader;
+    }
+
+    private final class Reader implements Iterator {
+        final KafkaConsumer consumer = new KafkaConsumer(options);
+        // Ends by partition, of those that are not read to their end.
+        private final Map open = new HashMap();
+        private Iterator partitions = Collections.emptyIterator();
+        private List records = Collections.EMPTY_LIST;
+        private ConsumerRecords polled;
+        private int at;
+        private long end;
+        private long lastProgress = System.nanoTime();
+
+        Reader(List ranges) {
+            Map starts = new HashMap();
+            for (int i = 0; i < ranges.size(); i++) {
+                List range = (List) ranges.get(i);
+                TopicPartition place =
+                        new TopicPartition(topic, ((Number) range.get(0)).intValue());
+                starts.put(place, Long.valueOf(((Number) range.get(1)).longValue()));
+                open.put(place, Long.valueOf(((Number) range.get(2)).longValue()));
+            }
+            consumer.assign(open.keySet());
+            Iterator each = starts.entrySet().iterator();
+            while (each.hasNext()) {
+                Map.Entry start = (Map.Entry) each.next();
+                long offset = ((Long) start.getValue()).longValue();
+                TopicPartition place = (TopicPartition) start.getKey();
+                if (offset < 0) {
+                    consumer.seekToBeginning(Collections.singleton(place));
+                } else {
+                    consumer.seek(place, offset);
+                }
+            }
+            close();
+        }
+
+        public boolean hasNext() {
+            while (at >= records.size() || record().offset() >= end) {
+                if (partitions.hasNext()) {
+                    TopicPartition place = (TopicPartition) partitions.next();
+                    records = polled.records(place);
+                    at = 0;
+                    Long known = (Long) open.get(place);
+                    end = known == null ? -1 : known.longValue();
+                } else if (open.isEmpty()) {
+                    return false;
+                } else {
+                    poll();
+                }
+            }
+            return true;
+        }
+
+        public Object next() {
+            if (!hasNext()) {
+                throw new NoSuchElementException();
+            }
+            return records.get(at++);
+        }
+
+        private ConsumerRecord record() {
+            return (ConsumerRecord) records.get(at);
+        }
+
+        private void poll() {
+            close();
+            if (open.isEmpty()) {
+                return;
+            }
+            TaskContext.get().killTaskIfInterrupted();
+            records = Collections.EMPTY_LIST;
+            polled = consumer.poll(POLL);
+            partitions = polled.partitions().iterator();
+            long now = System.nanoTime();
+            if (!polled.isEmpty()) {
+                lastProgress = now;
+            } else if (now - lastProgress > 1000000L * patience) {
+                throw new IllegalStateException(
+                        topic + ": no record came for " + patience + " ms: " + open);
+            }
+        }
+
+        /** Leaves the partitions that are read to their end: what comes behind is not fetched. */
+        private void close() {
+            List places = new ArrayList(open.keySet());
+            for (int i = 0; i < places.size(); i++) {
+                TopicPartition place = (TopicPartition) places.get(i);
+                if (consumer.position(place) >= ((Long) open.get(place)).longValue()) {
+                    open.remove(place);
+                    consumer.pause(Collections.singleton(place));
+                }
+            }
+        }
+    }
+}
