@@ -39,8 +39,8 @@ _T = TypeVar("_T")
 # Fetch in large pieces: with the defaults a local read waits more than it works.
 _FETCH = {
     "max.poll.records": "20000",
-    # Spark's source asks for a partition's ends behind every poll. A broker answers in turn, so that
-    # waits until the fetch before it has its records: half a second for what came last.
+    # Spark's source asks for a partition's ends behind every poll. A broker answers in turn, so
+    # that waits until the fetch before it has its records: half a second for what came last.
     "fetch.max.wait.ms": "10",
     "fetch.max.bytes": str(64 * 1024 * 1024),
     # Records of aborted transactions were never sent.
