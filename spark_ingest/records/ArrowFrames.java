@@ -48,9 +48,10 @@ import org.apache.spark.util.TaskCompletionListener;
  * is theirs.
  */
 public final class ArrowFrames implements FlatMapFunction {
-    // Rows of a frame, and bytes of their values: whichever comes first ends it.
+    // Rows of a frame, bytes of their values, and values of its columns: what comes first ends it.
     private static final int MOST_ROWS = 20000;
     private static final int MOST_BYTES = 8 << 20;
+    private static final int MOST_VALUES = 4000000;
     // What a record that is left takes besides its key and value.
     private static final int ROW_BYTES = 192;
 
@@ -118,6 +119,7 @@ public final class ArrowFrames implements FlatMapFunction {
         private final BitVector isTombstone;
         private final List constants = new ArrayList();
         private final Output output = new Output();
+        private final int mostRows;
         private long leftBytes;
         private boolean isFull;
 
@@ -126,9 +128,10 @@ public final class ArrowFrames implements FlatMapFunction {
             Map given = (Map) new ObjectMapper().readValue(plan, Map.class);
             root = VectorSchemaRoot.create(Schema.fromJSON((String) given.get("schema")), allocator);
             List all = root.getFieldVectors();
+            mostRows = Math.max(1, Math.min(MOST_ROWS, MOST_VALUES / values(all)));
             for (int i = 0; i < all.size(); i++) {
                 FieldVector vector = (FieldVector) all.get(i);
-                vector.setInitialCapacity(MOST_ROWS / 4);
+                vector.setInitialCapacity(mostRows / 4);
                 vector.allocateNew();
                 vectors.put(vector.getName(), vector);
             }
@@ -157,6 +160,16 @@ public final class ArrowFrames implements FlatMapFunction {
             }
         }
 
+        /** How many values a row has, those of an item of a list counted once. */
+        private int values(List vectors) {
+            int count = 0;
+            for (int i = 0; i < vectors.size(); i++) {
+                List inside = ((FieldVector) vectors.get(i)).getChildrenFromFields();
+                count += inside.isEmpty() ? 1 : values(inside);
+            }
+            return count;
+        }
+
         private List named(List names) {
             List found = new ArrayList();
             for (int i = 0; i < names.size(); i++) {
@@ -182,7 +195,7 @@ public final class ArrowFrames implements FlatMapFunction {
             long missed = 0;
             long valueBytes = 0;
             long otherBytes = 0;
-            while (rows < MOST_ROWS && valueBytes < MOST_BYTES && hasNext()) {
+            while (rows < mostRows && valueBytes < MOST_BYTES && hasNext()) {
                 ConsumerRecord record = (ConsumerRecord) records.next();
                 byte[] valueData = (byte[]) record.value();
                 byte[] keyData = (byte[]) record.key();

@@ -277,6 +277,34 @@ def test_a_lake_that_was_copied_from_elsewhere_is_refused(feed: Feed, tmp_path: 
         spark.conf.set(key, here)
 
 
+def test_frames_have_the_records_of_their_batch_and_no_others(
+    feed: Feed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batch, "_SMALL", 1)
+    number = feed.register(ORDER)
+    producer = feed.producer(**{"transactional.id": feed.topic})
+    producer.init_transactions(30)
+    sent = []
+    for turn, is_kept in enumerate((True, False, True, False)):
+        producer.begin_transaction()
+        for value in orders(number, 10 * turn, 5):
+            producer.produce(feed.topic, value, b"k", turn % 2)
+        producer.flush(30)
+        if is_kept:
+            producer.commit_transaction(30)
+            sent += [(0, 6 * (turn // 2) + at) for at in range(5)]
+        else:
+            producer.abort_transaction(30)
+    feed.send(*orders(number, 50, 7), partition=1)
+    sent += [(1, 12 + at) for at in range(7)]
+    reports = feed.ingest(max_records=4)
+    assert len(reports) > 5
+    assert sum(report.quarantined for report in reports) == 0
+    assert sorted(feed.offsets()) == sent
+    assert not feed.reports.notes
+    assert all(proof.holds for proof in proofs(feed))
+
+
 def test_a_batch_in_files_of_arrow_is_committed_whole_or_not_at_all(
     feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
