@@ -69,10 +69,10 @@ public final class KafkaRecords implements FlatMapFunction {
         // Ends by partition, of those that are not read to their end.
         private final Map open = new HashMap();
         private Iterator partitions = Collections.emptyIterator();
-        private List records = Collections.EMPTY_LIST;
         private ConsumerRecords polled;
+        private Object[] records = {};
         private int at;
-        private long end;
+        private int count;
         private long lastProgress = System.nanoTime();
 
         Reader(List ranges) {
@@ -100,13 +100,9 @@ public final class KafkaRecords implements FlatMapFunction {
         }
 
         public boolean hasNext() {
-            while (at >= records.size() || record().offset() >= end) {
+            while (at == count) {
                 if (partitions.hasNext()) {
-                    TopicPartition place = (TopicPartition) partitions.next();
-                    records = polled.records(place);
-                    at = 0;
-                    Long known = (Long) open.get(place);
-                    end = known == null ? -1 : known.longValue();
+                    take((TopicPartition) partitions.next());
                 } else if (open.isEmpty()) {
                     return false;
                 } else {
@@ -120,11 +116,22 @@ public final class KafkaRecords implements FlatMapFunction {
             if (!hasNext()) {
                 throw new NoSuchElementException();
             }
-            return records.get(at++);
+            return records[at++];
         }
 
-        private ConsumerRecord record() {
-            return (ConsumerRecord) records.get(at);
+        /** Takes the records of a partition that are of its range. */
+        private void take(TopicPartition place) {
+            records = polled.records(place).toArray();
+            at = 0;
+            count = records.length;
+            Long end = (Long) open.get(place);
+            while (count > 0 && (end == null || offset(count - 1) >= end.longValue())) {
+                count--;
+            }
+        }
+
+        private long offset(int of) {
+            return ((ConsumerRecord) records[of]).offset();
         }
 
         private void poll() {
@@ -133,7 +140,6 @@ public final class KafkaRecords implements FlatMapFunction {
                 return;
             }
             TaskContext.get().killTaskIfInterrupted();
-            records = Collections.EMPTY_LIST;
             polled = consumer.poll(POLL);
             partitions = polled.partitions().iterator();
             long now = System.nanoTime();
