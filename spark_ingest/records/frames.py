@@ -154,8 +154,7 @@ def frame_maker(
         key: Those of the keys where they are decoded.
         longest: Most bytes of a value, and of a key.
     """
-    parts = [part for part in (value, key) if part is not None]
-    if not all(_is_taken(part) for part in parts):
+    if not value.usable or (key is not None and not key.usable) or row_by_row(value, key):
         return None
     ours = {bronze.KEY, *bronze.METADATA.names}
     has_key = key is not None and bronze.KEY in columns.names
@@ -190,9 +189,17 @@ def frame_counters() -> tuple[Column, ...]:
     return (*sums, F.flatten(F.collect_list("records")))
 
 
-def _is_taken(schema: TopicSchema) -> bool:
-    """Whether Java decodes these: no JSON, and no type that contains itself, which becomes that."""
-    return schema.usable and schema.framing.format != "json" and not schema.texts
+def row_by_row(value: TopicSchema, key: TopicSchema | None) -> str | None:
+    """Why only Spark can decode a stream's records, whatever their number; None where it need not.
+
+    ``key`` has the schemas of the keys where they are decoded.
+    """
+    for part, schema in (("value", value), ("key", key)):
+        if schema is not None and schema.framing.format == "json":
+            return f"its {part}s are JSON"
+        if schema is not None and schema.texts:
+            return f"{', '.join(schema.texts)} of its {part}s has a type that contains itself"
+    return None
 
 
 def _payload(part: Part, schema: TopicSchema, name: str | None) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from spark_ingest.errors import NothingCaptured
 from spark_ingest.lake import bronze
 from spark_ingest.records.bronze_rows import planned_columns
+from spark_ingest.records.frames import row_by_row
 from spark_ingest.records.topic_schemas import Schemas
 from spark_ingest.sources import Stream
 from spark_ingest.streaming.captured_topics import topic_of
@@ -24,7 +25,8 @@ class Planned:
         next_commit: The commit id of its next batch.
         to_read: Records on the broker that are not committed.
         would: What would change in the lake, for people.
-        notes: What its records cannot show, what is not registered or captured yet.
+        notes: What its records cannot show, what is not registered or captured yet, why large
+            batches take longer than others.
     """
 
     partitions: int
@@ -49,6 +51,9 @@ def plan(services: Services, stream: Stream) -> Planned:
         notes.append(str(nothing))
     schemas = Schemas(services.registry, stream, 0, time.sleep)
     wanted = planned_columns(spark, schemas)
+    why = row_by_row(schemas.value(), schemas.key())
+    if why is not None:
+        notes.append(f"decoded row by row, not column by column: {why}")
     notes += [f"subject {subject} is not registered yet" for subject in schemas.unregistered()]
     has_table = bronze.exists(spark, stream.table)
     missing = bronze.missing_columns(spark, stream.table, wanted) if has_table else []
