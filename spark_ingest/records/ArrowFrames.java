@@ -48,7 +48,7 @@ import org.apache.spark.util.TaskCompletionListener;
  * is theirs.
  */
 public final class ArrowFrames implements FlatMapFunction {
-    // Rows of a frame, bytes of their values, and values of its columns: what comes first ends it.
+    // Rows of a frame, bytes of their records, and values of its columns: what comes first ends it.
     private static final int MOST_ROWS = 20000;
     private static final int MOST_BYTES = 8 << 20;
     private static final int MOST_VALUES = 4000000;
@@ -195,7 +195,7 @@ public final class ArrowFrames implements FlatMapFunction {
             long missed = 0;
             long valueBytes = 0;
             long otherBytes = 0;
-            while (rows < mostRows && valueBytes < MOST_BYTES && hasNext()) {
+            while (rows < mostRows && valueBytes + otherBytes < MOST_BYTES && hasNext()) {
                 ConsumerRecord record = (ConsumerRecord) records.next();
                 byte[] valueData = (byte[]) record.value();
                 byte[] keyData = (byte[]) record.key();
