@@ -15,6 +15,7 @@ from spark_ingest.avro.evolution import TopicSchema, combine
 from spark_ingest.avro.framing import header
 from spark_ingest.avro.schema import WriterSchema
 from spark_ingest.records.avro_check import schema_problem
+from spark_ingest.records.verdict import recipe
 from tests.python.spark.test_ingest_decode import judge, kafka, verdicts, zigzag
 from tests.python.world.avro import combined, framed, record
 
@@ -90,7 +91,7 @@ BAD: list[tuple[Any, bytes, str]] = [
 
 
 def said(spark: SparkSession, schema: TopicSchema, values: list[bytes]) -> list[Row]:
-    judged = judge(kafka(spark, *values), "id", schema, None)
+    judged = recipe("id", schema, None, 2**24).judge(kafka(spark, *values))
     rows = judged.records.orderBy("_kafka_offset").select("_verdict.*")
     return rows.collect()
 
@@ -110,6 +111,8 @@ def test_a_value_that_does_not_fit_is_set_aside_with_its_fields_name(spark: Spar
         assert (row["stage"], row["error_class"]) == ("decode", "undecodable"), reason
         wanted = f"value schema {i + 1}: x{i}{reason.removeprefix('x')}"
         assert row["error_message"].startswith(wanted)
+    # And frames leave each of them.
+    judge(kafka(spark, *values), "id", schema, None)
 
 
 def test_what_contains_itself_is_held_to_the_same_rules(spark: SparkSession) -> None:
