@@ -58,7 +58,7 @@ class ColumnsChanged(CommitRefused):
 
 
 class FilesNotWritten(MillraceError):
-    """Arrow could not write a batch's data files; nothing of it is in a commit."""
+    """A batch was not read, decoded or written column by column; nothing of it is in a commit."""
 
 
 class CommitUnknown(CommitRefused):

@@ -17,7 +17,6 @@ import org.apache.arrow.vector.Float4Vector;
 import org.apache.arrow.vector.Float8Vector;
 import org.apache.arrow.vector.IntVector;
 import org.apache.arrow.vector.TimeStampVector;
-import org.apache.arrow.vector.VarBinaryVector;
 import org.apache.arrow.vector.VarCharVector;
 import org.apache.arrow.vector.complex.ListVector;
 import org.apache.arrow.vector.complex.MapVector;
@@ -148,7 +147,7 @@ public final class ArrowColumns extends AvroNode.Target {
             made = new AvroNode();
             made.kind = AvroNode.MAP;
             StructVector entries = (StructVector) ((MapVector) to).getDataVector();
-            made.keys = new Text((VarCharVector) entries.getChild(MapVector.KEY_NAME));
+            made.keys = new Bytes((VarCharVector) entries.getChild(MapVector.KEY_NAME));
             FieldVector values = (FieldVector) entries.getChild(MapVector.VALUE_NAME);
             made.item = bound(writer.getValueType(), read.getValueType(), values);
         } else {
@@ -260,14 +259,11 @@ public final class ArrowColumns extends AvroNode.Target {
         if (to instanceof ListVector) {
             return new Items((ListVector) to);
         }
-        if (to instanceof VarCharVector) {
-            VarCharVector text = (VarCharVector) to;
-            return node.kind == AvroNode.ENUM
-                    ? (AvroNode.Target) new Symbols(text, writer.getEnumSymbols())
-                    : new Text(text);
+        if (node.kind == AvroNode.ENUM && to instanceof VarCharVector) {
+            return new Symbols((VarCharVector) to, writer.getEnumSymbols());
         }
-        if (to instanceof VarBinaryVector) {
-            return new Bytes((VarBinaryVector) to);
+        if (to instanceof BaseVariableWidthVector) {
+            return new Bytes((BaseVariableWidthVector) to);
         }
         if (to instanceof DecimalVector) {
             DecimalVector decimal = (DecimalVector) to;
@@ -335,17 +331,19 @@ public final class ArrowColumns extends AvroNode.Target {
         }
     }
 
-    private static final class Text extends Null {
-        private final VarCharVector text;
+    private static final class Bytes extends Null {
+        private final BaseVariableWidthVector bytes;
+        private final int longest;
 
-        Text(VarCharVector text) {
-            super(text);
-            this.text = text;
+        Bytes(BaseVariableWidthVector bytes) {
+            super(bytes);
+            this.bytes = bytes;
+            longest = bytes instanceof VarCharVector ? LONGEST_TEXT : LONGEST_BYTES;
         }
 
         public void bytes(int row, byte[] data, int from, int size) {
-            check(size, LONGEST_TEXT);
-            text.setSafe(row, data, from, size);
+            check(size, longest);
+            bytes.setSafe(row, data, from, size);
         }
     }
 
@@ -364,20 +362,6 @@ public final class ArrowColumns extends AvroNode.Target {
 
         public void number(int row, long index) {
             text.setSafe(row, symbols[(int) index]);
-        }
-    }
-
-    private static final class Bytes extends Null {
-        private final VarBinaryVector bytes;
-
-        Bytes(VarBinaryVector bytes) {
-            super(bytes);
-            this.bytes = bytes;
-        }
-
-        public void bytes(int row, byte[] data, int from, int size) {
-            check(size, LONGEST_BYTES);
-            bytes.setSafe(row, data, from, size);
         }
     }
 
