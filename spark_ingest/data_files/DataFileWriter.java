@@ -54,8 +54,10 @@ public final class DataFileWriter implements MapPartitionsFunction {
     /** Writes a task's files; what it gives are the data files that a commit may append. */
     public Iterator call(Iterator rows) throws IOException {
         TaskContext task = TaskContext.get();
+        int partitionId = task == null ? 0 : task.partitionId();
+        long attemptId = task == null ? 0L : task.taskAttemptId();
         OutputFileFactory places =
-                OutputFileFactory.builderFor(table, task.partitionId(), task.taskAttemptId())
+                OutputFileFactory.builderFor(table, partitionId, attemptId)
                         .format(FileFormat.PARQUET)
                         .operationId(operation)
                         .build();

@@ -1,8 +1,8 @@
-"""What a task does: frames of a table's rows to the bytes of Parquet files.
+"""Frames of a table's rows to the bytes of Parquet files, in a task or without.
 
-A frame is an Arrow IPC stream of the table's columns and the partition's. This runs in Spark's
-Python workers, where the package need not be installed: it goes there by value, and all that it
-takes from elsewhere is pyarrow.
+A frame is an Arrow IPC stream of the table's columns and the partition's. In tasks this runs in
+Spark's Python workers, where the package need not be installed: it goes there by value, and all
+that it takes from elsewhere is pyarrow.
 """
 
 from __future__ import annotations

@@ -2,26 +2,29 @@
 
 Many come as frames, Arrow IPC streams, to Spark's Python workers, where Arrow C++ makes Parquet of
 them, and the JVM's tasks put that where the table's location provider and FileIO say. Files of
-tasks that failed, or that ran twice, are in no answer, and so in no commit. A few rows are written
-by Iceberg's own writer, which takes them one by one and is there sooner.
+tasks that failed, or that ran twice, are in no answer, and so in no commit. One frame of a few rows
+takes the same steps without a task, and Spark's rows are written by Iceberg's own writer.
 """
 
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from pyspark import cloudpickle
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
 from spark_ingest.data_files import parquet
 from spark_ingest.errors import ColumnsChanged, CommitRefused, FilesNotWritten
 from spark_ingest.lake.committed import Commit
-from spark_ingest.lake.jvm import CATALOG, JAVA_ERRORS, Jvm, java_object, java_reason
+from spark_ingest.lake.jvm import CATALOG, JAVA_ERRORS, Jvm, java_object, java_reason, reason_text
 from spark_ingest.lake.table_change import is_conflict
 
 # What Spark calls a plan whose table has changed, by a stream or a replay, since it was made.
@@ -81,14 +84,36 @@ def append_frames(frames: DataFrame, of: Layout, commit: Commit, table: str, bra
         ColumnsChanged: The table has other columns now, or another partition.
         CommitRefused: Others kept changing the table.
     """
-    jvm = Jvm(frames.sparkSession)
-    iceberg = jvm.iceberg_table(table)
+    write = partial(written, frames, of)
+    return _appended(frames.sparkSession, write, of, commit, table, branch)
+
+
+def append_frame(
+    spark: SparkSession, frame: bytes, of: Layout, commit: Commit, table: str, branch: str
+) -> int:
+    """Write the rows of one frame to a branch of a table, in this process: no task takes part.
+
+    The other arguments, the result and the errors are those of :func:`append_frames`.
+    """
+    write = partial(written_here, spark, frame, of)
+    return _appended(spark, write, of, commit, table, branch)
+
+
+def _appended(
+    spark: SparkSession,
+    write: Callable[[Any], list[Any]],
+    of: Layout,
+    commit: Commit,
+    table: str,
+    branch: str,
+) -> int:
+    iceberg = Jvm(spark).iceberg_table(table)
     if not of.is_of(iceberg):
         raise ColumnsChanged(f"{table} got other columns meanwhile")
     try:
-        files = written(jvm, frames, of, iceberg)
-    except JAVA_ERRORS as error:
-        raise FilesNotWritten(f"{table}: {java_reason(error)}") from error
+        files = write(iceberg)
+    except (*JAVA_ERRORS, pa.ArrowException) as error:
+        raise FilesNotWritten(f"{table}: {reason_text(error)}") from error
     append = iceberg.newAppend().toBranch(branch)
     for file in files:
         append = append.appendFile(file)
@@ -130,18 +155,39 @@ def _refuse_conflict(error: Exception, table: str) -> None:
         raise CommitRefused(f"{table} moved meanwhile: {java_reason(error)}") from error
 
 
-def written(jvm: Jvm, frames: DataFrame, of: Layout, iceberg: Any) -> list[Any]:
+def written(frames: DataFrame, of: Layout, iceberg: Any) -> list[Any]:
     """Rows in data files of a table: Iceberg's ``DataFile`` of each, which no commit has yet."""
     spark = frames.sparkSession
+    jvm = Jvm(spark)
     form = _format(iceberg, jvm.schema_json(iceberg.schema()), tuple(of.partition.names))
     by_value: Any = cloudpickle
     by_value.register_pickle_by_value(parquet)
     values = [f"{field.name} {field.dataType.simpleString()}" for field in of.partition]
     for key, setting in parquet.SPARK_SETTINGS.items():
         spark.conf.set(key, setting)
-    writer = java_object(spark, [_WRITER], jvm.serializable(iceberg), secrets.token_hex(8))
+    writer = _writer(spark, jvm.serializable(iceberg))
     made = frames.mapInArrow(parquet.parquet_parts(form), ", ".join([parquet.PARTS, *values]))
     return jvm.mapped(made, writer, "org.apache.iceberg.DataFile")
+
+
+def written_here(spark: SparkSession, frame: bytes, of: Layout, iceberg: Any) -> list[Any]:
+    """Rows of one frame in data files of a table, as :func:`written`, without a task."""
+    jvm = Jvm(spark)
+    form = _format(iceberg, jvm.schema_json(iceberg.schema()), tuple(of.partition.names))
+    frames = pa.record_batch([pa.array([frame], pa.binary())], ["frame"])
+    parts = [_ipc_stream(part) for part in parquet.parquet_parts(form)([frames])]
+    return list(_writer(spark, iceberg).call(jvm.rows_of_arrow(parts).iterator()))
+
+
+def _ipc_stream(batch: Any) -> bytes:
+    made = pa.BufferOutputStream()
+    with pa.ipc.new_stream(made, batch.schema) as stream:
+        stream.write_batch(batch)
+    return bytes(made.getvalue())
+
+
+def _writer(spark: SparkSession, iceberg: Any) -> Any:
+    return java_object(spark, [_WRITER], iceberg, secrets.token_hex(8))
 
 
 def _format(iceberg: Any, schema: str, partition: tuple[str, ...]) -> parquet.Format:

@@ -174,6 +174,36 @@ class Jvm:
         made = self._session.internalCreateDataFrame(rows.rdd(), self._data_type(schema), False)
         return DataFrame(made, self._spark)
 
+    def rows_of_arrow(self, streams: Sequence[bytes]) -> Any:
+        """The rows of some Arrow IPC streams, each of one batch, as a Java list of ``Row``."""
+        rows = self._list()
+        if not streams:
+            return rows
+        made = getattr(self.packages, "org.apache.spark.sql.execution.arrow.ArrowConverters$")
+        converters = getattr(self.packages, "scala.jdk.javaapi.CollectionConverters")
+        given = self._list()
+        for stream in streams:
+            given.add(stream)
+        # Without a task that ends them, they end behind the last row.
+        iterator = converters.asScala(given).iterator()
+        found = getattr(made, "MODULE$").fromBatchWithSchemaIterator(iterator, None)
+        as_row, each = self._as_row(found._2()), found._1()
+        while each.hasNext():
+            rows.add(as_row.apply(each.next()))
+        return rows
+
+    def row_of(self, internal: Any, schema: StructType) -> Any:
+        """One of Spark's own rows as a ``Row``."""
+        return self._as_row(self._data_type(schema)).apply(internal)
+
+    def _as_row(self, kind: Any) -> Any:
+        name = "org.apache.spark.sql.catalyst.CatalystTypeConverters"
+        return getattr(self.packages, name).createToScalaConverter(kind)
+
+    def _list(self) -> Any:
+        # By its whole name: of each part of a dotted name Py4J asks all jars.
+        return getattr(self.packages, "java.util.ArrayList")()
+
     def arrow_schema(self, columns: StructType) -> str:
         """Arrow's schema of some columns, as its JSON, as Spark hands them to Python."""
         utils = getattr(self.packages, "org.apache.spark.sql.util.ArrowUtils")
@@ -198,7 +228,7 @@ def java_object(spark: SparkSession, sources: Sequence[Path], *arguments: Any) -
     constructor: texts, numbers and Java's objects.
     """
     jvm = Jvm(spark).packages
-    given = jvm.java.util.ArrayList()
+    given = getattr(jvm, "java.util.ArrayList")()
     for argument in arguments:
         given.add(argument)
     loaded = _loader(spark, tuple(sources)).loadClass(f"{_PACKAGE}.{sources[-1].stem}")

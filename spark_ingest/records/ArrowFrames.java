@@ -97,6 +97,20 @@ public final class ArrowFrames implements FlatMapFunction {
         return frames;
     }
 
+    /**
+     * The only frame of some records, without a task: as {@link #call} gives it. Null where they
+     * make more, or more of them are left than may be carried.
+     */
+    public InternalRow only(Object records) throws IOException {
+        Frames frames = new Frames((Iterator) records);
+        try {
+            InternalRow frame = frames.frame();
+            return frames.isFull || frames.hasNext() ? null : frame;
+        } finally {
+            frames.close();
+        }
+    }
+
     private final class Frames implements Iterator {
         private final Iterator records;
         private final BufferAllocator allocator = new RootAllocator();
@@ -186,6 +200,10 @@ public final class ArrowFrames implements FlatMapFunction {
             if (!hasNext()) {
                 throw new NoSuchElementException();
             }
+            return frame();
+        }
+
+        InternalRow frame() {
             List all = root.getFieldVectors();
             for (int i = 0; i < all.size(); i++) {
                 ((FieldVector) all.get(i)).reset();

@@ -8,6 +8,7 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.NoSuchElementException;
+import java.util.Set;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.ConsumerRecords;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
@@ -28,10 +29,12 @@ import org.apache.spark.util.TaskCompletionListener;
  */
 public final class KafkaRecords implements FlatMapFunction {
     private static final Duration POLL = Duration.ofMillis(500);
+    private static final Duration CLOSE = Duration.ofSeconds(1L);
 
     private final HashMap options;
     private final String topic;
     private final long patience;
+    private transient Reader kept;
 
     /**
      * Binds to a topic.
@@ -53,15 +56,36 @@ public final class KafkaRecords implements FlatMapFunction {
 
     /** The records of a task: one list of ranges, which are lists of three numbers. */
     public Iterator call(Object task) {
-        final Reader reader = new Reader((List) ((Iterator) task).next());
+        final Reader reader = new Reader();
         TaskContext.get()
                 .addTaskCompletionListener(
                         new TaskCompletionListener() {
                             public void onTaskCompletion(TaskContext context) {
-                                reader.consumer.close(Duration.ofSeconds(1L));
+                                reader.consumer.close(CLOSE);
                             }
                         });
+        reader.begin((List) ((Iterator) task).next());
         return reader;
+    }
+
+    /**
+     * The records of some ranges without a task, by one consumer from call to call; what an earlier
+     * call gave is not to be read any more.
+     */
+    public Iterator here(List ranges) {
+        if (kept == null) {
+            kept = new Reader();
+        }
+        kept.begin(ranges);
+        return kept;
+    }
+
+    /** Ends the consumer of {@link #here}. */
+    public void close() {
+        if (kept != null) {
+            kept.consumer.close(CLOSE);
+            kept = null;
+        }
     }
 
     private final class Reader implements Iterator {
@@ -73,10 +97,15 @@ public final class KafkaRecords implements FlatMapFunction {
         private Object[] records = {};
         private int at;
         private int count;
-        private long lastProgress = System.nanoTime();
+        private long lastProgress;
 
-        Reader(List ranges) {
+        void begin(List ranges) {
             Map starts = new HashMap();
+            open.clear();
+            partitions = Collections.emptyIterator();
+            at = 0;
+            count = 0;
+            lastProgress = System.nanoTime();
             for (int i = 0; i < ranges.size(); i++) {
                 List range = (List) ranges.get(i);
                 TopicPartition place =
@@ -84,7 +113,9 @@ public final class KafkaRecords implements FlatMapFunction {
                 starts.put(place, Long.valueOf(((Number) range.get(1)).longValue()));
                 open.put(place, Long.valueOf(((Number) range.get(2)).longValue()));
             }
+            Set before = consumer.assignment();
             consumer.assign(open.keySet());
+            consumer.resume(open.keySet());
             Iterator each = starts.entrySet().iterator();
             while (each.hasNext()) {
                 Map.Entry start = (Map.Entry) each.next();
@@ -92,7 +123,7 @@ public final class KafkaRecords implements FlatMapFunction {
                 TopicPartition place = (TopicPartition) start.getKey();
                 if (offset < 0) {
                     consumer.seekToBeginning(Collections.singleton(place));
-                } else {
+                } else if (!before.contains(place) || consumer.position(place) != offset) {
                     consumer.seek(place, offset);
                 }
             }
@@ -139,7 +170,9 @@ public final class KafkaRecords implements FlatMapFunction {
             if (open.isEmpty()) {
                 return;
             }
-            TaskContext.get().killTaskIfInterrupted();
+            if (TaskContext.get() != null) {
+                TaskContext.get().killTaskIfInterrupted();
+            }
             polled = consumer.poll(POLL);
             partitions = polled.partitions().iterator();
             long now = System.nanoTime();

@@ -1,7 +1,7 @@
 """Kafka's records to frames of a bronze table's rows, decoded column by column in Java.
 
 Spark makes rows of what Kafka gives, of each value that it decodes, and of each row another as the
-table has it. For batches of many records a consumer's own records (``KafkaRecords.java``) are
+table has it. Where frames take a batch a consumer's own records (``KafkaRecords.java``) are
 written straight into Arrow's vectors (``ArrowFrames.java``) where they are good beyond doubt, by
 the same walk over the bytes that checks them (``AvroWalk.java``). All else stays as it is, for
 :mod:`spark_ingest.records.verdict` to judge, whose rules count.
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, BinaryType, LongType, StructField, StructType
 
@@ -23,7 +23,7 @@ from spark_ingest.avro.evolution import TopicSchema
 from spark_ingest.avro.framing import Part
 from spark_ingest.avro.reader_schemas import WRAPPED, Reading
 from spark_ingest.lake import bronze
-from spark_ingest.lake.jvm import JAVA_ERRORS, Jvm, java_object
+from spark_ingest.lake.jvm import JAVA_ERRORS, Jvm, java_object, observed_row
 from spark_ingest.records import java_checks
 from spark_ingest.records.avro_check import WALK
 from spark_ingest.records.verdict import KAFKA_ROWS
@@ -32,6 +32,7 @@ _READER = ("KafkaRecords",)
 _FRAMES = (*WALK, "ArrowColumns", "PartitionColumns", "ArrowFrames")
 # Milliseconds in which some record has to come.
 _PATIENCE = 60_000
+_PATIENCE_WITH_FEW = 10_000
 _COUNTS = ("rows", "left", "value_bytes", "other_bytes")
 _ROWS = StructType(
     [
@@ -40,6 +41,26 @@ _ROWS = StructType(
         StructField("records", ArrayType(KAFKA_ROWS)),
     ]
 )
+
+
+@dataclass(frozen=True)
+class FrameCounts:
+    """What is counted of a batch's frames.
+
+    Attributes:
+        rows: Of the frames.
+        left: Records that are left as they are.
+        value_bytes: Of all records' values.
+        other_bytes: Of their keys and headers, about.
+        records: Those that are left, a Scala sequence of rows as Spark's Kafka source gives them;
+            fewer where a task stopped at what it may carry.
+    """
+
+    rows: int
+    left: int
+    value_bytes: int
+    other_bytes: int
+    records: Any
 
 
 @dataclass(frozen=True)
@@ -71,6 +92,46 @@ class FrameMaker:
         Returns:
             ``frame``, and what :func:`frame_counters` counts.
         """
+        function = self._function(spark, topic, commit_id, began, most_left)
+        return Jvm(spark).data_frame_of(records.mapPartitions(function), _ROWS)
+
+    def frame(
+        self,
+        spark: SparkSession,
+        records: Any,
+        topic: tuple[str, str],
+        commit_id: int,
+        began: datetime,
+        most_left: int,
+    ) -> tuple[bytes, FrameCounts] | None:
+        """The frame of a few records, made here: no task takes part.
+
+        The arguments are those of :meth:`frames`, but for ``records``: an iterator of Java's, as
+        :class:`FewRecords` reads them.
+
+        Returns:
+            The frame, and what is counted of it; None where the records make more than one.
+        """
+        function = self._function(spark, topic, commit_id, began, most_left)
+        made = function.only(records)
+        if made is None:
+            return None
+        frame = made.getBinary(0)
+        rows, left, value_bytes, other_bytes = (made.getLong(i) for i in range(1, 5))
+        records = None
+        if left:
+            made.setNullAt(0)
+            records = Jvm(spark).row_of(made, _ROWS).getSeq(5)
+        return frame, FrameCounts(rows, left, value_bytes, other_bytes, records)
+
+    def _function(
+        self,
+        spark: SparkSession,
+        topic: tuple[str, str],
+        commit_id: int,
+        began: datetime,
+        most_left: int,
+    ) -> Any:
         constants = {
             "_kafka_topic": topic[0],
             "_kafka_topic_id": topic[1],
@@ -78,8 +139,37 @@ class FrameMaker:
             "_commit_id": commit_id,
         }
         plan = {**self.plan, "constants": constants, "most_left": most_left}
-        function = _java(spark, _FRAMES, json.dumps(plan), self.spec)
-        return Jvm(spark).data_frame_of(records.mapPartitions(function), _ROWS)
+        return _java(spark, _FRAMES, json.dumps(plan), self.spec)
+
+
+class FewRecords:
+    """Reads batches of a few records where the driver is, by a consumer that stays until closed.
+
+    Spark plans a job and starts tasks for longer than a few records take.
+    """
+
+    def __init__(self, spark: SparkSession, options: Mapping[str, str], topic: str) -> None:
+        """Read nothing yet. The arguments are those of :func:`kafka_records`."""
+        self._spark = spark
+        self._arguments = (dict(options), topic, _PATIENCE_WITH_FEW)
+        self._reader: Any = None
+
+    def read(self, starts: Mapping[int, int], ends: Mapping[int, int]) -> Any:
+        """Records of a topic, as an iterator of Java's ``ConsumerRecord``.
+
+        It fails where records are gone, or none comes for a while. The arguments are those of
+        :func:`kafka_records`.
+        """
+        if self._reader is None:
+            self._reader = _java(self._spark, _READER, *self._arguments)
+        ranges = shares(starts, ends, 1)
+        return self._reader.here(ranges[0] if ranges else [])
+
+    def close(self) -> None:
+        """End the consumer; another one reads on where there is more to read."""
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
 
 
 def kafka_records(
@@ -181,12 +271,16 @@ def _java(spark: SparkSession, classes: tuple[str, ...], *arguments: Any) -> Any
 
 
 def frame_counters() -> tuple[Column, ...]:
-    """What is counted of frames: rows, records that are left, bytes of values, of all else.
-
-    And the records that are left, as they came; fewer where a task stopped at what it may carry.
-    """
+    """What is counted of frames while they are read: :func:`observed_counts`."""
     sums = [F.coalesce(F.sum(name), F.lit(0)) for name in _COUNTS]
     return (*sums, F.flatten(F.collect_list("records")))
+
+
+def observed_counts(observation: Observation) -> FrameCounts:
+    """What :func:`frame_counters` counted."""
+    row = observed_row(observation)
+    rows, left, value_bytes, other_bytes = (row.getLong(i) for i in range(4))
+    return FrameCounts(rows, left, value_bytes, other_bytes, row.getSeq(4))
 
 
 def row_by_row(value: TopicSchema, key: TopicSchema | None) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -14,14 +14,22 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from spark_ingest.connect.broker import Topic
-from spark_ingest.data_files.stage import Layout, append_frames, append_rows, layout
+from spark_ingest.data_files.stage import Layout, append_frame, append_frames, append_rows, layout
 from spark_ingest.errors import FilesNotWritten, LeaseLost, MillraceError
 from spark_ingest.lake import bronze, quarantine_table
 from spark_ingest.lake.committed import BatchResult, Commit
-from spark_ingest.lake.jvm import Jvm, observed_row, smallest
+from spark_ingest.lake.jvm import JAVA_ERRORS, Jvm, java_reason, observed_row, smallest
 from spark_ingest.lake.lease import Lease
 from spark_ingest.records.bronze_rows import batch_columns, grow_table, row_columns, schemas_now
-from spark_ingest.records.frames import FrameMaker, frame_counters, frame_maker, kafka_records
+from spark_ingest.records.frames import (
+    FewRecords,
+    FrameCounts,
+    FrameMaker,
+    frame_counters,
+    frame_maker,
+    kafka_records,
+    observed_counts,
+)
 from spark_ingest.records.topic_schemas import Schemas
 from spark_ingest.records.verdict import KAFKA_ROWS, REFUSED, Recipe, recipe, unknown_id
 from spark_ingest.sources import Stream
@@ -111,8 +119,17 @@ class BatchWriter:
         self._note = note
         self._parts = ["value", "key"] if stream.ingest.key else ["value"]
         self._plan: _Plan | None = None
+        self._few = FewRecords(spark, consumer_options, topic.name)
+        # Bad ones take Spark's judging in any case, which takes all of a few in one pass.
+        self._had_bad = False
+        # Why batches were not staged as frames: each is noted once.
+        self._reasons: set[str] = set()
         self._carried_bytes = _carried_bytes(spark)
         self._noted: dict[int, _Noted] = {}
+
+    def close(self) -> None:
+        """End what reads its records; it may write on."""
+        self._few.close()
 
     def write(
         self, records: DataFrame, number: int, starts: Mapping[int, int], ends: Mapping[int, int]
@@ -130,14 +147,14 @@ class BatchWriter:
         """
         began, clock = datetime.now(UTC), time.monotonic()
         commit = Commit(number, self._topic.id, dict(starts), dict(ends))
-        size = sum(end - starts.get(partition, 0) for partition, end in ends.items())
         plan = self._planned(records)
-        counts = self._stage(records, plan, commit, size, began)
+        counts = self._stage(records, plan, commit, began)
         while sum(self._schemas.learn(ids, part) for part, ids in counts.unknown_ids.items()):
             self._lease.unstage()
             plan = self._planned(records)
-            counts = self._stage(records, plan, commit, size, began)
+            counts = self._stage(records, plan, commit, began)
         self._check_topic()
+        self._had_bad = counts.bad > 0
         if counts.bad:
             bad = counts.carried
             if bad is None:
@@ -187,13 +204,17 @@ class BatchWriter:
             plan = self._plan = _Plan(made, types, here, rows, frames)
         return plan
 
-    def _stage(
-        self, records: DataFrame, plan: _Plan, commit: Commit, size: int, began: datetime
-    ) -> _Counts:
+    def _stage(self, records: DataFrame, plan: _Plan, commit: Commit, began: datetime) -> _Counts:
         # Four files of a handful of rows each would only have to be compacted.
-        is_small = size <= _SMALL
-        if plan.frames is not None and not is_small and REFUSED not in records.columns:
-            counts = self._stage_frames(plan, plan.frames, commit, size, began)
+        is_small = _size(commit) <= _SMALL
+        maker = None if REFUSED in records.columns else plan.frames
+        if maker is not None and not (is_small and self._had_bad):
+            stage = self._stage_frame if is_small else self._stage_frames
+            try:
+                counts = stage(plan, maker, commit, began)
+            except FilesNotWritten as error:
+                counts = None
+                self._note_by_rows(str(error))
             if counts is not None:
                 return counts
         noted = self._noting(1 if is_small else len(commit.ends))
@@ -212,12 +233,12 @@ class BatchWriter:
         return self._counts(observed_row(observation))
 
     def _stage_frames(
-        self, plan: _Plan, maker: FrameMaker, commit: Commit, size: int, began: datetime
+        self, plan: _Plan, maker: FrameMaker, commit: Commit, began: datetime
     ) -> _Counts | None:
         """Stage a batch as frames; None, with nothing staged, where it has to be judged whole."""
         # What is a few files' worth needs no more tasks, and many partitions no file each.
         most = max(self._spark.sparkContext.defaultParallelism, len(commit.ends))
-        tasks = min(max(size // _SMALL, 1), most)
+        tasks = min(max(_size(commit) // _SMALL, 1), most)
         topic = (self._topic.name, self._topic.id)
         read = kafka_records(
             self._spark, self._consumer_options, topic[0], commit.starts, commit.ends, tasks
@@ -226,28 +247,53 @@ class BatchWriter:
         frames = maker.frames(self._spark, read, topic, commit.id, began, left_bytes)
         observation = Observation()
         observed = frames.observe(observation, *frame_counters()).select("frame")
-        write = partial(append_frames, observed, plan.layout, commit)
+        written = self._lease.stage(partial(append_frames, observed, plan.layout, commit))
+        return self._checked(observed_counts(observation), written, plan)
+
+    def _stage_frame(
+        self, plan: _Plan, maker: FrameMaker, commit: Commit, began: datetime
+    ) -> _Counts | None:
+        """Stage a few records where the driver is: as :meth:`_stage_frames` else."""
+        topic = (self._topic.name, self._topic.id)
         try:
-            written = self._lease.stage(write)
-        except FilesNotWritten as error:
-            self._note(f"{error}: Iceberg's own writer takes a batch that Arrow did not write")
+            read = self._few.read(commit.starts, commit.ends)
+            made = maker.frame(self._spark, read, topic, commit.id, began, _LEFT_BYTES)
+        except JAVA_ERRORS as error:
+            # Where its consumer stands now is not known.
+            self._few.close()
+            raise FilesNotWritten(f"{self._stream.table}: {java_reason(error)}") from error
+        if made is None:
             return None
-        row = observed_row(observation)
-        rows, left, records_left = row.getLong(0), row.getLong(1), row.getSeq(4)
-        if written != rows:
+        frame, counts = made
+        write = partial(append_frame, self._spark, frame, plan.layout, commit)
+        return self._checked(counts, self._lease.stage(write), plan)
+
+    def _note_by_rows(self, reason: str) -> None:
+        """Say once why batches that could not be staged as frames go by Spark's rows."""
+        if reason not in self._reasons:
+            self._reasons.add(reason)
+            self._note(f"{reason}: Iceberg's own writer takes a batch that Arrow did not write")
+
+    def _checked(self, frames: FrameCounts, written: int, plan: _Plan) -> _Counts | None:
+        """The counts of a batch that is staged as frames.
+
+        None, with nothing staged, where the batch has to be judged whole.
+        """
+        if written != frames.rows:
             raise MillraceError(
-                f"{self._stream.table}: {written} rows were written of {rows} good records: "
+                f"{self._stream.table}: {written} rows were written of {frames.rows} good records: "
                 "nothing is committed"
             )
-        if not left:
-            return _Counts(rows, 0, row.getLong(2), row.getLong(3), {}, None)
-        bad = self._counts_of_left(self._jvm.dataframe(records_left, KAFKA_ROWS), plan)
-        if bad.rows != left or bad.bad != left:
-            # More than were carried, or some that are good after all.
-            self._lease.unstage()
-            return None
-        return replace(
-            bad, rows=rows + left, value_bytes=row.getLong(2), other_bytes=row.getLong(3)
+        bad, carried, unknown = 0, None, {}
+        if frames.left:
+            judged = self._counts_of_left(self._jvm.dataframe(frames.records, KAFKA_ROWS), plan)
+            if judged.rows != frames.left or judged.bad != frames.left:
+                # More than were carried, or some that are good after all.
+                self._lease.unstage()
+                return None
+            bad, carried, unknown = judged.bad, judged.carried, judged.unknown_ids
+        return _Counts(
+            frames.rows + bad, bad, frames.value_bytes, frames.other_bytes, unknown, carried
         )
 
     def _counts_of_left(self, left: DataFrame, plan: _Plan) -> _Counts:
@@ -332,6 +378,11 @@ def batch_counters(parts: list[str], most: int) -> tuple[Column, ...]:
         smallest(F.col("_millrace_carried"), most),
         *(F.collect_set(f"_millrace_unknown_{part}") for part in parts),
     )
+
+
+def _size(commit: Commit) -> int:
+    """How many offsets a commit takes."""
+    return sum(end - commit.starts.get(partition, 0) for partition, end in commit.ends.items())
 
 
 def _numbers(sequence: Any) -> list[int]:

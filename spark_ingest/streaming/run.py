@@ -149,8 +149,6 @@ class StreamRun:
             services.spark, self.stream, topic, self._position.offsets, self._lease.check
         )
         self._failure = None
-        # The table is the checkpoint; Spark's own serves this start alone.
-        self._checkpoint = tempfile.TemporaryDirectory(prefix="spark-ingest-")
         self._writer = BatchWriter(
             services.spark,
             self.stream,
@@ -161,6 +159,8 @@ class StreamRun:
             self._check_topic,
             services.progress.note,
         )
+        # The table is the checkpoint; Spark's own serves this start alone.
+        self._checkpoint = tempfile.TemporaryDirectory(prefix="spark-ingest-")
         options = reader_options(
             services.connections, topic, self._position.offsets, self._settings.batch_records
         )
@@ -246,6 +246,7 @@ class StreamRun:
             self._query.stop()
             self._query = None
         if self._checkpoint is not None:
+            self._writer.close()
             self._checkpoint.cleanup()
             self._checkpoint = None
 

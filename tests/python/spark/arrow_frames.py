@@ -40,9 +40,20 @@ class Framed:
 
 def kafka_rows(records: DataFrame) -> Any:
     """Rows of Spark's Kafka source, ``verdict.KAFKA_ROWS``, as a ``JavaRDD`` of Kafka's records."""
-    made = java_object(records.sparkSession, [Path(__file__).with_name("RowsAsRecords.java")])
     java: Any = records._jdf
-    return java.queryExecution().toRdd().toJavaRDD().mapPartitions(made)
+    return java.queryExecution().toRdd().toJavaRDD().mapPartitions(_as_records(records))
+
+
+def kafka_rows_here(records: DataFrame) -> Any:
+    """Rows of :func:`kafka_rows` as an iterator of Kafka's records, without a task."""
+    java: Any = records._jdf
+    rows = java.queryExecution().executedPlan().executeToIterator()
+    converters = Jvm(records.sparkSession).packages.scala.jdk.javaapi.CollectionConverters
+    return _as_records(records).call(converters.asJava(rows))
+
+
+def _as_records(records: DataFrame) -> Any:
+    return java_object(records.sparkSession, [Path(__file__).with_name("RowsAsRecords.java")])
 
 
 def frames_of(

@@ -17,21 +17,22 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import to_avro
+from pyspark.sql.types import StructType
 
-from spark_ingest.avro.evolution import combine
+from spark_ingest.avro.evolution import TopicSchema, combine
 from spark_ingest.avro.framing import header
 from spark_ingest.avro.schema import WriterSchema
 from spark_ingest.data_files import parquet
-from spark_ingest.data_files.stage import append_frames, append_rows, layout
+from spark_ingest.data_files.stage import append_frame, append_frames, append_rows, layout
 from spark_ingest.errors import ColumnsChanged, FilesNotWritten
 from spark_ingest.lake import bronze
 from spark_ingest.lake.committed import Commit
 from spark_ingest.lake.jvm import Jvm
 from spark_ingest.lake.table_change import first_snapshot
 from spark_ingest.records.bronze_rows import table_rows
-from spark_ingest.records.frames import frame_maker
+from spark_ingest.records.frames import FrameCounts, frame_maker
 from spark_ingest.records.verdict import recipe
-from tests.python.spark.arrow_frames import kafka_rows
+from tests.python.spark.arrow_frames import kafka_rows, kafka_rows_here
 
 ROWS = 5_000
 # Of a row's number `id`: Spark's SQL for a column's value.
@@ -90,10 +91,10 @@ def spark(spark: SparkSession) -> SparkSession:
     return spark
 
 
-def both_ways(
-    spark: SparkSession, values: dict[str, str], partitioned: str = "", rows: int = ROWS
-) -> list[tuple[DataFrame, DataFrame]]:
-    """A table and Iceberg's metadata of its files, of the same records judged and in frames."""
+def avro_records(
+    spark: SparkSession, values: dict[str, str], rows: int
+) -> tuple[DataFrame, TopicSchema]:
+    """Records of some columns in Avro, as Spark's Kafka source gives them, and their schema."""
     made = spark.range(0, rows, 1, 1).select(
         F.struct(*(F.expr(f"{v} as {name}") for name, v in values.items())).alias("value"), "id"
     )
@@ -111,10 +112,21 @@ def both_ways(
         F.expr("timestamp_micros(id * 1000) as timestamp"),
         F.expr(f"cast(null as {bronze.HEADERS.simpleString()}) as headers"),
     )
-    value = combine([WriterSchema(1, json.loads(schema))])
+    return records, combine([WriterSchema(1, json.loads(schema))])
+
+
+def each_way(
+    spark: SparkSession, values: dict[str, str], partitioned: str = "", rows: int = ROWS
+) -> list[tuple[DataFrame, DataFrame]]:
+    """A table and Iceberg's metadata of its files, of the same records, for each way to write them.
+
+    They are judged as Spark's rows, in frames that tasks make, and in one that the driver makes.
+    """
+    records, value = avro_records(spark, values, rows)
+    jvm = Jvm(spark)
     judged = recipe("id", value, None, 2**20).judge(records)
     found = []
-    for way in ("rows", "frames"):
+    for way in ("rows", "frames", "frame"):
         table = f"bronze.files_{next(_NUMBERS)}_{way}"
         columns = bronze.table_columns(judged.schema())
         bronze.create_table(spark, table, columns, partitioned or "truncate(1, _kafka_topic)")
@@ -127,9 +139,16 @@ def both_ways(
         else:
             maker = frame_maker(spark, of.columns, of.partition, of.spec, value, None, 2**20)
             assert maker is not None
-            read = kafka_rows(records)
-            in_frames = maker.frames(spark, read, ("t", "id"), 1, BEGAN, 0).select("frame")
-            assert append_frames(in_frames, of, COMMIT, table, "b") == rows
+            batch = ("t", "id"), 1, BEGAN, 0
+            if way == "frames":
+                in_frames = maker.frames(spark, kafka_rows(records), *batch).select("frame")
+                written = append_frames(in_frames, of, COMMIT, table, "b")
+            else:
+                frame = maker.frame(spark, kafka_rows_here(records), *batch)
+                assert frame is not None
+                assert frame[1].rows == rows
+                written = append_frame(spark, frame[0], of, COMMIT, table, "b")
+            assert written == rows
         spark.sql(f"call lake.system.fast_forward('{table}', 'main', 'b')")
         found.append((spark.table(f"lake.{table}"), spark.table(f"lake.{table}.files")))
     return found
@@ -152,41 +171,62 @@ def test_each_type_has_the_values_bounds_and_counts_that_iceberg_writes(
     spark: SparkSession,
 ) -> None:
     values = {f"c{number}": value for number, value in enumerate(TYPES.values())}
-    (theirs, their_files), (ours, our_files) = both_ways(spark, values)
-    assert [ours.schema[name].dataType.simpleString() for name in values] == list(TYPES)
-    # As text: NaN is not itself.
-    order = "_kafka_offset"
-    assert str(ours.orderBy(order).collect()) == str(theirs.orderBy(order).collect())
-    assert described(our_files) == described(their_files)
+    (theirs, their_files), *made = each_way(spark, values)
+    for ours, our_files in made:
+        assert [ours.schema[name].dataType.simpleString() for name in values] == list(TYPES)
+        # As text: NaN is not itself.
+        order = "_kafka_offset"
+        assert str(ours.orderBy(order).collect()) == str(theirs.orderBy(order).collect())
+        assert described(our_files) == described(their_files)
 
 
 def test_nan_counts_of_a_struct_are_those_that_iceberg_writes(spark: SparkSession) -> None:
     value = "case when id % 2 = 0 then named_struct('x', if(id % 4 = 0, double('NaN'), 1d)) end"
-    (_, their_files), (_, our_files) = both_ways(spark, {"c": value})
+    (_, their_files), *made = each_way(spark, {"c": value})
     # Iceberg's own writer counts a null struct's fields neither as values nor as nulls.
     counts = ("nan_value_counts", "value_counts[2] - null_value_counts[2] as there")
-    assert our_files.selectExpr(*counts).collect() == their_files.selectExpr(*counts).collect()
+    theirs = their_files.selectExpr(*counts).collect()
+    assert all(files.selectExpr(*counts).collect() == theirs for _, files in made)
 
 
 def test_a_column_with_a_value_beyond_4_kib_has_no_bounds(spark: SparkSession) -> None:
     value = "case when id = 7 then repeat('z', 10000) else 'short' end"
-    (theirs, _), (ours, our_files) = both_ways(spark, {"c": value, "n": "id"})
-    order = "_kafka_offset"
-    assert ours.orderBy(order).collect() == theirs.orderBy(order).collect()
-    (file,) = described(our_files)
-    assert 1 not in file["lower_bounds"].keys() | file["upper_bounds"].keys()
-    assert 2 in file["lower_bounds"].keys() & file["upper_bounds"].keys()
-    assert file["value_counts"] | {1: ROWS, 2: ROWS} == file["value_counts"]
+    (theirs, _), *made = each_way(spark, {"c": value, "n": "id"})
+    for ours, our_files in made:
+        order = "_kafka_offset"
+        assert ours.orderBy(order).collect() == theirs.orderBy(order).collect()
+        (file,) = described(our_files)
+        assert 1 not in file["lower_bounds"].keys() | file["upper_bounds"].keys()
+        assert 2 in file["lower_bounds"].keys() & file["upper_bounds"].keys()
+        assert file["value_counts"] | {1: ROWS, 2: ROWS} == file["value_counts"]
 
 
 @pytest.mark.parametrize("partitioned", PARTITIONS)
 def test_rows_go_into_the_partitions_that_iceberg_says(
     spark: SparkSession, partitioned: str
 ) -> None:
-    (theirs, their_files), (ours, our_files) = both_ways(spark, COLUMNS, partitioned, 1_000)
-    order = "_kafka_offset"
-    assert ours.orderBy(order).collect() == theirs.orderBy(order).collect()
-    assert described(our_files) == described(their_files)
+    (theirs, their_files), *made = each_way(spark, COLUMNS, partitioned, 1_000)
+    for ours, our_files in made:
+        order = "_kafka_offset"
+        assert ours.orderBy(order).collect() == theirs.orderBy(order).collect()
+        assert described(our_files) == described(their_files)
+
+
+def test_records_of_more_than_one_frame_are_none(spark: SparkSession) -> None:
+    spec = getattr(Jvm(spark).packages, "org.apache.iceberg.PartitionSpec").unpartitioned()
+
+    def frame(rows: int) -> tuple[bytes, FrameCounts] | None:
+        records, value = avro_records(spark, {"c": "repeat('x', 1000000)"}, rows)
+        judged = recipe("id", value, None, 2**20).judge(records)
+        columns = bronze.table_columns(judged.schema())
+        maker = frame_maker(spark, columns, StructType([]), spec, value, None, 2**20)
+        assert maker is not None
+        return maker.frame(spark, kafka_rows_here(records), ("t", "id"), 1, BEGAN, 0)
+
+    fitting = frame(9)
+    assert fitting is not None
+    assert fitting[1].rows == 9
+    assert frame(10) is None
 
 
 @pytest.fixture

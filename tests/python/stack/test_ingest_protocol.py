@@ -11,11 +11,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 
 from spark_ingest.connect.broker import Broker, Topic
 from spark_ingest.data_files import parquet
-from spark_ingest.data_files.stage import append_frames, append_rows
+from spark_ingest.data_files.stage import append_rows
 from spark_ingest.errors import (
     CommitRefused,
     ConfigurationError,
@@ -277,10 +278,17 @@ def test_a_lake_that_was_copied_from_elsewhere_is_refused(feed: Feed, tmp_path: 
         spark.conf.set(key, here)
 
 
-def test_frames_have_the_records_of_their_batch_and_no_others(
-    feed: Feed, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture(params=["in tasks", "on the driver"])
+def append(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """What appends frames of a batch, by its name in :mod:`batch`: where they are made."""
+    if request.param == "on the driver":
+        return "append_frame"
     monkeypatch.setattr(batch, "_SMALL", 1)
+    return "append_frames"
+
+
+@pytest.mark.usefixtures("append")
+def test_frames_have_the_records_of_their_batch_and_no_others(feed: Feed) -> None:
     number = feed.register(ORDER)
     producer = feed.producer(**{"transactional.id": feed.topic})
     producer.init_transactions(30)
@@ -306,9 +314,8 @@ def test_frames_have_the_records_of_their_batch_and_no_others(
 
 
 def test_a_batch_in_files_of_arrow_is_committed_whole_or_not_at_all(
-    feed: Feed, monkeypatch: pytest.MonkeyPatch
+    feed: Feed, append: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batch, "_SMALL", 1)
     number = feed.register(ORDER)
     feed.send(*orders(number, 0, 9), b"junk")
     feed.send(*orders(number, 10, 9), b"junk", partition=1)
@@ -320,7 +327,7 @@ def test_a_batch_in_files_of_arrow_is_committed_whole_or_not_at_all(
         def run(batches: Any) -> Any:
             # One task has done its work, with bad records counted, and another has not.
             for _ in batches:
-                raise ValueError("not so")
+                raise pa.ArrowInvalid("not so")
             yield from ()
 
         return run
@@ -330,7 +337,7 @@ def test_a_batch_in_files_of_arrow_is_committed_whole_or_not_at_all(
         feed.send(*orders(number, 30, 5), b"junk")
         (report,) = feed.ingest()
     assert (report.rows, report.quarantined) == (5, 1)
-    assert [note for note in feed.reports.notes if "ValueError: not so" in note]
+    assert [note for note in feed.reports.notes if "not so: Iceberg's own writer" in note]
 
     with monkeypatch.context() as patch:
         # No room for what frames leave.
@@ -339,10 +346,12 @@ def test_a_batch_in_files_of_arrow_is_committed_whole_or_not_at_all(
         (report,) = feed.ingest()
     assert (report.rows, report.quarantined) == (5, 1)
 
-    def one_lost(*words: Any, **named: Any) -> int:
-        return append_frames(*words, **named) - 1
+    whole = getattr(batch, append)
 
-    monkeypatch.setattr(batch, "append_frames", one_lost)
+    def one_lost(*words: Any, **named: Any) -> int:
+        return int(whole(*words, **named)) - 1
+
+    monkeypatch.setattr(batch, append, one_lost)
     feed.send(*orders(number, 20, 3))
     with pytest.raises(MillraceError, match="2 rows were written of 3 good records"):
         feed.ingest()
@@ -359,9 +368,10 @@ def test_a_topic_made_anew_while_a_batch_is_read_is_not_committed(
     tables.create_tables(feed.services, [feed.stream])
     ask, whole, staged = Broker.existing_topic, Lease.stage, threading.Event()
 
-    def then_stage(lease: Lease, write: Callable[[str, str], None]) -> None:
-        whole(lease, write)
+    def then_stage(lease: Lease, write: Callable[[str, str], int]) -> int:
+        written = whole(lease, write)
         staged.set()
+        return written
 
     def another(broker: Broker, name: str, needed_by: str) -> Topic:
         topic = ask(broker, name, needed_by)
