@@ -227,10 +227,13 @@ class _Run:
         return all_read_at() or 0.0
 
     def _until_answered(self, watches: Mapping[str, Watch], reader: Program) -> None:
-        """Wait until an answer of the live view has what bronze has."""
-        to = max(visible(watches[LIVE[0]].seen))
+        """Wait until an answer of the live view, asked for from now on, has what bronze has."""
+        now, to = time.time(), max(visible(watches[LIVE[0]].seen))
         wait_for(
-            lambda: any(one.read[LIVE[0]] >= to for one in _read_events(reader, ANSWER)),
+            lambda: any(
+                one.at - one.seconds >= now and one.read[LIVE[0]] >= to
+                for one in _read_events(reader, ANSWER)
+            ),
             reader,
             _LAST_SECONDS,
         )
