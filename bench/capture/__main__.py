@@ -52,12 +52,12 @@ TABLES = {f"moma.{table.name}": f"moma__{table.name}" for table in DATABASE.tabl
 HISTORIES = [f"int_moma__{table.name}_history" for table in DATABASE.tables]
 LIVE = ("moma.artists", "int_moma__artists_live")
 EVERY = "1s"
-_NICE = ("nice", "-n", "10")
 _LOOK_SECONDS = 0.05
 _START_SECONDS = 400.0
 _LAST_SECONDS = 600.0
 # JVMs that have just started are slow: what comes first does not count.
 _WARM_ROUNDS = 5
+_WARM_ANSWERS = 30
 _ENDS = "millrace.end-offsets"
 _POLL_SECONDS = 0.5
 
@@ -77,8 +77,8 @@ def capture(
 ) -> Iterator[Results]:
     """Measure the museum's way from PostgreSQL's commit to bronze, live view and current state.
 
-    `spark-ingest run`, dbt's rounds (of a low priority, by `nice`) and a reader who asks the live
-    view now and then are processes of their own.
+    `spark-ingest run`, dbt's rounds (of the lowest priority) and a reader who asks the live view
+    now and then are processes of their own.
     """
     check_spark()
     measurement = Measurement(BENCHMARK.name)
@@ -104,8 +104,8 @@ class _Run:
         stack.up(home, ["connect"])
         wait_until_passed(home, DATABASE.connector)
         ingest = [programs.path_of("spark-ingest"), "run", "moma", "--every", EVERY]
-        rounds = [*_NICE, sys.executable, "-m", "bench.capture.rounds"]
-        rounds += [json.dumps(TABLES), str(build_every), *HISTORIES, LIVE[1]]
+        rounds = [sys.executable, "-m", "bench.capture.rounds", json.dumps(TABLES)]
+        rounds += [str(build_every), *HISTORIES, LIVE[1]]
         asks = [sys.executable, "-m", "bench.capture.answers", *LIVE]
         with ExitStack() as ends:
             catalog = home.lake / "catalog.db"
@@ -166,8 +166,12 @@ class _Run:
             try:
                 enough = len(self._rounds) + _WARM_ROUNDS
                 wait_for(lambda: len(self._said(dbt)) >= enough, dbt, _START_SECONDS)
+                wait_for(
+                    lambda: len(_told(reader, ANSWER)) >= _WARM_ANSWERS, reader, _START_SECONDS
+                )
                 say(f"{rate:g} changes a second for {seconds:.0f} s")
-                dbt.popen.send_signal(signal.SIGUSR1)
+                for each in (dbt, reader):
+                    each.popen.send_signal(signal.SIGUSR1)
                 begin = time.time()
                 while time.time() < begin + seconds and not writer.done():
                     dbt.check("dbt")

@@ -62,6 +62,7 @@ WORKING = tuple(
 # Names that no field of a value may have.
 RESERVED = frozenset({KEY, *METADATA.names, *_OF_ICEBERG, *WORKING})
 
+MANIFEST_BYTES = "commit.manifest.target-size-bytes"
 PROPERTIES = {
     "format-version": "2",
     # One task's rows go straight into files of their own: no shuffle before the write.
@@ -76,6 +77,10 @@ PROPERTIES = {
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "20",
     "commit.retry.num-retries": "20",
+    # Whoever plans a query opens each manifest, and each commit adds one. They are merged while
+    # they are small, for the commit that merges them writes them anew.
+    "commit.manifest.min-count-to-merge": "20",
+    MANIFEST_BYTES: str(2**20),
 }
 
 

@@ -44,7 +44,8 @@ _DELETED_SHARE = 0.3
 # The id that Iceberg reserves for the column of a file of deletes.
 _DELETED_FILE_PATH = 2147483546
 _MANY_MANIFESTS = 20
-_MANIFEST_BYTES = 8 * 2**20
+# Iceberg's own target for a manifest.
+_MANIFEST_BYTES = str(8 * 2**20)
 _SIDE_BRANCH_AGE = timedelta(hours=1)
 _ATTEMPTS = 5
 _PAUSE_SECONDS = 1.0
@@ -335,7 +336,9 @@ class _Upkeep:
     def rewrite_manifests(self) -> None:
         manifests = self._meta("manifests")
         (row,) = manifests.agg(F.count(F.lit(1)), F.coalesce(F.sum("length"), F.lit(0))).collect()
-        if row[0] >= _MANY_MANIFESTS + row[1] // _MANIFEST_BYTES:
+        properties = self._jvm.iceberg_table(self._table).properties()
+        full = int(properties.getOrDefault(bronze.MANIFEST_BYTES, _MANIFEST_BYTES))
+        if row[0] >= _MANY_MANIFESTS + row[1] // full:
             self._do(f"rewrite {row[0]} manifests", lambda: self._call("rewrite_manifests"))
 
     def expire(self) -> None:
