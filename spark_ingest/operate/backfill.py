@@ -274,6 +274,7 @@ class _Backfill:
     def _judged(self, records: DataFrame) -> Iterator[Judged]:
         """A chunk's records with their verdicts, kept on disk: they are asked more than once."""
         parts = ["value", "key"] if self._stream.ingest.key else ["value"]
+        begun = time.monotonic()
         while True:
             judged = judge_with_registry(records, self._topic.id, self._schemas)
             kept = judged.records.persist(StorageLevel.DISK_ONLY)
@@ -282,7 +283,7 @@ class _Backfill:
                     *(F.collect_set(verdict.unknown_id(part)) for part in parts)
                 ).collect()
                 unknown = dict(zip(parts, row, strict=True))
-                if sum(self._schemas.learn(ids, part) for part, ids in unknown.items()):
+                if sum(self._schemas.learn(ids, part, begun) for part, ids in unknown.items()):
                     continue
                 yield replace(judged, records=kept)
                 return

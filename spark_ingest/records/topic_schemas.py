@@ -102,13 +102,16 @@ class Schemas:
             if not self.registry.subject_schemas(subject, ids)
         )
 
-    def learn(self, ids: list[int], part: str) -> bool:
+    def learn(self, ids: list[int], part: str, since: float | None = None) -> bool:
         """Ask for ids that no version of the subject has, for a while.
 
         Args:
             ids: Schema ids met in records, of which the lowest are asked for. One that stayed
                 unknown is asked for again after a minute, without waiting for it.
             part: ``value`` or ``key``.
+            since: When the records were in their topic at the latest, by ``time.monotonic()``:
+                their schemas were registered before, and the wait counts from then. None for
+                now.
 
         Returns:
             Whether one of them turned out to exist (under another subject): the batch is
@@ -123,7 +126,8 @@ class Schemas:
             and now - self._unknown.get(n, -_ASK_AGAIN_SECONDS) >= _ASK_AGAIN_SECONDS
         ]
         patient = any(n not in self._unknown for n in missing)
-        deadline = now + self.unknown_wait if patient else now
+        begin = now if since is None else since
+        deadline = begin + self.unknown_wait if patient else now
         found = False
         while missing:
             for number in list(missing):

@@ -149,7 +149,10 @@ class BatchWriter:
         commit = Commit(number, self._topic.id, dict(starts), dict(ends))
         plan = self._planned(records)
         counts = self._stage(records, plan, commit, began)
-        while sum(self._schemas.learn(ids, part) for part, ids in counts.unknown_ids.items()):
+        # The batch's records were there when it began.
+        while sum(
+            self._schemas.learn(ids, part, clock) for part, ids in counts.unknown_ids.items()
+        ):
             self._lease.unstage()
             plan = self._planned(records)
             counts = self._stage(records, plan, commit, began)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import pytest
@@ -84,3 +85,25 @@ def test_junk_that_looks_framed_is_not_asked_for_by_the_thousand(
     assert asked == list(range(1, 51))
     assert not schemas.learn([3, 99], "value")
     assert asked[50:] == [99]
+
+
+@pytest.mark.parametrize(("since", "times"), [(0.0, 3), (-4.5, 2), (-60.0, 1)])
+def test_an_id_is_waited_for_from_when_its_record_was_there(
+    since: float,
+    times: int,
+    answering: Callable[[Exception], SchemaRegistry],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    registry = answering(SchemaRegistryError(404, 40403, "no schema"))
+    stream = Stream("s.t", "bronze.t", "", {}, frozenset(), IngestMeta(topic="t"))
+    asked: list[int] = []
+    monkeypatch.setattr(registry, "schema", lambda number, _ids: asked.append(number))
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+
+    def wait(_seconds: float) -> None:
+        now[0] += 4.0
+
+    schemas = Schemas(registry, stream, 5, wait)
+    assert not schemas.learn([7], "value", now[0] + since)
+    assert len(asked) == times
