@@ -266,7 +266,6 @@ class Lake:
         _records: object,
         _plan: object,
         commit: Commit,
-        _size: int,
         _began: datetime,
     ) -> Any:
         offsets = range(commit.starts.get(0, 0), commit.ends[0])
@@ -293,7 +292,7 @@ class Lake:
             # A class does not hand itself to a bound method.
             return lake._stage(writer, *words)
 
-        schemas = SimpleNamespace(learn=lambda ids, _part: len(ids))
+        schemas = SimpleNamespace(learn=lambda ids, *_words: len(ids))
         names: list[tuple[Any, str, Any]] = [
             (Jvm, "iceberg_table", lambda _jvm, _table: lake.catalog.load()),
             ("spark_ingest.lake.lease.Holder", "alive", lambda _h, last_write: False),
