@@ -71,12 +71,12 @@ def test_a_backfill_that_was_killed_goes_on_beside_a_faster_stream(
         append_rows(rows, commit, table, branch)
 
     # Killed with the first chunk committed and the second one's bad record quarantined.
-    monkeypatch.setattr("spark_ingest.streaming.side_commit.stage", kill_the_second)
+    monkeypatch.setattr("spark_ingest.streaming.side_commit.append_rows", kill_the_second)
     with pytest.raises(KeyboardInterrupt):
         filled_back(feed)
     assert len(feed.quarantined()) == 2
     assert all(proof.holds for proof in proofs(feed))
-    monkeypatch.setattr("spark_ingest.streaming.side_commit.stage", behind_the_stream)
+    monkeypatch.setattr("spark_ingest.streaming.side_commit.append_rows", behind_the_stream)
     assert filled_back(feed) == 8
     monkeypatch.undo()
 
@@ -122,7 +122,7 @@ def test_a_second_backfill_of_the_same_records_is_refused(
         entered.append(0)
         return filled_back(feed)
 
-    monkeypatch.setattr("spark_ingest.streaming.side_commit.stage", behind_another)
+    monkeypatch.setattr("spark_ingest.streaming.side_commit.append_rows", behind_another)
     with pytest.raises(CommitRefused, match="another backfill took the same records"):
         filled_back(feed)
     assert entered == [0, 20]
