@@ -61,8 +61,8 @@ MaxBatchBytes = Annotated[
 UnknownWait = Annotated[
     float,
     typer.Option(
-        help="Seconds to keep asking for a schema id that the registry does not know, "
-        "before its records go to quarantine.",
+        help="Seconds from the beginning of a batch for which the registry is asked for a schema "
+        "id that it does not know, before its records go to quarantine.",
         min=0,
     ),
 ]

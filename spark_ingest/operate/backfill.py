@@ -55,7 +55,8 @@ class BackfillSettings:
 
     Attributes:
         max_records: Most records that are read at once.
-        unknown_wait: Seconds to ask the registry for an id before it counts as unknown.
+        unknown_wait: Seconds from the beginning of a chunk until an id that the registry does not
+            know counts as unknown.
         max_rate: Most records a second; None for no limit.
         max_bytes: Most bytes that are read at once, by the size of the records before.
     """

@@ -53,7 +53,7 @@ class FrameCounts:
         value_bytes: Of all records' values.
         other_bytes: Of their keys and headers, about.
         records: Those that are left, a Scala sequence of rows as Spark's Kafka source gives them;
-            fewer where a task stopped at what it may carry.
+            fewer where a task stopped at what it may carry, None where none are.
     """
 
     rows: int
@@ -64,74 +64,62 @@ class FrameCounts:
 
 
 @dataclass(frozen=True)
+class BatchFrames:
+    """What makes the frames of a batch: :meth:`FrameMaker.of_batch`."""
+
+    spark: SparkSession
+    function: Any
+
+    def in_tasks(self, records: Any) -> DataFrame:
+        """Frames of many records, each task's of its own.
+
+        ``records`` is a ``JavaRDD`` of Kafka's own, as :func:`kafka_records` reads them. The rows
+        have ``frame``, and what :func:`frame_counters` counts.
+        """
+        return Jvm(self.spark).data_frame_of(records.mapPartitions(self.function), _ROWS)
+
+    def here(self, records: Any) -> tuple[bytes, FrameCounts] | None:
+        """The frame of a few records, made where the driver is, and what is counted of it.
+
+        ``records`` is a Java iterator of Kafka's own, as :class:`FewRecords` reads them. None
+        where they make more than one frame.
+        """
+        made = self.function.only(records)
+        if made is None:
+            return None
+        frame = made.getBinary(0)
+        rows, left, value_bytes, other_bytes = (made.getLong(i) for i in range(1, 5))
+        rest = None
+        if left:
+            made.setNullAt(0)
+            rest = Jvm(self.spark).row_of(made, _ROWS).getSeq(5)
+        return frame, FrameCounts(rows, left, value_bytes, other_bytes, rest)
+
+
+@dataclass(frozen=True)
 class FrameMaker:
     """What makes frames of a stream's records, until a schema comes: :func:`frame_maker`."""
 
     plan: dict[str, Any]
     spec: Any
 
-    def frames(
+    def of_batch(
         self,
         spark: SparkSession,
-        records: Any,
         topic: tuple[str, str],
         commit_id: int,
         began: datetime,
         most_left: int,
-    ) -> DataFrame:
-        """Frames of a batch.
+    ) -> BatchFrames:
+        """What makes the frames of a batch.
 
         Args:
             spark: The session.
-            records: A ``JavaRDD`` of Kafka's own records, as :func:`kafka_records` reads them.
             topic: Its name and Kafka's UUID.
             commit_id: Of the commit that will publish them.
             began: ``_ingested_at``.
-            most_left: Bytes of records that a task may leave as they are.
-
-        Returns:
-            ``frame``, and what :func:`frame_counters` counts.
+            most_left: Bytes of records that a task, or the driver, may leave as they are.
         """
-        function = self._function(spark, topic, commit_id, began, most_left)
-        return Jvm(spark).data_frame_of(records.mapPartitions(function), _ROWS)
-
-    def frame(
-        self,
-        spark: SparkSession,
-        records: Any,
-        topic: tuple[str, str],
-        commit_id: int,
-        began: datetime,
-        most_left: int,
-    ) -> tuple[bytes, FrameCounts] | None:
-        """The frame of a few records, made here: no task takes part.
-
-        The arguments are those of :meth:`frames`, but for ``records``: an iterator of Java's, as
-        :class:`FewRecords` reads them.
-
-        Returns:
-            The frame, and what is counted of it; None where the records make more than one.
-        """
-        function = self._function(spark, topic, commit_id, began, most_left)
-        made = function.only(records)
-        if made is None:
-            return None
-        frame = made.getBinary(0)
-        rows, left, value_bytes, other_bytes = (made.getLong(i) for i in range(1, 5))
-        records = None
-        if left:
-            made.setNullAt(0)
-            records = Jvm(spark).row_of(made, _ROWS).getSeq(5)
-        return frame, FrameCounts(rows, left, value_bytes, other_bytes, records)
-
-    def _function(
-        self,
-        spark: SparkSession,
-        topic: tuple[str, str],
-        commit_id: int,
-        began: datetime,
-        most_left: int,
-    ) -> Any:
         constants = {
             "_kafka_topic": topic[0],
             "_kafka_topic_id": topic[1],
@@ -139,7 +127,7 @@ class FrameMaker:
             "_commit_id": commit_id,
         }
         plan = {**self.plan, "constants": constants, "most_left": most_left}
-        return _java(spark, _FRAMES, json.dumps(plan), self.spec)
+        return BatchFrames(spark, _java(spark, _FRAMES, json.dumps(plan), self.spec))
 
 
 class FewRecords:

@@ -56,7 +56,8 @@ class Schemas:
     """The schemas of one topic as the registry has them, and ids that it does not know.
 
     Attributes:
-        unknown_wait: Seconds to keep asking for an id before its records are quarantined.
+        unknown_wait: Seconds to keep asking for an id, from when its records were there, before
+            these are quarantined.
         wait: Sleeps some seconds; raises when the stream is being stopped.
     """
 

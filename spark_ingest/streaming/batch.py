@@ -242,12 +242,10 @@ class BatchWriter:
         # What is a few files' worth needs no more tasks, and many partitions no file each.
         most = max(self._spark.sparkContext.defaultParallelism, len(commit.ends))
         tasks = min(max(_size(commit) // _SMALL, 1), most)
-        topic = (self._topic.name, self._topic.id)
-        read = kafka_records(
-            self._spark, self._consumer_options, topic[0], commit.starts, commit.ends, tasks
-        )
-        left_bytes = _LEFT_BYTES // tasks
-        frames = maker.frames(self._spark, read, topic, commit.id, began, left_bytes)
+        name, starts, ends = self._topic.name, commit.starts, commit.ends
+        read = kafka_records(self._spark, self._consumer_options, name, starts, ends, tasks)
+        topic, most_left = (name, self._topic.id), _LEFT_BYTES // tasks
+        frames = maker.of_batch(self._spark, topic, commit.id, began, most_left).in_tasks(read)
         observation = Observation()
         observed = frames.observe(observation, *frame_counters()).select("frame")
         written = self._lease.stage(partial(append_frames, observed, plan.layout, commit))
@@ -260,7 +258,7 @@ class BatchWriter:
         topic = (self._topic.name, self._topic.id)
         try:
             read = self._few.read(commit.starts, commit.ends)
-            made = maker.frame(self._spark, read, topic, commit.id, began, _LEFT_BYTES)
+            made = maker.of_batch(self._spark, topic, commit.id, began, _LEFT_BYTES).here(read)
         except JAVA_ERRORS as error:
             # Where its consumer stands now is not known.
             self._few.close()

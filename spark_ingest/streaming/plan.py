@@ -25,7 +25,7 @@ class Planned:
         next_commit: The commit id of its next batch.
         to_read: Records on the broker that are not committed.
         would: What would change in the lake, for people.
-        notes: What its records cannot show, what is not registered or captured yet, why large
+        notes: What its records cannot show, what is not registered or captured yet, why its
             batches take longer than others.
     """
 

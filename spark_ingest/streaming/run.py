@@ -51,7 +51,8 @@ class RunSettings:
         every: Seconds within which a record shall be visible; None takes what is there now
             and ends.
         max_records: Most records in a batch.
-        unknown_wait: Seconds to ask the registry for an id before it counts as unknown.
+        unknown_wait: Seconds from the beginning of a batch until an id that the registry does not
+            know counts as unknown.
         max_rate: Most records a second of each stream; None for no limit.
         begin: Where a table without a commit begins.
         max_bytes: Most bytes in a batch, by the size of the records before.
@@ -246,9 +247,9 @@ class StreamRun:
             self._query.stop()
             self._query = None
         if self._checkpoint is not None:
-            self._writer.close()
             self._checkpoint.cleanup()
             self._checkpoint = None
+            self._writer.close()
 
     def _batch(self, records: DataFrame, batch_id: int) -> None:
         # Never waits for the lock while the run ends: ending the query waits for this.

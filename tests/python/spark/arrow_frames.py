@@ -71,7 +71,7 @@ def frames_of(
     if made is None:
         return None
     read = kafka_rows(records)
-    found = made.frames(spark, read, TOPIC, 7, BEGAN, most_left).collect()
+    found = made.of_batch(spark, TOPIC, 7, BEGAN, most_left).in_tasks(read).collect()
     tables = [pa.ipc.open_stream(bytes(each.frame)).read_all() for each in found]
     rows = pa.concat_tables(tables).sort_by("_kafka_offset")
     left = sorted(record.offset for each in found for record in each.records or ())

@@ -139,12 +139,12 @@ def each_way(
         else:
             maker = frame_maker(spark, of.columns, of.partition, of.spec, value, None, 2**20)
             assert maker is not None
-            batch = ("t", "id"), 1, BEGAN, 0
+            made = maker.of_batch(spark, ("t", "id"), 1, BEGAN, 0)
             if way == "frames":
-                in_frames = maker.frames(spark, kafka_rows(records), *batch).select("frame")
+                in_frames = made.in_tasks(kafka_rows(records)).select("frame")
                 written = append_frames(in_frames, of, COMMIT, table, "b")
             else:
-                frame = maker.frame(spark, kafka_rows_here(records), *batch)
+                frame = made.here(kafka_rows_here(records))
                 assert frame is not None
                 assert frame[1].rows == rows
                 written = append_frame(spark, frame[0], of, COMMIT, table, "b")
@@ -221,7 +221,8 @@ def test_records_of_more_than_one_frame_are_none(spark: SparkSession) -> None:
         columns = bronze.table_columns(judged.schema())
         maker = frame_maker(spark, columns, StructType([]), spec, value, None, 2**20)
         assert maker is not None
-        return maker.frame(spark, kafka_rows_here(records), ("t", "id"), 1, BEGAN, 0)
+        made = maker.of_batch(spark, ("t", "id"), 1, BEGAN, 0)
+        return made.here(kafka_rows_here(records))
 
     fitting = frame(9)
     assert fitting is not None
