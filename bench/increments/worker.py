@@ -25,8 +25,9 @@ from pyspark.sql.types import DataType, StructType
 from bench.increments.table_use import Queries, Query, TableUse, log_settings, use_by_table
 from sandbox.install import spark_conf
 from sandbox.settings import PROJECT, Home
+from spark_ingest.commits import commit_log, quarantine_table
 from spark_ingest.errors import MillraceError
-from spark_ingest.lake import bronze, commit_log, quarantine_table
+from spark_ingest.lake import bronze
 from spark_ingest.lake.preflight import check_disk, check_spark
 from spark_ingest.lake.session import silence_statement_log
 from spark_ingest.sources import read_streams

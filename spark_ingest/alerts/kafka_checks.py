@@ -7,10 +7,11 @@ from datetime import datetime, timedelta
 from pyspark.sql import SparkSession
 
 from spark_ingest.alerts.alert import Alert, Found, Kind
+from spark_ingest.commits import commit_log
+from spark_ingest.commits.offsets import Span, total
 from spark_ingest.connect.broker import Broker, Topic
 from spark_ingest.errors import MillraceError
-from spark_ingest.lake import bronze, commit_log
-from spark_ingest.lake.offsets import Span, total
+from spark_ingest.lake import bronze
 from spark_ingest.sources import Stream
 
 

@@ -9,7 +9,8 @@ from pyspark.sql import functions as F
 
 from spark_ingest.alerts.alert import Alert, Found, Kind
 from spark_ingest.alerts.promises import Promises
-from spark_ingest.lake import bronze, quarantine_table
+from spark_ingest.commits import quarantine_table
+from spark_ingest.lake import bronze
 from spark_ingest.lake.jvm import CATALOG
 from spark_ingest.sources import Stream
 

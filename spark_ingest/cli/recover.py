@@ -36,7 +36,7 @@ def recover(
     if accept_gap == new_topic:
         raise ConfigurationError("give either --accept-gap or --new-topic")
     streams, services = open_services(context, select, topics_needed=True)
-    from spark_ingest.lake.commit_log import create
+    from spark_ingest.commits.commit_log import create
     from spark_ingest.operate import recover as recovery
 
     find = recovery.find_gap if accept_gap else recovery.find_new_topic

@@ -112,7 +112,7 @@ def _filled_from(services: Services, stream: Stream) -> str | None:
 
 def _stood_before(services: Services, stream: Stream) -> str | None:
     """What to say where all that was committed was of a table that is gone."""
-    from spark_ingest.lake import commit_log
+    from spark_ingest.commits import commit_log
 
     earlier = commit_log.earlier(services.spark, stream)
     if earlier is None:
@@ -126,8 +126,8 @@ def _stood_before(services: Services, stream: Stream) -> str | None:
 
 def _proved(services: Services, stream: Stream, topic: Topic, full: bool) -> list[PartitionProof]:
     """Prove one stream from its marks on, and mark what holds."""
+    from spark_ingest.commits.table_identity import uuid_of
     from spark_ingest.lake.jvm import JAVA_ERRORS, Jvm, java_reason
-    from spark_ingest.lake.table_identity import uuid_of
     from spark_ingest.operate import proof_marks
     from spark_ingest.operate.verify import prove
 

@@ -21,9 +21,9 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
+from spark_ingest.commits.committed import Commit
 from spark_ingest.data_files import parquet
 from spark_ingest.errors import ColumnsChanged, CommitRefused, FilesNotWritten
-from spark_ingest.lake.committed import Commit
 from spark_ingest.lake.jvm import CATALOG, JAVA_ERRORS, Jvm, java_object, java_reason, reason_text
 from spark_ingest.lake.table_change import is_conflict
 

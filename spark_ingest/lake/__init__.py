@@ -1,1 +1,1 @@
-"""The Iceberg lake: session, tables, leases and the commit log."""
+"""Iceberg through Spark: the session, tables and their changes."""

@@ -20,13 +20,14 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from spark_ingest.commits import commit_log, quarantine_table
+from spark_ingest.commits.committed import BatchResult, Commit, CommitKind, own_snapshots
+from spark_ingest.commits.offsets import Ranges, Span, below, newest, total, within
+from spark_ingest.commits.table_identity import uuid_of
 from spark_ingest.connect.broker import Topic, reader_options
 from spark_ingest.errors import CommitRefused, MillraceError
-from spark_ingest.lake import commit_log, quarantine_table, table_change
-from spark_ingest.lake.committed import BatchResult, Commit, CommitKind, own_snapshots
+from spark_ingest.lake import table_change
 from spark_ingest.lake.jvm import CATALOG, JAVA_ERRORS, Jvm
-from spark_ingest.lake.offsets import Ranges, Span, below, newest, total, within
-from spark_ingest.lake.table_identity import uuid_of
 from spark_ingest.records import out_of_range, verdict
 from spark_ingest.records.bronze_rows import grow_table, judge_with_registry, table_rows
 from spark_ingest.records.topic_schemas import Schemas

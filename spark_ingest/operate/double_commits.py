@@ -13,7 +13,8 @@ from datetime import UTC, datetime, timedelta
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from spark_ingest.lake import bronze, commit_log
+from spark_ingest.commits import commit_log
+from spark_ingest.lake import bronze
 from spark_ingest.lake.jvm import CATALOG, Jvm
 from spark_ingest.operate import proof_marks
 from spark_ingest.sources import Stream

@@ -3,7 +3,7 @@
 Each step is one of Iceberg's own procedures, a commit by itself or none, so that stopping
 anywhere leaves a good table and the next round goes on. A running stream is not held up:
 Iceberg puts a compaction behind commits that came meanwhile, and a stream that finds ``main``
-moved by one puts its staged batch behind it (:meth:`spark_ingest.lake.lease.Lease.publish`).
+moved by one puts its staged batch behind it (:meth:`spark_ingest.commits.lease.Lease.publish`).
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from spark_ingest.alerts import alert_log
+from spark_ingest.commits import commit_log, quarantine_table
+from spark_ingest.commits.branch import made_at, remove_branch
+from spark_ingest.commits.committed import COMMIT_ID
 from spark_ingest.errors import ConfigurationError, MillraceError
-from spark_ingest.lake import bronze, commit_log, quarantine_table
-from spark_ingest.lake.branch import made_at, remove_branch
-from spark_ingest.lake.committed import COMMIT_ID
+from spark_ingest.lake import bronze
 from spark_ingest.lake.jvm import CATALOG, JAVA_ERRORS, Jvm, java_reason
 from spark_ingest.operate import proof_marks, reconciliations
 

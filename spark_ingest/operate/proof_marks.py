@@ -23,10 +23,10 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from spark_ingest.commits.committed import COMMIT_ID
+from spark_ingest.commits.offsets import Span
 from spark_ingest.lake import bronze
-from spark_ingest.lake.committed import COMMIT_ID
 from spark_ingest.lake.jvm import CATALOG, Jvm, literal_rows
-from spark_ingest.lake.offsets import Span
 
 TABLE = f"{bronze.SCHEMA}.ingest_proofs"
 _RANGE = StructType([StructField("first", LongType()), StructField("end", LongType())])

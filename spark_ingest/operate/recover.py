@@ -12,11 +12,12 @@ from datetime import UTC, datetime
 
 from pyspark.sql import DataFrame
 
+from spark_ingest.commits import commit_log, quarantine_table
+from spark_ingest.commits.committed import BatchResult, Commit, CommitKind
+from spark_ingest.commits.table_identity import uuid_of
 from spark_ingest.connect.broker import Topic
-from spark_ingest.lake import bronze, commit_log, quarantine_table
-from spark_ingest.lake.committed import BatchResult, Commit, CommitKind
+from spark_ingest.lake import bronze
 from spark_ingest.lake.jvm import CATALOG, Jvm
-from spark_ingest.lake.table_identity import uuid_of
 from spark_ingest.sources import Stream
 from spark_ingest.streaming.services import Services
 from spark_ingest.streaming.side_commit import commit_beside

@@ -12,12 +12,13 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
+from spark_ingest.commits import commit_log, quarantine_table
+from spark_ingest.commits.committed import CommitKind, Committed, Taken
+from spark_ingest.commits.offsets import Span, Spans, inside, merged, overlap, size, without
 from spark_ingest.connect.broker import Broker, Topic
 from spark_ingest.errors import MillraceError
-from spark_ingest.lake import bronze, commit_log, quarantine_table
-from spark_ingest.lake.committed import CommitKind, Committed, Taken
+from spark_ingest.lake import bronze
 from spark_ingest.lake.jvm import CATALOG, Jvm
-from spark_ingest.lake.offsets import Span, Spans, inside, merged, overlap, size, without
 from spark_ingest.operate import proof_marks
 from spark_ingest.operate.proof_marks import Head, Mark, PartitionMark
 from spark_ingest.sources import Stream

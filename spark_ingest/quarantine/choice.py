@@ -9,8 +9,9 @@ from datetime import UTC, datetime
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from spark_ingest.commits import quarantine_table
 from spark_ingest.errors import ConfigurationError
-from spark_ingest.lake import bronze, quarantine_table, table_change
+from spark_ingest.lake import bronze, table_change
 from spark_ingest.lake.jvm import CATALOG, JAVA_ERRORS, java_reason
 
 

@@ -19,12 +19,13 @@ from datetime import UTC, datetime
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from spark_ingest.commits import commit_log, quarantine_table
+from spark_ingest.commits.committed import BatchResult, Commit, CommitKind, own_snapshots
+from spark_ingest.commits.offsets import Ranges, inside, within
+from spark_ingest.commits.table_identity import uuid_of
 from spark_ingest.errors import MillraceError
-from spark_ingest.lake import commit_log, quarantine_table, table_change
-from spark_ingest.lake.committed import BatchResult, Commit, CommitKind, own_snapshots
+from spark_ingest.lake import table_change
 from spark_ingest.lake.jvm import CATALOG, Jvm
-from spark_ingest.lake.offsets import Ranges, inside, within
-from spark_ingest.lake.table_identity import uuid_of
 from spark_ingest.quarantine.choice import Choice
 from spark_ingest.records import verdict
 from spark_ingest.records.bronze_rows import grow_table, judge_with_registry, table_rows

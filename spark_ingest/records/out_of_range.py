@@ -17,9 +17,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StructField, StructType
 
+from spark_ingest.commits.offsets import Ranges, Span, Spans
 from spark_ingest.connect.broker import Broker
 from spark_ingest.lake.jvm import JAVA_ERRORS, java_trace
-from spark_ingest.lake.offsets import Ranges, Span, Spans
 from spark_ingest.records.verdict import KAFKA_ROWS, REFUSED, REFUSED_AS
 
 _LARGEST_MS = (2**63 - 1) // 1000

@@ -13,13 +13,14 @@ from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from spark_ingest.commits import quarantine_table
+from spark_ingest.commits.committed import BatchResult, Commit
+from spark_ingest.commits.lease import Lease
 from spark_ingest.connect.broker import Topic
 from spark_ingest.data_files.stage import Layout, append_frame, append_frames, append_rows, layout
 from spark_ingest.errors import FilesNotWritten, LeaseLost, MillraceError
-from spark_ingest.lake import bronze, quarantine_table
-from spark_ingest.lake.committed import BatchResult, Commit
+from spark_ingest.lake import bronze
 from spark_ingest.lake.jvm import JAVA_ERRORS, Jvm, java_reason, observed_row, smallest
-from spark_ingest.lake.lease import Lease
 from spark_ingest.records.bronze_rows import batch_columns, grow_table, row_columns, schemas_now
 from spark_ingest.records.frames import (
     FewRecords,

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
+from spark_ingest.commits.committed import own_snapshots
 from spark_ingest.connect.broker import Topic
 from spark_ingest.errors import NothingCaptured
 from spark_ingest.lake import bronze
-from spark_ingest.lake.committed import own_snapshots
 from spark_ingest.lake.jvm import Jvm
 from spark_ingest.sources import Stream
 from spark_ingest.streaming.services import Services

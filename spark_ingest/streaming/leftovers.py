@@ -13,10 +13,11 @@ from collections.abc import Callable, Mapping
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from spark_ingest.commits import commit_log, quarantine_table
+from spark_ingest.commits.offsets import beyond
 from spark_ingest.connect.broker import Topic
-from spark_ingest.lake import commit_log, quarantine_table, table_change
+from spark_ingest.lake import table_change
 from spark_ingest.lake.jvm import CATALOG
-from spark_ingest.lake.offsets import beyond
 from spark_ingest.sources import Stream
 
 _PLACE = ["_kafka_partition", "_kafka_offset"]

@@ -16,14 +16,15 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
+from spark_ingest.commits import commit_log
+from spark_ingest.commits.commit_log_writer import CommitLog
+from spark_ingest.commits.committed import BatchResult, Commit
+from spark_ingest.commits.lease import Lease
 from spark_ingest.connect.broker import Begin, consumer_options, range_options, reader_options
 from spark_ingest.data_files.stage import append_rows
 from spark_ingest.errors import ConfigurationError, MillraceError, PersonNeeded, ServiceUnavailable
-from spark_ingest.lake import commit_log, jvm_watch
-from spark_ingest.lake.commit_log_writer import CommitLog
-from spark_ingest.lake.committed import BatchResult, Commit
+from spark_ingest.lake import jvm_watch
 from spark_ingest.lake.jvm import CATALOG, JAVA_ERRORS, Jvm, batch_ends, java_reason
-from spark_ingest.lake.lease import Lease
 from spark_ingest.records import out_of_range
 from spark_ingest.records.topic_schemas import Schemas
 from spark_ingest.sources import Stream

@@ -13,10 +13,11 @@ from datetime import datetime
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from spark_ingest.lake import commit_log, quarantine_table, table_change
-from spark_ingest.lake.committed import CommitKind, newest_own_snapshot
+from spark_ingest.commits import commit_log, quarantine_table
+from spark_ingest.commits.committed import CommitKind, newest_own_snapshot
+from spark_ingest.commits.table_identity import KIND, Identity
+from spark_ingest.lake import table_change
 from spark_ingest.lake.jvm import CATALOG, Jvm
-from spark_ingest.lake.table_identity import KIND, Identity
 from spark_ingest.sources import Stream
 
 _LOG = f"{CATALOG}.{commit_log.TABLE}"

@@ -12,9 +12,9 @@ from collections.abc import Callable
 
 from pyspark.sql import DataFrame, SparkSession
 
+from spark_ingest.commits.branch import publish_on
+from spark_ingest.commits.committed import Commit
 from spark_ingest.data_files.stage import append_rows
-from spark_ingest.lake.branch import publish_on
-from spark_ingest.lake.committed import Commit
 from spark_ingest.lake.jvm import Jvm
 from spark_ingest.sources import Stream
 from spark_ingest.streaming.table_position import Position, standing

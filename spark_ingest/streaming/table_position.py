@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from spark_ingest.commits import commit_log
+from spark_ingest.commits.committed import CommitKind, newest_own_snapshot
+from spark_ingest.commits.table_identity import Earlier
 from spark_ingest.connect.broker import Begin, Topic
 from spark_ingest.errors import MillraceError
-from spark_ingest.lake import bronze, commit_log
-from spark_ingest.lake.committed import CommitKind, newest_own_snapshot
+from spark_ingest.lake import bronze
 from spark_ingest.lake.jvm import CATALOG, Jvm
-from spark_ingest.lake.table_identity import Earlier
 from spark_ingest.sources import Stream
 from spark_ingest.streaming.services import Services
 

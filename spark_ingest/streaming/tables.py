@@ -6,8 +6,9 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from spark_ingest.commits import commit_log, quarantine_table
 from spark_ingest.errors import ConfigurationError
-from spark_ingest.lake import bronze, commit_log, quarantine_table
+from spark_ingest.lake import bronze
 from spark_ingest.lake.jvm import TROUBLE, Jvm, reason_text
 from spark_ingest.lake.table_change import first_snapshot
 from spark_ingest.records.bronze_rows import planned_columns

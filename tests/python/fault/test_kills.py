@@ -199,7 +199,7 @@ def test_a_writer_asleep_and_overtaken_does_not_commit(
         process.send_signal(signal.SIGSTOP)
         # It lives on this machine: only one that is told it does not may take over.
         with monkeypatch.context() as patch:
-            patch.setattr("spark_ingest.lake.lease.Holder.alive", lambda self, last_write: False)
+            patch.setattr("spark_ingest.commits.lease.Holder.alive", lambda self, last_write: False)
             overtaken = go_on(feed)
         taken = moments.main()
         process.send_signal(signal.SIGCONT)

@@ -27,8 +27,8 @@ from confluent_kafka.admin import (
 
 from sandbox.processes import process
 from sandbox.services import stack as sandbox_services
+from spark_ingest.commits import commit_log
 from spark_ingest.errors import MillraceError
-from spark_ingest.lake import commit_log
 from spark_ingest.operate import recover
 from tests.python import catalogs
 from tests.python.fault.harness import Sender, Sent, account, confirmed_in, go_on, record, send

@@ -17,11 +17,11 @@ from types import SimpleNamespace
 from typing import Any, cast
 from unittest.mock import patch
 
+from spark_ingest.commits import commit_log, commit_log_writer, quarantine_table
+from spark_ingest.commits.committed import COMMIT_ID, Commit, newest_own_snapshot, own_snapshots
 from spark_ingest.connect.broker import Topic
 from spark_ingest.data_files import stage
 from spark_ingest.errors import ServiceUnavailable
-from spark_ingest.lake import commit_log, commit_log_writer, quarantine_table
-from spark_ingest.lake.committed import COMMIT_ID, Commit, newest_own_snapshot, own_snapshots
 from spark_ingest.lake.jvm import Jvm
 from spark_ingest.sources import IngestMeta, Stream
 from spark_ingest.streaming import batch, leftovers, run, set_back, table_position
@@ -295,9 +295,9 @@ class Lake:
         schemas = SimpleNamespace(learn=lambda ids, *_words: len(ids))
         names: list[tuple[Any, str, Any]] = [
             (Jvm, "iceberg_table", lambda _jvm, _table: lake.catalog.load()),
-            ("spark_ingest.lake.lease.Holder", "alive", lambda _h, last_write: False),
+            ("spark_ingest.commits.lease.Holder", "alive", lambda _h, last_write: False),
             ("spark_ingest.lake.table_change", "time", _NO_TIME),
-            ("spark_ingest.lake.branch", "time", _NO_TIME),
+            ("spark_ingest.commits.branch", "time", _NO_TIME),
             (run, "topic_of", lambda _services, _stream: TOPIC),
             (run, "Schemas", lambda *_words: schemas),
             (run, "batch_ends", lambda *_words: {0: END}),

@@ -9,16 +9,16 @@ from typing import Any, cast
 
 from py4j.protocol import Py4JJavaError
 
-from spark_ingest.errors import LeaseLost, MillraceError
-from spark_ingest.lake import commit_log
-from spark_ingest.lake.commit_log_writer import CommitLog
-from spark_ingest.lake.committed import (
+from spark_ingest.commits import commit_log
+from spark_ingest.commits.commit_log_writer import CommitLog
+from spark_ingest.commits.committed import (
     BatchResult,
     Commit,
     CommitKind,
     newest_own_snapshot,
     own_snapshots,
 )
+from spark_ingest.errors import LeaseLost, MillraceError
 from spark_ingest.lake.jvm import TROUBLE, Jvm
 from spark_ingest.streaming import side_commit
 from spark_ingest.streaming.run import RunSettings, StreamRun

@@ -12,7 +12,8 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, BinaryType, StringType, StructField, StructType
 
-from spark_ingest.lake import bronze, commit_log, quarantine_table
+from spark_ingest.commits import commit_log, quarantine_table
+from spark_ingest.lake import bronze
 from spark_ingest.lake.jvm import literal_rows
 from spark_ingest.operate import reconciliations
 

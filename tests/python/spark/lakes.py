@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from spark_ingest.commits.committed import Commit, newest_own_snapshot
+from spark_ingest.commits.lease import Lease
 from spark_ingest.data_files.stage import append_rows
-from spark_ingest.lake.committed import Commit, newest_own_snapshot
 from spark_ingest.lake.jvm import Jvm
-from spark_ingest.lake.lease import Lease
 from spark_ingest.lake.table_change import Step, first_snapshot
 from tests.python import catalogs
 from tests.python.gate import Gate, Request, gate

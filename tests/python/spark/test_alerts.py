@@ -18,8 +18,9 @@ from spark_ingest.alerts.alert import Alert, Found, Kind
 from spark_ingest.alerts.alert_log import Event, Notice
 from spark_ingest.alerts.look import post_news
 from spark_ingest.alerts.promises import FreshExposure, FreshSource, Promises
+from spark_ingest.commits import quarantine_table
 from spark_ingest.errors import ServiceUnavailable
-from spark_ingest.lake import bronze, quarantine_table
+from spark_ingest.lake import bronze
 from spark_ingest.sources import IngestMeta, Stream
 
 if TYPE_CHECKING:

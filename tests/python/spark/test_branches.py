@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from spark_ingest.commits.branch import publish_on
+from spark_ingest.commits.table_identity import uuid_of
 from spark_ingest.errors import CommitRefused, ConfigurationError, MillraceError
 from spark_ingest.lake import bronze
-from spark_ingest.lake.branch import publish_on
 from spark_ingest.lake.jvm import Jvm
 from spark_ingest.lake.table_change import first_snapshot
-from spark_ingest.lake.table_identity import uuid_of
 from tests.python.spark.lakes import COLUMNS, Lake, meddle, with_table
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def test_what_was_published_beside_a_stream_stays_so_where_its_branch_cannot_be_
     def refuse(jvm: Jvm, table: str, branch: str) -> None:
         raise CommitRefused("others kept changing it")
 
-    monkeypatch.setattr("spark_ingest.lake.branch.remove_branch", refuse)
+    monkeypatch.setattr("spark_ingest.commits.branch.remove_branch", refuse)
     assert publish_on(lake.jvm, lake.table, "side_", write, "never")
     assert lake.ids() == [1]
 
@@ -105,7 +105,7 @@ def test_what_is_beside_a_stream_is_published_though_refs_change_meanwhile(
         update = lake.jvm.iceberg_table(lake.table).updateProperties()
         update.set("millrace.renewed.writer_x", "1").commit()
 
-    done = meddle(monkeypatch, "spark_ingest.lake.branch", renew)
+    done = meddle(monkeypatch, "spark_ingest.commits.branch", renew)
     assert publish_on(lake.jvm, lake.table, "side_", write, "never")
     assert done
     assert len(written) == 1

@@ -22,11 +22,11 @@ from pyspark.sql.types import StructType
 from spark_ingest.avro.evolution import TopicSchema, combine
 from spark_ingest.avro.framing import header
 from spark_ingest.avro.schema import WriterSchema
+from spark_ingest.commits.committed import Commit
 from spark_ingest.data_files import parquet
 from spark_ingest.data_files.stage import append_frame, append_frames, append_rows, layout
 from spark_ingest.errors import ColumnsChanged, FilesNotWritten
 from spark_ingest.lake import bronze
-from spark_ingest.lake.committed import Commit
 from spark_ingest.lake.jvm import Jvm
 from spark_ingest.lake.table_change import first_snapshot
 from spark_ingest.records.bronze_rows import table_rows

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 import pytest
 from pyspark.sql import functions as F
 
-from spark_ingest.lake import bronze, commit_log, quarantine_table
-from spark_ingest.lake.committed import BatchResult, Commit, CommitKind, own_snapshots
+from spark_ingest.commits import commit_log, quarantine_table
+from spark_ingest.commits.committed import BatchResult, Commit, CommitKind, own_snapshots
+from spark_ingest.commits.table_identity import uuid_of
+from spark_ingest.lake import bronze
 from spark_ingest.lake.jvm import CATALOG, Jvm
 from spark_ingest.lake.table_change import first_snapshot
-from spark_ingest.lake.table_identity import uuid_of
 from spark_ingest.operate.double_commits import DoubleCommit, find
 from spark_ingest.sources import IngestMeta, Stream
 from spark_ingest.streaming import side_commit
@@ -82,7 +83,7 @@ class Bronze:
 @pytest.fixture
 def made(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Bronze:
     """A table whose commits are published whatever their id, as by another program."""
-    monkeypatch.setattr("spark_ingest.lake.branch.check_number", lambda *_: None)
+    monkeypatch.setattr("spark_ingest.commits.branch.check_number", lambda *_: None)
     name = f"double{next(_NUMBERS)}"
     meta = IngestMeta(topic=name)
     stream = Stream(f"test.{name}", f"bronze.{name}", "", {}, frozenset(), meta)

@@ -21,7 +21,8 @@ from pyspark.sql.types import StructType
 from spark_ingest.avro.evolution import TopicSchema, combine
 from spark_ingest.avro.framing import apicurio_headers, header
 from spark_ingest.avro.schema import WriterSchema
-from spark_ingest.lake import bronze, quarantine_table
+from spark_ingest.commits import quarantine_table
+from spark_ingest.lake import bronze
 from spark_ingest.records.bronze_rows import batch_columns, row_columns
 from spark_ingest.records.verdict import Judged, recipe
 from spark_ingest.streaming.batch import batch_counters, record_notes

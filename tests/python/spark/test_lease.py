@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from spark_ingest.commits import lease
+from spark_ingest.commits.committed import Commit, own_snapshots
+from spark_ingest.commits.lease import Lease
 from spark_ingest.data_files.stage import append_rows
 from spark_ingest.errors import CommitUnknown, LeaseLost
-from spark_ingest.lake import lease
-from spark_ingest.lake.committed import Commit, own_snapshots
 from spark_ingest.lake.jvm import JAVA_ERRORS
-from spark_ingest.lake.lease import Lease
 from spark_ingest.lake.table_change import Step, is_conflict
 from tests.python import catalogs
 from tests.python.gate import Answer, Gate, Request
@@ -67,7 +67,7 @@ without_a_server = pytest.mark.parametrize("lake", ["jdbc"], indirect=True)
 @pytest.fixture
 def all_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Writers that have the table count as gone."""
-    monkeypatch.setattr("spark_ingest.lake.lease.Holder.alive", lambda self, last_sign: False)
+    monkeypatch.setattr("spark_ingest.commits.lease.Holder.alive", lambda self, last_sign: False)
 
 
 def in_a_thread(work: Callable[[], object]) -> Future[object]:
@@ -291,7 +291,7 @@ def test_a_renewal_moves_no_main_and_tells_others_that_the_writer_lives(
     after = lake.jvm.iceberg_table(lake.table)
     assert after.currentSnapshot().snapshotId() == main
     assert lease.last_sign(after, sign) > last
-    monkeypatch.setattr("spark_ingest.lake.lease.socket.gethostname", lambda: "elsewhere")
+    monkeypatch.setattr("spark_ingest.commits.lease.socket.gethostname", lambda: "elsewhere")
     with pytest.raises(LeaseLost, match="has a writer already"):
         Lease.take(lake.jvm, lake.table)
     writer.publish()
@@ -325,7 +325,7 @@ def test_a_publish_is_made_again_where_another_commit_moved_the_table_but_not_ma
         update = lake.jvm.iceberg_table(lake.table).updateProperties()
         update.set("comment", "by somebody else").commit()
 
-    done = meddle(monkeypatch, "spark_ingest.lake.lease", comment)
+    done = meddle(monkeypatch, "spark_ingest.commits.lease", comment)
     writer.publish()
     assert done
     done.clear()
@@ -363,7 +363,7 @@ def test_a_publish_behind_a_compaction_is_made_again_where_a_ref_changed_meanwhi
 
         return step
 
-    monkeypatch.setattr("spark_ingest.lake.lease.commit_of_all", commit_of_all)
+    monkeypatch.setattr("spark_ingest.commits.lease.commit_of_all", commit_of_all)
     writer.publish()
     writer.release()
     assert done

@@ -10,7 +10,8 @@ from datetime import timedelta
 from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, StructType
 
-from spark_ingest.lake import bronze, commit_log
+from spark_ingest.commits import commit_log
+from spark_ingest.lake import bronze
 from spark_ingest.operate.maintain import Policy, maintain
 
 _TABLE = "bronze.manifests"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spark_ingest.lake.committed import CommitKind
+from spark_ingest.commits.committed import CommitKind
 from tests.python.interleavings.schedule import (
     ONCE,
     Decisions,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from spark_ingest.commits.lease import Lease
 from spark_ingest.errors import CommitRefused
-from spark_ingest.lake.lease import Lease
 from tests.python.spark import lakes
 
 if TYPE_CHECKING:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spark_ingest.lake import bronze, commit_log
+from spark_ingest.commits import commit_log
+from spark_ingest.commits.table_identity import uuid_of
+from spark_ingest.lake import bronze
 from spark_ingest.lake.jvm import CATALOG, Jvm
 from spark_ingest.lake.table_change import first_snapshot
-from spark_ingest.lake.table_identity import uuid_of
 from spark_ingest.sources import IngestMeta, Stream
 from spark_ingest.streaming import set_back
 

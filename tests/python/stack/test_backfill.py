@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from spark_ingest.commits.committed import CommitKind, own_snapshots
 from spark_ingest.data_files.stage import append_rows
 from spark_ingest.errors import CommitRefused, MillraceError
-from spark_ingest.lake.committed import CommitKind, own_snapshots
 from spark_ingest.lake.jvm import Jvm
 from spark_ingest.operate.backfill import BackfillSettings, backfill
 from spark_ingest.streaming import run, tables
@@ -23,7 +23,7 @@ from tests.python.stack.conftest import ORDER, Feed, orders, proofs
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from spark_ingest.lake.committed import Commit
+    from spark_ingest.commits.committed import Commit
 
 SETTINGS = BackfillSettings(max_records=12, unknown_wait=0.1)
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.errors import PySparkException
 
-from spark_ingest.lake import commit_log, quarantine_table
-from spark_ingest.lake.committed import BatchResult, own_snapshots
+from spark_ingest.commits import commit_log, quarantine_table
+from spark_ingest.commits.committed import BatchResult, own_snapshots
+from spark_ingest.commits.table_identity import KIND
 from spark_ingest.lake.jvm import Jvm
 from spark_ingest.lake.table_change import first_snapshot
-from spark_ingest.lake.table_identity import KIND
 from spark_ingest.quarantine.choice import Choice
 from spark_ingest.quarantine.replay import replay
 from spark_ingest.streaming import tables

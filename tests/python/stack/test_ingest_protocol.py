@@ -15,6 +15,10 @@ import pyarrow as pa
 import pytest
 from confluent_kafka import Message
 
+from spark_ingest.commits import commit_log
+from spark_ingest.commits.committed import Commit, CommitKind, own_snapshots
+from spark_ingest.commits.lease import Lease
+from spark_ingest.commits.table_identity import uuid_of
 from spark_ingest.connect.broker import Broker, Topic
 from spark_ingest.data_files import parquet
 from spark_ingest.data_files.stage import append_rows
@@ -25,11 +29,8 @@ from spark_ingest.errors import (
     MillraceError,
     ServiceUnavailable,
 )
-from spark_ingest.lake import bronze, commit_log
-from spark_ingest.lake.committed import Commit, CommitKind, own_snapshots
+from spark_ingest.lake import bronze
 from spark_ingest.lake.jvm import Jvm
-from spark_ingest.lake.lease import Lease
-from spark_ingest.lake.table_identity import uuid_of
 from spark_ingest.streaming import batch, tables
 from spark_ingest.streaming.side_commit import commit_beside
 from tests.python.stack.conftest import ORDER, Feed, orders, proofs
@@ -68,7 +69,7 @@ def test_an_overtaken_writer_cannot_publish(feed: Feed, monkeypatch: pytest.Monk
     jvm, spark, asleep = taken(feed)
     commit = own_snapshots(jvm, feed.stream.table)[0].commit
     asleep.stage(partial(append_rows, spark.table(feed.table).limit(1), commit))
-    monkeypatch.setattr("spark_ingest.lake.lease.Holder.alive", lambda self, last_write: False)
+    monkeypatch.setattr("spark_ingest.commits.lease.Holder.alive", lambda self, last_write: False)
     awake = Lease.take(jvm, feed.stream.table)
     with pytest.raises(LeaseLost, match="was taken over"):
         asleep.publish()
@@ -81,7 +82,7 @@ def test_a_write_that_makes_an_overtaken_writers_branch_anew_publishes_nothing(
 ) -> None:
     """Iceberg commits a write that was under way to its branch even where that is gone."""
     jvm, spark, asleep = taken(feed)
-    monkeypatch.setattr("spark_ingest.lake.lease.Holder.alive", lambda self, last_write: False)
+    monkeypatch.setattr("spark_ingest.commits.lease.Holder.alive", lambda self, last_write: False)
     awake = Lease.take(jvm, feed.stream.table)
     iceberg = jvm.iceberg_table(feed.stream.table)
     head = iceberg.currentSnapshot().snapshotId()
@@ -120,7 +121,7 @@ def test_a_batch_whose_bad_records_cannot_be_kept_is_not_published(
         raise MillraceError("quarantine is away")
 
     with monkeypatch.context() as patch:
-        patch.setattr("spark_ingest.lake.quarantine_table.append", away)
+        patch.setattr("spark_ingest.commits.quarantine_table.append", away)
         with pytest.raises(MillraceError, match="quarantine is away"):
             feed.ingest()
     assert feed.offsets() == []

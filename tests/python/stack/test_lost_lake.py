@@ -20,8 +20,8 @@ from pyspark.sql import SparkSession
 
 from sandbox.settings import PROJECT
 from sandbox.tour.query import Format, write_rows
+from spark_ingest.commits.table_identity import uuid_of
 from spark_ingest.lake.jvm import Jvm
-from spark_ingest.lake.table_identity import uuid_of
 from tests.python import catalogs
 from tests.python.stack.conftest import ORDER, Feed, blocks, commands, orders, proofs
 from tests.python.stack.keeper import Keeper, keeper_of

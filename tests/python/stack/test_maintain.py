@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import functions as F
 
+from spark_ingest.commits.committed import own_snapshots
+from spark_ingest.commits.lease import Lease
 from spark_ingest.lake import bronze
-from spark_ingest.lake.committed import own_snapshots
 from spark_ingest.lake.jvm import Jvm
-from spark_ingest.lake.lease import Lease
 from spark_ingest.operate.maintain import Maintained, Policy, lake_tables, maintain
 from spark_ingest.streaming import table_position
 from tests.python.stack.conftest import ORDER, Feed, orders, proofs

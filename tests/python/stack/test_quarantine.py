@@ -19,9 +19,10 @@ from typer.testing import Result
 
 from sandbox.settings import PROJECT
 from spark_ingest.cli.quarantine import discard_records, list_groups, replayed_lines
+from spark_ingest.commits import quarantine_table
+from spark_ingest.commits.committed import CommitKind, own_snapshots
 from spark_ingest.errors import ConfigurationError
-from spark_ingest.lake import quarantine_table, table_change
-from spark_ingest.lake.committed import CommitKind, own_snapshots
+from spark_ingest.lake import table_change
 from spark_ingest.lake.jvm import Jvm
 from spark_ingest.quarantine import replay as replaying
 from spark_ingest.quarantine.choice import Choice

@@ -10,9 +10,9 @@ import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from spark_ingest.commits import commit_log
+from spark_ingest.commits.committed import CommitKind, own_snapshots
 from spark_ingest.errors import ConfigurationError, MillraceError
-from spark_ingest.lake import commit_log
-from spark_ingest.lake.committed import CommitKind, own_snapshots
 from spark_ingest.lake.jvm import Jvm
 from spark_ingest.streaming.table_position import standing
 from tests.python.stack.conftest import ORDER, Feed, orders, proofs, wait_for

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from spark_ingest.lake import commit_log, lease
+from spark_ingest.commits import commit_log, lease
+from spark_ingest.commits.lease import Lease
 from spark_ingest.lake.jvm import Jvm
-from spark_ingest.lake.lease import Lease
 from spark_ingest.streaming import renewals, run, tables
 from tests.python.stack.conftest import ORDER, Feed, orders, wait_for
 
@@ -66,7 +66,9 @@ def test_a_stream_without_records_finds_out_that_it_was_overtaken(
         try:
             wait_for(lambda: last_sign(feed))
             with monkeypatch.context() as patch:
-                patch.setattr("spark_ingest.lake.lease.Holder.alive", lambda self, last_sign: False)
+                patch.setattr(
+                    "spark_ingest.commits.lease.Holder.alive", lambda self, last_sign: False
+                )
                 awake = Lease.take(Jvm(feed.services.spark), feed.stream.table)
 
             def is_told() -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pyspark.sql import functions as F
 
-from spark_ingest.lake import commit_log
+from spark_ingest.commits import commit_log
 from spark_ingest.lake.jvm import CATALOG, Jvm
 from spark_ingest.quarantine.choice import Choice
 from spark_ingest.quarantine.replay import replay

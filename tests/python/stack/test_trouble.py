@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from spark_ingest.commits import commit_log, quarantine_table
 from spark_ingest.errors import ConfigurationError, MillraceError
-from spark_ingest.lake import bronze, commit_log, quarantine_table
+from spark_ingest.lake import bronze
 from spark_ingest.lake.required_settings import check_executors, check_limits, check_settings
 from spark_ingest.streaming import run, tables
 from spark_ingest.streaming.metrics import MetricsProgress
@@ -230,7 +231,7 @@ def test_half_a_million_bad_records_on_32_partitions_end_in_quarantine(feed: Fee
 def test_a_log_that_cannot_be_written_is_caught_up_without_a_restart(
     feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("spark_ingest.lake.commit_log_writer._SECONDS", 0.3)
+    monkeypatch.setattr("spark_ingest.commits.commit_log_writer._SECONDS", 0.3)
     number, spark = feed.register(ORDER), feed.services.spark
     with running(feed) as failures:
         feed.send(*orders(number, 0, 1))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_ingest.lake import commit_log
+from spark_ingest.commits import commit_log
 from spark_ingest.lake.jvm import TROUBLE, Jvm
 from tests.python.stack.conftest import ORDER, Feed, away, orders, proofs, running, wait_for
 from tests.python.stack.test_trouble import logged, of
@@ -46,7 +46,7 @@ def test_a_log_that_cannot_be_read_is_caught_up_when_it_can(
     monkeypatch: pytest.MonkeyPatch,
     hide: Callable[[Feed], AbstractContextManager[None]],
 ) -> None:
-    monkeypatch.setattr("spark_ingest.lake.commit_log_writer._SECONDS", 0.3)
+    monkeypatch.setattr("spark_ingest.commits.commit_log_writer._SECONDS", 0.3)
     monkeypatch.setattr("spark_ingest.streaming.supervise._FIRST_SECONDS", 0.5)
     number, notes = feed.register(ORDER), feed.reports.notes
     with running(feed) as failures:

@@ -49,9 +49,9 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "spark_ingest.streaming.run -> sandbox.ui",
         ),
         (
-            "spark_ingest/lake/branch.py",
+            "spark_ingest/commits/branch.py",
             "from spark_ingest.records import decode",
-            "spark_ingest.lake.branch -> spark_ingest.records.decode",
+            "spark_ingest.commits.branch -> spark_ingest.records.decode",
         ),
         (
             "spark_ingest/operate/recover.py",

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from spark_ingest.commits.branch import made_at
 from spark_ingest.errors import ConfigurationError
-from spark_ingest.lake.branch import made_at
 from spark_ingest.operate.maintain import History, Policy, Snapshot
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from spark_ingest.lake.committed import CommitKind, Taken
-from spark_ingest.lake.offsets import Span, merged
+from spark_ingest.commits.committed import CommitKind, Taken
+from spark_ingest.commits.offsets import Span, merged
 from spark_ingest.operate.verify import lost_by_log
 
 

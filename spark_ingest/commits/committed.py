@@ -13,9 +13,9 @@ from enum import StrEnum
 from itertools import takewhile
 from typing import Any
 
+from spark_ingest.commits.offsets import Span, merged
 from spark_ingest.errors import CommitRefused
 from spark_ingest.lake.jvm import Jvm
-from spark_ingest.lake.offsets import Span, merged
 
 SUMMARY_PREFIX = "millrace."
 COMMIT_ID = f"{SUMMARY_PREFIX}commit-id"

@@ -9,11 +9,11 @@ from typing import Any, cast
 
 import pytest
 
+from spark_ingest.commits import commit_log, commit_log_writer
+from spark_ingest.commits.commit_log_writer import CommitLog
+from spark_ingest.commits.committed import BatchResult, Commit
+from spark_ingest.commits.lease import Lease
 from spark_ingest.errors import LeaseLost
-from spark_ingest.lake import commit_log, commit_log_writer
-from spark_ingest.lake.commit_log_writer import CommitLog
-from spark_ingest.lake.committed import BatchResult, Commit
-from spark_ingest.lake.lease import Lease
 from spark_ingest.sources import IngestMeta, Stream
 
 

@@ -17,12 +17,12 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from spark_ingest.commits.committed import Commit
+from spark_ingest.commits.offsets import beyond, within
 from spark_ingest.connect.broker import Topic
 from spark_ingest.connect.registry import LARGEST_ID
 from spark_ingest.lake import bronze
-from spark_ingest.lake.committed import Commit
 from spark_ingest.lake.jvm import CATALOG, Jvm
-from spark_ingest.lake.offsets import beyond, within
 from spark_ingest.lake.table_change import rewrite
 
 TABLE = f"{bronze.SCHEMA}.quarantine"

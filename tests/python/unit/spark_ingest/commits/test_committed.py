@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from spark_ingest.commits.committed import Commit, check_number
 from spark_ingest.errors import CommitRefused
-from spark_ingest.lake.committed import Commit, check_number
 from tests.python.interleavings.iceberg import Catalog, Metadata, Rows, Snapshot, Table
 from tests.python.interleavings.schedule import Schedule, usual
 

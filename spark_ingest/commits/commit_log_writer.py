@@ -12,11 +12,12 @@ from collections.abc import Callable
 
 from pyspark.sql import SparkSession
 
+from spark_ingest.commits import commit_log
+from spark_ingest.commits.committed import BatchResult
+from spark_ingest.commits.lease import Lease
 from spark_ingest.errors import LeaseLost
-from spark_ingest.lake import commit_log, jvm_watch
-from spark_ingest.lake.committed import BatchResult
+from spark_ingest.lake import jvm_watch
 from spark_ingest.lake.jvm import TROUBLE, reason_text
-from spark_ingest.lake.lease import Lease
 from spark_ingest.sources import Stream
 
 _SECONDS = 5.0

@@ -8,7 +8,7 @@ import time
 
 import psutil
 
-from spark_ingest.lake.lease import Holder
+from spark_ingest.commits.lease import Holder
 
 LONG_AGO = time.time() - 3600
 

@@ -15,9 +15,9 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
-from spark_ingest.lake.committed import CommitKind, own_snapshots
+from spark_ingest.commits.committed import CommitKind, own_snapshots
+from spark_ingest.commits.offsets import within
 from spark_ingest.lake.jvm import CATALOG, Jvm
-from spark_ingest.lake.offsets import within
 
 KIND = "table"
 """The kind of the log's rows that say which table stands there: no commits."""

@@ -24,10 +24,9 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from spark_ingest.connect.broker import Topic
-from spark_ingest.lake import bronze, quarantine_table, table_change, table_identity
-from spark_ingest.lake.branch import publish_on
-from spark_ingest.lake.committed import (
+from spark_ingest.commits import quarantine_table, table_identity
+from spark_ingest.commits.branch import publish_on
+from spark_ingest.commits.committed import (
     FORWARD,
     BatchResult,
     Commit,
@@ -38,16 +37,18 @@ from spark_ingest.lake.committed import (
     by_topic,
     own_snapshots,
 )
-from spark_ingest.lake.jvm import CATALOG, Jvm, literal_rows
-from spark_ingest.lake.offsets import total
-from spark_ingest.lake.table_change import first_snapshot
-from spark_ingest.lake.table_identity import (
+from spark_ingest.commits.offsets import total
+from spark_ingest.commits.table_identity import (
     Earlier,
     Identity,
     identify,
     logged_without_holes,
     uuid_of,
 )
+from spark_ingest.connect.broker import Topic
+from spark_ingest.lake import bronze, table_change
+from spark_ingest.lake.jvm import CATALOG, Jvm, literal_rows
+from spark_ingest.lake.table_change import first_snapshot
 from spark_ingest.sources import Stream
 
 TABLE = f"{bronze.SCHEMA}.ingest_commits"

@@ -26,8 +26,8 @@ from typing import Any, TypeVar
 
 import psutil
 
+from spark_ingest.commits.committed import COMMIT_ID, SUMMARY_PREFIX, check_number
 from spark_ingest.errors import CatalogUnavailable, CommitRefused, LeaseLost
-from spark_ingest.lake.committed import COMMIT_ID, SUMMARY_PREFIX, check_number
 from spark_ingest.lake.jvm import Jvm
 from spark_ingest.lake.table_change import (
     Step,

@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
+from spark_ingest.commits.committed import check_number
 from spark_ingest.errors import ColumnsChanged, CommitRefused, CommitUnknown, MillraceError
-from spark_ingest.lake.committed import check_number
 from spark_ingest.lake.jvm import JAVA_ERRORS, Jvm
 from spark_ingest.lake.table_change import (
     Step,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spark_ingest.lake.offsets import below, newest, total
+from spark_ingest.commits.offsets import below, newest, total
 
 
 def test_the_newest_offsets_come_first_from_each_partition_in_proportion() -> None:

@@ -1,0 +1,1 @@
+"""What a stream has committed and where it goes on: lease, branches, snapshots and their log."""
