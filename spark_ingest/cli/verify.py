@@ -61,7 +61,7 @@ def verify(
             found = _proved(services, stream, topic, full)
         elif has_table:
             told = _filled_from(services, stream)
-        told = told or (None if found else _stood_before(services, stream))
+        told = told or (None if found else _earlier_table(services, stream))
         proofs += found
         if told is not None:
             gone.append(told)
@@ -98,9 +98,9 @@ def _there_twice(spark: SparkSession, stream: Stream, full: bool) -> list[str]:
 
 def _filled_from(services: Services, stream: Stream) -> str | None:
     """The report on a table whose topic is gone; None where nothing was ever committed."""
-    from spark_ingest.streaming.table_position import standing
+    from spark_ingest.commits.resume import position_of
 
-    here = standing(services.spark, stream)
+    here = position_of(services.spark, stream)
     if here.topic_id is None:
         return None
     return (
@@ -110,7 +110,7 @@ def _filled_from(services: Services, stream: Stream) -> str | None:
     )
 
 
-def _stood_before(services: Services, stream: Stream) -> str | None:
+def _earlier_table(services: Services, stream: Stream) -> str | None:
     """What to say where all that was committed was of a table that is gone."""
     from spark_ingest.commits import commit_log
 

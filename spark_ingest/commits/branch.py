@@ -5,19 +5,20 @@ from __future__ import annotations
 import re
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from spark_ingest.commits.committed import check_number
+from spark_ingest.commits.committed import Commit, check_number
 from spark_ingest.errors import ColumnsChanged, CommitRefused, CommitUnknown, MillraceError
 from spark_ingest.lake.jvm import JAVA_ERRORS, Jvm
 from spark_ingest.lake.table_change import (
     Step,
     change_table,
     commit_of,
+    conflict_refused,
     newest_on_main,
 )
 
@@ -35,6 +36,25 @@ def made_at(branch: str) -> datetime | None:
     """When a branch of :func:`publish_on` was made; None for any other branch."""
     match = _NAME.fullmatch(branch)
     return None if match is None else datetime.fromtimestamp(int(match[1]), UTC)
+
+
+def append_files(iceberg: Any, files: Sequence[Any], commit: Commit, branch: str) -> None:
+    """Append data files, or none, to a branch of an Iceberg table, in one commit.
+
+    Args:
+        files: Iceberg's ``DataFile`` of each.
+        commit: What publishing the branch will mean.
+
+    Raises:
+        CommitRefused: Others kept changing the table.
+    """
+    append = iceberg.newAppend().toBranch(branch)
+    for file in files:
+        append = append.appendFile(file)
+    for key, value in commit.summary().items():
+        append = append.set(key, value)
+    with conflict_refused(iceberg.name()):
+        append.commit()
 
 
 def publish_on(

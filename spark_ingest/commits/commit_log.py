@@ -46,7 +46,7 @@ from spark_ingest.commits.table_identity import (
     uuid_of,
 )
 from spark_ingest.connect.broker import Topic
-from spark_ingest.lake import bronze, table_change
+from spark_ingest.lake import bronze
 from spark_ingest.lake.jvm import CATALOG, Jvm, literal_rows
 from spark_ingest.lake.table_change import first_snapshot
 from spark_ingest.sources import Stream
@@ -75,29 +75,21 @@ COLUMNS = StructType(
         StructField("value_bytes", LongType()),
         StructField("started_at", TimestampType()),
         StructField("committed_at", TimestampType()),
-        # Null is a stream's: rows of a log that is older than the column.
         StructField("kind", StringType()),
-        # Null is of a log that is older than the column.
         StructField("table_uuid", StringType()),
     ]
 )
 
 
 def create(spark: SparkSession) -> bool:
-    """Make the commit log where it is missing; whether it was made.
-
-    One that an earlier version made gets the columns that it lacks.
-    """
-    made = bronze.create_table(
+    """Create the commit log where it is missing; whether it was created."""
+    return bronze.create_table(
         spark,
         TABLE,
         COLUMNS,
         "days(committed_at)",
         description="One row per commit of each stream: what it took and when.",
     )
-    if not made and bronze.missing_columns(spark, TABLE, COLUMNS):
-        bronze.evolve(Jvm(spark), TABLE, COLUMNS)
-    return made
 
 
 def log_commit(spark: SparkSession, stream: Stream, result: BatchResult) -> None:
@@ -149,39 +141,37 @@ def log_commits(
 def catch_up(
     spark: SparkSession, stream: Stream, check: Callable[[], None], known: Identity | None = None
 ) -> Earlier | None:
-    """Bring the log up to the table that stands there.
+    """Bring the log up to date with a stream's table.
 
-    Commits that a crash kept out of it are written down; their bytes and their start are not
-    known any more and stay null. Rows of an older version get their table's UUID, and a
-    table that the log does not name yet its row.
+    Commits that a crash kept out of the log are added; their bytes and their start are no longer
+    known and stay null. A table that the log does not name yet gets its row.
 
     Args:
-        check: Raises where the table was taken over: whoever has it now writes its own commits
-            down.
-        known: What :func:`told_of` gave a moment ago; None where it is to be asked.
+        check: Raises where the table was taken over: the other writer logs its commits.
+        known: What :func:`identity_of` has just returned; None to ask it here.
 
     Returns:
-        The table that stood there before, the last of them; None where there was none.
+        The last table that had the name before; None where there was none.
 
     Raises:
         LeaseLost: The table was taken over.
     """
-    known = known or told_of(spark, stream.table)
+    known = known or identity_of(spark, stream.table)
     if not known.is_newest:
-        name_table(spark, stream)
-        known = told_of(spark, stream.table)
+        name_tables(spark, [stream])
+        known = identity_of(spark, stream.table)
     if lacking := _unlogged(spark, stream, known):
         _append(spark, lambda: lacking, again=True, check=check)
     return earlier(spark, stream) if known.has_others else None
 
 
-def told_of(spark: SparkSession, table: str) -> Identity:
-    """What the log says of the table that stands under a name, and of its commits."""
+def identity_of(spark: SparkSession, table: str) -> Identity:
+    """Which table has a name now, and which commits the log has of it."""
     return identify(spark, _named(spark, table), table)
 
 
 def earlier(spark: SparkSession, stream: Stream) -> Earlier | None:
-    """The last table that stood under a stream's name before, or the one that is gone."""
+    """The last table that had a stream's name before, or the one that was dropped."""
     if not bronze.exists(spark, TABLE):
         return None
     here = bronze.exists(spark, stream.table)
@@ -189,28 +179,8 @@ def earlier(spark: SparkSession, stream: Stream) -> Earlier | None:
     return table_identity.earlier(_named(spark, stream.table), uuid)
 
 
-def name_table(spark: SparkSession, stream: Stream) -> None:
-    """Say in the log which table stands under a stream's name, where it does not yet."""
-    table, log = f"{CATALOG}.{TABLE}", _named(spark, stream.table)
-    known = identify(spark, log, stream.table)
-    if known.is_newest:
-        return
-    if known.first is not None:
-        statement = (
-            f"update {table} set table_uuid = '{known.uuid}' "
-            f"where table_name = '{stream.table}' and table_uuid is null "
-            f"and commit_id >= {known.first}"
-        )
-        table_change.rewrite(lambda: spark.sql(statement))
-    name_tables(spark, [stream])
-
-
 def name_tables(spark: SparkSession, streams: Sequence[Stream]) -> None:
-    """Say in the log which tables stand under some streams' names, in one commit.
-
-    The tables exist. No row of the log that tells no table may be of one: just made it has
-    none, and :func:`name_table` sees to the others.
-    """
+    """Name the tables of some streams in the log, in one commit; they exist."""
     jvm, now = Jvm(spark), datetime.now(UTC)
     tables = {stream.table: stream for stream in streams}
 
@@ -255,10 +225,10 @@ def logged_ends(
 def commit_ids(
     spark: SparkSession, table: str, *kinds: CommitKind, known: Identity | None = None
 ) -> list[int]:
-    """The logged commits of the table that stands under a name, in no order.
+    """The logged commits of the table that has a name now, in no order.
 
-    All ``kinds`` count where there are none; ``known`` is what :func:`told_of` gave a moment
-    ago, None where it is to be asked.
+    No ``kinds`` means all; ``known`` is what :func:`identity_of` has just returned, None to ask it
+    here.
     """
     if not bronze.exists(spark, TABLE):
         return []
@@ -322,24 +292,18 @@ def taken(spark: SparkSession, stream: Stream, topic: Topic) -> list[Taken]:
 
 
 def _named(spark: SparkSession, table: str) -> DataFrame:
-    """The log's rows of a table's name, whichever table stood there, each with its kind."""
-    log = spark.table(f"{CATALOG}.{TABLE}").where(F.col("table_name") == table)
-    kind, uuid = (
-        F.col(name) if name in log.columns else F.lit(None).cast("string")
-        for name in ("kind", "table_uuid")
-    )
-    kind = F.coalesce(kind, F.lit(str(CommitKind.STREAM)))
-    return log.withColumns({"kind": kind, "table_uuid": uuid})
+    """The log's rows of a table's name, whichever table had it then."""
+    return spark.table(f"{CATALOG}.{TABLE}").where(F.col("table_name") == table)
 
 
 def logged(spark: SparkSession, table: str, known: Identity | None = None) -> DataFrame:
-    """The log's commits of the table that stands there."""
-    return _named(spark, table).where((known or told_of(spark, table)).rows())
+    """The log's commits of the table that has a name now."""
+    return _named(spark, table).where((known or identity_of(spark, table)).rows())
 
 
 def _commits(spark: SparkSession, stream: Stream) -> DataFrame:
     """The log's rows of one table, and those that it lacks yet, from the snapshots."""
-    known = told_of(spark, stream.table)
+    known = identity_of(spark, stream.table)
     logged = _named(spark, stream.table).where(known.rows())
     if lacking := _unlogged(spark, stream, known):
         return logged.unionByName(literal_rows(spark, lacking, COLUMNS))
@@ -352,7 +316,7 @@ def _unlogged(spark: SparkSession, stream: Stream, known: Identity) -> list[tupl
     They need not be the newest: a commit beside the stream may be written down first.
     """
     last, beyond = known.logged.largest or 0, set[int]()
-    if known.first is not None or not known.logged.is_whole:
+    if not known.logged.is_whole:
         last, beyond = logged_without_holes(_named(spark, stream.table), known)
     return [
         _row_of_snapshot(spark, stream, known.uuid, snapshot)

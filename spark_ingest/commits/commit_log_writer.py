@@ -32,7 +32,7 @@ class CommitLog:
 
         ``tell`` takes what a person should know.
         """
-        self._spark = spark
+        self.spark = spark
         self._tell = tell
         self._rows: list[_Row] = []
         # Whether a write failed, so that its rows may be in the log all the same.
@@ -88,7 +88,7 @@ class CommitLog:
 
             try:
                 if taken:
-                    commit_log.log_commits(self._spark, published, again=self._again)
+                    commit_log.log_commits(self.spark, published, again=self._again)
                 self._again = self._again and not held
             except BaseException as error:
                 self._again = True

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, MergeIntoWriter, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
     BinaryType,
@@ -154,6 +154,34 @@ def remove_batch(spark: SparkSession, topic: Topic, ingested_at: datetime) -> No
         f"and _kafka_topic_id = '{topic.id}' and _ingested_at = {began}"
     )
     rewrite(lambda: spark.sql(statement))
+
+
+def merge(
+    changes: DataFrame,
+    by: Sequence[str],
+    where: Sequence[str],
+    then: Callable[[MergeIntoWriter], MergeIntoWriter],
+) -> int:
+    """Change or delete rows, in one commit; how many ``changes`` there were.
+
+    Args:
+        changes: One row for each that is to change, at most; ``then`` finds its columns by their
+            names with ``new_`` in front.
+        by: Columns of the table, and of ``changes``, that are equal.
+        where: Conditions on the table's rows, as ``quarantine.column``.
+        then: Adds what becomes of the rows to the merge.
+    """
+    on = [*(f"quarantine.{name} = new_{name}" for name in by), *where]
+    # Once: the rows are found in the table that changes.
+    found = changes.toDF(*(f"new_{name}" for name in changes.columns)).cache()
+    try:
+        count = found.count()
+        if count:
+            table, condition = f"{CATALOG}.{TABLE}", F.expr(" and ".join(on))
+            rewrite(lambda: then(found.mergeInto(table, condition)).merge())
+        return count
+    finally:
+        found.unpersist()
 
 
 def may_have(spark: SparkSession, topic: str) -> bool:

@@ -21,11 +21,12 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
+from spark_ingest.commits.branch import append_files
 from spark_ingest.commits.committed import Commit
 from spark_ingest.data_files import parquet
-from spark_ingest.errors import ColumnsChanged, CommitRefused, FilesNotWritten
-from spark_ingest.lake.jvm import CATALOG, JAVA_ERRORS, Jvm, java_object, java_reason, reason_text
-from spark_ingest.lake.table_change import is_conflict
+from spark_ingest.errors import ColumnsChanged, FilesNotWritten
+from spark_ingest.lake.jvm import CATALOG, JAVA_ERRORS, Jvm, java_object, reason_text
+from spark_ingest.lake.table_change import conflict_refused
 
 # What Spark calls a plan whose table has changed, by a stream or a replay, since it was made.
 _OTHER_COLUMNS = ("INCOMPATIBLE_TABLE_CHANGE_AFTER_ANALYSIS", "INCOMPATIBLE_DATA_FOR_TABLE")
@@ -114,16 +115,7 @@ def _appended(
         files = write(iceberg)
     except (*JAVA_ERRORS, pa.ArrowException) as error:
         raise FilesNotWritten(f"{table}: {reason_text(error)}") from error
-    append = iceberg.newAppend().toBranch(branch)
-    for file in files:
-        append = append.appendFile(file)
-    for key, value in commit.summary().items():
-        append = append.set(key, value)
-    try:
-        append.commit()
-    except JAVA_ERRORS as error:
-        _refuse_conflict(error, table)
-        raise
+    append_files(iceberg, files, commit, branch)
     return sum(int(file.recordCount()) for file in files)
 
 
@@ -140,19 +132,12 @@ def append_rows(rows: DataFrame, commit: Commit, table: str, branch: str) -> Non
     for key, value in commit.summary().items():
         writer = writer.option(f"snapshot-property.{key}", value)
     try:
-        writer.append()
+        with conflict_refused(table):
+            writer.append()
     except AnalysisException as error:
         if str(error.getCondition()).startswith(_OTHER_COLUMNS):
             raise ColumnsChanged(f"{table} got other columns meanwhile") from error
         raise
-    except JAVA_ERRORS as error:
-        _refuse_conflict(error, table)
-        raise
-
-
-def _refuse_conflict(error: Exception, table: str) -> None:
-    if is_conflict(error):
-        raise CommitRefused(f"{table} moved meanwhile: {java_reason(error)}") from error
 
 
 def written(frames: DataFrame, of: Layout, iceberg: Any) -> list[Any]:

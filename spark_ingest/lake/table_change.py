@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from pyspark.errors import AnalysisException, IllegalArgumentException
@@ -147,6 +148,17 @@ def is_conflict(error: Exception) -> bool:
             return True
         java = java.getCause()
     return False
+
+
+@contextmanager
+def conflict_refused(table: str) -> Iterator[None]:
+    """Raise ``CommitRefused`` for a commit to a table that Iceberg refused for a conflict."""
+    try:
+        yield
+    except JAVA_ERRORS as error:
+        if is_conflict(error):
+            raise CommitRefused(f"{table} moved meanwhile: {java_reason(error)}") from error
+        raise
 
 
 def _refused(

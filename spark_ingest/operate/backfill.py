@@ -23,6 +23,7 @@ from pyspark.sql import functions as F
 from spark_ingest.commits import commit_log, quarantine_table
 from spark_ingest.commits.committed import BatchResult, Commit, CommitKind, own_snapshots
 from spark_ingest.commits.offsets import Ranges, Span, below, newest, total, within
+from spark_ingest.commits.resume import Position, position_of, topic_recreated
 from spark_ingest.commits.table_identity import uuid_of
 from spark_ingest.connect.broker import Topic, reader_options
 from spark_ingest.errors import CommitRefused, MillraceError
@@ -44,7 +45,6 @@ from spark_ingest.streaming.progress import BatchReport
 from spark_ingest.streaming.services import Services
 from spark_ingest.streaming.side_commit import commit_beside
 from spark_ingest.streaming.supervise import Stopping
-from spark_ingest.streaming.table_position import Position, made_again, standing
 
 # Below this a commit's fixed cost is most of it.
 _SMALLEST_PIECE = 1000
@@ -79,14 +79,14 @@ def missing_before(
     Raises:
         MillraceError: Nothing is committed yet, or of another topic of this name.
     """
-    here = standing(services.spark, stream)
+    here = position_of(services.spark, stream)
     if here.topic_id is None:
         raise MillraceError(
             f"{stream.table} has no commit yet, so there is nothing before it: "
             "let `spark-ingest run` take some records first"
         )
     if here.topic_id != topic.id:
-        raise made_again(stream, here.topic_id, topic.id)
+        raise topic_recreated(stream, here.topic_id, topic.id)
     oldest = services.broker.first_offsets(topic)
     found = {}
     for p, spans in commit_log.committed_ranges(services.spark, stream, topic).spans().items():
@@ -138,7 +138,7 @@ class _Backfill:
         self._schemas = Schemas(services.registry, stream, settings.unknown_wait, self._wait)
         self._uuid = uuid_of(Jvm(services.spark), stream.table)
         # The commit id up to which nobody else has taken what is left.
-        self._checked = standing(services.spark, stream).commit_id
+        self._checked = position_of(services.spark, stream).commit_id
 
     def run(self, todo: dict[int, tuple[int, int]]) -> int:
         """Take chunk after chunk, newest first; offsets that were committed."""

@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame
 
 from spark_ingest.commits import commit_log, quarantine_table
 from spark_ingest.commits.committed import BatchResult, Commit, CommitKind
+from spark_ingest.commits.resume import Position, position_of, topic_recreated
 from spark_ingest.commits.table_identity import uuid_of
 from spark_ingest.connect.broker import Topic
 from spark_ingest.lake import bronze
@@ -21,7 +22,6 @@ from spark_ingest.lake.jvm import CATALOG, Jvm
 from spark_ingest.sources import Stream
 from spark_ingest.streaming.services import Services
 from spark_ingest.streaming.side_commit import commit_beside
-from spark_ingest.streaming.table_position import Position, made_again, standing
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def find_gap(services: Services, stream: Stream) -> Recovery | None:
         return None
     topic = services.broker.existing_topic(stream.topic, stream.name)
     if here.topic_id != topic.id:
-        raise made_again(stream, str(here.topic_id), topic.id)
+        raise topic_recreated(stream, str(here.topic_id), topic.id)
     gaps = _gaps(here, services.broker.first_offsets(topic))
     if not gaps:
         return None
@@ -102,7 +102,7 @@ def accept(services: Services, recovery: Recovery) -> Commit | None:
 
     if recovery.earlier is not None:
         # What a batch quarantined that the old topic can never repeat.
-        here = standing(spark, stream)
+        here = position_of(spark, stream)
         old = Topic(stream.topic, recovery.earlier, tuple(here.offsets))
         batches, _ = quarantine_table.uncommitted(spark, old, here.offsets)
         quarantine_table.remove_uncommitted(spark, old, here.offsets, batches)
@@ -133,7 +133,7 @@ def _standing(services: Services, stream: Stream) -> Position | None:
     """Where a table stands; None for one that is not there or was never filled."""
     if not bronze.exists(services.spark, stream.table):
         return None
-    here = standing(services.spark, stream)
+    here = position_of(services.spark, stream)
     return here if here.topic_id is not None else None
 
 

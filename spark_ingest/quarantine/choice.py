@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from spark_ingest.commits import quarantine_table
 from spark_ingest.errors import ConfigurationError
-from spark_ingest.lake import bronze, table_change
+from spark_ingest.lake import bronze
 from spark_ingest.lake.jvm import CATALOG, JAVA_ERRORS, java_reason
 
 
@@ -70,27 +70,11 @@ def discard(rows: DataFrame, reason: str) -> int:
     ``reason`` is for those who ask later.
     """
     place = ["_kafka_topic", "_kafka_topic_id", "_kafka_partition", "_kafka_offset"]
-    chosen = rows.where("replayed_at is null and discarded_at is null").select(
-        *(F.col(name).alias(f"chosen{name}") for name in place)
+    is_open = "{0}replayed_at is null and {0}discarded_at is null"
+    marks = {"discarded_at": F.lit(datetime.now(UTC)), "discard_reason": F.lit(reason)}
+    return quarantine_table.merge(
+        rows.where(is_open.format("")).select(*place).distinct(),
+        place,
+        [is_open.format("quarantine.")],
+        lambda merge: merge.whenMatched().update(marks),
     )
-    # Once: the table that they are found in is the one that changes.
-    found = chosen.distinct().cache()
-    same = [f"quarantine.{name} = chosen{name}" for name in place]
-    same.append("quarantine.replayed_at is null and quarantine.discarded_at is null")
-    try:
-        count = found.count()
-        if count:
-            marks = {"discarded_at": F.lit(datetime.now(UTC)), "discard_reason": F.lit(reason)}
-            table_change.rewrite(
-                lambda: (
-                    found.mergeInto(
-                        f"{CATALOG}.{quarantine_table.TABLE}", F.expr(" and ".join(same))
-                    )
-                    .whenMatched()
-                    .update(marks)
-                    .merge()
-                )
-            )
-        return count
-    finally:
-        found.unpersist()

@@ -22,9 +22,9 @@ from pyspark.sql import functions as F
 from spark_ingest.commits import commit_log, quarantine_table
 from spark_ingest.commits.committed import BatchResult, Commit, CommitKind, own_snapshots
 from spark_ingest.commits.offsets import Ranges, inside, within
+from spark_ingest.commits.resume import Position, position_of
 from spark_ingest.commits.table_identity import uuid_of
 from spark_ingest.errors import MillraceError
-from spark_ingest.lake import table_change
 from spark_ingest.lake.jvm import CATALOG, Jvm
 from spark_ingest.quarantine.choice import Choice
 from spark_ingest.records import verdict
@@ -34,7 +34,6 @@ from spark_ingest.records.verdict import Judged
 from spark_ingest.sources import Stream
 from spark_ingest.streaming.services import Services
 from spark_ingest.streaming.side_commit import commit_beside
-from spark_ingest.streaming.table_position import Position, standing
 
 # What is decoded and published at once: held in the session's memory meanwhile.
 CHUNK_ROWS = 20_000
@@ -160,7 +159,7 @@ class _Replay:
         return F.expr(" or ".join(each))
 
     def _replay(self, chunk: _Chunk) -> None:
-        checked = standing(self._spark, self._stream).commit_id
+        checked = position_of(self._spark, self._stream).commit_id
         rows = self._candidates().where(chunk.holds()).dropDuplicates(_PLACE)
         held = self._in_bronze(chunk).withColumn("is_held", F.lit(True))
         # Without their origin: a plan that still reads the table fails once it has grown.
@@ -268,28 +267,23 @@ class _Replay:
         marks = in_bronze.select(
             *_PLACE, F.lit(True).alias("is_in_bronze"), *map(_no_text, _REASON)
         ).unionAll(changed.select(*_PLACE, F.lit(False), *_REASON))
-        named = [f"new_{name}" for name in marks.columns]
-        with _cached(marks.toDF(*named)) as new:
-            if not new.isEmpty():
-                table_change.rewrite(lambda: self._merge(chunk, new))
-
-    def _merge(self, chunk: _Chunk, new: DataFrame) -> None:
-        same = [f"quarantine.{name} = new_{name}" for name in _PLACE]
-        same += [
+        where = [
             f"quarantine._kafka_topic = '{self._stream.topic}'",
             f"quarantine._kafka_topic_id = '{chunk.topic_id}'",
             within(chunk.range, of="quarantine"),
             "quarantine.replayed_at is null",
         ]
-        table = f"{CATALOG}.{quarantine_table.TABLE}"
         reasons = {name: F.col(f"new_{name}") for name in _REASON}
-        (
-            new.mergeInto(table, F.expr(" and ".join(same)))
-            .whenMatched(F.col("new_is_in_bronze"))
-            .update({"replayed_at": F.lit(datetime.now(UTC))})
-            .whenMatched()
-            .update(reasons)
-            .merge()
+        quarantine_table.merge(
+            marks,
+            _PLACE,
+            where,
+            lambda merge: (
+                merge.whenMatched(F.col("new_is_in_bronze"))
+                .update({"replayed_at": F.lit(datetime.now(UTC))})
+                .whenMatched()
+                .update(reasons)
+            ),
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+from spark_ingest.commits.resume import Position, next_position
 from spark_ingest.errors import NothingCaptured
 from spark_ingest.lake import bronze
 from spark_ingest.records.bronze_rows import planned_columns
@@ -13,7 +14,6 @@ from spark_ingest.records.topic_schemas import Schemas
 from spark_ingest.sources import Stream
 from spark_ingest.streaming.captured_topics import topic_of
 from spark_ingest.streaming.services import Services
-from spark_ingest.streaming.table_position import Position, position
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def plan(services: Services, stream: Stream) -> Planned:
         return Planned(0, 1, 0, "wait" if has_table else would, tuple(notes))
     here = Position(0, services.broker.first_offsets(topic), None)
     if has_table:
-        here = position(services, stream, topic)
+        here = next_position(spark, services.broker, stream, topic)
     ends = services.broker.end_offsets(topic)
     to_read = sum(end - here.offsets[partition] for partition, end in ends.items())
     number = here.commit_id + 1

@@ -7,8 +7,6 @@ import threading
 import time
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from functools import partial
 from math import ceil
 from pathlib import Path
 
@@ -16,26 +14,22 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from spark_ingest.commits import commit_log
 from spark_ingest.commits.commit_log_writer import CommitLog
-from spark_ingest.commits.committed import BatchResult, Commit
 from spark_ingest.commits.lease import Lease
-from spark_ingest.connect.broker import Begin, consumer_options, range_options, reader_options
-from spark_ingest.data_files.stage import append_rows
-from spark_ingest.errors import ConfigurationError, MillraceError, PersonNeeded, ServiceUnavailable
+from spark_ingest.commits.resume import Position, resume
+from spark_ingest.connect.broker import Begin, range_options, reader_options
+from spark_ingest.errors import MillraceError, ServiceUnavailable
 from spark_ingest.lake import jvm_watch
-from spark_ingest.lake.jvm import CATALOG, JAVA_ERRORS, Jvm, batch_ends, java_reason
+from spark_ingest.lake.jvm import JAVA_ERRORS, Jvm, batch_ends, java_reason
 from spark_ingest.records import out_of_range
 from spark_ingest.records.topic_schemas import Schemas
 from spark_ingest.sources import Stream
-from spark_ingest.streaming import leftovers, set_back
 from spark_ingest.streaming.batch import BatchWriter
 from spark_ingest.streaming.batch_size import MOST_BYTES, PROBE, BatchSize, first_part, record_bytes
 from spark_ingest.streaming.captured_topics import topic_of
 from spark_ingest.streaming.progress import BatchReport
 from spark_ingest.streaming.services import Services
 from spark_ingest.streaming.supervise import Stopping, Watched, supervise
-from spark_ingest.streaming.table_position import Position, made_again, made_anew, position
 from spark_ingest.streaming.tables import create_again
 
 _RETRY_SECONDS = 5.0
@@ -119,52 +113,21 @@ class StreamRun:
         """
         services = self._services
         # Asked again: it may have got partitions since.
-        topic = topic_of(services, self.stream)
-        self._topic = topic
-        # Before the table is asked: what an earlier start staged and did not publish is read
-        # again, and what it has on its way can then not come behind the answer.
-        self._lease.start_over()
-        # What this run committed is written down first, or it would be twice.
-        self._log.flush(self.stream)
-        # Before the place is looked for: what a person may have to decide then is logged too.
-        known = commit_log.told_of(services.spark, self.stream.table)
-        told = set_back.remove_rows_ahead(services.spark, self.stream, known)
-        if told:
-            services.progress.note(told)
-            known = commit_log.told_of(services.spark, self.stream.table)
-        try:
-            self._position = position(services, self.stream, topic, self._settings.begin)
-        except (ConfigurationError, ServiceUnavailable):
-            raise
-        except MillraceError as error:
-            # Records that are gone, another topic: no program may decide what then.
-            raise PersonNeeded(str(error)) from error
-        earlier = commit_log.catch_up(services.spark, self.stream, self._lease.check, known)
-        if self._position.topic_id is None and (earlier or self._settings.begin != "earliest"):
-            # Before anything of an earlier table is removed from quarantine: what the broker
-            # loses from now on is a gap.
-            self._commit_beginning()
-            if earlier:
-                told = made_anew(self.stream, earlier, topic, self._position.offsets)
-                services.progress.note(told)
-        leftovers.remove(
-            services.spark, self.stream, topic, self._position.offsets, self._lease.check
+        topic = self._topic = topic_of(services, self.stream)
+        begin, note = self._settings.begin, services.progress.note
+        self._position = resume(
+            self._lease, self.stream, topic, services.broker, self._log, begin, note
         )
         self._failure = None
-        self._writer = BatchWriter(
-            services.spark,
-            self.stream,
-            topic,
-            self._lease,
-            self._schemas,
-            consumer_options(services.connections, len(topic.partitions)),
-            self._check_topic,
-            services.progress.note,
-        )
+        self._writer = BatchWriter(services, self.stream, topic, self._lease, self._schemas)
+        self._query = self._begin_query()
+
+    def _begin_query(self) -> StreamingQuery:
         # The table is the checkpoint; Spark's own serves this start alone.
         self._checkpoint = tempfile.TemporaryDirectory(prefix="spark-ingest-")
+        services, offsets = self._services, self._position.offsets
         options = reader_options(
-            services.connections, topic, self._position.offsets, self._settings.batch_records
+            services.connections, self._topic, offsets, self._settings.batch_records
         )
         writer = (
             services.spark.readStream.format("kafka")
@@ -177,27 +140,8 @@ class StreamRun:
         )
         interval = self._settings.interval
         if interval is None:
-            writer = writer.trigger(availableNow=True)
-        else:
-            milliseconds = round(interval * 1000)
-            writer = writer.trigger(processingTime=f"{milliseconds} milliseconds")
-        self._query = writer.start()
-
-    def _commit_beginning(self) -> None:
-        """Commit where the table begins, with no rows.
-
-        The place was chosen by this moment: a start after a crash would choose a later one, and
-        pass over what came in between.
-        """
-        began, offsets = datetime.now(UTC), self._position.offsets
-        number = self._position.commit_id + 1
-        commit = Commit(number, self._topic.id, offsets, offsets)
-        table = self._services.spark.table(f"{CATALOG}.{self.stream.table}")
-        self._lease.stage(partial(append_rows, table.limit(0), commit))
-        self._lease.publish()
-        self._position = Position(number, offsets, self._topic.id)
-        seconds = (datetime.now(UTC) - began).total_seconds()
-        self._log.add(self._lease, self.stream, BatchResult(commit, 0, 0, 0, began, seconds))
+            return writer.trigger(availableNow=True).start()
+        return writer.trigger(processingTime=f"{round(interval * 1000)} milliseconds").start()
 
     def running(self) -> bool:
         """Whether the query is at work.
@@ -374,11 +318,6 @@ class StreamRun:
         except ServiceUnavailable:
             return None
         return sum(max(newest[p] - ends.get(p, 0), 0) for p in newest)
-
-    def _check_topic(self) -> None:
-        now = self._services.broker.existing_topic(self.stream.topic, self.stream.name)
-        if now.id != self._topic.id:
-            raise PersonNeeded(str(made_again(self.stream, self._topic.id, now.id)))
 
     def _wait(self, seconds: float) -> None:
         until = time.monotonic() + seconds

@@ -14,10 +14,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spark_ingest.commits.branch import publish_on
 from spark_ingest.commits.committed import Commit
+from spark_ingest.commits.resume import Position, position_of
 from spark_ingest.data_files.stage import append_rows
 from spark_ingest.lake.jvm import Jvm
 from spark_ingest.sources import Stream
-from spark_ingest.streaming.table_position import Position, standing
 
 BRANCH_PREFIX = "side_"
 
@@ -42,7 +42,7 @@ def commit_beside(
     commits: list[Commit] = []
 
     def write(branch: str) -> bool:
-        made = make(standing(spark, stream))
+        made = make(position_of(spark, stream))
         if made is None:
             return False
         rows, commit = made

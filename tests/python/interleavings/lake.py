@@ -17,19 +17,18 @@ from types import SimpleNamespace
 from typing import Any, cast
 from unittest.mock import patch
 
-from spark_ingest.commits import commit_log, commit_log_writer, quarantine_table
+from spark_ingest.commits import commit_log, commit_log_writer, quarantine_table, resume
 from spark_ingest.commits.committed import COMMIT_ID, Commit, newest_own_snapshot, own_snapshots
 from spark_ingest.connect.broker import Topic
 from spark_ingest.data_files import stage
 from spark_ingest.errors import ServiceUnavailable
 from spark_ingest.lake.jvm import Jvm
 from spark_ingest.sources import IngestMeta, Stream
-from spark_ingest.streaming import batch, leftovers, run, set_back, table_position
+from spark_ingest.streaming import batch, run, staged_batch
 from spark_ingest.streaming.batch_size import BatchSize
 from spark_ingest.streaming.progress import BatchReport, Progress
 from spark_ingest.streaming.run import StreamRun
 from spark_ingest.streaming.services import Services
-from spark_ingest.streaming.table_position import Position
 from tests.python.interleavings.iceberg import Catalog, Metadata, Rows, Snapshot, append_rows
 from tests.python.interleavings.schedule import Schedule
 
@@ -227,7 +226,7 @@ class Lake:
         known = {row.commit_id for row in self.log}
         return [row for row in rows if row[number] not in known]
 
-    def _told_of(self, _spark: object, _table: str) -> Any:
+    def _identity_of(self, _spark: object, _table: str) -> Any:
         self.schedule.step("read log")
         ids = {row.commit_id for row in self.log}
         logged = SimpleNamespace(largest=max(ids, default=None))
@@ -262,7 +261,7 @@ class Lake:
 
     def _stage(
         self,
-        writer: Any,
+        stager: Any,
         _records: object,
         _plan: object,
         commit: Commit,
@@ -272,9 +271,9 @@ class Lake:
         good = [offset for offset in offsets if offset in GOOD]
         bad = [offset for offset in offsets if offset in BAD]
         rows: Any = FakeRows(self, *good)
-        writer._lease.stage(partial(stage.append_rows, rows, commit))
+        stager._lease.stage(partial(stage.append_rows, rows, commit))
         is_unknown = self.schedule.happens("a schema comes")
-        return batch._Counts(
+        return staged_batch._Counts(
             rows=len(offsets),
             bad=len(bad),
             value_bytes=len(offsets),
@@ -288,9 +287,9 @@ class Lake:
         """Within this the writers' modules have these tables in place of Spark's."""
         lake = self
 
-        def stage_batch(writer: batch.BatchWriter, *words: Any) -> Any:
+        def stage_batch(stager: staged_batch.Stager, *words: Any) -> Any:
             # A class does not hand itself to a bound method.
-            return lake._stage(writer, *words)
+            return lake._stage(stager, *words)
 
         schemas = SimpleNamespace(learn=lambda ids, *_words: len(ids))
         names: list[tuple[Any, str, Any]] = [
@@ -302,25 +301,25 @@ class Lake:
             (run, "Schemas", lambda *_words: schemas),
             (run, "batch_ends", lambda *_words: {0: END}),
             (run, "reader_options", lambda *_words: {}),
-            (run, "consumer_options", lambda *_words: {}),
+            (batch, "consumer_options", lambda *_words: {}),
             (run, "_RETRY_SECONDS", 0.0),
             (StreamRun, "_read", lambda _run, _starts, _ends: None),
             (StreamRun, "_record_bytes", lambda _run, _ends: 1.0),
             (BatchSize, "fitting", lambda _size, _waiting, _ask: BATCH),
             (batch, "F", SimpleNamespace(lit=lambda value: value)),
             (batch, "datetime", SimpleNamespace(now=lambda _zone: lake.now())),
-            (batch, "_carried_bytes", lambda _spark: 1),
-            (batch.BatchWriter, "_planned", lambda _writer, _records: None),
-            (batch.BatchWriter, "_stage", stage_batch),
-            (table_position, "_position_of_data", lambda *_words: Position(0, {}, None)),
+            (staged_batch, "_carried_bytes", lambda _spark: 1),
+            (staged_batch.Stager, "_planned", lambda _stager, _records: None),
+            (staged_batch.Stager, "_stage", stage_batch),
+            (resume, "_position_of_data", lambda *_words: resume.Position(0, {}, None)),
             (quarantine_table, "append", self._append_bad),
             (quarantine_table, "remove_batch", self._remove_batch),
             (quarantine_table, "may_have", lambda _spark, _topic: True),
             (quarantine_table, "uncommitted", self._uncommitted),
             (quarantine_table, "remove_uncommitted", self._remove_uncommitted),
-            (leftovers, "_remove_overtaken", self._remove_overtaken),
-            (set_back, "remove_rows_ahead", self._remove_rows_ahead),
-            (commit_log, "told_of", self._told_of),
+            (resume, "_remove_overtaken", self._remove_overtaken),
+            (resume, "_remove_rows_ahead", self._remove_rows_ahead),
+            (commit_log, "identity_of", self._identity_of),
             (commit_log, "_unlogged", self._unlogged),
             (commit_log, "_lacking", self._lacking),
             (commit_log, "_write", self._write_to_log),

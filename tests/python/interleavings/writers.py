@@ -18,11 +18,11 @@ from spark_ingest.commits.committed import (
     newest_own_snapshot,
     own_snapshots,
 )
+from spark_ingest.commits.resume import Position
 from spark_ingest.errors import LeaseLost, MillraceError
 from spark_ingest.lake.jvm import TROUBLE, Jvm
 from spark_ingest.streaming import side_commit
 from spark_ingest.streaming.run import RunSettings, StreamRun
-from spark_ingest.streaming.table_position import Position
 from tests.python.interleavings.iceberg import Metadata, Rows, Snapshot, Transaction
 from tests.python.interleavings.lake import BAD, BATCH, STREAM, TOPIC, FakeRows, Lake
 

@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 
 from spark_ingest.commits import commit_log, quarantine_table
 from spark_ingest.commits.committed import BatchResult, Commit, CommitKind, own_snapshots
+from spark_ingest.commits.resume import Position
 from spark_ingest.commits.table_identity import uuid_of
 from spark_ingest.lake import bronze
 from spark_ingest.lake.jvm import CATALOG, Jvm
@@ -22,7 +23,6 @@ from spark_ingest.lake.table_change import first_snapshot
 from spark_ingest.operate.double_commits import DoubleCommit, find
 from spark_ingest.sources import IngestMeta, Stream
 from spark_ingest.streaming import side_commit
-from spark_ingest.streaming.table_position import Position
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -92,7 +92,7 @@ def made(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Bronze:
     commit_log.create(spark)
     bronze.create_table(spark, stream.table, bronze.METADATA, stream.ingest.partitioned_by)
     first_snapshot(Jvm(spark), stream.table)
-    commit_log.name_table(spark, stream)
+    commit_log.name_tables(spark, [stream])
     found = Bronze(spark, stream)
     found.commit(1, STREAM, 20, 24)
     return found

@@ -25,8 +25,8 @@ from spark_ingest.commits import quarantine_table
 from spark_ingest.lake import bronze
 from spark_ingest.records.bronze_rows import batch_columns, row_columns
 from spark_ingest.records.verdict import Judged, recipe
-from spark_ingest.streaming.batch import batch_counters, record_notes
 from spark_ingest.streaming.batch_size import record_bytes
+from spark_ingest.streaming.staged_batch import batch_counters, record_notes
 from tests.python.spark.arrow_frames import agree, frames_of
 from tests.python.world.avro import combined, framed, record
 

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spark_ingest.commits import commit_log
+from spark_ingest.commits import commit_log, resume
 from spark_ingest.commits.table_identity import uuid_of
 from spark_ingest.lake import bronze
 from spark_ingest.lake.jvm import CATALOG, Jvm
 from spark_ingest.lake.table_change import first_snapshot
 from spark_ingest.sources import IngestMeta, Stream
-from spark_ingest.streaming import set_back
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -43,7 +42,7 @@ def test_the_newest_row_is_the_last_that_was_written(spark: SparkSession) -> Non
     second = create(spark)
 
     assert second != first
-    assert commit_log.told_of(spark, STREAM.table).is_newest
+    assert commit_log.identity_of(spark, STREAM.table).is_newest
     rows = spark.sql(f"select table_uuid from {LOG} where {MINE} order by committed_at")
     assert [row[0] for row in rows.collect()] == [first, second]
     # Named once: a table that is there already gets no further row.
@@ -59,7 +58,7 @@ def test_a_table_that_was_set_back_stands_since_later(spark: SparkSession) -> No
     spark.sql(f"update {LOG} set committed_at = now() + interval 1 day where {mine}")
     (before,) = spark.sql(f"select committed_at from {LOG} where {mine}").collect()
 
-    set_back.stands_since_now(spark, uuid)
+    resume._log_rollback(spark, uuid)
 
     (after,) = spark.sql(f"select committed_at from {LOG} where {mine}").collect()
     assert after[0] > before[0]

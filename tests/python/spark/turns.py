@@ -19,6 +19,7 @@ from unittest.mock import patch
 from spark_ingest.commits import branch, lease
 from spark_ingest.commits.committed import Commit, CommitKind, newest_own_snapshot, own_snapshots
 from spark_ingest.commits.lease import Lease, writer_branches
+from spark_ingest.commits.resume import Position
 from spark_ingest.commits.table_identity import uuid_of
 from spark_ingest.data_files.stage import append_rows
 from spark_ingest.errors import LeaseLost
@@ -26,7 +27,6 @@ from spark_ingest.lake.jvm import CATALOG, TROUBLE, Jvm
 from spark_ingest.lake.table_change import Step
 from spark_ingest.sources import IngestMeta, Stream
 from spark_ingest.streaming import side_commit
-from spark_ingest.streaming.table_position import Position
 from tests.python.gate import Answer, Gate, Request
 from tests.python.interleavings.iceberg import UNKNOWN, java_error
 from tests.python.interleavings.schedule import Delivery, Killed, Schedule

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from spark_ingest.commits.resume import position_of
 from spark_ingest.quarantine.choice import Choice
 from spark_ingest.quarantine.replay import replay
-from spark_ingest.streaming.table_position import standing
 from tests.python.stack.conftest import ORDER, Feed, orders
 from tests.python.stack.test_quarantine import TAGGED, ingest_without, tagged
 from tests.python.stack.test_recover import forget_own_snapshots
@@ -20,8 +20,8 @@ from tests.python.stack.test_recover import forget_own_snapshots
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from spark_ingest.commits.resume import Position
     from spark_ingest.sources import Stream
-    from spark_ingest.streaming.table_position import Position
 
 
 def replay_with_the_newest_id(feed: Feed, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -31,7 +31,7 @@ def replay_with_the_newest_id(feed: Feed, monkeypatch: pytest.MonkeyPatch) -> No
     """
 
     def before(spark: SparkSession, stream: Stream) -> Position:
-        here = standing(spark, stream)
+        here = position_of(spark, stream)
         return replace(here, commit_id=here.commit_id - 1)
 
     with monkeypatch.context() as patch:

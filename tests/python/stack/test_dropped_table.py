@@ -14,13 +14,13 @@ from pyspark.errors import PySparkException
 
 from spark_ingest.commits import commit_log, quarantine_table
 from spark_ingest.commits.committed import BatchResult, own_snapshots
+from spark_ingest.commits.resume import position_of
 from spark_ingest.commits.table_identity import KIND
 from spark_ingest.lake.jvm import Jvm
 from spark_ingest.lake.table_change import first_snapshot
 from spark_ingest.quarantine.choice import Choice
 from spark_ingest.quarantine.replay import replay
 from spark_ingest.streaming import tables
-from spark_ingest.streaming.table_position import standing
 from tests.python.stack.conftest import ORDER, Feed, orders, proofs
 from tests.python.stack.test_recover import expire, forget_own_snapshots
 from tests.python.world.avro import framed
@@ -97,10 +97,10 @@ def test_a_dropped_table_begins_anew_with_what_the_broker_holds(feed: Feed) -> N
     after = logged(feed)
     assert after[:3] == before
     assert [row[:2] for row in after[3:]] == [(0, KIND), (1, "stream"), (2, "stream")]
-    assert {uuid for *_, uuid in after[3:]}.isdisjoint({first, None})
+    assert {uuid for *_, uuid in after[3:]}.isdisjoint({first})
     # Nothing goes on with the numbers of the earlier one, whatever maintenance has left.
     forget_own_snapshots(feed)
-    here = standing(spark, feed.stream)
+    here = position_of(spark, feed.stream)
     assert (here.commit_id, here.offsets) == (2, {0: 7, 1: 3})
     feed.reports.notes.clear()
     feed.send(*orders(number, 7, 1))
@@ -124,42 +124,6 @@ def test_whatever_was_dropped_with_it_each_record_is_there_once(feed: Feed) -> N
         feed.ingest()
         assert counted(feed) == books
     assert replay(feed.services, feed.stream, Choice()).left == {"not_framed": 2, "unknown_id": 1}
-
-
-@pytest.mark.long
-def test_a_log_of_an_older_version_gets_the_tables_that_it_tells_of(
-    feed: Feed, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    number = feed.register(ORDER)
-    spark, mine = feed.services.spark, f"table_name = '{feed.stream.table}'"
-
-    def made_older() -> None:
-        spark.sql(f"delete from {LOG} where {mine} and kind = '{KIND}'")
-        spark.sql(f"update {LOG} set table_uuid = null where {mine}")
-
-    for first in range(3):
-        feed.send(*orders(number, first, 1), b"junk")
-        feed.ingest()
-    made_older()
-    # Snapshots tell; then, when they have expired, the rows of the table do.
-    assert counted(feed) == [(0, 3, 3), (0, 0, 0)]
-    forget_own_snapshots(feed)
-    assert counted(feed) == [(0, 3, 3), (0, 0, 0)]
-    feed.ingest()
-    assert feed.reports.notes == []
-    rows = logged(feed)
-    assert [row[:2] for row in rows] == [
-        (1, "stream"), (2, "stream"), (3, "stream"), (0, KIND)
-    ]  # fmt: skip
-    assert len({uuid for *_, uuid in rows}) == 1
-
-    # Of a table that is gone the one that stands there has nothing.
-    made_older()
-    drop(feed, feed.table)
-    feed.ingest()
-    assert "(older than table UUIDs)" in feed.reports.notes[0]
-    assert counted(feed) == [(0, 3, 3), (0, 0, 0)]
-    assert [uuid for *_, uuid in logged(feed)][:3] == [None] * 3
 
 
 @pytest.mark.nightly

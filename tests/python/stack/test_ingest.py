@@ -78,7 +78,7 @@ def test_bad_records_too_large_or_many_to_carry_are_read_again(
     feed: Feed, monkeypatch: pytest.MonkeyPatch, limit: str, most: int
 ) -> None:
     feed.register(ORDER)
-    monkeypatch.setattr(f"spark_ingest.streaming.batch.{limit}", most)
+    monkeypatch.setattr(f"spark_ingest.streaming.staged_batch.{limit}", most)
     feed.send(b"small", b"x" * 200)
     (batch,) = feed.ingest()
     assert batch.quarantined == 2

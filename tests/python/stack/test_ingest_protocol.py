@@ -31,7 +31,7 @@ from spark_ingest.errors import (
 )
 from spark_ingest.lake import bronze
 from spark_ingest.lake.jvm import Jvm
-from spark_ingest.streaming import batch, tables
+from spark_ingest.streaming import staged_batch, tables
 from spark_ingest.streaming.side_commit import commit_beside
 from tests.python.stack.conftest import ORDER, Feed, orders, proofs
 from tests.python.world.avro import framed
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from spark_ingest.avro.framing import Ids
     from spark_ingest.avro.schema import WriterSchema
-    from spark_ingest.streaming.table_position import Position
+    from spark_ingest.commits.resume import Position
 
 
 def test_a_second_writer_is_refused_and_told_who_writes(feed: Feed) -> None:
@@ -282,10 +282,10 @@ def test_a_lake_that_was_copied_from_elsewhere_is_refused(feed: Feed, tmp_path: 
 
 @pytest.fixture(params=["in tasks", "on the driver"])
 def append(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """What appends frames of a batch, by its name in :mod:`batch`: where they are made."""
+    """What appends frames of a batch, by its name in :mod:`staged_batch`: where they are made."""
     if request.param == "on the driver":
         return "append_frame"
-    monkeypatch.setattr(batch, "_SMALL", 1)
+    monkeypatch.setattr(staged_batch, "SMALL", 1)
     return "append_frames"
 
 
@@ -349,17 +349,17 @@ def test_a_batch_in_files_of_arrow_is_committed_whole_or_not_at_all(
 
     with monkeypatch.context() as patch:
         # No room for what frames leave.
-        patch.setattr(batch, "_LEFT_BYTES", 0)
+        patch.setattr(staged_batch, "_LEFT_BYTES", 0)
         feed.send(*orders(number, 40, 5), b"junk")
         (report,) = feed.ingest()
     assert (report.rows, report.quarantined) == (5, 1)
 
-    whole = getattr(batch, append)
+    whole = getattr(staged_batch, append)
 
     def one_lost(*words: Any, **named: Any) -> int:
         return int(whole(*words, **named)) - 1
 
-    monkeypatch.setattr(batch, append, one_lost)
+    monkeypatch.setattr(staged_batch, append, one_lost)
     feed.send(*orders(number, 20, 3))
     with pytest.raises(MillraceError, match="2 rows were written of 3 good records"):
         feed.ingest()

@@ -78,7 +78,7 @@ def test_a_stream_beside_maintenance_loses_no_batch(
     assert refs == {"main", "kept", "writer_of_nobody"}
     assert done.after.snapshots < done.before.snapshots
     assert own_snapshots(jvm, table)[0].commit.id == 7
-    assert table_position.standing(spark, feed.stream).offsets[0] == 14
+    assert table_position.position_of(spark, feed.stream).offsets[0] == 14
     assert maintained(feed).steps == ()
     # As the command shows it.
     command = ("maintain", "--dry-run")

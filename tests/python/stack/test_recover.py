@@ -12,9 +12,9 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from spark_ingest.commits import commit_log
 from spark_ingest.commits.committed import CommitKind, own_snapshots
+from spark_ingest.commits.resume import position_of
 from spark_ingest.errors import ConfigurationError, MillraceError
 from spark_ingest.lake.jvm import Jvm
-from spark_ingest.streaming.table_position import standing
 from tests.python.stack.conftest import ORDER, Feed, orders, proofs, wait_for
 from tests.python.world.avro import framed
 
@@ -100,7 +100,7 @@ def test_a_gap_is_accepted_by_a_person_and_told_ever_after(feed: Feed) -> None:
     assert "; 3 offsets were given up" in verified.stdout
     # What the log says of the gap is true without its snapshot, too.
     forget_own_snapshots(feed)
-    assert standing(feed.services.spark, feed.stream).offsets == {0: 6, 1: 0}
+    assert position_of(feed.services.spark, feed.stream).offsets == {0: 6, 1: 0}
     assert proofs(feed)[0].holds
 
 
@@ -159,7 +159,7 @@ def test_a_stream_goes_on_with_a_topic_made_again_and_the_old_one_stays_proved(f
     ]
     spark = feed.services.spark
     forget_own_snapshots(feed)
-    here = standing(spark, feed.stream)
+    here = position_of(spark, feed.stream)
     assert (here.commit_id, here.offsets) == (3, {0: 1, 1: 0})
     # A loss of the old topic's still shows, though no broker can be asked.
     spark.sql(f"delete from {feed.table} where _kafka_partition = 0 and _kafka_offset = 1")

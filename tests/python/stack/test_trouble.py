@@ -197,7 +197,7 @@ def test_a_batch_wholly_bad_on_many_partitions_ends_in_quarantine(
     feed.register(ORDER)
     wide(feed, 8)
     # Fewer would go through one task.
-    monkeypatch.setattr("spark_ingest.streaming.batch._SMALL", 100)
+    monkeypatch.setattr("spark_ingest.streaming.staged_batch.SMALL", 100)
     tables.create_tables(feed.services, [feed.stream])
     # Of a result below spark.task.maxDirectResultSize, a megabyte, Spark does not count what
     # the counters carry.

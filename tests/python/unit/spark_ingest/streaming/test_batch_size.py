@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from spark_ingest.streaming.batch import carried_limits
 from spark_ingest.streaming.batch_size import MOST_BYTES, BatchSize, first_part
+from spark_ingest.streaming.staged_batch import carried_limits
 
 
 def nothing() -> None:

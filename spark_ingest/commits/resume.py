@@ -1,0 +1,378 @@
+"""Where a stream resumes: its table is the checkpoint.
+
+:func:`resume` also settles what earlier starts left: what they staged, what the commit log lacks or
+has too much of, and quarantine rows of batches that were never published.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from spark_ingest.commits import commit_log, quarantine_table
+from spark_ingest.commits.branch import append_files
+from spark_ingest.commits.commit_log_writer import CommitLog
+from spark_ingest.commits.committed import BatchResult, Commit, CommitKind, newest_own_snapshot
+from spark_ingest.commits.lease import Lease
+from spark_ingest.commits.offsets import beyond
+from spark_ingest.commits.table_identity import KIND, Earlier, Identity
+from spark_ingest.connect.broker import Begin, Broker, Topic
+from spark_ingest.errors import (
+    ConfigurationError,
+    MillraceError,
+    PersonNeeded,
+    ServiceUnavailable,
+)
+from spark_ingest.lake import bronze, table_change
+from spark_ingest.lake.jvm import CATALOG, Jvm
+from spark_ingest.sources import Stream
+
+_LOG = f"{CATALOG}.{commit_log.TABLE}"
+_PLACE = ("_kafka_topic_id", "_kafka_partition", "_kafka_offset")
+
+
+@dataclass(frozen=True)
+class Position:
+    """What a stream's table has committed.
+
+    Attributes:
+        commit_id: The newest commit; 0 for a new table.
+        offsets: By partition, the offset to read next.
+        topic_id: Kafka's UUID of the topic that it was filled from; None for a new table.
+    """
+
+    commit_id: int
+    offsets: dict[int, int]
+    topic_id: str | None
+
+
+def resume(
+    lease: Lease,
+    stream: Stream,
+    topic: Topic,
+    broker: Broker,
+    log: CommitLog,
+    begin: Begin,
+    note: Callable[[str], None],
+) -> Position:
+    """Settle what earlier starts left, and find the position to read from.
+
+    Args:
+        lease: The stream's, of its table.
+        log: Writes the commits of this process into the commit log.
+        begin: Where a table without a commit begins.
+        note: Takes what a person should know.
+
+    Raises:
+        PersonNeeded: Records expired unread, or the topic is another one.
+        LeaseLost: Another writer took the table over.
+        MillraceError: A service or the catalog does not answer.
+    """
+    spark, table = log.spark, stream.table
+    # Before the table is read: what an earlier start staged and did not publish is read again, and
+    # what it has on its way to the catalog is refused from now on.
+    lease.start_over()
+    # Otherwise `catch_up` would write this process's commits a second time.
+    log.flush(stream)
+    known = commit_log.identity_of(spark, table)
+    # Before the position, which may need a person's decision: the log is right by then.
+    if rolled_back := _remove_rows_ahead(spark, stream, known):
+        note(rolled_back)
+        known = commit_log.identity_of(spark, table)
+    try:
+        here = next_position(spark, broker, stream, topic, begin)
+    except (ConfigurationError, ServiceUnavailable):
+        raise
+    except MillraceError as error:
+        raise PersonNeeded(str(error)) from error
+    earlier = commit_log.catch_up(spark, stream, lease.check, known)
+    if here.topic_id is None and (earlier or begin != "earliest"):
+        # Before quarantine loses anything of an earlier table: what the broker loses from now on
+        # is a gap.
+        here = _commit_beginning(lease, stream, topic, here, log)
+        if earlier:
+            note(_recreated(stream, earlier, topic, here.offsets))
+    _remove_uncommitted(spark, stream, topic, here.offsets, lease.check)
+    return here
+
+
+def next_position(
+    spark: SparkSession, broker: Broker, stream: Stream, topic: Topic, begin: Begin = "earliest"
+) -> Position:
+    """The position that a stream reads from next, checked against its topic.
+
+    ``begin`` is where a table without a commit begins.
+
+    Raises:
+        MillraceError: The topic is another one than the table was filled from, or records
+            expired before they were read.
+    """
+    found = position_of(spark, stream)
+    if found.topic_id not in (None, topic.id):
+        raise topic_recreated(stream, str(found.topic_id), topic.id)
+    oldest, newest = broker.first_offsets(topic), broker.end_offsets(topic)
+    first = oldest if found.commit_id else broker.begin_offsets(topic, begin)
+    for partition in topic.partitions:
+        if partition not in found.offsets:
+            # Never read: a partition that was added begins with what the broker still has.
+            found.offsets[partition] = first[partition]
+        here = found.offsets[partition]
+        if here < oldest[partition]:
+            raise MillraceError(
+                f"{topic.name}-{partition}: records {here} to {oldest[partition] - 1} expired "
+                f"before they were read; {stream.table} would have a gap: lengthen the topic's "
+                "retention.ms and run more often; to go on without them: "
+                f"`spark-ingest recover {stream.name} --accept-gap`"
+            )
+        if here > newest[partition]:
+            raise MillraceError(
+                f"{topic.name}-{partition} ends at {newest[partition]}, before offset "
+                f"{here} that {stream.table} has: the broker lost data or is another one"
+            )
+    return found
+
+
+def topic_recreated(stream: Stream, then: str, now: str) -> MillraceError:
+    """What to raise for a topic that is not the one the table was filled from."""
+    return MillraceError(
+        f"topic {stream.topic} was deleted and recreated since {stream.table} was filled "
+        f"(topic id {then} then, {now} now), so offsets mean other records: give the new one a "
+        "source and table of its own, or let this table go on with it: "
+        f"`spark-ingest recover {stream.name} --new-topic`"
+    )
+
+
+def position_of(spark: SparkSession, stream: Stream) -> Position:
+    """What a stream's table has committed, whatever its topic has become."""
+    snapshot = newest_own_snapshot(Jvm(spark), stream.table)
+    if snapshot is None:
+        return _position_of_data(spark, stream)
+    newest = snapshot.commit
+    return Position(newest.id, newest.position, newest.topic_id)
+
+
+def _position_of_data(spark: SparkSession, stream: Stream) -> Position:
+    """The position by rows and log, of a table whose own snapshots maintenance has expired.
+
+    The rows alone show nothing of a batch that was wholly bad; the log is never ahead of the
+    table. Rows of a commit beside the stream do not move its position.
+    """
+    table = spark.table(f"{CATALOG}.{stream.table}")
+    beside, logged = _in_log(spark, stream)
+    own = ~F.coalesce("_commit_id", F.lit(0)).isin(beside)
+    rows = (
+        table.where(own)
+        .groupBy("_kafka_topic_id", "_kafka_partition")
+        .agg(F.max("_kafka_offset") + 1, F.max("_commit_id"))
+        .collect()
+    )
+    places = [tuple(row) for row in rows] + logged
+    newest = max((commit_id for *_, commit_id in places), default=0)
+    current = next((topic for topic, *_, commit_id in places if commit_id == newest), None)
+    offsets: dict[int, int] = {}
+    for topic, partition, end, _ in places:
+        if topic == current:
+            offsets[partition] = max(end, offsets.get(partition, 0))
+    return Position(max([newest, *beside]), offsets, current)
+
+
+def _in_log(
+    spark: SparkSession, stream: Stream
+) -> tuple[list[int], list[tuple[str, int, int, int]]]:
+    """The logged commits beside the stream, and the position by the log."""
+    if not bronze.exists(spark, commit_log.TABLE):
+        return [], []
+    known = commit_log.identity_of(spark, stream.table)
+    if not known.has_commits:
+        return [], []
+    kinds = (CommitKind.REPLAY, CommitKind.BACKFILL)
+    return (
+        commit_log.commit_ids(spark, stream.table, *kinds, known=known),
+        commit_log.logged_ends(spark, stream, known),
+    )
+
+
+# A table that was created, or recreated ------------------------------------------------------
+
+
+def _commit_beginning(
+    lease: Lease, stream: Stream, topic: Topic, here: Position, log: CommitLog
+) -> Position:
+    """Commit where the table begins, with no rows.
+
+    The offsets were chosen now: a start after a crash would choose later ones, and skip what
+    came in between.
+    """
+    began = datetime.now(UTC)
+    commit = Commit(here.commit_id + 1, topic.id, here.offsets, here.offsets)
+    lease.stage(partial(append_files, Jvm(log.spark), [], commit))
+    lease.publish()
+    seconds = (datetime.now(UTC) - began).total_seconds()
+    log.add(lease, stream, BatchResult(commit, 0, 0, 0, began, seconds))
+    return Position(commit.id, here.offsets, topic.id)
+
+
+def _recreated(stream: Stream, earlier: Earlier, topic: Topic, begins: Mapping[int, int]) -> str:
+    """The note on a table that was dropped and recreated.
+
+    ``begins`` has the offset that the new table begins with, by partition.
+    """
+    note = (
+        f"{stream.name}: {stream.table} was recreated since commit {earlier.last} of an earlier "
+        f"table (table UUID {earlier.uuid}): it begins at commit 1, with what the broker holds "
+        f"from there on; the earlier one's commits stay in {commit_log.TABLE}; "
+        "build the marts with `dbt build --full-refresh`"
+    )
+    if earlier.topic_id != topic.id:
+        return f"{note}; all of it was of topic id {earlier.topic_id}, which is gone"
+    lost = [
+        f"{p}: {first} to {min(end, begins.get(p, end)) - 1}"
+        for p, (first, end) in earlier.ranges.items()
+        if first < min(end, begins.get(p, end))
+    ]
+    if lost:
+        note += f"; offsets that it had and this one begins behind: {', '.join(lost)}"
+    return note
+
+
+# A table that was rolled back ----------------------------------------------------------------
+
+
+def _remove_rows_ahead(spark: SparkSession, stream: Stream, known: Identity) -> str | None:
+    """Remove the log's rows of commits that a table, which was rolled back, no longer has.
+
+    A rollback, or older metadata that was registered again. The next commits get the same ids, so
+    these rows would describe other records than the table has. It cannot be seen of a table whose
+    own snapshots have expired. ``known`` was read before the table: what is committed meanwhile
+    makes the table newer, not the log.
+
+    Returns:
+        The note for people; None where the log is not ahead.
+    """
+    uuid, last = known.uuid, known.logged.largest
+    newest = newest_own_snapshot(Jvm(spark), stream.table)
+    if newest is None or last is None or last <= newest.commit.id:
+        return None
+    first = newest.commit.id + 1
+    ahead = f"table_uuid = '{uuid}' and commit_id between {first} and {last}"
+    kinds = spark.table(_LOG).where(ahead).select("kind").distinct().collect()
+    if any(row[0] == CommitKind.REPLAY for row in kinds):
+        _reopen_replayed(spark, stream, newest.committed_at)
+    # Before the rows are gone: a crash in between would leave no trace of the rollback.
+    _log_rollback(spark, uuid)
+    table_change.rewrite(lambda: spark.sql(f"delete from {_LOG} where {ahead}"))
+    return (
+        f"{stream.name}: {stream.table} was set back to commit {first - 1}: its commits "
+        f"{first} to {last} are removed from {commit_log.TABLE}, and what they took is read "
+        "again from the broker; dbt asks for a full refresh of the marts that have read them"
+    )
+
+
+def _log_rollback(spark: SparkSession, uuid: str) -> None:
+    """Renew the time of the log's row that names a table, by Iceberg's UUID.
+
+    dbt then asks for a full refresh of each model that read the table before.
+    """
+    statement = (
+        f"update {_LOG} set committed_at = "
+        "greatest(current_timestamp(), committed_at + interval 1 microsecond) "
+        f"where table_uuid = '{uuid}' and kind = '{KIND}'"
+    )
+    table_change.rewrite(lambda: spark.sql(statement))
+
+
+def _reopen_replayed(spark: SparkSession, stream: Stream, since: datetime) -> None:
+    """Open the bad records that were replayed since then and that the table no longer has."""
+    table = spark.table(f"{CATALOG}.{stream.table}").select(*_PLACE)
+    is_since = F.col("replayed_at") > F.lit(since)
+    replayed = quarantine_table.of_topic(spark, stream.topic).where(is_since)
+    gone = replayed.join(table, [*_PLACE], "left_anti").select(*_PLACE).distinct()
+    quarantine_table.merge(
+        gone,
+        _PLACE,
+        [f"quarantine._kafka_topic = '{stream.topic}'"],
+        lambda merge: merge.whenMatched(F.expr("quarantine.replayed_at is not null")).update(
+            {"replayed_at": F.lit(None).cast("timestamp")}
+        ),
+    )
+
+
+# Quarantine rows of batches that were never published ----------------------------------------
+
+
+def _remove_uncommitted(
+    spark: SparkSession,
+    stream: Stream,
+    topic: Topic,
+    committed: Mapping[int, int],
+    check: Callable[[], None],
+) -> None:
+    """Remove quarantine rows that no commit of a stream accounts for.
+
+    Two kinds. A batch that failed leaves rows at or beyond the committed offsets. A writer that
+    was taken over, and died before it noticed, leaves rows at offsets that its successor committed:
+    these have a start of their batch that no commit has, and go only where another row, or bronze,
+    has the record.
+
+    The commit log must have caught up with the table. Rows of an earlier topic of the same name
+    stay. ``committed`` has the first offset that is not committed, by partition, 0 where
+    missing; ``check`` raises where the table was taken over.
+
+    Raises:
+        LeaseLost: The table was taken over.
+    """
+    # Most topics have no bad records, and a query costs as much as a small batch.
+    if not quarantine_table.may_have(spark, topic.name):
+        return
+    batches, has_older = quarantine_table.uncommitted(spark, topic, committed)
+    # Whoever takes the table over resumes from these offsets, too. So only those batches are
+    # removed that were there while the lease was this writer's: none of them is the other's.
+    check()
+    quarantine_table.remove_uncommitted(spark, topic, committed, batches)
+    if has_older:
+        _remove_overtaken(spark, stream, topic, committed)
+
+
+def _remove_overtaken(
+    spark: SparkSession, stream: Stream, topic: Topic, committed: Mapping[int, int]
+) -> None:
+    place = ["_kafka_partition", "_kafka_offset"]
+    rows = quarantine_table.of_topic(spark, topic.name, topic.id).where(
+        F.col("replayed_at").isNull() & ~F.expr(beyond(committed))
+    )
+    starts = (
+        spark.table(_LOG)
+        .where((F.col("table_name") == stream.table) & F.col("started_at").isNotNull())
+        .select(F.col("started_at").alias("_ingested_at"))
+    )
+    batches = rows.select("_ingested_at").distinct()
+    strange = batches.join(starts, "_ingested_at", "left_anti").cache()
+    try:
+        if strange.isEmpty():
+            return
+        places = rows.select(*place, "_ingested_at")
+        suspects = places.join(strange, "_ingested_at", "left_semi")
+        sound = places.join(strange, "_ingested_at", "left_anti").select(*place)
+        table = spark.table(f"{CATALOG}.{stream.table}")
+        in_bronze = table.where(F.col("_kafka_topic_id") == topic.id).select(*place)
+        # A commit that was logged late has no start either: of rows that are all suspect the
+        # last one stays.
+        later = suspects.groupBy(*place).agg(F.max("_ingested_at").alias("last"))
+        repeated = suspects.join(later, place).where("_ingested_at < last")
+        elsewhere = suspects.join(sound.unionAll(in_bronze).distinct(), place, "left_semi")
+        of_topic = [
+            f"quarantine._kafka_topic = '{topic.name}'",
+            f"quarantine._kafka_topic_id = '{topic.id}'",
+            "quarantine.replayed_at is null",
+        ]
+        doomed = elsewhere.unionByName(repeated.drop("last")).distinct()
+        quarantine_table.merge(
+            doomed, doomed.columns, of_topic, lambda merge: merge.whenMatched().delete()
+        )
+    finally:
+        strange.unpersist()
