@@ -50,7 +50,7 @@ class Captured(BaseModel):
         position: What says which of two changes of a row is the later one: the place in the
             database's log, or columns.
         deletes_when: SQL condition that holds for a record which deletes its row, where the
-            form does not tell that.
+            form does not have that.
         truncates_when: The same for one which deletes all rows.
         columns: The columns that state and history have; None for all.
         table: ``schema.table`` in the database, or ``database.table`` in MariaDB; None where
@@ -75,7 +75,7 @@ class Captured(BaseModel):
     def _key(cls, key: Any) -> tuple[str, ...]:
         if key == []:
             raise ValueError(
-                "is empty: a table without key has no history, for nothing tells which row "
+                "is empty: a table without key has no history, for nothing identifies the row that "
                 "a change is of; name columns that are unique together, or leave `captured` out"
             )
         return _names(key, "the columns of the table's primary key")
@@ -182,7 +182,7 @@ class Captured(BaseModel):
         if self.form == "rows" and self.deletes_when is None:
             yield (
                 "form rows never shows a delete: the row stays as it was; give deletes_when "
-                "where a column tells"
+                "where a column has it"
             )
 
 

@@ -62,7 +62,7 @@ class FilesNotWritten(MillraceError):
 
 
 class CommitUnknown(CommitRefused):
-    """The catalog did not say whether a commit is in: the table's offsets tell."""
+    """The catalog did not say whether a commit is in: the table's offsets show it."""
 
 
 _CLASS = re.compile(r"\[[A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)*\] ")
@@ -88,8 +88,8 @@ def spark_reason(message: str, statement: str = "", before: int = 0) -> str:
     known = _CLASS.search(message)
     text = message[known.start() :] if known else message.strip()
     end = _ENDS.search(text)
-    told, rest = (text[: end.start()], text[end.start() :]) if end else (text, "")
-    reason = _PREFIX.sub("", " ".join(told.split()))
+    head, rest = (text[: end.start()], text[end.start() :]) if end else (text, "")
+    reason = _PREFIX.sub("", " ".join(head.split()))
     if "Cannot find catalog plugin class" in reason:
         reason = reason.rstrip(".") + ": run `sandbox parts spark`, which fetches the JARs"
     place = _PLACE.search(rest)

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from spark_ingest.avro.schema import SchemaMisfit, parse
+from spark_ingest.avro.schema import IncompatibleSchema, parse
 from spark_ingest.captured import Captured
 from spark_ingest.errors import ConfigurationError, first_problem
 
@@ -32,7 +32,7 @@ class IngestMeta(BaseModel):
     Attributes:
         subjects: The registry's subjects of its values, where they are named after records;
             None for the one that is named after the topic.
-        framing: How a value tells its schema, or what it is where it tells none.
+        framing: How a value names its schema, or what it is where it names none.
         key: The same of the key where it is decoded into ``_key``; None leaves only the raw
             ``_kafka_key``.
         ids: Whose numbers the ids of Apicurio's framings are.
@@ -248,14 +248,14 @@ def _check_framings(node: dict[str, Any], name: str, ingest: IngestMeta) -> None
         both, (ingest.value_schema, ingest.key_schema), (ingest.framing, ingest.key), strict=True
     ):
         if framing == "avro" and schema is None:
-            refuse(key, f"is missing: {owner}: avro tells no schema, so give the one there is")
+            refuse(key, f"is missing: {owner}: avro names no schema, so give the one there is")
         if framing != "avro" and schema is not None:
             refuse(key, f"has no use with {owner}: {framing}: leave it out, or set avro there")
         if schema is not None:
             try:
                 parse(schema)
-            except SchemaMisfit as misfit:
-                refuse(key, str(misfit))
+            except IncompatibleSchema as error:
+                refuse(key, str(error))
     if ingest.ids and not {"apicurio", "apicurio-headers"} & {ingest.framing, ingest.key}:
         refuse("ids", "has no use without an apicurio framing: leave it out")
     if ingest.key == "bytes":
@@ -282,12 +282,12 @@ def _check_subjects(node: dict[str, Any], name: str, ingest: IngestMeta) -> None
         raise _refused(node, name, "subjects", f"{said}leave them out")
     if len(ingest.subjects) == 1:
         return
-    told = "with several subjects each type has its fields in a member of the column value"
+    shape = "with several subjects each type has its fields in a member of the column value"
     if ingest.captured is not None:
-        said = f"{told}, and a captured table has rows of one type: name one subject"
+        said = f"{shape}, and a captured table has rows of one type: name one subject"
         raise _refused(node, name, "captured", said)
     if ingest.event_time is not None:
-        said = f"{told}, so no column says when all events happened: leave it out"
+        said = f"{shape}, so no column says when all events happened: leave it out"
         raise _refused(node, name, "event_time", said)
 
 

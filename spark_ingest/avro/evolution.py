@@ -16,7 +16,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructT
 from spark_ingest.avro import column_types
 from spark_ingest.avro.framing import CONFLUENT, Framing, Part
 from spark_ingest.avro.reader_schemas import WRAPPED, Reading, readings
-from spark_ingest.avro.schema import AvroType, SchemaMisfit, WriterSchema, parse
+from spark_ingest.avro.schema import AvroType, IncompatibleSchema, WriterSchema, parse
 
 # Beside the columns of JSON, for nothing proves that these hold all of it.
 JSON_TEXT = "_json"
@@ -31,9 +31,9 @@ class TopicSchema:
     """What a topic's writers have in common.
 
     Attributes:
-        framing: How a record tells its schema.
+        framing: How a record names its schema.
         readings: How to read those that fit; none when there is no usable writer.
-        misfits: Reason by id, for those that do not fit.
+        incompatible: Reason by id, for those that do not fit.
         columns: The columns of the value, one named ``value`` where it is no record.
         texts: Names of those columns that hold JSON text: types that contain themselves.
         is_record: Whether the values are records (or null).
@@ -45,7 +45,7 @@ class TopicSchema:
 
     framing: Framing
     readings: tuple[Reading, ...]
-    misfits: dict[int, str]
+    incompatible: dict[int, str]
     columns: StructType
     texts: tuple[str, ...]
     is_record: bool
@@ -80,7 +80,7 @@ def combine(
 ) -> TopicSchema:
     """Put the versions of a topic together, in the order given.
 
-    A version that does not fit those before it, or the table, is a misfit: its records go
+    A version that does not fit those before it, or the table, is incompatible: its records go
     to quarantine with the reason, and the others go on.
 
     Args:
@@ -88,19 +88,19 @@ def combine(
             columns of its own, the type of one column for a key; None where nothing.
         reserved: Names, in lower case, that no column may have: see :func:`apart`.
         problem: Asked of each version that fits: one that the decoder will not take is a
-            misfit, too.
+            incompatible, too.
         types: Full names of records, where the value has a member for each type, though each
             writer knows one: the types that the source declares, in its order.
     """
     merged = AvroType("union", types=tuple(types)) if types else _NULL
     fitting: dict[int, AvroType] = {}
-    misfits: dict[int, str] = {}
+    incompatible: dict[int, str] = {}
     docs: dict[str, str] = {}
     taken = set(reserved)
     for writer in writers:
         try:
             if writer.schema is None:
-                raise SchemaMisfit(writer.problem or "not an Avro schema")
+                raise IncompatibleSchema(writer.problem or "not an Avro schema")
             mine = apart(parse(writer.schema, writer.references), taken)
             settled = _settled(mine, "")
             if types:
@@ -113,8 +113,8 @@ def combine(
             merged = candidate
             fitting[writer.id] = mine
             docs |= {WRAPPED: _OF_TYPES} if types else _core(mine).docs
-        except SchemaMisfit as misfit:
-            misfits[writer.id] = str(misfit)
+        except IncompatibleSchema as error:
+            incompatible[writer.id] = str(error)
     if merged.kind == "union" and not merged.branches:
         merged = _NULL
     is_record = merged.kind == "record"
@@ -122,7 +122,7 @@ def combine(
     return TopicSchema(
         framing=framing,
         readings=readings(fitting, merged, wrapped),
-        misfits=misfits,
+        incompatible=incompatible,
         columns=_columns(merged) if fitting else StructType([]),
         texts=_texts(merged),
         is_record=is_record,
@@ -147,7 +147,7 @@ def apart(kind: AvroType, reserved: Collection[str]) -> AvroType:
     ``reserved`` has the names of these columns, in lower case.
 
     Raises:
-        SchemaMisfit: The other name is that of a field, too.
+        IncompatibleSchema: The other name is that of a field, too.
     """
     if kind.kind == "union":
         if _core(kind) is kind:
@@ -164,7 +164,7 @@ def apart(kind: AvroType, reserved: Collection[str]) -> AvroType:
         if other == name:
             continue
         if other in kind.fields:
-            raise SchemaMisfit(
+            raise IncompatibleSchema(
                 f"field {name} has the name of an ingest column, and there is a field "
                 f"{other}, too: let the producer rename one"
             )
@@ -205,7 +205,7 @@ def _refuse_text(kind: AvroType) -> None:
     for branch in branches:
         for name, each in {"value": branch, **branch.fields}.items():
             if each.kind == "text":
-                raise SchemaMisfit(
+                raise IncompatibleSchema(
                     f"{name}: a type that contains itself has no place beside the types of "
                     "other subjects: let it have a topic of its own"
                 )
@@ -219,14 +219,14 @@ def _refuse_unlike(held: DataType | None, merged: AvroType) -> None:
         want = column_types.column_type(merged)
     clash = None if want is None else column_types.clash(held, want, "")
     if clash is not None:
-        raise SchemaMisfit(clash)
+        raise IncompatibleSchema(clash)
 
 
 def _refuse_unreadable(mine: AvroType, merged: AvroType, problem: Problem) -> None:
     for reading in readings({0: mine}, merged, wrapped=True):
         why = problem(reading)
         if why is not None:
-            raise SchemaMisfit(f"it cannot be read: {why}")
+            raise IncompatibleSchema(f"it cannot be read: {why}")
 
 
 def _settled(kind: AvroType, path: str) -> AvroType:
@@ -242,7 +242,7 @@ def _settled(kind: AvroType, path: str) -> AvroType:
         mark = "[]" if kind.kind == "array" else "{}"
         item = _settled(kind.item, f"{path}{mark}")
         if item.kind == "null":
-            raise SchemaMisfit(f"{path or 'value'}: {kind.kind} of nothing but null")
+            raise IncompatibleSchema(f"{path or 'value'}: {kind.kind} of nothing but null")
         return replace(kind, item=item)
     if kind.kind != "union":
         return kind
@@ -285,7 +285,7 @@ def _merge(old: AvroType, new: AvroType, path: str) -> AvroType:
         return replace(old, item=_merge(old.item, new.item, f"{path}{mark}"))
     wider = column_types.wider(old, new)
     if wider is None:
-        raise SchemaMisfit(f"{path or 'value'}: {new} where earlier versions have {old}")
+        raise IncompatibleSchema(f"{path or 'value'}: {new} where earlier versions have {old}")
     return wider
 
 
@@ -298,7 +298,7 @@ def _with_branch(union: AvroType, at: int | None, new: AvroType, path: str) -> A
         branches[at] = _merge(branches[at], new, path)
     kinds = [branch.kind for branch in branches]
     if "int" in kinds and "long" in kinds:
-        raise SchemaMisfit(
+        raise IncompatibleSchema(
             f"{path or 'value'}: a union of an int that is a date, and of plain numbers"
         )
     if "long" in kinds and "double" in kinds:
@@ -335,7 +335,9 @@ def _refuse_like_names(fields: Iterable[str], path: str) -> None:
     for name in fields:
         other = seen.setdefault(name.lower(), name)
         if other != name:
-            raise SchemaMisfit(f"{path or 'value'}: fields {other} and {name} differ in case alone")
+            raise IncompatibleSchema(
+                f"{path or 'value'}: fields {other} and {name} differ in case alone"
+            )
 
 
 def _core(kind: AvroType) -> AvroType:

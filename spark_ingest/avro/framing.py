@@ -1,4 +1,4 @@
-"""Framing: how a record's bytes tell which schema wrote them.
+"""Framing: how a record's bytes name the schema that wrote them.
 
 A framing cannot be guessed from bytes, since several are byte-identical: each source
 declares its own, once for its values and once for its keys.
@@ -47,7 +47,7 @@ class Framing:
 
     @property
     def has_ids(self) -> bool:
-        """Whether a record tells its schema; if not, the source gives the one there is."""
+        """Whether a record names its schema; if not, the source gives the only one."""
         return self.id_bytes > 0
 
     @property

@@ -22,7 +22,7 @@ Decoder = Callable[[bytes, int, list[str]], int]
 
 # Before the full names of a writer's own types, which then all have a namespace.
 OWN = "own__."
-# As Spark's own decoder is told to in profiles/spark-defaults.conf.
+# As profiles/spark-defaults.conf sets it for Spark's own decoder.
 _MOST_BYTES = 16_777_216
 _MOST_ITEMS = 1_000_000
 # Records in others, as AvroWalk.java counts them, which sees the bytes first. The Java

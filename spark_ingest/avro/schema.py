@@ -30,7 +30,7 @@ _TEMPORAL = re.compile(
 )
 
 
-class SchemaMisfit(Exception):
+class IncompatibleSchema(Exception):
     """A writer schema that bronze cannot hold; the text says where and why."""
 
 
@@ -96,7 +96,7 @@ def parse(schema: AvroSchema, references: Sequence[AvroSchema] = (), path: str =
     after those that it uses; ``path`` is where it stands, for messages.
 
     Raises:
-        SchemaMisfit: It is not Avro, uses a type that nobody defines, or holds a number of
+        IncompatibleSchema: It is not Avro, uses a type that nobody defines, or holds a number of
             more digits than any column.
     """
     definitions: dict[str, Any] = {}
@@ -106,7 +106,7 @@ def parse(schema: AvroSchema, references: Sequence[AvroSchema] = (), path: str =
         root = _plain(schema, "", definitions)
         return _Reader(definitions).root(root, path)
     except (KeyError, TypeError, AttributeError, IndexError) as error:
-        raise SchemaMisfit(f"not a valid Avro schema ({error})") from error
+        raise IncompatibleSchema(f"not a valid Avro schema ({error})") from error
 
 
 def _plain(schema: AvroSchema, namespace: str, definitions: dict[str, Any]) -> Any:
@@ -163,7 +163,7 @@ def _definition(schema: dict[str, Any], namespace: str, definitions: dict[str, A
         _valid(symbol)
     _refuse_twice(definition.get("symbols", ()), full)
     if known is not None and _said(known) != _said(definition):
-        raise SchemaMisfit(
+        raise IncompatibleSchema(
             f"{full} is defined twice, and not alike: which of the two a type means is not "
             "known; register one schema that has both under names of their own"
         )
@@ -178,14 +178,14 @@ def _said(definition: Mapping[str, Any]) -> Any:
 
 def _valid(name: str) -> str:
     if not _NAME.fullmatch(name):
-        raise SchemaMisfit(f"{name!r} is not a name in Avro")
+        raise IncompatibleSchema(f"{name!r} is not a name in Avro")
     return name
 
 
 def _refuse_twice(names: Sequence[str], full: str) -> None:
     for name in names:
         if names.count(name) > 1:
-            raise SchemaMisfit(f"{full}: {name} is there twice")
+            raise IncompatibleSchema(f"{full}: {name} is there twice")
 
 
 class _Reader:
@@ -194,7 +194,7 @@ class _Reader:
         self._reached: dict[str, frozenset[str]] = {}
 
     def root(self, node: Any, path: str) -> AvroType:
-        """The type at the top: the fields of a record there are judged each for itself."""
+        """The type at the top: the fields of a record there are checked one by one."""
         if isinstance(node, list) and len([b for b in node if b != "null"]) == 1:
             branches = tuple(self.root(branch, path) for branch in node)
             return AvroType("union", branches=branches)
@@ -262,7 +262,7 @@ class _Reader:
             return AvroType(node["type"], logical=_logical(node), unit=_unit(node))
         definition = self._definitions.get(node)
         if definition is None:
-            raise SchemaMisfit(f"{path or 'value'}: nobody defines the type {node}")
+            raise IncompatibleSchema(f"{path or 'value'}: nobody defines the type {node}")
         if definition["type"] == "enum":
             return AvroType("enum", name=node, symbols=tuple(definition["symbols"]))
         if definition["type"] == "fixed":

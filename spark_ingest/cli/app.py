@@ -160,8 +160,7 @@ def open_services(
             if not alone or len(refused) == len(streams):
                 raise refused[0] from None
     if select and some_topic_needed and len(awaited) == len(streams):
-        told = "; ".join(f"{s.name}: {nothing_captured(s)}" for s in awaited)
-        raise NothingCaptured(told)
+        raise NothingCaptured("; ".join(f"{s.name}: {nothing_captured(s)}" for s in awaited))
     progress: Progress = LineProgress()
     spark = open_session()
     check_settings(spark)

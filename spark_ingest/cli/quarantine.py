@@ -137,7 +137,9 @@ def replay(
     discarded: Annotated[
         bool, typer.Option("--discarded", help="Records that were discarded as well.")
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Judge them; change nothing.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Decode them; change nothing.")
+    ] = False,
 ) -> None:
     """Decode quarantined records again with the current schemas; land those that are good now.
 

@@ -46,8 +46,8 @@ def check(
 
     found = 0
     for stream in streams:
-        told = Schemas(services.registry, stream, 0, time.sleep)
-        agreement = compare(services.spark, told)
+        schemas = Schemas(services.registry, stream, 0, time.sleep)
+        agreement = compare(services.spark, schemas)
         for line in agreement.differences:
             print(line)
         found += len(agreement.differences)

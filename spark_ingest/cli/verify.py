@@ -56,15 +56,15 @@ def verify(
         if has_table:
             double += _there_twice(services.spark, stream, full)
         found: list[PartitionProof] = []
-        told = None
+        note = None
         if has_table and topic is not None:
             found = _proved(services, stream, topic, full)
         elif has_table:
-            told = _filled_from(services, stream)
-        told = told or (None if found else _earlier_table(services, stream))
+            note = _filled_from(services, stream)
+        note = note or (None if found else _earlier_table(services, stream))
         proofs += found
-        if told is not None:
-            gone.append(told)
+        if note is not None:
+            gone.append(note)
         elif not found:
             idle.append(stream.name)
     _print_proofs(proofs)
@@ -73,8 +73,8 @@ def verify(
     broken = [proof for proof in proofs if not proof.holds]
     for proof in broken:
         _print_broken(proof)
-    for told in [*gone, *double]:
-        print(told, file=sys.stderr)
+    for note in [*gone, *double]:
+        print(note, file=sys.stderr)
     if broken or gone or double:
         raise typer.Exit(1)
     total = sum(proof.bronze + proof.quarantined for proof in proofs)

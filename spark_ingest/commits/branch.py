@@ -1,4 +1,4 @@
-"""Work on a branch of an Iceberg table, published only where ``main`` has stood still."""
+"""Work on a branch of an Iceberg table, published only where ``main`` has not moved."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _UNKNOWN_STATE = "CommitStateUnknown"
 _FAILURES = 2
 _ATTEMPTS = 50
 _PAUSE_SECONDS = 0.2
-# Iceberg does not know when a branch was made: its name tells.
+# Iceberg does not record when a branch was created: its name does.
 _NAME = re.compile(r"[a-z]+_(\d{10,})_[0-9a-f]{12}")
 
 
@@ -75,13 +75,13 @@ def publish_on(
             write after all. It is called behind the making of the branch: what it reads is
             what it is published on.
         refused: What to say when somebody else was faster each time.
-        uuid: Iceberg's UUID of the table that it is for; None for whichever stands there.
+        uuid: Iceberg's UUID of the table that it is for; None for any.
 
     Returns:
         Whether something was published.
 
     Raises:
-        MillraceError: Another table stands there now.
+        MillraceError: The table was dropped and recreated.
         CommitRefused: Somebody else was faster each time.
         CommitUnknown: The catalog went away before it was known whether it is published.
         CatalogUnavailable: The catalog does not answer.

@@ -3,7 +3,7 @@
 ``bronze.ingest_commits`` has a row for each commit. It follows the tables: the snapshots'
 summaries are the truth, and a row that a crash kept from being written is added at the next
 start. Each row names its table by Iceberg's UUID; a row of kind ``table``, written before a
-table's first commit, says which table stands under the name.
+table's first commit, says which table has the name.
 """
 
 from __future__ import annotations
@@ -93,12 +93,12 @@ def create(spark: SparkSession) -> bool:
 
 
 def log_commit(spark: SparkSession, stream: Stream, result: BatchResult) -> None:
-    """Write down a commit that was just published beside a stream.
+    """Log a commit that was just published beside a stream.
 
     A replay's counts are what it moved: ``rows`` more in bronze, and as many less, with a
     minus, in quarantine.
     """
-    # The stream, which this commit made start over, may be writing it down too.
+    # The stream, which this commit made start over, may be logging it too.
     log_commits(spark, lambda: [(stream, result)], again=True)
 
 
@@ -108,11 +108,11 @@ def log_commits(
     *,
     again: bool = False,
 ) -> None:
-    """Write down commits of streams that were just published, in one append.
+    """Log commits of streams that were just published, in one append.
 
     Args:
         published: Gives whose commits they are and what they did: of tables that were not
-            taken over, since whoever takes one writes its commits down from the snapshots. It
+            taken over, since the other writer logs their commits from the snapshots. It
             is asked when those rows can come no more, and again where they came meanwhile.
         again: Whether some of them may be in the log already: only the others are written.
     """
@@ -243,7 +243,7 @@ def committed(
 ) -> dict[str, Committed]:
     """All that was committed of each topic that a table was filled from, the newest first.
 
-    The log's commits, and those that it lacks yet, from the snapshots. The topics are told
+    The log's commits, and those that it lacks yet, from the snapshots. The topics are named
     by Kafka's UUID. ``until`` is the newest commit to count; None for all.
     """
     commits = _commits(spark, stream)

@@ -27,13 +27,13 @@ _Row = tuple[Lease, Stream, BatchResult]
 class CommitLog:
     """Takes the commits of all streams of a run, until it is closed."""
 
-    def __init__(self, spark: SparkSession, tell: Callable[[str], None]) -> None:
+    def __init__(self, spark: SparkSession, note: Callable[[str], None]) -> None:
         """Begin to write in the background.
 
-        ``tell`` takes what a person should know.
+        ``note`` takes what a person should know.
         """
         self.spark = spark
-        self._tell = tell
+        self._note = note
         self._rows: list[_Row] = []
         # Whether a write failed, so that its rows may be in the log all the same.
         self._again = False
@@ -78,8 +78,7 @@ class CommitLog:
                 failed.clear()
                 for lease, rows in _by_lease(taken):
                     try:
-                        # Whoever took a table over has written its commits down from the
-                        # snapshots.
+                        # Whoever took a table over has logged its commits from the snapshots.
                         held.extend(rows if _is_held(lease) else [])
                     except TROUBLE as error:
                         kept.extend(rows)
@@ -111,10 +110,10 @@ class CommitLog:
             except TROUBLE as error:
                 if jvm_watch.is_gone(error):
                     return
-                # Told once: a full disk or a catalog that is away stops the streams too.
+                # Once: a full disk or a catalog that is away stops the streams too.
                 if not self._is_behind:
                     text = reason_text(error)
-                    self._tell(f"the commit log is behind, and catches up: {text}")
+                    self._note(f"the commit log is behind, and catches up: {text}")
                 self._is_behind = True
 
 

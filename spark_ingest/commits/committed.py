@@ -41,7 +41,7 @@ class CommitKind(StrEnum):
 
 @dataclass(frozen=True)
 class Commit:
-    """One own commit of a bronze table, as its snapshot's summary tells it.
+    """One own commit of a bronze table, as its snapshot's summary describes it.
 
     Attributes:
         id: 1, 2, 3…, one for each Iceberg commit of the stream.
@@ -67,7 +67,7 @@ class Commit:
 
     def summary(self) -> dict[str, str]:
         """What the commit's snapshot says of it."""
-        told = {
+        summary = {
             COMMIT_ID: str(self.id),
             "millrace.kind": self.kind,
             "millrace.topic-id": self.topic_id,
@@ -75,8 +75,8 @@ class Commit:
             "millrace.end-offsets": json.dumps(dict(self.ends)),
         }
         if self.resume is not None:
-            told["millrace.resume-offsets"] = json.dumps(dict(self.resume))
-        return told
+            summary["millrace.resume-offsets"] = json.dumps(dict(self.resume))
+        return summary
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def own_snapshots(jvm: Jvm, table: str, after: int = 0) -> list[OwnSnapshot]:
 
 
 def newest_own_snapshot(jvm: Jvm, table: str) -> OwnSnapshot | None:
-    """The newest own commit on ``main``; None where no snapshot tells of one."""
+    """The newest own commit on ``main``; None where no snapshot has one."""
     return next(_from_newest(jvm.iceberg_table(table)), None)
 
 
@@ -108,7 +108,7 @@ def check_number(iceberg: Any, staged: Any) -> None:
     """Refuse to publish a commit whose id is not the one behind the newest on ``main``.
 
     An id that is there twice would hide rows: dbt reads by it what is new, and the log has a row
-    for each. Of a table whose own snapshots have expired, what the commit was based on tells. A
+    for each. Where own snapshots have expired, the snapshot that it was based on counts. A
     ``staged`` snapshot that is no own commit passes.
 
     Raises:

@@ -38,12 +38,12 @@ from spark_ingest.lake.table_change import (
 )
 
 _PROPERTY = "millrace.writer"
-# Of each writer by its branch: one that was overtaken asleep overwrites nobody else's.
+# Of each writer by its branch: one that was suspended and taken over overwrites no other's.
 _RENEWED_PREFIX = "millrace.renewed."
 _BRANCH_PREFIX = "writer_"
 # How long a writer on another machine may be silent before it counts as gone.
 _SILENCE_SECONDS = 600
-# Nor is a writer to tell more often than this that it is alive.
+# A writer renews its lease no more often than this.
 _RENEW_SECONDS = 120.0
 _RENEW_AGAIN_SECONDS = 10.0
 _T = TypeVar("_T")
@@ -160,7 +160,7 @@ class Lease:
             own = (staged.snapshotId(), staged.parentId())
             base = newest_on_main(iceberg, own)
             if base is None:
-                raise CommitRefused(f"{self._table} moved meanwhile: it was set back")
+                raise CommitRefused(f"{self._table} moved meanwhile: it was rolled back")
             if base == staged.snapshotId():
                 return None
             return commit_of(iceberg.manageSnapshots().replaceBranch(branch, base))
@@ -174,7 +174,7 @@ class Lease:
         Raises:
             LeaseLost: Another writer took the table over, and the batch is not in it.
             CommitRefused: The table moved since the batch was staged, or its catalog is away:
-                the table's offsets tell whether the batch is in.
+                the table's offsets show whether the batch is in.
         """
         # What main was, or may have been, forwarded to.
         tried: set[int] = set()
@@ -230,9 +230,9 @@ class Lease:
         return commit_of_all(transaction)
 
     def renew(self) -> None:
-        """Tell writers elsewhere that this one is alive, where it has not committed for long.
+        """Show writers elsewhere that this one is alive, where it has not committed for long.
 
-        Does nothing while another thread commits under the lease: that tells them too. A
+        Does nothing while another thread commits under the lease: that shows it too. A
         catalog that does not take it is asked again a little later.
 
         Raises:
@@ -302,7 +302,7 @@ class Lease:
         return transaction.table().currentSnapshot().snapshotId()
 
     def _taking(self, iceberg: Any) -> Step | None:
-        # Judged by what the commit is based on: a later look might judge another writer.
+        # Decided by the snapshot that the commit is based on: a later one may have another writer.
         transaction = iceberg.newTransaction()
         table = transaction.table()
         holder, branches = _holder(table), writer_branches(table)

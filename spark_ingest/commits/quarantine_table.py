@@ -70,16 +70,16 @@ def create(spark: SparkSession) -> bool:
     return made
 
 
-def rows(judged: str, ingested_at: Column) -> list[Column]:
-    """The quarantine columns of a judged record, in table order.
+def rows(error: str, ingested_at: Column) -> list[Column]:
+    """The quarantine columns of a bad record, in table order.
 
-    ``judged`` is the column with the verdict, ``ingested_at`` when the batch was taken.
+    ``error`` is the column with the reason, ``ingested_at`` the start of the batch.
     """
     special = {
         "_schema_id": F.when(F.col("_value_schema_id") <= LARGEST_ID, F.col("_value_schema_id")),
-        "stage": F.col(judged)["stage"],
-        "error_class": F.col(judged)["error_class"],
-        "error_message": F.col(judged)["error_message"],
+        "stage": F.col(error)["stage"],
+        "error_class": F.col(error)["error_class"],
+        "error_message": F.col(error)["error_message"],
         "_ingested_at": ingested_at,
     }
     later = ("replayed_at", "discarded_at", "discard_reason")
@@ -127,10 +127,10 @@ def remove_uncommitted(
 ) -> None:
     """Remove what batches left that never committed: rows at or beyond the offsets.
 
-    What was replayed goes too: it was in a table that is gone, since one that stands there
-    takes nothing from beyond its offsets. Rows of an earlier topic of the same name stay.
+    What was replayed goes too: it was in a table that was dropped, since the table of now has
+    nothing beyond its offsets. Rows of an earlier topic of the same name stay.
     ``committed`` has the first offset that is not committed, by partition, 0 where missing;
-    ``batches`` are told by their starts, as :func:`uncommitted` gives them.
+    ``batches`` are named by their starts, as :func:`uncommitted` returns them.
     """
     if not batches:
         return

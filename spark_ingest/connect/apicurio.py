@@ -74,10 +74,10 @@ class Apicurio:
                 quote(str(each.get(key) or _GROUP), safe="")
                 for key in ("groupId", "artifactId", "version")
             )
-            told = self._get(f"groups/{group}/artifacts/{artifact}/versions/{version}")
-            schema = None if told is None else self.content("content", told["contentId"])
-            if told is not None and schema is not None:
-                found += [*self.references("content", told["contentId"]), schema]
+            known = self._get(f"groups/{group}/artifacts/{artifact}/versions/{version}")
+            schema = None if known is None else self.content("content", known["contentId"])
+            if known is not None and schema is not None:
+                found += [*self.references("content", known["contentId"]), schema]
         return tuple(found)
 
     def _get(self, path: str) -> Any:

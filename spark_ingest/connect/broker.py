@@ -85,8 +85,8 @@ class _Reading:
         """Count from now."""
         self._since = time.monotonic()
 
-    def tell(self, statistics: str) -> None:
-        """Take what the library says of itself; called while it is polled."""
+    def observe(self, statistics: str) -> None:
+        """Take librdkafka's statistics; called while it is polled."""
         topics = json.loads(statistics).get("topics", {})
         partitions = topics.get(self._topic, {}).get("partitions", {})
         following = partitions.get(self._partition, {}).get("next_offset", self._next)
@@ -136,8 +136,8 @@ class Broker:
         topic_id = str(described.topic_id)
         if topic_id == _NO_ID:
             raise ConfigurationError(
-                f"{self._cluster.servers} gives topic {name} no id, by which one that was made "
-                "again is told: brokers give one from Kafka 2.8 on, with an "
+                f"{self._cluster.servers} gives topic {name} no id, without which a recreated "
+                "topic looks the same: brokers give one from Kafka 2.8 on, with an "
                 "inter.broker.protocol.version of 2.8 or newer"
             )
         return Topic(name, topic_id, partitions)
@@ -259,7 +259,7 @@ class Broker:
             "isolation.level": "read_committed",
             "auto.offset.reset": "error",
             "statistics.interval.ms": _STATISTICS_MS,
-            "stats_cb": reading.tell,
+            "stats_cb": reading.observe,
         }
         return Consumer(settings), reading
 

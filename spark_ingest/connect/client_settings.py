@@ -1,4 +1,4 @@
-"""One set of connection properties, and how each client wants to be told.
+"""One set of connection properties, and what each client makes of it.
 
 A profile writes Kafka's properties once, by the names of librdkafka, which reads
 certificates from files. Spark's Java client gets the same as JAAS text and PEM text, so
@@ -84,7 +84,7 @@ def check(properties: Mapping[str, str], where: str) -> None:
 
     Raises:
         ConfigurationError: A key is unknown, missing or of no effect, or a file cannot be
-            read; never tells a value that could be secret.
+            read; never shows a value that could be secret.
     """
     for key in properties:
         _check_known(key, where)
@@ -148,18 +148,18 @@ def check_tls(properties: Mapping[str, str], where: str) -> None:
 
 def librdkafka(properties: Mapping[str, str]) -> dict[str, Any]:
     """The properties for clients of confluent-kafka; errors and logs stay with the caller."""
-    told: dict[str, Any] = {
+    made: dict[str, Any] = {
         key: value for key, value in properties.items() if not key.startswith("aws.")
     }
     mechanism = properties.get("sasl.mechanism")
     if mechanism == _OAUTH:
-        told["sasl.oauthbearer.method"] = "oidc"
+        made["sasl.oauthbearer.method"] = "oidc"
         if ca := properties.get("ssl.ca.location"):
-            told["https.ca.location"] = ca
+            made["https.ca.location"] = ca
     elif mechanism == _MSK:
-        told["sasl.mechanism"] = _OAUTH
-        told["oauth_cb"] = _msk_tokens(properties["aws.region"])
-    return told
+        made["sasl.mechanism"] = _OAUTH
+        made["oauth_cb"] = _msk_tokens(properties["aws.region"])
+    return made
 
 
 def java(properties: Mapping[str, str]) -> dict[str, str]:
@@ -167,29 +167,29 @@ def java(properties: Mapping[str, str]) -> dict[str, str]:
 
     These are ``sasl.jaas.config`` and ``ssl.keystore.key``: see ``session.hide_secrets``.
     """
-    told = {key: value for key, value in properties.items() if key in _COMMON}
+    made = {key: value for key, value in properties.items() if key in _COMMON}
     mechanism = properties.get("sasl.mechanism")
     if mechanism is not None:
-        told["sasl.mechanism"] = mechanism
-        told |= _java_login(mechanism, properties)
+        made["sasl.mechanism"] = mechanism
+        made |= _java_login(mechanism, properties)
     if ca := properties.get("ssl.ca.location"):
-        told["ssl.truststore.type"] = "PEM"
-        told["ssl.truststore.certificates"] = Path(ca).read_text()
+        made["ssl.truststore.type"] = "PEM"
+        made["ssl.truststore.certificates"] = Path(ca).read_text()
     certificate = properties.get("ssl.certificate.location")
     key = properties.get("ssl.key.location")
     if certificate and key:
         private = _private_key(key, properties.get("ssl.key.password"), "kafka.ssl.key.location")
-        told["ssl.keystore.type"] = "PEM"
-        told["ssl.keystore.certificate.chain"] = Path(certificate).read_text()
+        made["ssl.keystore.type"] = "PEM"
+        made["ssl.keystore.certificate.chain"] = Path(certificate).read_text()
         # Java takes a key in this form alone.
-        told["ssl.keystore.key"] = private.private_bytes(
+        made["ssl.keystore.key"] = private.private_bytes(
             serialization.Encoding.PEM,
             serialization.PrivateFormat.PKCS8,
             serialization.NoEncryption(),
         ).decode()
     if properties.get("ssl.endpoint.identification.algorithm") == "none":
-        told["ssl.endpoint.identification.algorithm"] = ""
-    return told
+        made["ssl.endpoint.identification.algorithm"] = ""
+    return made
 
 
 def _check_known(key: str, where: str) -> None:
@@ -198,7 +198,7 @@ def _check_known(key: str, where: str) -> None:
     for start, instead in _INSTEAD.items():
         if key.startswith(start):
             raise ConfigurationError(
-                f"{where}.{key}: write {instead}; both of spark-ingest's clients are told from it"
+                f"{where}.{key}: write {instead}; both of spark-ingest's clients read it"
             )
     near = difflib.get_close_matches(key, _KNOWN, 1)
     hint = f"; is it {near[0]}?" if near else ""
@@ -249,8 +249,8 @@ def _jaas(module: str, options: Mapping[str, str]) -> str:
         escaped = text.replace("\\", "\\\\").replace('"', '\\"')
         return f'"{escaped}"'
 
-    told = " ".join(f"{name}={quoted(value)}" for name, value in options.items())
-    return f"{module} required {told};"
+    made = " ".join(f"{name}={quoted(value)}" for name, value in options.items())
+    return f"{module} required {made};"
 
 
 def _msk_tokens(region: str) -> Callable[[str], tuple[str, float]]:

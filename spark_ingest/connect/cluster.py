@@ -86,7 +86,7 @@ class Cluster:
             wait([future], timeout=_POLL_SECONDS)
             poll(0)
             heard = len(self._complaints)
-            # Asked once when something is wrong, and once more where that told nothing.
+            # Asked once when something is wrong, and once more where that explained nothing.
             if (heard and not looked) or (looked < 2 and waited > _PATIENCE_SECONDS):
                 looked += 1
                 self.explain()

@@ -2,7 +2,7 @@
 
 Client libraries report a wrong CA, an expired certificate and a wrong name alike, and of
 plain text that meets TLS they say only that nobody is there. So when a connection fails, the
-handshake is repeated here, where each of these can be told from the others.
+handshake is repeated here, where each of these shows.
 """
 
 from __future__ import annotations
@@ -230,9 +230,9 @@ def _answers_in_plain_text(way: Way) -> bool:
 
 
 def _hangs_up(way: Way) -> bool:
-    """Whether a broker that tells its version hangs up when it is asked for topics.
+    """Whether a broker that answers ApiVersions closes the connection on a request for topics.
 
-    It does when it wants to know first who asks.
+    It does where a client must authenticate first.
     """
     try:
         with _connected(way) as plain:

@@ -150,7 +150,7 @@ public final class DataFileWriter implements MapPartitionsFunction {
                 output.stream.close();
                 table.io().deleteFile(output.file.encryptingOutputFile().location());
             } catch (Exception error) {
-                // The failure that brought us here is the one to tell.
+                // The failure that brought us here is the one to report.
             }
         }
     }

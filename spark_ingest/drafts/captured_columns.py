@@ -161,7 +161,7 @@ def captured_column(
         return None
     renamed = _free(_renamed(name, shape.contract, entity), entity, taken)
     group = "keys" if is_key or renamed.endswith("_id") else shape.group
-    said = doc or _told(renamed, shape, told_by)
+    said = doc or _described(renamed, shape, told_by)
     placed = f"row_{name}" if name.lower() in beside else name
     if name.lower() in _RESERVED.split():
         placed = f"{rows}.{name}"
@@ -198,7 +198,7 @@ def snake_case(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", snake).strip("_")
 
 
-def _told(name: str, shape: _Shape, who: str) -> str:
+def _described(name: str, shape: _Shape, who: str) -> str:
     text = name.removeprefix("is_").replace("_", " ")
     if shape.contract == "boolean":
         return f"Whether it is said to be {text}."

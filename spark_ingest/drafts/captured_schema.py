@@ -28,7 +28,7 @@ _POSITIONS: dict[Literal["lsn", "binlog"], tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class CapturedTable:
-    """A captured table, as its topic tells of it.
+    """A captured table, as its topic describes it.
 
     Attributes:
         form: ``flattened`` or ``envelope``.
@@ -178,8 +178,8 @@ def fields_of(
         )
     together = combine(values, reserved=RESERVED)
     last = values[-1]
-    if last.id in together.misfits or not together.is_record or last.schema is None:
-        why = together.misfits.get(last.id, "it is no record")
+    if last.id in together.incompatible or not together.is_record or last.schema is None:
+        why = together.incompatible.get(last.id, "it is no record")
         raise ConfigurationError(f"the newest schema of {topic}-value cannot be used: {why}")
     newest = apart(parse(last.schema, last.references), RESERVED)
     held = {field.name: field.dataType for field in together.columns}

@@ -17,7 +17,7 @@ ABSENT = "send a record first, or read the columns from a file with --csv"
 
 @dataclass(frozen=True)
 class EventStream:
-    """A topic's events, as its schemas tell of them.
+    """A topic's events, as its schemas describe them.
 
     Attributes:
         key_type: The type of the decoded key in bronze; None where records have none.

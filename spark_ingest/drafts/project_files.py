@@ -52,8 +52,8 @@ def refuse_what_exists(project: Path, names: Names, models: Sequence[str]) -> No
         *(file for model in models for file in sorted((project / "models").rglob(f"{model}.*"))),
     ]
     if there:
-        told = ", ".join(str(file.relative_to(project)) for file in there)
-        raise ConfigurationError(f"{names.stream} is there already ({told}): nothing was changed")
+        listed = ", ".join(str(file.relative_to(project)) for file in there)
+        raise ConfigurationError(f"{names.stream} is there already ({listed}): nothing was changed")
 
 
 def docs_of(project: Path) -> Docs:

@@ -335,7 +335,7 @@ def batch_ends(checkpoint: Path, batch_id: int, topic: str) -> dict[int, int]:
 
 
 def import_classes(spark: SparkSession) -> None:
-    """Tell Py4J where the classes are that PySpark asks for by their bare names.
+    """Import for Py4J the classes that PySpark asks for by their bare names.
 
     It would look for each in package after package, each time through all jars.
     """

@@ -32,7 +32,7 @@ def watch(spark: SparkSession) -> None:
     # Its own account of a lost connection is pages long.
     logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)
     # Some of it goes to the root logger.
-    logging.getLogger().addFilter(lambda told: "py4j" not in told.pathname)
+    logging.getLogger().addFilter(lambda record: "py4j" not in record.pathname)
     threading.excepthook = _hook
     # It listens for the JVM's tasks, and prints what a lost connection is.
     listener = task_listener(spark)
@@ -68,9 +68,9 @@ def _wait(jvm: Popen[bytes]) -> None:
     end(jvm.wait())
 
 
-def _hook(told: Any) -> None:
-    if told.exc_value is None or not is_gone(told.exc_value):
-        threading.__excepthook__(told)
+def _hook(raised: Any) -> None:
+    if raised.exc_value is None or not is_gone(raised.exc_value):
+        threading.__excepthook__(raised)
 
 
 def _listener_failed(*_request: object) -> None:

@@ -56,7 +56,7 @@ def check_settings(spark: SparkSession) -> None:
     values: dict[str, str | None] = {}
     for name in _SETTINGS:
         try:
-            # With a default, Spark would not tell its own.
+            # With a default, Spark would not return its own.
             values[name] = spark.conf.get(name)
         except PySparkException:
             values[name] = None

@@ -29,10 +29,10 @@ from spark_ingest.connect.broker import Topic, reader_options
 from spark_ingest.errors import CommitRefused, MillraceError
 from spark_ingest.lake import table_change
 from spark_ingest.lake.jvm import CATALOG, JAVA_ERRORS, Jvm
-from spark_ingest.records import out_of_range, verdict
-from spark_ingest.records.bronze_rows import grow_table, judge_with_registry, table_rows
+from spark_ingest.records import out_of_range, validation
+from spark_ingest.records.bronze_rows import grow_table, table_rows, validate_with_registry
 from spark_ingest.records.topic_schemas import Schemas
-from spark_ingest.records.verdict import Judged
+from spark_ingest.records.validation import Validated
 from spark_ingest.sources import Stream
 from spark_ingest.streaming.batch_size import (
     MOST_BYTES,
@@ -172,7 +172,7 @@ class _Backfill:
             found = self._find(chunk)
             if not found:
                 raise
-        self._services.progress.note(f"{self._stream.name}: {out_of_range.told(found)}")
+        self._services.progress.note(f"{self._stream.name}: {out_of_range.note(found)}")
         done = 0
         for part, is_odd in out_of_range.parts(chunk, found, newest_first=True):
             if self._stopping.is_set():
@@ -197,26 +197,26 @@ class _Backfill:
     def _take(self, chunk: Ranges, records: DataFrame, behind: int) -> int:
         """Read a chunk, set its bad records aside, publish it; offsets that were committed."""
         began, done, left = datetime.now(UTC), 0, dict(chunk)
-        with self._judged(records) as judged:
-            grow_table(self._spark, self._stream.table, judged.schema())
-            bad = judged.records.where("_verdict is not null").select(
-                *quarantine_table.rows("_verdict", F.lit(began))
+        with self._validated(records) as validated:
+            grow_table(self._spark, self._stream.table, validated.schema())
+            bad = validated.records.where("_error is not null").select(
+                *quarantine_table.rows("_error", F.lit(began))
             )
             if bad.limit(1).count():
                 quarantine_table.append(bad)
             size = total(chunk)
             while left and not self._stopping.is_set():
                 clock = time.monotonic()
-                piece, commit, size = self._publish(judged, left, size, began)
+                piece, commit, size = self._publish(validated, left, size, began)
                 left = below(left, piece)
                 done += total(piece)
                 seconds = time.monotonic() - clock
-                self._report(judged, commit, began, seconds, behind + total(left))
+                self._report(validated, commit, began, seconds, behind + total(left))
         self._remove_leftovers(chunk, left, began)
         return done
 
     def _publish(
-        self, judged: Judged, left: Ranges, count: int, began: datetime
+        self, validated: Validated, left: Ranges, count: int, began: datetime
     ) -> tuple[dict[int, tuple[int, int]], Commit, int]:
         """Publish the newest part of what is left: less of it each time the stream is faster.
 
@@ -236,8 +236,8 @@ class _Backfill:
                 CommitKind.BACKFILL,
                 here.offsets,
             )
-            good = judged.records.where(F.expr(within(piece)) & F.col("_verdict").isNull())
-            rows = table_rows(good, judged.columns, self._stream.table, commit.id, began)
+            good = validated.records.where(F.expr(within(piece)) & F.col("_error").isNull())
+            rows = table_rows(good, validated.columns, self._stream.table, commit.id, began)
             return rows, commit
 
         commit = commit_beside(self._spark, self._stream, self._uuid, make)
@@ -259,7 +259,7 @@ class _Backfill:
             for own in own_snapshots(jvm, self._stream.table, after=self._checked)
             if own.commit.id <= here.commit_id
         ]
-        # Where maintenance has removed some of them, the log tells.
+        # Where maintenance has removed some of them, the log has it.
         unclear = len(since) < here.commit_id - self._checked
         if unclear or any(commit.kind is CommitKind.BACKFILL for commit in since):
             committed = commit_log.committed_ranges(self._spark, self._stream, self._topic)
@@ -273,21 +273,21 @@ class _Backfill:
         self._checked = here.commit_id
 
     @contextmanager
-    def _judged(self, records: DataFrame) -> Iterator[Judged]:
-        """A chunk's records with their verdicts, kept on disk: they are asked more than once."""
+    def _validated(self, records: DataFrame) -> Iterator[Validated]:
+        """A chunk's records validated, persisted on disk: they are read more than once."""
         parts = ["value", "key"] if self._stream.ingest.key else ["value"]
         begun = time.monotonic()
         while True:
-            judged = judge_with_registry(records, self._topic.id, self._schemas)
-            kept = judged.records.persist(StorageLevel.DISK_ONLY)
+            validated = validate_with_registry(records, self._topic.id, self._schemas)
+            kept = validated.records.persist(StorageLevel.DISK_ONLY)
             try:
                 (row,) = kept.agg(
-                    *(F.collect_set(verdict.unknown_id(part)) for part in parts)
+                    *(F.collect_set(validation.unknown_id(part)) for part in parts)
                 ).collect()
                 unknown = dict(zip(parts, row, strict=True))
                 if sum(self._schemas.learn(ids, part, begun) for part, ids in unknown.items()):
                     continue
-                yield replace(judged, records=kept)
+                yield replace(validated, records=kept)
                 return
             finally:
                 kept.unpersist()
@@ -309,14 +309,14 @@ class _Backfill:
         return self._spark.read.format("kafka").options(**options).load()
 
     def _report(
-        self, judged: Judged, commit: Commit, began: datetime, seconds: float, behind: int
+        self, validated: Validated, commit: Commit, began: datetime, seconds: float, behind: int
     ) -> None:
         ranges = {p: (commit.starts[p], end) for p, end in commit.ends.items()}
         (row,) = (
-            judged.records.where(within(ranges))
+            validated.records.where(within(ranges))
             .agg(
-                F.count_if(F.col("_verdict").isNull()),
-                F.count_if(F.col("_verdict").isNotNull()),
+                F.count_if(F.col("_error").isNull()),
+                F.count_if(F.col("_error").isNotNull()),
                 F.coalesce(F.sum(F.length("_kafka_value")), F.lit(0)),
                 F.coalesce(F.sum(key_and_header_bytes("_kafka_")), F.lit(0)),
             )

@@ -98,7 +98,7 @@ def _of_subjects(schemas: Schemas) -> Iterator[str]:
 def _of_versions(schemas: Schemas) -> Iterator[str]:
     name = schemas.stream.name
     for part, schema in (("value", schemas.value()), ("key", schemas.key())):
-        for number, why in ({} if schema is None else schema.misfits).items():
+        for number, why in ({} if schema is None else schema.incompatible).items():
             yield (
                 f"{name}: {part} schema {number} does not fit ({why}): its records go to "
                 "quarantine; let the producer register a version that fits, or use a topic "
@@ -122,15 +122,15 @@ def _of_table(stream: Stream, wanted: StructType, held: StructType) -> Iterator[
 def _of_yaml(stream: Stream, columns: dict[str, DataType]) -> Iterator[str]:
     where = f"{stream.name}: {stream.file}"
     for name, kind in columns.items():
-        told, type_ = stream.types.get(name), _written(kind)
+        declared, type_ = stream.types.get(name), _written(kind)
         if name not in stream.columns:
             yield (
                 f"{where} does not list column {name} ({type_}): add it, or `schemas check --write`"
             )
-        elif told is None:
+        elif declared is None:
             yield f"{where} gives no data_type for {name}: write {type_}"
-        elif not _same(told, kind):
-            yield f"{where} has {name} as {told}: write {type_}"
+        elif not _same(declared, kind):
+            yield f"{where} has {name} as {declared}: write {type_}"
     for name in stream.columns:
         if name not in columns:
             yield (
@@ -139,9 +139,9 @@ def _of_yaml(stream: Stream, columns: dict[str, DataType]) -> Iterator[str]:
             )
 
 
-def _same(told: str, kind: DataType) -> bool:
+def _same(declared: str, kind: DataType) -> bool:
     try:
-        mine = DataType.fromDDL(told)
+        mine = DataType.fromDDL(declared)
     except PySparkException:
         return False
     return _alike(mine, kind)

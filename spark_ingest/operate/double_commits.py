@@ -2,7 +2,7 @@
 
 A commit of ours is published behind the id before it alone. Where another writer brought rows under
 an id that is there, dbt, having read one of the two, passes over the other. All rows of a commit
-have one ``_ingested_at``, the start of its batch, so the rows tell when no snapshot does any more.
+have one ``_ingested_at``, the start of its batch, so the rows show it when no snapshot does.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def find(spark: SparkSession, stream: Stream, *, full: bool = False) -> list[Dou
     """The commit ids of a stream's table that are there more than once.
 
     The table exists; ``full`` looks at the rows even where the table has as many as one commit
-    for each id brought, which the log and the table's metadata tell.
+    for each id brought, which the log and the table's metadata have.
     """
     if not full and _has_as_many_as_logged(spark, stream):
         return []

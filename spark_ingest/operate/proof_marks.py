@@ -125,7 +125,7 @@ def is_untouched(jvm: Jvm, table: str, since: Mark, now: Head, grown: int) -> bo
     """Whether nothing behind a mark can have changed.
 
     Where maintenance has removed snapshots in between, the others and the number of rows
-    tell: as many rows deleted as doubled would not show. ``grown`` is the rows that the table's
+    count: as many rows deleted as doubled would not show. ``grown`` is the rows that the table's
     own commits behind the mark brought.
     """
     if now.has_deletes or now.records - since.records != grown:
@@ -136,7 +136,7 @@ def is_untouched(jvm: Jvm, table: str, since: Mark, now: Head, grown: int) -> bo
         if not _is_own_or_rewritten(here, since.commit_id):
             return False
         if here.parentId() is None:
-            # The table's beginning: it was set back to before the mark.
+            # The table's beginning: it was rolled back to before the mark.
             return False
         here = _parent(iceberg, here)
     return True

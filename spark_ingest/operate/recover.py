@@ -58,12 +58,12 @@ def find_gap(services: Services, stream: Stream) -> Recovery | None:
     gaps = _gaps(here, services.broker.first_offsets(topic))
     if not gaps:
         return None
-    told = tuple(
+    losses = tuple(
         f"{topic.name}-{p}: offsets {first} to {end - 1}, {end - first:,} of them, which the "
         "broker has no more"
         for p, (first, end) in gaps.items()
     )
-    return Recovery(stream, topic, gaps, None, told)
+    return Recovery(stream, topic, gaps, None, losses)
 
 
 def find_new_topic(services: Services, stream: Stream) -> Recovery | None:
@@ -74,12 +74,12 @@ def find_new_topic(services: Services, stream: Stream) -> Recovery | None:
     topic = services.broker.existing_topic(stream.topic, stream.name)
     if here.topic_id == topic.id:
         return None
-    told = tuple(
+    losses = tuple(
         f"{topic.name}-{p}: whatever the topic with the id {here.topic_id} had from offset "
         f"{offset} on"
         for p, offset in sorted(here.offsets.items())
     )
-    return Recovery(stream, topic, {}, here.topic_id, told)
+    return Recovery(stream, topic, {}, here.topic_id, losses)
 
 
 def accept(services: Services, recovery: Recovery) -> Commit | None:
@@ -119,7 +119,7 @@ def _commit(recovery: Recovery, here: Position, oldest: Mapping[int, int]) -> Co
         if here.topic_id != recovery.earlier:
             return None
         return Commit(number, topic_id, oldest, oldest, CommitKind.NEW_TOPIC)
-    # Retention goes on: no more is given up than the person was told.
+    # Retention goes on: no more is given up than the person agreed to.
     gaps = {p: gap for p, gap in _gaps(here, oldest).items() if p in recovery.gaps}
     ends = {p: min(end, recovery.gaps[p][1]) for p, (_, end) in gaps.items()}
     starts = {p: first for p, (first, _) in gaps.items() if first < ends[p]}

@@ -184,22 +184,22 @@ def gaps_text(missing: Sequence[Span]) -> str:
     return ", ".join(shown) + (f" and {more} more ranges" if more else "")
 
 
-def lost_by_log(commits: Sequence[Taken], gone: Spans, told_empty: Spans) -> dict[int, list[Span]]:
+def lost_by_log(commits: Sequence[Taken], gone: Spans, known_empty: Spans) -> dict[int, list[Span]]:
     """Which of the absent offsets that no broker can be asked about held records.
 
-    A commit tells how many of its offsets held none when Kafka delivered it, not which. It
+    A commit records how many of its offsets held none when Kafka delivered it, not which. It
     explains its absent offsets where they are no more than that.
 
     Args:
         gone: By partition, the absent ranges that the broker has no more.
-        told_empty: By partition, the absent ranges that it still has and that hold no record.
+        known_empty: By partition, the absent ranges that it still has and that hold no record.
 
     Returns:
         By partition, the ranges of ``gone`` that are not explained: of a commit that lost
         some of them, all.
     """
     left = {taken.commit_id: taken.empty for taken in commits}
-    for _, commit_id, first, end in _pieces(commits, told_empty):
+    for _, commit_id, first, end in _pieces(commits, known_empty):
         if commit_id is not None:
             left[commit_id] -= end - first
     pieces = list(_pieces(commits, gone))
@@ -281,7 +281,7 @@ def _prove(
     oldest = broker.first_offsets(topic) if broker is not None else {}
     newest = broker.end_offsets(topic) if broker is not None else {}
     missing: dict[int, list[Span]] = {}
-    told_empty: dict[int, list[Span]] = {}
+    known_empty: dict[int, list[Span]] = {}
     gone: dict[int, list[Span]] = {}
     for partition, ranges in absent.items():
         # No broker has anything of a partition that is not there.
@@ -291,10 +291,10 @@ def _prove(
         missing[partition] = []
         if border is not None and broker is not None and kept:
             missing[partition] = broker.records_in(topic.name, partition, kept)
-            told_empty[partition] = without(kept, missing[partition])
+            known_empty[partition] = without(kept, missing[partition])
     if any(gone.values()):
         commits = commit_log.taken(spark, stream, topic)
-        for partition, lost in lost_by_log(commits, gone, told_empty).items():
+        for partition, lost in lost_by_log(commits, gone, known_empty).items():
             missing[partition] = sorted(missing[partition] + lost)
     proofs = []
     for partition in sorted(all_spans.keys() | counts.keys()):

@@ -133,7 +133,7 @@ class Changes:
 
     @property
     def since(self) -> int | None:
-        """The snapshot that the topic holds; None where its records must tell what it holds."""
+        """The snapshot that the topic holds; None where its records must be read for that."""
         done, of = self._done, self.of
         if done is None or not self.is_known or not done.is_whole:
             return None

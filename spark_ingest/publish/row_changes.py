@@ -95,7 +95,7 @@ class Mart:
         problem = F.nullif(F.concat_ws("", twice, *missing), F.lit(""))
         key = F.struct(*(F.col(f"sent.{name}") for name in self._key))
         good = problem.isNull()
-        told = F.concat(problem, F.lit("in the row "), F.to_json("sent"))
+        text = F.concat(problem, F.lit("in the row "), F.to_json("sent"))
         encoded = {
             "key": to_avro(key, json.dumps(self._schemas.key)),
             "row": to_avro("sent", json.dumps(self._schemas.row)),
@@ -103,7 +103,7 @@ class Mart:
         return rows.select(
             *(F.when(good, column).alias(name) for name, column in encoded.items()),
             op.alias("op"),
-            F.when(~good, told).alias("problem"),
+            F.when(~good, text).alias("problem"),
         )
 
     def _changed_partitions(self, old: int, new: int) -> Column | None:

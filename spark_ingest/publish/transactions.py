@@ -72,8 +72,8 @@ def read_progress(broker: Broker, topic: str) -> Progress | None:
                 found = record.value()
     if found is None:
         return None
-    told = json.loads(found)
-    return Progress(**{**told, "schema_ids": tuple(told["schema_ids"])})
+    fields = json.loads(found)
+    return Progress(**{**fields, "schema_ids": tuple(fields["schema_ids"])})
 
 
 class TopicWriter:
@@ -108,8 +108,8 @@ class TopicWriter:
     def commit(self, progress: Progress) -> None:
         """Commit what was sent, with how far the topic is now."""
         self._begin()
-        told = json.dumps(asdict(progress)).encode()
-        self._produce(PROGRESS_TOPIC, self._topic.encode(), told)
+        value = json.dumps(asdict(progress)).encode()
+        self._produce(PROGRESS_TOPIC, self._topic.encode(), value)
         self._try(lambda: self._producer.commit_transaction(_SECONDS))
         self._is_open = False
 

@@ -27,10 +27,9 @@ from spark_ingest.commits.table_identity import uuid_of
 from spark_ingest.errors import MillraceError
 from spark_ingest.lake.jvm import CATALOG, Jvm
 from spark_ingest.quarantine.choice import Choice
-from spark_ingest.records import verdict
-from spark_ingest.records.bronze_rows import grow_table, judge_with_registry, table_rows
+from spark_ingest.records.bronze_rows import grow_table, table_rows, validate_with_registry
 from spark_ingest.records.topic_schemas import Schemas
-from spark_ingest.records.verdict import Judged
+from spark_ingest.records.validation import REFUSED, Validated, unknown_id
 from spark_ingest.sources import Stream
 from spark_ingest.streaming.services import Services
 from spark_ingest.streaming.side_commit import commit_beside
@@ -85,7 +84,7 @@ def replay(
     """Decode a stream's quarantined records again and land those that are good now.
 
     Those that are not stay, with the reason of today. The stream's table must exist;
-    ``dry_run`` only tells what would be done.
+    ``dry_run`` only shows what would be done.
 
     Raises:
         MillraceError: Nothing was ever committed to the table.
@@ -165,8 +164,8 @@ class _Replay:
         # Without their origin: a plan that still reads the table fails once it has grown.
         known = rows.join(held, _PLACE, "left").localCheckpoint()
         waiting = known.where("is_held is null")
-        with self._judged(waiting, chunk) as judged:
-            self._land(chunk, checked, known, judged)
+        with self._validated(waiting, chunk) as validated:
+            self._land(chunk, checked, known, validated)
 
     def _in_bronze(self, chunk: _Chunk) -> DataFrame:
         """The chunk's positions that bronze holds now."""
@@ -174,8 +173,8 @@ class _Replay:
         return table.where(chunk.holds()).select(*_PLACE).distinct()
 
     @contextmanager
-    def _judged(self, waiting: DataFrame, chunk: _Chunk) -> Iterator[Judged]:
-        """The records with today's verdict, kept so that they are decoded once."""
+    def _validated(self, waiting: DataFrame, chunk: _Chunk) -> Iterator[Validated]:
+        """The records as they validate now, cached so that they are decoded once."""
         records = waiting.select(
             F.col("_kafka_key").alias("key"),
             F.col("_kafka_value").alias("value"),
@@ -185,26 +184,26 @@ class _Replay:
             F.col("_kafka_timestamp").alias("timestamp"),
             F.col("_kafka_headers").alias("headers"),
             # A record whose time Spark cannot hold is never good, and no other has none.
-            F.when(F.col("_kafka_timestamp").isNull(), F.struct(*_REASON)).alias(verdict.REFUSED),
+            F.when(F.col("_kafka_timestamp").isNull(), F.struct(*_REASON)).alias(REFUSED),
         )
         parts = ["value", "key"] if self._stream.ingest.key else ["value"]
         while True:
-            judged = judge_with_registry(records, chunk.topic_id, self._schemas)
-            with _cached(judged.records) as kept:
-                unknown = [F.collect_set(verdict.unknown_id(part)) for part in parts]
-                told = kept.agg(*unknown).first()
+            validated = validate_with_registry(records, chunk.topic_id, self._schemas)
+            with _cached(validated.records) as kept:
+                unknown = [F.collect_set(unknown_id(part)) for part in parts]
+                ids = kept.agg(*unknown).first()
                 learned = [
-                    self._schemas.learn(list(told[i]) if told else [], part)
+                    self._schemas.learn(list(ids[i]) if ids else [], part)
                     for i, part in enumerate(parts)
                 ]
                 if not any(learned):
-                    yield Judged(kept, judged.columns, judged.value, judged.key)
+                    yield Validated(kept, validated.columns, validated.value, validated.key)
                     return
 
-    def _land(self, chunk: _Chunk, checked: int, known: DataFrame, judged: Judged) -> None:
-        good = judged.records.where("_verdict is null")
-        bad = judged.records.where("_verdict is not null").select(
-            *quarantine_table.rows("_verdict", F.current_timestamp())
+    def _land(self, chunk: _Chunk, checked: int, known: DataFrame, validated: Validated) -> None:
+        good = validated.records.where("_error is null")
+        bad = validated.records.where("_error is not null").select(
+            *quarantine_table.rows("_error", F.current_timestamp())
         )
         with _cached(bad.select(*_PLACE, *_REASON)) as still_bad:
             classes = still_bad.groupBy("error_class").count().collect()
@@ -216,13 +215,13 @@ class _Replay:
                 return
             taken = 0
             if waiting:
-                grow_table(self._spark, self._stream.table, judged.schema())
-                taken = self._publish(chunk, checked, good, judged)
+                grow_table(self._spark, self._stream.table, validated.schema())
+                taken = self._publish(chunk, checked, good, validated)
             self._done.taken += taken
             self._done.held += held + waiting - taken
             self._mark(chunk, known, good, still_bad)
 
-    def _publish(self, chunk: _Chunk, checked: int, good: DataFrame, judged: Judged) -> int:
+    def _publish(self, chunk: _Chunk, checked: int, good: DataFrame, validated: Validated) -> int:
         """Land good records that bronze does not hold; how many these were."""
         began, clock = datetime.now(UTC), time.monotonic()
         jvm, counted = Jvm(self._spark), 0
@@ -247,7 +246,7 @@ class _Replay:
                 resume=here.offsets,
             )
             table = self._stream.table
-            return table_rows(fresh, judged.columns, table, commit.id, began), commit
+            return table_rows(fresh, validated.columns, table, commit.id, began), commit
 
         commit = commit_beside(self._spark, self._stream, self._uuid, make)
         if commit is None:

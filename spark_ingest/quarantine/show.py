@@ -136,7 +136,7 @@ def newest_record(
 def screen(row: Row, count: int) -> list[str]:
     """A quarantined record as lines for people: never more than a screen.
 
-    ``count`` is how many rows were asked for, told where there are others.
+    ``count`` is how many rows were asked for, shown where there are others.
     """
     place = (
         f"{row['_kafka_topic']} partition {row['_kafka_partition']} offset {row['_kafka_offset']}"

@@ -436,11 +436,11 @@ public final class AvroWalk {
         BigInteger number = new BigInteger(bytes);
         if (number.abs().compareTo(node.limit) >= 0) {
             // A number of megabytes would take minutes to write out.
-            String told =
+            String text =
                     size > 64
                             ? "a number of " + size + " bytes"
                             : new BigDecimal(number, node.scale).toPlainString();
-            throw new Bad(told + " has more than " + node.precision + " digits");
+            throw new Bad(text + " has more than " + node.precision + " digits");
         }
     }
 }

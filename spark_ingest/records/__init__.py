@@ -1,1 +1,1 @@
-"""Bytes to rows: each record decoded, judged and made a row of bronze."""
+"""Bytes to rows: each record decoded, validated and made a row of bronze."""

@@ -16,7 +16,7 @@ from spark_ingest.errors import ConfigurationError, ServiceUnavailable
 from spark_ingest.lake import bronze
 from spark_ingest.lake.jvm import CATALOG, Jvm
 from spark_ingest.records.topic_schemas import Schemas, described_columns
-from spark_ingest.records.verdict import KAFKA_ROWS, Judged, recipe
+from spark_ingest.records.validation import KAFKA_ROWS, Validated, validator
 from spark_ingest.sources import Stream
 
 _MOST_SHOWN = 10
@@ -24,8 +24,8 @@ _RECORD_NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+")
 _OF_BATCH = ("_ingested_at", "_commit_id")
 
 
-def judge_with_registry(records: DataFrame, topic_id: str, schemas: Schemas) -> Judged:
-    """Judge records of a topic with the schemas that are registered now.
+def validate_with_registry(records: DataFrame, topic_id: str, schemas: Schemas) -> Validated:
+    """Validate records of a topic with the schemas that are registered now.
 
     ``records`` are rows of Spark's Kafka source, with headers; ``topic_id`` is Kafka's UUID of
     their topic.
@@ -35,7 +35,7 @@ def judge_with_registry(records: DataFrame, topic_id: str, schemas: Schemas) -> 
     """
     value, key = schemas_now(records.sparkSession, schemas)
     limit = schemas.stream.ingest.max_value_bytes
-    return recipe(topic_id, value, key, limit).judge(records)
+    return validator(topic_id, value, key, limit).validate(records)
 
 
 def schemas_now(spark: SparkSession, schemas: Schemas) -> tuple[TopicSchema, TopicSchema | None]:
@@ -47,14 +47,14 @@ def schemas_now(spark: SparkSession, schemas: Schemas) -> tuple[TopicSchema, Top
     schemas.hold(spark)
     value = schemas.value()
     _refuse_described(spark, schemas)
-    if not value.usable and not value.misfits:
+    if not value.usable and not value.incompatible:
         # The table was made from a schema: that there is none now is no record's fault.
-        told = "any more: bring the subject back"
+        cause = "any more: bring the subject back"
         if schemas.stream.ingest.captured is not None:
-            told = "for the records that are there: does the connector register there?"
+            cause = "for the records that are there: does the connector register there?"
         raise ServiceUnavailable(
             f"{schemas.registry.url} has no schema under {', '.join(schemas.stream.subjects)} "
-            f"{told}, or fix registry.url in profiles/ingest.yml"
+            f"{cause}, or fix registry.url in profiles/ingest.yml"
         )
     return value, schemas.key()
 
@@ -76,7 +76,7 @@ def planned_columns(spark: SparkSession, schemas: Schemas) -> StructType:
         described = _before_capture(stream, value)
         if described.fields:
             return bronze.table_columns(described)
-        reasons = "; ".join(value.misfits.values()) or "none is registered"
+        reasons = "; ".join(value.incompatible.values()) or "none is registered"
         several = "s" if len(stream.subjects) > 1 else ""
         subjects = ", ".join(stream.subjects)
         raise ConfigurationError(
@@ -85,13 +85,13 @@ def planned_columns(spark: SparkSession, schemas: Schemas) -> StructType:
             f"sandbox){_or_described(stream)}{_or_elsewhere(schemas, value)}"
         )
     nothing = spark.createDataFrame([], KAFKA_ROWS)
-    made = recipe("", value, schemas.key(), stream.ingest.max_value_bytes)
-    return bronze.table_columns(made.judge(nothing).schema())
+    made = validator("", value, schemas.key(), stream.ingest.max_value_bytes)
+    return bronze.table_columns(made.validate(nothing).schema())
 
 
 def _before_capture(stream: Stream, value: TopicSchema) -> StructType:
     """What a source describes of a captured table that has no schema yet; else nothing."""
-    if stream.ingest.captured is None or value.misfits:
+    if stream.ingest.captured is None or value.incompatible:
         return StructType([])
     return described_columns(stream)
 
@@ -104,7 +104,7 @@ def _or_described(stream: Stream) -> str:
 
 def _or_elsewhere(schemas: Schemas, value: TopicSchema) -> str:
     """Which setting finds schemas that are registered under other subjects."""
-    if value.misfits or value.framing.name != "confluent":
+    if value.incompatible or value.framing.name != "confluent":
         return ""
     stream = schemas.stream
     alike = subjects_alike(schemas.registry.subjects(), stream)
@@ -147,7 +147,7 @@ def _refuse_described(spark: SparkSession, schemas: Schemas) -> None:
     if stream.ingest.captured is None:
         return
     parts = (schemas.value(), schemas.key())
-    if not any(part is not None and part.misfits for part in parts):
+    if not any(part is not None and part.incompatible for part in parts):
         return
     table = stream.table
     if not bronze.exists(spark, table) or not bronze.is_empty(spark, table):
@@ -170,7 +170,7 @@ def _refuse_described(spark: SparkSession, schemas: Schemas) -> None:
 
 
 def grow_table(spark: SparkSession, table: str, types: StructType) -> None:
-    """Give a table the columns that judged records need.
+    """Give a table the columns that validated records need.
 
     ``types`` has the records' columns, without the metadata; ``table`` is ``schema.name``.
 
@@ -200,7 +200,7 @@ def table_rows(
 def row_columns(
     columns: dict[str, Column], types: StructType, table: StructType
 ) -> dict[str, Column]:
-    """A table's columns of a judged record by name, all but those of :func:`batch_columns`.
+    """A table's columns of a validated record by name, all but those of :func:`batch_columns`.
 
     ``columns`` are the table's for a good record, without the metadata, ``types`` their names
     and types; ``table`` has the table's columns.

@@ -68,7 +68,7 @@ def decoded(part: Part, schema: TopicSchema) -> Column:
 
 
 def problem(part: Part, schema: TopicSchema, most_bytes: int) -> Column | None:
-    """Why the columns cannot hold what ``_kafka_<part>`` says; None where nobody can tell.
+    """Why the columns cannot hold what ``_kafka_<part>`` says; None where that cannot be known.
 
     The arguments are those of :func:`decoded`; what is longer than ``most_bytes`` is not looked
     at: that is the problem.

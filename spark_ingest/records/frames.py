@@ -4,7 +4,7 @@ Spark makes rows of what Kafka gives, of each value that it decodes, and of each
 table has it. Where frames take a batch a consumer's own records (``KafkaRecords.java``) are
 written straight into Arrow's vectors (``ArrowFrames.java``) where they are good beyond doubt, by
 the same walk over the bytes that checks them (``AvroWalk.java``). All else stays as it is, for
-:mod:`spark_ingest.records.verdict` to judge, whose rules count.
+:mod:`spark_ingest.records.validation` to validate, whose rules count.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from spark_ingest.lake import bronze
 from spark_ingest.lake.jvm import JAVA_ERRORS, Jvm, java_object, observed_row
 from spark_ingest.records import java_checks
 from spark_ingest.records.avro_check import WALK
-from spark_ingest.records.verdict import KAFKA_ROWS
+from spark_ingest.records.validation import KAFKA_ROWS
 
 _READER = ("KafkaRecords",)
 _FRAMES = (*WALK, "ArrowColumns", "PartitionColumns", "ArrowFrames")

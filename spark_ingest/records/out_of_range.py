@@ -20,7 +20,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 from spark_ingest.commits.offsets import Ranges, Span, Spans
 from spark_ingest.connect.broker import Broker
 from spark_ingest.lake.jvm import JAVA_ERRORS, java_trace
-from spark_ingest.records.verdict import KAFKA_ROWS, REFUSED, REFUSED_AS
+from spark_ingest.records.validation import KAFKA_ROWS, REFUSED, REFUSED_AS
 
 _LARGEST_MS = (2**63 - 1) // 1000
 _OVERFLOW = "long overflow"
@@ -55,7 +55,7 @@ class Place:
 
 
 def may_have_met(error: Exception) -> bool:
-    """Whether an error of Spark's may come from such a record; only reading them tells."""
+    """Whether an error of Spark's may come from such a record; only reading them shows it."""
     return isinstance(error, JAVA_ERRORS) and _OVERFLOW in java_trace(error)
 
 
@@ -83,8 +83,8 @@ def find(
     return found
 
 
-def told(found: Spans) -> str:
-    """What :func:`find` gave, for people."""
+def note(found: Spans) -> str:
+    """What :func:`find` found, for people."""
     partition, spans = min(found.items())
     return (
         "records have a timestamp that Spark cannot hold, the first at partition "
@@ -156,8 +156,8 @@ def rows(spark: SparkSession, broker: Broker, topic: str, ranges: Ranges) -> Dat
     ``ranges`` are by partition, no more than the driver's memory takes.
 
     Returns:
-        ``verdict.KAFKA_ROWS``, in which a time that Spark cannot hold is null, and
-        ``verdict.REFUSED``.
+        ``validation.KAFKA_ROWS``, in which a time that Spark cannot hold is null, and
+        ``validation.REFUSED``.
 
     Raises:
         ServiceUnavailable: The broker does not deliver.

@@ -33,7 +33,7 @@ class BatchSize:
         """How many of the records that wait the next batch may take, at least one.
 
         ``known`` gives the bytes of a record, by some that wait, None where there are none; it
-        is asked where no batch has told yet, and not for a handful.
+        is asked where no batch has been measured yet, and not for a handful.
         """
         if self._record_bytes is None and waiting > PROBE:
             self._record_bytes = known()
@@ -80,7 +80,7 @@ def first_part(starts: Mapping[int, int], ends: Mapping[int, int], count: int) -
 def record_bytes(records: DataFrame) -> float | None:
     """Bytes of a record's key, value and headers, of Kafka's rows.
 
-    None where there are none, or one that Spark cannot read: the first batch tells then.
+    None where there are none, or one that Spark cannot read: the first batch is measured then.
     """
     size = _length("value") + key_and_header_bytes("")
     try:

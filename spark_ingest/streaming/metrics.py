@@ -1,4 +1,4 @@
-"""What a running ingest tells Prometheus, beside what it shows to people."""
+"""What a running ingest exports to Prometheus, beside what it shows to people."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ class Renewable(Protocol):
     """What holds a lease."""
 
     def renew(self) -> None:
-        """Tell others that the lease is held, where that is due; raises nothing."""
+        """Renew the lease, where that is due; raises nothing."""
 
 
 class Renewals:

@@ -1,4 +1,4 @@
-"""Streams at work: each topic's query, from its table's offsets until done or told to stop."""
+"""Streams at work: each topic's query, from its table's offsets until done or stopped."""
 
 from __future__ import annotations
 
@@ -161,9 +161,8 @@ class StreamRun:
         if isinstance(self._failure, MillraceError):
             raise self._failure
         if error is not None:
-            told = self._services.broker.reader_failure(str(error), self._topic.name)
-            told = told or MillraceError(f"{self.stream.name}: {_cause(error)}")
-            raise told from error
+            known = self._services.broker.reader_failure(str(error), self._topic.name)
+            raise known or MillraceError(f"{self.stream.name}: {_cause(error)}") from error
         return False
 
     def renew(self) -> None:
@@ -249,7 +248,7 @@ class StreamRun:
         found = out_of_range.find(services.broker, topic, ranges, self._check_going)
         if not found:
             return False
-        services.progress.note(f"{self.stream.name}: {out_of_range.told(found)}")
+        services.progress.note(f"{self.stream.name}: {out_of_range.note(found)}")
         # The reading may have failed with a part of the batch staged already.
         self._lease.unstage()
         for part, is_odd in out_of_range.parts(ranges, found):

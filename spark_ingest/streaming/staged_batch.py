@@ -32,7 +32,7 @@ from spark_ingest.records.frames import (
     observed_counts,
 )
 from spark_ingest.records.topic_schemas import Schemas
-from spark_ingest.records.verdict import KAFKA_ROWS, REFUSED, Recipe, recipe, unknown_id
+from spark_ingest.records.validation import KAFKA_ROWS, REFUSED, Validator, unknown_id, validator
 from spark_ingest.sources import Stream
 from spark_ingest.streaming.batch_size import key_and_header_bytes
 
@@ -52,7 +52,7 @@ SMALL = 5000
 
 @dataclass(frozen=True)
 class _Counts:
-    """What the pass over a batch told; ``carried`` is None where not all bad ones came along."""
+    """What the pass over a batch counted; ``carried`` is None where not all bad ones came along."""
 
     rows: int
     bad: int
@@ -67,14 +67,14 @@ class _Plan:
     """How a stream's records become rows, until a schema comes.
 
     Attributes:
-        recipe: How they are judged.
+        validator: Validates them.
         types: Names and types of what they decode to.
         layout: What the table's rows are.
         rows: The table's columns by name, all but those of the batch.
         frames: What makes frames of them; None where Spark alone can decode them.
     """
 
-    recipe: Recipe
+    validator: Validator
     types: StructType
     layout: Layout
     rows: Mapping[str, Column]
@@ -138,7 +138,7 @@ class Stager:
         self._parts = ["value", "key"] if stream.ingest.key else ["value"]
         self._plan: _Plan | None = None
         self._few = FewRecords(spark, consumer_options, topic.name)
-        # Bad ones take Spark's judging in any case, which takes all of a few in one pass.
+        # Bad records are validated by Spark in any case, a small batch of all in one pass.
         self._had_bad = False
         # Why batches were not staged as frames: each is noted once.
         self._reasons: set[str] = set()
@@ -178,9 +178,9 @@ class Stager:
     def _quarantine_rows(self, records: DataFrame, plan: _Plan, counts: _Counts) -> DataFrame:
         if counts.carried is not None:
             return counts.carried
-        judged = plan.recipe.judge(records).records
-        return judged.where(F.col("_verdict").isNotNull()).select(
-            *quarantine_table.rows("_verdict", F.lit(None))
+        validated = plan.validator.validate(records).records
+        return validated.where(F.col("_error").isNotNull()).select(
+            *quarantine_table.rows("_error", F.lit(None))
         )
 
     def _planned(self, records: DataFrame) -> _Plan:
@@ -188,13 +188,13 @@ class Stager:
         value, key = schemas_now(self._spark, self._schemas)
         table, plan = self._stream.table, self._plan
         longest = self._stream.ingest.max_value_bytes
-        if plan is None or plan.recipe.value is not value or plan.recipe.key is not key:
-            made = recipe(self._topic.id, value, key, longest)
-            types = made.judge(records).schema()
+        if plan is None or plan.validator.value is not value or plan.validator.key is not key:
+            made = validator(self._topic.id, value, key, longest)
+            types = made.validate(records).schema()
             grow_table(self._spark, table, types)
             plan = None
         else:
-            made, types = plan.recipe, plan.types
+            made, types = plan.validator, plan.types
         iceberg = self._jvm.iceberg_table(table)
         # Somebody else may have given the table a column, or another partition.
         if plan is None or not plan.layout.is_of(iceberg):
@@ -225,7 +225,7 @@ class Stager:
         # The rows as they are written are made before they are looked at: Spark copies each
         # where it is observed, and so need not copy the bytes that it was decoded from.
         observed = (
-            plan.recipe.judge(records)
+            plan.validator.validate(records)
             .records.select(*(rows[name] for name in plan.layout.columns.names), *noted.notes)
             .observe(observation, *noted.counters)
         )
@@ -237,7 +237,7 @@ class Stager:
     def _stage_frames(
         self, plan: _Plan, maker: FrameMaker, commit: Commit, began: datetime
     ) -> _Counts | None:
-        """Stage a batch as frames; None, with nothing staged, where it has to be judged whole."""
+        """Stage a batch as frames; None, with nothing staged, where Spark must validate all."""
         # What is a few files' worth needs no more tasks, and many partitions no file each.
         most = max(self._spark.sparkContext.defaultParallelism, len(commit.ends))
         tasks = min(max(_size(commit) // SMALL, 1), most)
@@ -277,7 +277,7 @@ class Stager:
     def _checked(self, frames: FrameCounts, written: int, plan: _Plan) -> _Counts | None:
         """The counts of a batch that is staged as frames.
 
-        None, with nothing staged, where the batch has to be judged whole.
+        None, with nothing staged, where Spark must validate all of the batch.
         """
         if written != frames.rows:
             raise MillraceError(
@@ -286,21 +286,21 @@ class Stager:
             )
         bad, carried, unknown = 0, None, {}
         if frames.left:
-            judged = self._counts_of_left(self._jvm.dataframe(frames.records, KAFKA_ROWS), plan)
-            if judged.rows != frames.left or judged.bad != frames.left:
+            validated = self._counts_of_left(self._jvm.dataframe(frames.records, KAFKA_ROWS), plan)
+            if validated.rows != frames.left or validated.bad != frames.left:
                 # More than were carried, or some that are good after all.
                 self._lease.unstage()
                 return None
-            bad, carried, unknown = judged.bad, judged.carried, judged.unknown_ids
+            bad, carried, unknown = validated.bad, validated.carried, validated.unknown_ids
         return _Counts(
             frames.rows + bad, bad, frames.value_bytes, frames.other_bytes, unknown, carried
         )
 
     def _counts_of_left(self, left: DataFrame, plan: _Plan) -> _Counts:
-        """The counts of records that frames left, judged."""
+        """The counts of records that frames left, validated."""
         noted = self._noting(1)
-        judged = plan.recipe.judge(left).records
-        counted = judged.select("_kafka_key", "_kafka_headers", *noted.notes).agg(*noted.counters)
+        records = plan.validator.validate(left).records
+        counted = records.select("_kafka_key", "_kafka_headers", *noted.notes).agg(*noted.counters)
         return self._counts(self._jvm.first_row(counted))
 
     def _counts(self, row: Any) -> _Counts:
@@ -351,10 +351,10 @@ def record_notes(parts: list[str], largest: int) -> tuple[Column, ...]:
     ``parts`` are those whose schema ids are looked up; ``largest`` is the most bytes of a bad
     record that is carried along.
     """
-    bad = F.col("_verdict").isNotNull()
+    bad = F.col("_error").isNotNull()
     length = F.coalesce(F.length("_kafka_value"), F.lit(0))
     whole = length + key_and_header_bytes("_kafka_")
-    aside = F.struct(*quarantine_table.rows("_verdict", F.lit(None)))
+    aside = F.struct(*quarantine_table.rows("_error", F.lit(None)))
     unknown = [unknown_id(part).alias(f"_millrace_unknown_{part}") for part in parts]
     return (
         bad.alias("_millrace_bad"),

@@ -130,7 +130,7 @@ class Watched:
             make: Takes its lease.
             mend: Makes what is missing; called before it is begun again.
             once: Whether trouble ends it, instead of a pause.
-            progress: Is told of trouble, and of its end.
+            progress: Gets a note of trouble, and of its end.
             is_incomplete: Whether something is missing already before it is begun first.
         """
         self.name = name
@@ -149,7 +149,7 @@ class Watched:
         self._rests_until = 0.0
         self._tries = 0
         self._commits = 0
-        self._told: str | None = None
+        self._noted: str | None = None
         self._gate = threading.Semaphore()
         self.done = threading.Event()
 
@@ -249,9 +249,9 @@ class Watched:
         if self._run is not None:
             self._set_up(False)
         then = "skipped" if self._once else "taken up when it appears"
-        if self._told != text:
+        if self._noted != text:
             self._progress.note(f"{self.name}: {text}; {then}")
-        self._told, self.failure = text, None
+        self._noted, self.failure = text, None
         # Its table is there: nothing is to be mended before its topic is.
         self._needs_mending = False
         self._is_over = self._once
@@ -266,9 +266,9 @@ class Watched:
             Reason.LEASE: "waiting to take it over",
             Reason.PERSON: "paused, retried every minute",
         }.get(reason, f"restarts in {seconds:.0f} s")
-        # What goes on for days is told once.
-        known = self._told == text and reason in (Reason.LEASE, Reason.PERSON)
-        self._told = text
+        # What goes on for days is noted once.
+        known = self._noted == text and reason in (Reason.LEASE, Reason.PERSON)
+        self._noted = text
         if not known:
             self._progress.note(f"{self.name}: {text}; {then}")
         self._progress.restarted(self.name, reason)
@@ -280,7 +280,7 @@ class Watched:
         try:
             self._run.stop()
         except TROUBLE:
-            # It is in trouble already, and that was told.
+            # It is in trouble already, and that was noted.
             return
         self._run, self._is_ending = None, False
 
@@ -292,7 +292,7 @@ class Watched:
 def supervise(watched: Sequence[Watched], stopping: threading.Event, progress: Progress) -> None:
     """Look after streams until all are done, or ``stopping`` is set.
 
-    When ``stopping`` is set, each finishes its batch first; ``progress`` is told that they are
+    When ``stopping`` is set, each finishes its batch first; ``progress`` gets a note that they are
     stopped.
 
     Raises:
@@ -318,5 +318,7 @@ def supervise(watched: Sequence[Watched], stopping: threading.Event, progress: P
     if len(watched) == 1 and failed and failed[0].failure is not None:
         raise failed[0].failure
     if failed:
-        told = "; ".join(f"{one.name}: {reason_text(one.failure)}" for one in failed if one.failure)
-        raise StreamsFailed(f"{len(failed)} of {len(watched)} streams failed: {told}")
+        causes = "; ".join(
+            f"{one.name}: {reason_text(one.failure)}" for one in failed if one.failure
+        )
+        raise StreamsFailed(f"{len(failed)} of {len(watched)} streams failed: {causes}")

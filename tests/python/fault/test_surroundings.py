@@ -100,7 +100,7 @@ def test_answers_of_the_catalog_that_come_late_or_twice(feed: Feed, tmp_path: Pa
 
 
 @pytest.mark.long
-def test_a_record_that_is_slow_to_judge_keeps_no_other_waiting(feed: Feed) -> None:
+def test_a_record_that_is_slow_to_validate_keeps_no_other_waiting(feed: Feed) -> None:
     fields = [*ORDER["fields"], {"name": "map", "type": {"type": "map", "values": "int"}}]
     schema = {**ORDER, "fields": fields}
     number = feed.register(schema)

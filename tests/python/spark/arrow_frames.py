@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 from spark_ingest.lake import bronze
 from spark_ingest.lake.jvm import Jvm, java_object
 from spark_ingest.records.frames import frame_maker
-from spark_ingest.records.verdict import Judged
+from spark_ingest.records.validation import Validated
 from tests.python.spark.avro_columns import plain
 
 BEGAN = datetime(2024, 1, 2, 3, 4, 5, 678901, UTC)
@@ -39,7 +39,7 @@ class Framed:
 
 
 def kafka_rows(records: DataFrame) -> Any:
-    """Rows of Spark's Kafka source, ``verdict.KAFKA_ROWS``, as a ``JavaRDD`` of Kafka's records."""
+    """Rows of Spark's Kafka source, ``KAFKA_ROWS``, as a ``JavaRDD`` of Kafka's records."""
     java: Any = records._jdf
     return java.queryExecution().toRdd().toJavaRDD().mapPartitions(_as_records(records))
 
@@ -57,17 +57,17 @@ def _as_records(records: DataFrame) -> Any:
 
 
 def frames_of(
-    judged: Judged, records: DataFrame, most_left: int = 2**30, longest: int = 2**24
+    validated: Validated, records: DataFrame, most_left: int = 2**30, longest: int = 2**24
 ) -> Framed | None:
-    """Frames of records, for the table that they would be written to when judged.
+    """Frames of records, for the table that they would be written to when validated.
 
     None where Spark alone can decode them.
     """
     spark = records.sparkSession
-    columns = bronze.table_columns(judged.schema())
+    columns = bronze.table_columns(validated.schema())
     spec = getattr(Jvm(spark).packages, "org.apache.iceberg.PartitionSpec").unpartitioned()
     nothing = StructType([])
-    made = frame_maker(spark, columns, nothing, spec, judged.value, judged.key, longest)
+    made = frame_maker(spark, columns, nothing, spec, validated.value, validated.key, longest)
     if made is None:
         return None
     read = kafka_rows(records)
@@ -79,18 +79,18 @@ def frames_of(
     return Framed(rows, left, tuple(sum(each[name] for each in found) for name in names))
 
 
-def agree(judged: Judged, records: DataFrame) -> None:
-    """Compare frames of records, if there are, with what becomes of these when they are judged."""
-    made = frames_of(judged, records)
+def agree(validated: Validated, records: DataFrame) -> None:
+    """Compare frames of records, if there are, with their validation by Spark."""
+    made = frames_of(validated, records)
     if made is None:
         return
-    columns = [column.alias(name) for name, column in judged.columns.items()]
-    sound = F.col("_verdict").isNull().alias("is_good")
-    rows = judged.records.orderBy("_kafka_offset").select("_kafka_offset", sound, *columns)
+    columns = [column.alias(name) for name, column in validated.columns.items()]
+    sound = F.col("_error").isNull().alias("is_good")
+    rows = validated.records.orderBy("_kafka_offset").select("_kafka_offset", sound, *columns)
     table = rows.toArrow()
     assert made.left == table.filter(pc.invert(table["is_good"]))["_kafka_offset"].to_pylist()
     good = table.filter(table["is_good"])
     assert made.rows["_kafka_offset"] == good["_kafka_offset"]
-    for name in judged.columns:
+    for name in validated.columns:
         ours, theirs = (list(plain(each[name].combine_chunks())) for each in (made.rows, good))
         assert ours == theirs, name

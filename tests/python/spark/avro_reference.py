@@ -1,4 +1,4 @@
-"""Avro's binary encoding read by the letter of its specification, to judge the engine by.
+"""Avro's binary encoding read by the letter of its specification, to validate the engine by.
 
 Slow and plain, and it shares nothing with the engine. The specification leaves a few things
 open; what is taken here, and by the engine:
@@ -9,7 +9,7 @@ open; what is taken here, and by the engine:
 - a block that tells its size in bytes has that size; a map has no key twice;
 - no record is more than 500 deep in others.
 
-Logical types come after that, in :func:`misfit`, for the specification leaves them to readers.
+Logical types come after that, in :func:`breaks_type`, for the specification leaves them to readers.
 """
 
 from __future__ import annotations
@@ -207,14 +207,14 @@ class Reader:
         return found
 
 
-def misfit(schema: Any, value: Any) -> bool:
+def breaks_type(schema: Any, value: Any) -> bool:
     """Whether a value of a schema is more than its logical type holds.
 
     A decimal has at least a byte and no more digits than it declares, a timestamp's
     microseconds fit 64 bits.
     """
     if isinstance(schema, list):
-        return misfit(schema[value.at], value.value)
+        return breaks_type(schema[value.at], value.value)
     if isinstance(schema, str):
         return False
     if is_decimal(schema):
@@ -223,11 +223,11 @@ def misfit(schema: Any, value: Any) -> bool:
     if schema.get("logicalType") in ("timestamp-millis", "local-timestamp-millis"):
         return not -(2**63) <= value * 1000 < 2**63
     if schema["type"] == "record":
-        return any(misfit(each["type"], value[each["name"]]) for each in schema["fields"])
+        return any(breaks_type(each["type"], value[each["name"]]) for each in schema["fields"])
     if schema["type"] == "array":
-        return any(misfit(schema["items"], item) for item in value)
+        return any(breaks_type(schema["items"], item) for item in value)
     if schema["type"] == "map":
-        return any(misfit(schema["values"], item) for item in value.values())
+        return any(breaks_type(schema["values"], item) for item in value.values())
     return False
 
 

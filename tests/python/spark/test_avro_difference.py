@@ -25,9 +25,9 @@ from spark_ingest.avro.evolution import TopicSchema, combine
 from spark_ingest.avro.schema import WriterSchema
 from spark_ingest.records.avro_check import schema_problem
 from tests.python.spark.avro_columns import column, json_text, plain
-from tests.python.spark.avro_reference import Branch, Damaged, Reader, misfit, unframed
+from tests.python.spark.avro_reference import Branch, Damaged, Reader, breaks_type, unframed
 from tests.python.spark.avro_topics import FRAMINGS, Part, Sent, sent, topic
-from tests.python.spark.test_ingest_decode import ROW, judge
+from tests.python.spark.test_ingest_decode import ROW, validate
 
 SEED = int(os.environ.get("SEED", random.SystemRandom().randrange(10**6)))
 Landed = tuple[str | None, str | None, dict[str, Any]]
@@ -162,17 +162,17 @@ def engine(
             for number, schema in zip(part.ids, part.versions, strict=True)
         ]
         schema = combine(writers, framing=part.framing, problem=schema_problem)
-        assert not schema.misfits, json.dumps(part.versions)
+        assert not schema.incompatible, json.dumps(part.versions)
         assert set(schema.texts) == part.texts, json.dumps(part.versions)
         schemas.append(schema)
     records = spark.createDataFrame(
         [(r.key, r.value, "t", 0, at, None, r.headers) for at, r in enumerate(rows)], ROW
     )
-    judged = judge(records, "id", schemas[0], schemas[1] if schemas[1:] else None)
-    columns = [column.alias(name) for name, column in judged.columns.items()]
+    validated = validate(records, "id", schemas[0], schemas[1] if schemas[1:] else None)
+    columns = [column.alias(name) for name, column in validated.columns.items()]
     table = (
-        judged.records.orderBy("_kafka_offset")
-        .select("_verdict.error_class", "_verdict.error_message", F.struct(*columns))
+        validated.records.orderBy("_kafka_offset")
+        .select("_error.error_class", "_error.error_message", F.struct(*columns))
         .toArrow()
     )
     found = (list(plain(chunks.combine_chunks())) for chunks in table.columns)
@@ -205,11 +205,11 @@ def reference(part: Part, row: Sent, schema: TopicSchema) -> Told:
         wrong = True
     name = reader.field if wrong else ""
     for each in reader.fields:
-        if each["name"] in reader.read and misfit(each["type"], reader.read[each["name"]]):
+        if each["name"] in reader.read and breaks_type(each["type"], reader.read[each["name"]]):
             name, wrong = each["name"], True
             break
     if not wrong and not reader.fields:
-        wrong = misfit(part.schemas[at], value)
+        wrong = breaks_type(part.schemas[at], value)
     whose = f"{part.name} schema {number}" if framing.has_ids else part.name
     if wrong:
         where = f"{whose}: {name}" + r"\b" * bool(name)

@@ -31,7 +31,7 @@ from spark_ingest.lake.jvm import Jvm
 from spark_ingest.lake.table_change import first_snapshot
 from spark_ingest.records.bronze_rows import table_rows
 from spark_ingest.records.frames import FrameCounts, frame_maker
-from spark_ingest.records.verdict import recipe
+from spark_ingest.records.validation import validator
 from tests.python.spark.arrow_frames import kafka_rows, kafka_rows_here
 
 ROWS = 5_000
@@ -120,22 +120,22 @@ def each_way(
 ) -> list[tuple[DataFrame, DataFrame]]:
     """A table and Iceberg's metadata of its files, of the same records, for each way to write them.
 
-    They are judged as Spark's rows, in frames that tasks make, and in one that the driver makes.
+    They are validated as Spark's rows, in frames that tasks make, and in one that the driver makes.
     """
     records, value = avro_records(spark, values, rows)
     jvm = Jvm(spark)
-    judged = recipe("id", value, None, 2**20).judge(records)
+    validated = validator("id", value, None, 2**20).validate(records)
     found = []
     for way in ("rows", "frames", "frame"):
         table = f"bronze.files_{next(_NUMBERS)}_{way}"
-        columns = bronze.table_columns(judged.schema())
+        columns = bronze.table_columns(validated.schema())
         bronze.create_table(spark, table, columns, partitioned or "truncate(1, _kafka_topic)")
         first_snapshot(jvm, table)
         spark.sql(f"alter table lake.{table} create branch b")
         of = layout(jvm, jvm.iceberg_table(table))
         if way == "rows":
-            good = judged.records.where("_verdict is null")
-            append_rows(table_rows(good, judged.columns, table, 1, BEGAN), COMMIT, table, "b")
+            good = validated.records.where("_error is null")
+            append_rows(table_rows(good, validated.columns, table, 1, BEGAN), COMMIT, table, "b")
         else:
             maker = frame_maker(spark, of.columns, of.partition, of.spec, value, None, 2**20)
             assert maker is not None
@@ -217,8 +217,8 @@ def test_records_of_more_than_one_frame_are_none(spark: SparkSession) -> None:
 
     def frame(rows: int) -> tuple[bytes, FrameCounts] | None:
         records, value = avro_records(spark, {"c": "repeat('x', 1000000)"}, rows)
-        judged = recipe("id", value, None, 2**20).judge(records)
-        columns = bronze.table_columns(judged.schema())
+        validated = validator("id", value, None, 2**20).validate(records)
+        columns = bronze.table_columns(validated.schema())
         maker = frame_maker(spark, columns, StructType([]), spec, value, None, 2**20)
         assert maker is not None
         made = maker.of_batch(spark, ("t", "id"), 1, BEGAN, 0)

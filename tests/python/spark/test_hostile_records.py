@@ -1,4 +1,4 @@
-"""Records made to cost as much as they can: judged in a time that their bytes account for.
+"""Records made to cost as much as they can: validated in a time that their bytes account for.
 
 Fails when a few bytes, or a few million, keep a stream longer than their number explains.
 """
@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 from spark_ingest.avro.evolution import TopicSchema, combine, declared
 from spark_ingest.avro.framing import JSON, apicurio_headers, header
 from spark_ingest.avro.schema import WriterSchema
-from spark_ingest.records.verdict import Recipe, recipe
+from spark_ingest.records.validation import Validator, validator
 from tests.python.spark.test_ingest_decode import kafka
 from tests.python.world.avro import combined, record
 
@@ -184,9 +184,9 @@ def trial(
     limit: int = LIMIT,
     headers: str = "headers",
 ) -> None:
-    """Judge and decode each kind's records, and print what a byte took."""
-    made = recipe("id", schema, None, limit)
-    assert schema.usable, schema.misfits
+    """Validate and decode each kind's records, and print what a byte took."""
+    made = validator("id", schema, None, limit)
+    assert schema.usable, schema.incompatible
     # The first pays for what Spark makes once.
     seconds(spark, made, [b"{}"], headers)
     slow = []
@@ -199,13 +199,13 @@ def trial(
     assert not slow
 
 
-def seconds(spark: SparkSession, made: Recipe, values: Values, headers: str) -> float:
-    """What Spark takes to judge and decode records of one topic, given their headers in SQL."""
+def seconds(spark: SparkSession, made: Validator, values: Values, headers: str) -> float:
+    """What Spark takes to validate and decode records of one topic, given their headers in SQL."""
     records = kafka(spark, *values).withColumn("headers", F.expr(headers))
-    judged = made.judge(records)
-    columns = [column.alias(name) for name, column in judged.columns.items()]
+    validated = made.validate(records)
+    columns = [column.alias(name) for name, column in validated.columns.items()]
     began = time.monotonic()
-    judged.records.select("_verdict", *columns).write.format("noop").mode("overwrite").save()
+    validated.records.select("_error", *columns).write.format("noop").mode("overwrite").save()
     return time.monotonic() - began
 
 

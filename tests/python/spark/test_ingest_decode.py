@@ -1,4 +1,4 @@
-"""Records judged and decoded in Spark: each by its own writer, the bad told from the good.
+"""Records validated and decoded in Spark: each by its own writer, the bad told from the good.
 
 Fails when a record is decoded with another schema than its writer's, or a bad one passes for
 good.
@@ -24,7 +24,7 @@ from spark_ingest.avro.schema import WriterSchema
 from spark_ingest.commits import quarantine_table
 from spark_ingest.lake import bronze
 from spark_ingest.records.bronze_rows import batch_columns, row_columns
-from spark_ingest.records.verdict import Judged, recipe
+from spark_ingest.records.validation import Validated, validator
 from spark_ingest.streaming.batch_size import record_bytes
 from spark_ingest.streaming.staged_batch import batch_counters, record_notes
 from tests.python.spark.arrow_frames import agree, frames_of
@@ -45,23 +45,25 @@ def kafka(spark: SparkSession, *values: bytes | None, key: bytes | None = None) 
     return spark.createDataFrame(rows, ROW)
 
 
-def judge(records: DataFrame, topic_id: str, value: TopicSchema, key: TopicSchema | None) -> Judged:
-    """Records judged, which frames of them say as well."""
-    judged = recipe(topic_id, value, key, 2**24).judge(records)
-    agree(judged, records)
-    return judged
+def validate(
+    records: DataFrame, topic_id: str, value: TopicSchema, key: TopicSchema | None
+) -> Validated:
+    """Records validated by Spark, with the same result from frames of them."""
+    validated = validator(topic_id, value, key, 2**24).validate(records)
+    agree(validated, records)
+    return validated
 
 
-def verdicts(frame: DataFrame) -> list[str | None]:
-    rows = frame.orderBy("_kafka_offset").select("_verdict.error_class").collect()
+def error_classes(frame: DataFrame) -> list[str | None]:
+    rows = frame.orderBy("_kafka_offset").select("_error.error_class").collect()
     return [row[0] for row in rows]
 
 
 def decoded(spark: SparkSession, schema: TopicSchema, *values: bytes | None) -> list[Row]:
-    judged = judge(kafka(spark, *values), "id", schema, None)
-    assert verdicts(judged.records) == [None] * len(values)
-    columns = [column.alias(name) for name, column in judged.columns.items()]
-    return judged.records.orderBy("_kafka_offset").select(*columns).collect()
+    validated = validate(kafka(spark, *values), "id", schema, None)
+    assert error_classes(validated.records) == [None] * len(values)
+    columns = [column.alias(name) for name, column in validated.columns.items()]
+    return validated.records.orderBy("_kafka_offset").select(*columns).collect()
 
 
 def test_each_record_is_read_with_the_schema_that_wrote_it(spark: SparkSession) -> None:
@@ -122,8 +124,8 @@ def test_bad_records_of_every_kind_are_told_apart(spark: SparkSession) -> None:
         b"",
         header(1),  # nothing behind the frame
     )
-    judged = judge(records, "id", combined(V1, V2), None)
-    assert verdicts(judged.records) == [
+    validated = validate(records, "id", combined(V1, V2), None)
+    assert error_classes(validated.records) == [
         None,
         None,
         "undecodable",
@@ -134,8 +136,8 @@ def test_bad_records_of_every_kind_are_told_apart(spark: SparkSession) -> None:
         *["not_framed"] * 3,
         "undecodable",
     ]
-    bad = judged.records.where("_verdict is not null").select(
-        *quarantine_table.rows("_verdict", F.lit(datetime.now(UTC)))
+    bad = validated.records.where("_error is not null").select(
+        *quarantine_table.rows("_error", F.lit(datetime.now(UTC)))
     )
     told = [row["error_message"] for row in bad.orderBy("_kafka_offset").collect()]
     behind = "the others are left over"
@@ -156,7 +158,7 @@ def test_bad_records_of_every_kind_are_told_apart(spark: SparkSession) -> None:
 def test_a_row_of_a_frame_has_nothing_of_a_record_that_was_left(spark: SparkSession) -> None:
     left = framed(2, V2, {"id": 9, "note": "x", "tag": "of another"}) + b"\x00"
     records = kafka(spark, left, framed(1, V1, {"id": 1, "note": "y"})).coalesce(1)
-    made = frames_of(judge(records, "id", combined(V1, V2), None), records)
+    made = frames_of(validate(records, "id", combined(V1, V2), None), records)
     assert made is not None
     assert made.rows.select(["id", "note", "tag"]).to_pylist() == [
         {"id": 1, "note": "y", "tag": None}
@@ -166,12 +168,12 @@ def test_a_row_of_a_frame_has_nothing_of_a_record_that_was_left(spark: SparkSess
 def test_frames_leave_no_more_than_they_may_carry(spark: SparkSession) -> None:
     good = framed(1, V1, {"id": 1, "note": "y"})
     records = kafka(spark, good, b"first", b"other", good, good).coalesce(1)
-    judged = judge(records, "id", combined(V1, V2), None)
-    made = frames_of(judged, records, most_left=300)
+    validated = validate(records, "id", combined(V1, V2), None)
+    made = frames_of(validated, records, most_left=300)
     assert made is not None
-    # The other is counted, and what comes behind it is left to whoever judges all.
+    # The other is counted, and what comes behind it is left to whoever validates all.
     assert (made.left, made.counts[:2]) == ([1], (1, 2))
-    long = frames_of(judged, records, longest=len(good) - 1)
+    long = frames_of(validated, records, longest=len(good) - 1)
     assert long is not None
     assert long.left == [0, 1, 2, 3, 4]
 
@@ -185,16 +187,16 @@ def zigzag(number: int) -> bytes:
 @pytest.mark.parametrize("length", [10**6, 2**30, 2**31 - 9, 2**40, -5])
 def test_a_claimed_length_does_not_take_the_memory(spark: SparkSession, length: int) -> None:
     value = header(1) + zigzag(7) + zigzag(length) + b"x" * 50
-    judged = judge(kafka(spark, value), "id", combined(V1), None)
-    assert verdicts(judged.records) == ["undecodable"]
+    validated = validate(kafka(spark, value), "id", combined(V1), None)
+    assert error_classes(validated.records) == ["undecodable"]
 
 
-def test_a_misfit_version_is_set_aside_with_the_reason(spark: SparkSession) -> None:
+def test_an_incompatible_version_is_quarantined_with_the_reason(spark: SparkSession) -> None:
     other = record(("id", "string"), ("note", "string"))
     values = (framed(2, other, {"id": "x", "note": "y"}), framed(1, V1, {"id": 1, "note": "a"}))
-    judged = judge(kafka(spark, *values), "id", combined(V1, other), None)
-    rows = judged.records.orderBy("_kafka_offset").select(
-        *quarantine_table.rows("_verdict", F.lit(datetime.now(UTC)))
+    validated = validate(kafka(spark, *values), "id", combined(V1, other), None)
+    rows = validated.records.orderBy("_kafka_offset").select(
+        *quarantine_table.rows("_error", F.lit(datetime.now(UTC)))
     )
     first, second = rows.collect()
     assert first["error_class"] == "incompatible"
@@ -207,25 +209,25 @@ def test_a_misfit_version_is_set_aside_with_the_reason(spark: SparkSession) -> N
 def test_keys_are_decoded_and_a_bad_key_sets_the_record_aside(spark: SparkSession) -> None:
     value = framed(1, V1, {"id": 1, "note": "a"})
     keys = combine([WriterSchema(7, "int")])
-    good = judge(kafka(spark, value, key=framed(7, "int", 42)), "id", combined(V1), keys)
+    good = validate(kafka(spark, value, key=framed(7, "int", 42)), "id", combined(V1), keys)
     assert good.records.select(good.columns["_key"].alias("k")).collect() == [Row(k=42)]
     for key, said in ((b"abc", "key_not_framed"), (header(8) + b"\x02", "key_unknown_id")):
-        judged = judge(kafka(spark, value, key=key), "id", combined(V1), keys)
-        assert verdicts(judged.records) == [said]
-    none = judge(kafka(spark, value), "id", combined(V1), keys)
-    assert verdicts(none.records) == [None]
+        validated = validate(kafka(spark, value, key=key), "id", combined(V1), keys)
+        assert error_classes(validated.records) == [said]
+    none = validate(kafka(spark, value), "id", combined(V1), keys)
+    assert error_classes(none.records) == [None]
 
 
 def test_a_record_key_becomes_a_struct(spark: SparkSession) -> None:
     shape = record(("a", "int"), ("b", "string"))
     key = framed(7, shape, {"a": 1, "b": "x"})
-    judged = judge(
+    validated = validate(
         kafka(spark, framed(1, V1, {"id": 1, "note": "a"}), key=key),
         "id",
         combined(V1),
         combine([WriterSchema(7, shape)]),
     )
-    assert judged.records.select(judged.columns["_key"].alias("k")).collect() == [
+    assert validated.records.select(validated.columns["_key"].alias("k")).collect() == [
         Row(k=Row(a=1, b="x"))
     ]
 
@@ -233,8 +235,10 @@ def test_a_record_key_becomes_a_struct(spark: SparkSession) -> None:
 def test_without_any_usable_schema_values_are_unknown_and_tombstones_good(
     spark: SparkSession,
 ) -> None:
-    judged = judge(kafka(spark, framed(1, V1, {"id": 1, "note": ""}), None), "id", combined(), None)
-    assert verdicts(judged.records) == ["unknown_id", None]
+    validated = validate(
+        kafka(spark, framed(1, V1, {"id": 1, "note": ""}), None), "id", combined(), None
+    )
+    assert error_classes(validated.records) == ["unknown_id", None]
 
 
 def test_nested_records_arrays_and_maps_are_merged_inside(spark: SparkSession) -> None:
@@ -247,7 +251,7 @@ def test_nested_records_arrays_and_maps_are_merged_inside(spark: SparkSession) -
 
     v1, v2 = version(("x", "int")), version(("x", "long"), ("y", "string"))
     schema = combined(v1, v2)
-    assert not schema.misfits
+    assert not schema.incompatible
     old, new = {"x": 1}, {"x": 1, "y": "z"}
     first, second = decoded(
         spark,
@@ -287,8 +291,8 @@ def test_nested_fields_meet_a_tables_by_name_and_not_by_place(spark: SparkSessio
 def test_an_array_that_claims_millions_of_items_is_bad(spark: SparkSession) -> None:
     shape = record(("a", {"type": "array", "items": "int"}))
     value = header(1) + zigzag(500_000_000) + b"\x02" * 10
-    judged = judge(kafka(spark, value), "id", combined(shape), None)
-    assert verdicts(judged.records) == ["undecodable"]
+    validated = validate(kafka(spark, value), "id", combined(shape), None)
+    assert error_classes(validated.records) == ["undecodable"]
 
 
 def test_meanings_survive(spark: SparkSession) -> None:
@@ -301,9 +305,9 @@ def test_meanings_survive(spark: SparkSession) -> None:
     at = datetime(1969, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)
     value = {"m": Decimal("-0.01"), "t": at, "d": at.date(), "e": "B", "f": b"xy"}
     schema = combined(shape)
-    judged = judge(kafka(spark, framed(1, shape, value)), "id", schema, None)
-    types = judged.columns
-    row = judged.records.select(
+    validated = validate(kafka(spark, framed(1, shape, value)), "id", schema, None)
+    types = validated.columns
+    row = validated.records.select(
         types["m"].alias("m"),
         types["t"].cast("string").alias("t"),
         types["d"].alias("d"),
@@ -335,25 +339,25 @@ def test_a_record_that_may_be_null_keeps_what_contains_itself(spark: SparkSessio
 
 def test_a_record_is_decoded_once(spark: SparkSession) -> None:
     """The optimizer repeats a decode when a filter reaches through the projection."""
-    judged = judge(kafka(spark, None), "id", combined(V1, V2), None)
+    validated = validate(kafka(spark, None), "id", combined(V1, V2), None)
     from pyspark.sql import Observation
 
-    counted = judged.records.observe(Observation(), F.count_if(F.col("_verdict").isNotNull()))
-    good = counted.where(F.col("_verdict").isNull()).select(*judged.columns.values())
+    counted = validated.records.observe(Observation(), F.count_if(F.col("_error").isNotNull()))
+    good = counted.where(F.col("_error").isNull()).select(*validated.columns.values())
     plan = good._jdf.queryExecution().executedPlan().toString()
     assert plan.lower().count("from_avro(") == len(combined(V1, V2).writers)
 
 
 def test_a_row_is_made_once_on_its_way_to_the_table(spark: SparkSession) -> None:
     """A column of another type, or a function without generated code, costs a copy of each."""
-    judged = judge(kafka(spark, b"junk"), "id", combined(V1, V2), None)
+    validated = validate(kafka(spark, b"junk"), "id", combined(V1, V2), None)
     # Fields that came later stand behind the metadata.
-    columns = bronze.table_columns(judged.schema())
+    columns = bronze.table_columns(validated.schema())
     table = StructType([*columns.fields[1:], columns.fields[0]])
-    rows = row_columns(judged.columns, judged.schema(), table)
+    rows = row_columns(validated.columns, validated.schema(), table)
     rows |= batch_columns(7, datetime(2026, 1, 31, 9, 0, 0, 5, tzinfo=UTC))
 
-    made = judged.records.select(
+    made = validated.records.select(
         *(rows[name] for name in table.names), *record_notes(["value"], 8000)
     )
     seen = made.observe(Observation(), *batch_counters(["value"], 16_384))
@@ -375,8 +379,8 @@ def test_keys_and_headers_count_in_how_large_records_are(spark: SparkSession) ->
     size = record_bytes(records)
     assert size is not None
     assert 2500 + len(value) <= size < 2550
-    judged = judge(records, "id", combined(V1), None).records
-    noted = judged.select("_kafka_key", "_kafka_headers", *record_notes(["value"], 8000))
+    validated = validate(records, "id", combined(V1), None).records
+    noted = validated.select("_kafka_key", "_kafka_headers", *record_notes(["value"], 8000))
     counted = noted.agg(*batch_counters(["value"], 1)).collect()[0]
     assert counted[2] + counted[3] == pytest.approx(3 * size)
 
@@ -397,11 +401,11 @@ def test_of_several_headers_the_last_says_the_schema(spark: SparkSession) -> Non
     ]
     rows = [(None, b"\2\4", "t", 0, at, None, each) for at, each in enumerate(headers)]
 
-    judged = judge(spark.createDataFrame(rows, ROW), "id", schema, None)
+    validated = validate(spark.createDataFrame(rows, ROW), "id", schema, None)
 
-    assert verdicts(judged.records) == [None, None, *["not_framed"] * 3]
-    columns = [column.alias(name) for name, column in judged.columns.items()]
-    found = judged.records.orderBy("_kafka_offset").select(*columns).take(2)
+    assert error_classes(validated.records) == [None, None, *["not_framed"] * 3]
+    columns = [column.alias(name) for name, column in validated.columns.items()]
+    found = validated.records.orderBy("_kafka_offset").select(*columns).take(2)
     assert found == [Row(x=2, y=1), Row(x=1, y=2)]
 
 
@@ -424,8 +428,8 @@ def test_of_a_decimal_of_64_digits_a_value_that_is_too_long_is_bad_alone(
     records = [framed(1, schema, {"id": at, "amount": value}) for at, value in enumerate(values)]
 
     assert [row["amount"] for row in decoded(spark, combined(schema), *records[:3])] == values[:3]
-    judged = judge(kafka(spark, *records), "id", combined(schema), None)
-    assert verdicts(judged.records) == [None, None, None, "undecodable"]
+    validated = validate(kafka(spark, *records), "id", combined(schema), None)
+    assert error_classes(validated.records) == [None, None, None, "undecodable"]
 
 
 def test_a_decimal_of_more_places_than_digits_has_its_value(spark: SparkSession) -> None:

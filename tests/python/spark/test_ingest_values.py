@@ -15,8 +15,8 @@ from spark_ingest.avro.evolution import TopicSchema, combine
 from spark_ingest.avro.framing import header
 from spark_ingest.avro.schema import WriterSchema
 from spark_ingest.records.avro_check import schema_problem
-from spark_ingest.records.verdict import recipe
-from tests.python.spark.test_ingest_decode import judge, kafka, verdicts, zigzag
+from spark_ingest.records.validation import validator
+from tests.python.spark.test_ingest_decode import error_classes, kafka, validate, zigzag
 from tests.python.world.avro import combined, framed, record
 
 MONEY = {"type": "bytes", "logicalType": "decimal", "precision": 10, "scale": 2}
@@ -91,8 +91,8 @@ BAD: list[tuple[Any, bytes, str]] = [
 
 
 def said(spark: SparkSession, schema: TopicSchema, values: list[bytes]) -> list[Row]:
-    judged = recipe("id", schema, None, 2**24).judge(kafka(spark, *values))
-    rows = judged.records.orderBy("_kafka_offset").select("_verdict.*")
+    validated = validator("id", schema, None, 2**24).validate(kafka(spark, *values))
+    rows = validated.records.orderBy("_kafka_offset").select("_error.*")
     return rows.collect()
 
 
@@ -103,7 +103,7 @@ def test_a_value_that_does_not_fit_is_set_aside_with_its_fields_name(spark: Spar
         if kind not in kinds:
             kinds.append(kind)
     schema = combined(*(record((f"x{i}", kind)) for i, kind in enumerate(kinds)))
-    assert not schema.misfits
+    assert not schema.incompatible
     versions = [kinds.index(kind) for kind, *_ in BAD]
     values = [header(i + 1) + damaged for i, (_, damaged, _) in zip(versions, BAD, strict=True)]
     told = said(spark, schema, values)
@@ -112,7 +112,7 @@ def test_a_value_that_does_not_fit_is_set_aside_with_its_fields_name(spark: Spar
         wanted = f"value schema {i + 1}: x{i}{reason.removeprefix('x')}"
         assert row["error_message"].startswith(wanted)
     # And frames leave each of them.
-    judge(kafka(spark, *values), "id", schema, None)
+    validate(kafka(spark, *values), "id", schema, None)
 
 
 def test_what_contains_itself_is_held_to_the_same_rules(spark: SparkSession) -> None:
@@ -139,8 +139,8 @@ def test_a_key_that_does_not_fit_sets_its_record_aside(spark: SparkSession) -> N
     value = framed(1, record(("a", "int")), {"a": 1})
     keys = combine([WriterSchema(7, record(("paid", "boolean"))), WriterSchema(8, "null")])
     records = kafka(spark, value, key=header(7) + b"\x02")
-    judged = judge(records, "id", combined(record(("a", "int"))), keys)
-    (row,) = judged.records.select("_verdict.*").collect()
+    validated = validate(records, "id", combined(record(("a", "int"))), keys)
+    (row,) = validated.records.select("_error.*").collect()
     assert row["error_class"] == "key_undecodable"
     assert row["error_message"] == "key schema 7: paid: boolean byte 2"
 
@@ -162,11 +162,11 @@ def test_the_widest_values_that_fit_arrive_unchanged(spark: SparkSession) -> Non
         + chunk("ż 🐢 \U0010ffff \x7f".encode())
         + zigzag((2**63 - 1) // 1000)
     )
-    judged = judge(kafka(spark, header(1) + payload), "id", combined(shape), None)
-    assert verdicts(judged.records) == [None]
-    columns = judged.columns
+    validated = validate(kafka(spark, header(1) + payload), "id", combined(shape), None)
+    assert error_classes(validated.records) == [None]
+    columns = validated.columns
     shown = [columns[n].cast("string").alias(n) for n in ("money", "wide", "fixed")]
-    (row,) = judged.records.select(
+    (row,) = validated.records.select(
         *shown, columns["day"].alias("day"), columns["big"].alias("big"),
         columns["text"].alias("text"), F.unix_micros(columns["at"]).alias("at"),
     ).collect()  # fmt: skip
@@ -178,7 +178,7 @@ def test_the_widest_values_that_fit_arrive_unchanged(spark: SparkSession) -> Non
 
 NAMES = (
     "tail__", "head__", "broken__", "number__", "framing__", "it", "value", "wrapped__",
-    "wrapper__", "_value", "_verdict", "_value_problem", "own", "bronze__", "select",
+    "wrapper__", "_value", "_error", "_value_problem", "own", "bronze__", "select",
 )  # fmt: skip
 
 
@@ -194,11 +194,11 @@ def test_a_producer_may_name_its_fields_as_it_likes(spark: SparkSession, nullabl
     if nullable:
         shape = ["null", shape]
     schema = combine([WriterSchema(1, shape)], problem=schema_problem)
-    assert not schema.misfits
-    judged = judge(kafka(spark, framed(1, shape, written)), "id", schema, None)
-    assert verdicts(judged.records) == [None]
-    named = [column.alias(name) for name, column in judged.columns.items()]
-    (row,) = judged.records.select(*named).collect()
+    assert not schema.incompatible
+    validated = validate(kafka(spark, framed(1, shape, written)), "id", schema, None)
+    assert error_classes(validated.records) == [None]
+    named = [column.alias(name) for name, column in validated.columns.items()]
+    (row,) = validated.records.select(*named).collect()
     assert row.asDict(recursive=True) == values
 
 
@@ -208,7 +208,7 @@ def test_a_name_that_only_java_dislikes_keeps_that_version_out(spark: SparkSessi
     schema = combine(
         [WriterSchema(1, good), WriterSchema(2, odd), WriterSchema(3, good)], problem=schema_problem
     )
-    assert list(schema.misfits) == [2]
-    assert "a²" in schema.misfits[2]
+    assert list(schema.incompatible) == [2]
+    assert "a²" in schema.incompatible[2]
     values = [framed(number, good, {"a": 5}) for number in (1, 3)]
-    assert verdicts(judge(kafka(spark, *values), "id", schema, None).records) == [None] * 2
+    assert error_classes(validate(kafka(spark, *values), "id", schema, None).records) == [None] * 2

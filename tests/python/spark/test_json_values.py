@@ -14,9 +14,9 @@ from pyspark.sql.types import StructType
 
 from spark_ingest.avro.evolution import declared
 from spark_ingest.avro.framing import JSON
-from spark_ingest.records.verdict import Judged
-from tests.python.spark.test_ingest_decode import judge, kafka
-from tests.python.spark.test_ingest_decode import verdicts as classes
+from spark_ingest.records.validation import Validated
+from tests.python.spark.test_ingest_decode import error_classes as classes
+from tests.python.spark.test_ingest_decode import kafka, validate
 
 COLUMNS = (
     "i int, l bigint, f float, d double, b boolean, m decimal(6,2), s string, x binary, "
@@ -93,17 +93,17 @@ GOOD = [
 ]  # fmt: skip
 
 
-def judged(spark: SparkSession, *values: bytes) -> Judged:
+def validated(spark: SparkSession, *values: bytes) -> Validated:
     shape = StructType.fromDDL(COLUMNS)
     assert isinstance(shape, StructType)
-    return judge(kafka(spark, *values), "id", declared(JSON, shape), None)
+    return validate(kafka(spark, *values), "id", declared(JSON, shape), None)
 
 
 def landed(spark: SparkSession, *values: bytes) -> list[Row]:
-    """Of each record the verdict's parts, and its columns as text."""
-    found = judged(spark, *values)
+    """Of each record the error, and its columns as text."""
+    found = validated(spark, *values)
     columns = [column.cast("string").alias(name) for name, column in found.columns.items()]
-    return found.records.orderBy("_kafka_offset").select("_verdict.*", *columns).collect()
+    return found.records.orderBy("_kafka_offset").select("_error.*", *columns).collect()
 
 
 def test_json_that_a_column_would_change_is_set_aside_with_its_fields_name(
@@ -167,5 +167,5 @@ def test_a_key_of_json_that_a_column_would_change_sets_its_record_aside(
     columns = StructType().add("i", "integer").add("_json", "string")
     key = json.dumps({"price": 1.239}).encode()
     records = kafka(spark, b'{"i": 1}', key=key)
-    found = judge(records, "id", declared(JSON, columns), declared(JSON, shape))
+    found = validate(records, "id", declared(JSON, columns), declared(JSON, shape))
     assert classes(found.records) == ["key_undecodable"]

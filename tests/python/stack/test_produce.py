@@ -271,7 +271,7 @@ def test_a_paced_stream_runs_until_ctrl_c_and_tells_what_it_sent(stack: Stack) -
     assert 30 <= told["records_per_second"] <= 45
 
 
-def test_own_rows_arrive_with_their_times_and_the_misfits_are_told(
+def test_own_rows_arrive_with_their_times_and_the_rows_that_do_not_fit_are_named(
     stack: Stack, tmp_path: Path
 ) -> None:
     before = ends(stack)

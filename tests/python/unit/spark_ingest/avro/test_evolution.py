@@ -61,7 +61,7 @@ def test_a_renamed_field_is_a_new_column_whatever_its_aliases() -> None:
 def test_types_that_grow_take_both(old: Any, new: Any, value: Any) -> None:
     old, new = record(("a", old)), record(("a", new))
     schema = combined(old, new)
-    assert not schema.misfits
+    assert not schema.incompatible
     assert read(schema, 1, old, {"a": value}) == {"a": value}
     assert read(schema, 2, new, {"a": value or 5}) == {"a": value or 5}
 
@@ -74,7 +74,7 @@ def test_a_decimal_grows_in_precision_only() -> None:
     schema = combined(record(("a", decimal(10, 2))), record(("a", decimal(12, 2))))
     assert kinds(schema) == {"a": "decimal(12,2)"}
     schema = combined(record(("a", decimal(10, 2))), record(("a", decimal(10, 3))))
-    assert schema.misfits == {
+    assert schema.incompatible == {
         2: "a: decimal(10,3) on bytes where earlier versions have decimal(10,2) on bytes"
     }
 
@@ -95,8 +95,8 @@ def test_a_decimal_grows_in_precision_only() -> None:
 )
 def test_a_version_that_does_not_fit_is_named_and_the_others_stay(old: Any, new: Any) -> None:
     schema = combined(record(("a", old)), record(("a", new)), record(("a", old), ("b", "int")))
-    assert list(schema.misfits) == [2]
-    assert schema.misfits[2].startswith("a")
+    assert list(schema.incompatible) == [2]
+    assert schema.incompatible[2].startswith("a")
     assert sorted(schema.writers) == [1, 3]
 
 
@@ -116,9 +116,9 @@ def test_a_version_that_does_not_fit_is_named_and_the_others_stay(old: Any, new:
 )
 def test_types_that_share_a_column_fit_each_other(old: Any, new: Any) -> None:
     schema = combined(record(("a", old)), record(("a", new)))
-    assert not schema.misfits
+    assert not schema.incompatible
     back = combined(record(("a", new)), record(("a", old)))
-    assert not back.misfits
+    assert not back.incompatible
     assert schema.columns == back.columns
 
 
@@ -138,7 +138,7 @@ def test_a_decimal_that_says_no_precision_is_bytes_as_avro_demands() -> None:
 
 def test_a_decimal_of_more_digits_than_a_column_has_all_that_a_column_has() -> None:
     schema = combined(record(("a", decimal(10, 2))), record(("a", ["null", decimal(64, 2)])))
-    assert not schema.misfits
+    assert not schema.incompatible
     assert kinds(schema) == {"a": "decimal(38,2)"}
     assert schema.docs["a"] == (
         "decimal(64,2) in the schema: a value of more than 38 digits is set aside."
@@ -147,7 +147,7 @@ def test_a_decimal_of_more_digits_than_a_column_has_all_that_a_column_has() -> N
 
 def test_a_decimal_of_more_places_than_digits_has_its_places() -> None:
     schema = combined(record(("a", decimal(3, 5))), record(("a", decimal(5, 5))))
-    assert not schema.misfits
+    assert not schema.incompatible
     assert kinds(schema) == {"a": "decimal(5,5)"}
 
 
@@ -160,9 +160,9 @@ def test_a_decimal_that_no_column_has_is_its_bytes(scale: int) -> None:
 
 def test_fields_that_differ_in_case_alone_are_a_misfit() -> None:
     schema = combined(record(("city", "string")), record(("city", "string"), ("City", "string")))
-    assert schema.misfits == {2: "value: fields city and City differ in case alone"}
+    assert schema.incompatible == {2: "value: fields city and City differ in case alone"}
     schema = combined(record(("city", "string")), record(("City", "string")))
-    assert list(schema.misfits) == [2]
+    assert list(schema.incompatible) == [2]
 
 
 def test_enums_take_the_symbols_of_all_versions_whatever_they_are_called() -> None:
@@ -181,12 +181,12 @@ def test_a_union_has_a_member_for_each_type_and_keeps_their_names() -> None:
     new = record(("u", ["string", other, "null", "double", "int", one]))
     assert kinds(combined(old)) == {"u": "struct<long:bigint,p:struct<x:int>>"}
     schema = combined(old, new)
-    assert not schema.misfits
+    assert not schema.incompatible
     assert kinds(schema) == {
         "u": "struct<long:bigint,p:struct<x:int>,string:string,b_p:struct<y:int>,double:double>"
     }
     plain = record(("u", "int"))
-    assert not combined(old, plain).misfits
+    assert not combined(old, plain).incompatible
 
 
 def test_a_union_of_numbers_is_the_wider_one() -> None:
@@ -194,9 +194,9 @@ def test_a_union_of_numbers_is_the_wider_one() -> None:
     assert kinds(schema) == {"a": "bigint"}
 
 
-def test_a_union_of_a_date_and_a_number_is_a_misfit() -> None:
+def test_a_union_of_a_date_and_a_number_is_incompatible() -> None:
     day = {"type": "int", "logicalType": "date"}
-    assert list(combined(record(("a", [day, "long"]))).misfits) == [1]
+    assert list(combined(record(("a", [day, "long"]))).incompatible) == [1]
 
 
 NODE = record(("value", "int"), ("next", ["null", "n.Node"]), name="Node")
@@ -259,7 +259,7 @@ def test_types_of_other_registered_schemas_are_found() -> None:
     assert kinds(schema) == {
         "home": "struct<street:string>", "work": "struct<street:string>"
     }  # fmt: skip
-    assert combine([WriterSchema(1, person)]).misfits == {
+    assert combine([WriterSchema(1, person)]).incompatible == {
         1: "home: nobody defines the type n.Address"
     }
 
@@ -275,24 +275,24 @@ def test_types_of_other_registered_schemas_are_found() -> None:
         7,
     ],
 )
-def test_what_is_no_schema_is_a_misfit_and_not_an_error(broken: Any) -> None:
-    assert list(combined(broken).misfits) == [1]
+def test_what_is_no_schema_is_incompatible_and_no_error(broken: Any) -> None:
+    assert list(combined(broken).incompatible) == [1]
 
 
 def test_a_field_with_the_name_of_an_ingest_column_gets_another() -> None:
     old = record(("_Key", "int"), ("a", "int"))
     new = ["null", record(("a", "int"), ("_Key", "long"))]
     schema = combine([WriterSchema(1, old), WriterSchema(2, new)], reserved=["_key"])
-    assert schema.misfits == {}
+    assert schema.incompatible == {}
     assert kinds(schema) == {"field__Key": "bigint", "a": "int"}
     assert read(schema, 1, old, {"_Key": 1, "a": 2}) == {"value": {"field__Key": 1, "a": 2}}
     both = combine(
         [WriterSchema(1, record(("_key", "int"), ("field__key", "int")))], reserved=["_key"]
     )
-    assert list(both.misfits) == [1]
+    assert list(both.incompatible) == [1]
 
 
-def test_a_version_that_the_table_cannot_hold_is_a_misfit() -> None:
+def test_a_version_that_the_table_cannot_hold_is_incompatible() -> None:
     held = StructType(
         [
             StructField("a", IntegerType()),
@@ -308,7 +308,7 @@ def test_a_version_that_the_table_cannot_hold_is_a_misfit() -> None:
     ):
         writers = [WriterSchema(1, fits), WriterSchema(2, record(field))]
         schema = combine(writers[1:], held)
-        assert schema.misfits == {2: said}
+        assert schema.incompatible == {2: said}
         assert combine(writers, held).writers == (1,)
 
 
@@ -324,12 +324,14 @@ def test_values_that_are_no_records_are_one_column() -> None:
 def test_a_null_that_is_written_as_an_object_is_null() -> None:
     null, node = {"type": "null"}, record(("x", "int"))
     schema = combined([null, node], ["null", node], [node, null])
-    assert (schema.misfits, kinds(schema)) == ({}, {"x": "int"})
+    assert (schema.incompatible, kinds(schema)) == ({}, {"x": "int"})
     assert kinds(combined([null, NODE])) == {"value": "int", "next": "string"}
 
 
-def test_a_schema_that_is_not_avro_is_a_misfit() -> None:
-    assert combine([WriterSchema(1, None, problem="a JSON schema")]).misfits == {1: "a JSON schema"}
+def test_a_schema_that_is_not_avro_is_incompatible() -> None:
+    assert combine([WriterSchema(1, None, problem="a JSON schema")]).incompatible == {
+        1: "a JSON schema"
+    }
 
 
 @pytest.mark.parametrize("space", ["abc-123.orders", "com.acme.2024.v1", ".topLevelRecord"])
@@ -340,25 +342,25 @@ def test_a_namespace_may_be_any_text(space: str) -> None:
     assert kinds(combined(schema)) == {"a": "int", "in": "struct<p:int>", "again": "struct<p:int>"}
 
 
-def test_what_is_defined_twice_and_not_alike_is_a_misfit() -> None:
+def test_what_is_defined_twice_and_not_alike_is_incompatible() -> None:
     first, second = record(("p", "int"), name="Z"), record(("q", "string"), name="Z")
     said = "n.Z is defined twice, and not alike"
 
-    (why,) = combined(record(("f", first), ("g", second))).misfits.values()
+    (why,) = combined(record(("f", first), ("g", second))).incompatible.values()
     assert why.startswith(said)
-    assert not combined(record(("f", first), ("g", dict(first)))).misfits
+    assert not combined(record(("f", first), ("g", dict(first)))).incompatible
 
     money = [record(("amount", "long"), name="Money"), record(("amount", "int"), name="Money")]
     uses = [record(("m", "n.Money"), name="A"), record(("m", "n.Money"), name="B")]
     both = ["n.A", "n.B"]
     of_one = WriterSchema(1, both, (money[0], uses[0], money[0], uses[1]))
     of_two = WriterSchema(2, both, (money[0], uses[0], money[1], uses[1]))
-    (why,) = combine([of_one, of_two]).misfits.values()
+    (why,) = combine([of_one, of_two]).incompatible.values()
     assert why.startswith("n.Money is defined twice")
 
 
-def test_a_reference_that_is_no_schema_is_a_misfit() -> None:
-    assert list(combine([WriterSchema(1, "n.A", ({"type": "record"},))]).misfits) == [1]
+def test_a_reference_that_is_no_schema_is_incompatible() -> None:
+    assert list(combine([WriterSchema(1, "n.A", ({"type": "record"},))]).incompatible) == [1]
 
 
 DEBEZIUM = "io.debezium.time"
@@ -396,15 +398,15 @@ DEBEZIUM = "io.debezium.time"
 )
 def test_numbers_of_two_units_share_no_column(old: Any, new: Any, why: str) -> None:
     schema = combined(record(("a", ["null", old])), record(("a", ["null", new])))
-    assert schema.misfits == {2: why}
-    assert combined(record(("a", old)), record(("a", ["null", old]))).misfits == {}
+    assert schema.incompatible == {2: why}
+    assert combined(record(("a", old)), record(("a", ["null", old]))).incompatible == {}
 
 
 def test_a_union_of_two_units_is_refused_and_one_of_a_unit_keeps_its_member() -> None:
     millis = {"type": "int", "logicalType": "time-millis"}
     micros = {"type": "long", "logicalType": "time-micros"}
     both = combined(record(("a", ["null", millis, micros])))
-    assert both.misfits == {
+    assert both.incompatible == {
         1: "a: long of time-micros where earlier versions have long of time-millis"
     }
     assert kinds(combined(record(("a", [millis, "string"])))) == {

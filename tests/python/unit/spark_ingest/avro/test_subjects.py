@@ -79,7 +79,7 @@ def members(schema: TopicSchema) -> dict[str, str]:
 def test_each_type_has_a_member_and_fields_of_one_name_may_differ_in_type() -> None:
     schema = of_types(PLACED, PAID)
 
-    assert not schema.misfits
+    assert not schema.incompatible
     assert kinds(schema) == {
         "value": "struct<orderplaced:struct<id:int,total:bigint>,orderpaid:struct<id:string>>"
     }
@@ -93,13 +93,13 @@ def test_each_type_has_a_member_and_fields_of_one_name_may_differ_in_type() -> N
     assert "value" in schema.docs
 
 
-def test_a_type_evolves_by_itself_and_what_does_not_fit_it_is_its_own_misfit() -> None:
+def test_a_type_evolves_by_itself_and_what_does_not_fit_it_is_incompatible_alone() -> None:
     clashing = typed("com.acme.OrderPaid", id="long")
     schema = of_types(PLACED, PAID, PAID_LATER, clashing)
 
     assert members(schema)["orderpaid"] == "struct<id:string,method:string>"
-    assert list(schema.misfits) == [4]
-    assert "long where earlier versions have string" in schema.misfits[4]
+    assert list(schema.incompatible) == [4]
+    assert "long where earlier versions have string" in schema.incompatible[4]
     assert read(schema, 2, PAID, {"id": "x"}) == {"value": {"id": "x", "method": None}}
 
 
@@ -155,7 +155,7 @@ def test_a_union_of_one_subject_keeps_the_names_that_its_table_has() -> None:
 
 def test_a_type_may_be_a_union_itself() -> None:
     schema = of_types(PLACED, ["null", PAID, REFUNDED])
-    assert not schema.misfits
+    assert not schema.incompatible
     assert list(members(schema)) == ["orderplaced", "orderpaid", "com_acme_orderrefunded"]
 
 
@@ -163,8 +163,8 @@ def test_a_type_may_be_a_union_itself() -> None:
 def test_a_type_that_contains_itself_is_refused_beside_others(around: bool) -> None:
     node = typed("com.acme.Node", next=["null", "com.acme.Node"])
     schema = of_types(PLACED, [node, "string"] if around else node)
-    assert list(schema.misfits) == [2]
-    assert "a topic of its own" in schema.misfits[2]
+    assert list(schema.incompatible) == [2]
+    assert "a topic of its own" in schema.incompatible[2]
 
 
 def test_all_versions_of_the_declared_subjects_come_in_declared_order() -> None:
@@ -225,7 +225,7 @@ def test_what_the_table_took_first_counts_where_an_earlier_version_is_met_later(
     restarted.hold(cast(SparkSession, lake))
     assert restarted.learn([4, 5], "value")
     for one in (found, restarted.value()):
-        assert list(one.misfits) == [4]
+        assert list(one.incompatible) == [4]
         assert members(one)["x_sent"] == "struct<a:int>"
 
 
@@ -234,7 +234,7 @@ def test_one_declared_subject_has_its_fields_as_columns_as_a_topic_does() -> Non
     schemas = schemas_of(registry, TYPES[1])
     assert kinds(schemas.value()) == {"id": "string", "method": "string"}
     assert schemas.learn([1], "value")
-    assert list(schemas.value().misfits) == [1]
+    assert list(schemas.value().incompatible) == [1]
 
 
 def test_subjects_that_a_topic_may_mean_are_those_named_after_it_or_its_records() -> None:

@@ -26,7 +26,7 @@ def test_a_table_gives_members_their_names_when_the_first_version_is_gone() -> N
 
     schema = combine([WriterSchema(2, turned)], held)
 
-    assert not schema.misfits
+    assert not schema.incompatible
     assert set(kinds(schema)["u"][7:-1].split(",")) == {"x:struct<p:int>", "b_x:struct<p:int>"}
     members = [member["name"] for member in schema.readings[0].writer["fields"][0]["type"]]
     assert members == ["b_x", "x"]
@@ -41,7 +41,7 @@ def test_a_table_names_the_members_inside_of_what_it_holds() -> None:
     held = combined(first).columns
     schema = combine([WriterSchema(2, around(typed("b.X", "p"), typed("a.X", "p")))], held)
 
-    assert not schema.misfits
+    assert not schema.incompatible
     assert "b_x:struct<p:int>,x:struct<p:int>" in kinds(schema)["m"]
 
 
@@ -62,7 +62,7 @@ def test_namesakes_of_one_writer_have_members_of_their_own() -> None:
 
     for order in ([both, alone], [alone, both]):
         schema = combined(*order)
-        assert not schema.misfits
+        assert not schema.incompatible
         members = schema.columns["u"].dataType
         assert isinstance(members, StructType)
         assert set(members.names) == {"a", "v2_a", "string"}
@@ -74,5 +74,5 @@ def test_a_union_becomes_one_of_its_types() -> None:
 
     schema = combined(both, one)
 
-    assert not schema.misfits
+    assert not schema.incompatible
     assert read(schema, 2, one, {"u": {"p": 7}}) == {"u": {"p": 7}}

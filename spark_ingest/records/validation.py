@@ -1,4 +1,4 @@
-"""Judging: what each record of a batch decodes to, and whether bronze can take it."""
+"""Validation: what each record of a batch decodes to, and whether bronze can take it."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ _LEFT_OVER = "left_over_bytes"
 
 
 @dataclass(frozen=True)
-class Judged:
+class Validated:
     """A batch's records, decoded, with what bronze and quarantine need of them.
 
     Attributes:
         records: Kafka's columns under their bronze names, ``_kafka_value``, and
-            ``_verdict``: why bronze cannot take the record, null where it can.
+            ``_error``: why bronze cannot take the record, null where it can.
         columns: The table's columns for the good ones, without the metadata.
         value: The schemas that the values were decoded with.
         key: Those of the keys where they are decoded.
@@ -74,13 +74,13 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """How records of a topic are judged: columns, made once for its schemas.
+class Validator:
+    """Validates the records of a topic: columns, made once for its schemas.
 
     Attributes:
         taken: Kafka's columns under their bronze names.
         steps: Columns by name that are added one after the other, each by the ones before.
-        columns: As :class:`Judged` has them.
+        columns: As :class:`Validated` has them.
         value: The schemas of the values.
         key: Those of the keys where they are decoded.
     """
@@ -91,8 +91,8 @@ class Recipe:
     value: TopicSchema
     key: TopicSchema | None
 
-    def judge(self, records: DataFrame) -> Judged:
-        """Decode every record and say of each whether bronze can take it.
+    def validate(self, records: DataFrame) -> Validated:
+        """Decode every record, and find out whether bronze can take it.
 
         ``records`` are rows of Spark's Kafka source, with headers; some may be ``REFUSED``.
         """
@@ -100,36 +100,37 @@ class Recipe:
             records = records.select(*self.taken)
             for step in self.steps:
                 records = records.withColumns(step)
-            return Judged(records, self.columns, self.value, self.key)
+            return Validated(records, self.columns, self.value, self.key)
         records = records.select(*self.taken, REFUSED)
         for step in self.steps:
             records = records.withColumns(step)
-        verdict = F.coalesce(REFUSED, "_verdict")
-        records = records.withColumn("_verdict", verdict).drop(REFUSED)
-        return Judged(records, self.columns, self.value, self.key)
+        records = records.withColumn("_error", F.coalesce(REFUSED, "_error")).drop(REFUSED)
+        return Validated(records, self.columns, self.value, self.key)
 
 
-def recipe(topic_id: str, value: TopicSchema, key: TopicSchema | None, most_bytes: int) -> Recipe:
-    """How records of a topic are judged.
+def validator(
+    topic_id: str, value: TopicSchema, key: TopicSchema | None, most_bytes: int
+) -> Validator:
+    """What validates the records of a topic.
 
     ``topic_id`` is Kafka's UUID of their topic; ``key`` has the schemas of the keys where they
     are decoded; ``most_bytes`` is of a value, and of a key.
     """
     taken = [F.col(name).alias(f"_kafka_{name}") for name in KAFKA_ROWS.names]
     taken.append(F.lit(topic_id).alias("_kafka_topic_id"))
-    verdicts = [size_verdict(most_bytes), verdict("value", value)]
+    errors = [size_error(most_bytes), part_error("value", value)]
     first, then = _decode("value", value, most_bytes)
     columns = decode.fields("value", value) if value.usable else {}
     if key is not None:
         of_key = _decode("key", key, most_bytes)
         first, then = first | of_key[0], then | of_key[1]
-        verdicts.append(verdict("key", key))
+        errors.append(part_error("key", key))
         if key.usable and key.columns.fields:
             columns[bronze.KEY] = decode.whole("key", key)
     # Spark analyses the plan again for each of them.
     steps = [step for step in (first, then) if step]
-    steps.append({"_verdict": F.coalesce(*verdicts)})
-    return Recipe(tuple(taken), tuple(steps), columns, value, key)
+    steps.append({"_error": F.coalesce(*errors)})
+    return Validator(tuple(taken), tuple(steps), columns, value, key)
 
 
 def _decode(
@@ -149,11 +150,11 @@ def _decode(
     return {**first, f"_{part}_problem": problem}, decoded
 
 
-def verdict(part: Part, schema: TopicSchema) -> Column:
+def part_error(part: Part, schema: TopicSchema) -> Column:
     """Why a record's value or key cannot be taken; null where it can.
 
     Args:
-        part: ``value`` or ``key``: judges ``_kafka_<part>`` (a null in it is good: a tombstone,
+        part: ``value`` or ``key``: validates ``_kafka_<part>`` (a null is good: a tombstone,
             or no key), with its ``_<part>_schema_id`` and the decoded ``_<part>``.
 
     Returns:
@@ -161,7 +162,7 @@ def verdict(part: Part, schema: TopicSchema) -> Column:
     """
     framed, schema_id = f"_kafka_{part}", F.col(f"_{part}_schema_id")
     number, size = schema_id.cast("string"), F.length(framed).cast("string")
-    ids = [*schema.writers, *schema.misfits]
+    ids = [*schema.writers, *schema.incompatible]
     undecodable = ~decode.is_good(part, schema) if schema.usable else F.lit(True)
 
     def reason(stage: str, error_class: str, *message: Column | str) -> Column:
@@ -173,26 +174,26 @@ def verdict(part: Part, schema: TopicSchema) -> Column:
         )
 
     framing = schema.framing
-    judged = F.when(F.col(framed).isNull(), F.lit(None))
+    validated = F.when(F.col(framed).isNull(), F.lit(None))
     if framing.has_ids:
-        judged = judged.when(
+        validated = validated.when(
             schema_id.isNull(),
             reason("framing", "not_framed", f"{part} of ", size, f" bytes has no {framing.title}"),
         )
-    for misfit, why in schema.misfits.items():
-        text = f"{part} schema {misfit} does not fit the table: {why}"
-        judged = judged.when(
-            framing.has_schema(part, misfit), reason("schema", "incompatible", text)
+    for bad_id, why in schema.incompatible.items():
+        text = f"{part} schema {bad_id} does not fit the table: {why}"
+        validated = validated.when(
+            framing.has_schema(part, bad_id), reason("schema", "incompatible", text)
         )
     if framing.has_ids:
-        judged = judged.when(
+        validated = validated.when(
             ~schema_id.isin(ids) if ids else F.lit(True),
             reason("schema", _UNKNOWN, f"{part} schema ", number, " is not in the registry"),
         )
     problem = F.col(f"_{part}_problem")
     if schema.readings:
         place = F.substring(problem, 2, 10)
-        judged = judged.when(
+        validated = validated.when(
             F.startswith(problem, F.lit(avro_check.LEFT_OVER)),
             reason(
                 "decode",
@@ -206,7 +207,7 @@ def verdict(part: Part, schema: TopicSchema) -> Column:
         )
     if schema.readings or framing.format == "json":
         whose: list[Column | str] = [f"{part} schema ", number] if framing.has_ids else [part]
-        judged = judged.when(
+        validated = validated.when(
             problem.isNotNull(), reason("decode", _UNDECODABLE, *whose, ": ", problem)
         )
     said = f" bytes is not what the source's {framing.name} says"
@@ -215,15 +216,15 @@ def verdict(part: Part, schema: TopicSchema) -> Column:
             " bytes is more than Spark's decoder takes: see org.apache.avro.limits in "
             "profiles/spark-defaults.conf"
         )
-    return judged.when(undecodable, reason("decode", _UNDECODABLE, f"{part} of ", size, said))
+    return validated.when(undecodable, reason("decode", _UNDECODABLE, f"{part} of ", size, said))
 
 
-def size_verdict(limit: int) -> Column:
-    """Why a record is too long to be taken, like :func:`verdict`; null where it is not.
+def size_error(limit: int) -> Column:
+    """Why a record is too long to be taken, like :func:`part_error`; null where it is not.
 
     ``limit`` is the most bytes of a value, and of a key.
     """
-    judged = F.lit(None)
+    validated = F.lit(None)
     for part in ("key", "value"):
         size = F.length(f"_kafka_{part}")
         text = F.concat(
@@ -234,13 +235,13 @@ def size_verdict(limit: int) -> Column:
             F.lit(_error_class(part, "oversized")).alias("error_class"),
             text.alias("error_message"),
         )
-        judged = F.when(size > limit, why).otherwise(judged)
-    return judged
+        validated = F.when(size > limit, why).otherwise(validated)
+    return validated
 
 
 def unknown_id(part: str) -> Column:
-    """The schema id of a record that was judged to have one the registry does not know."""
-    is_unknown = F.col("_verdict")["error_class"] == _error_class(part, _UNKNOWN)
+    """The schema id of a record that was validated to have one the registry does not know."""
+    is_unknown = F.col("_error")["error_class"] == _error_class(part, _UNKNOWN)
     return F.when(is_unknown, F.col(f"_{part}_schema_id"))
 
 
