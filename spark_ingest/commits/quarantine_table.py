@@ -21,9 +21,8 @@ from spark_ingest.commits.committed import Commit
 from spark_ingest.commits.offsets import beyond, within
 from spark_ingest.connect.broker import Topic
 from spark_ingest.connect.registry import LARGEST_ID
-from spark_ingest.lake import bronze
+from spark_ingest.lake import bronze, table_change
 from spark_ingest.lake.jvm import CATALOG, Jvm
-from spark_ingest.lake.table_change import rewrite
 
 TABLE = f"{bronze.SCHEMA}.quarantine"
 COLUMNS = StructType(
@@ -140,7 +139,7 @@ def remove_uncommitted(
         f"and _kafka_topic_id = '{topic.id}' and {beyond(committed)} "
         f"and unix_micros(_ingested_at) in ({starts})"
     )
-    rewrite(lambda: spark.sql(statement))
+    table_change.rewrite(lambda: spark.sql(statement))
 
 
 def remove_batch(spark: SparkSession, topic: Topic, ingested_at: datetime) -> None:
@@ -153,7 +152,7 @@ def remove_batch(spark: SparkSession, topic: Topic, ingested_at: datetime) -> No
         f"delete from {CATALOG}.{TABLE} where _kafka_topic = '{topic.name}' "
         f"and _kafka_topic_id = '{topic.id}' and _ingested_at = {began}"
     )
-    rewrite(lambda: spark.sql(statement))
+    table_change.rewrite(lambda: spark.sql(statement))
 
 
 def merge(
@@ -178,7 +177,7 @@ def merge(
         count = found.count()
         if count:
             table, condition = f"{CATALOG}.{TABLE}", F.expr(" and ".join(on))
-            rewrite(lambda: then(found.mergeInto(table, condition)).merge())
+            table_change.rewrite(lambda: then(found.mergeInto(table, condition)).merge())
         return count
     finally:
         found.unpersist()

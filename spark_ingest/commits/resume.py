@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -210,7 +209,8 @@ def _commit_beginning(
     """
     began = datetime.now(UTC)
     commit = Commit(here.commit_id + 1, topic.id, here.offsets, here.offsets)
-    lease.stage(partial(append_files, Jvm(log.spark), [], commit))
+    jvm = Jvm(log.spark)
+    lease.stage(lambda table, branch: append_files(jvm.iceberg_table(table), [], commit, branch))
     lease.publish()
     seconds = (datetime.now(UTC) - began).total_seconds()
     log.add(lease, stream, BatchResult(commit, 0, 0, 0, began, seconds))

@@ -35,7 +35,7 @@ def replay_with_the_newest_id(feed: Feed, monkeypatch: pytest.MonkeyPatch) -> No
         return replace(here, commit_id=here.commit_id - 1)
 
     with monkeypatch.context() as patch:
-        patch.setattr("spark_ingest.streaming.side_commit.standing", before)
+        patch.setattr("spark_ingest.streaming.side_commit.position_of", before)
         patch.setattr("spark_ingest.commits.branch.check_number", lambda *_: None)
         assert replay(feed.services, feed.stream, Choice()).taken == 1
 
