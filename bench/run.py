@@ -14,7 +14,7 @@ import typer
 from bench.report.page import table_lines, write_page
 from bench.report.results import Cell, Results, Table, number_of, read_kept, write_kept
 from sandbox.settings import PROJECT
-from sandbox.ui import err, say, tell
+from sandbox.ui import echo, err, say
 from spark_ingest.errors import ConfigurationError, MillraceError
 
 Folder = Annotated[
@@ -112,7 +112,7 @@ class Benchmark:
                 write_kept(before.updated(measured), file)
             for table in measured.tables():
                 for line in (*table_lines(table), ""):
-                    tell(line)
+                    echo(line)
             say(f"all numbers: {file}")
             if write_docs:
                 write_page(self.read(file))

@@ -23,8 +23,8 @@ from sandbox.settings import Home, chosen_ports, load_home, with_ports
 from sandbox.tour.demo import DEFAULT_COUNT, DEFAULT_SCALE, SHARES, Demo
 from sandbox.tour.live import DEFAULT_RATE, Live
 from sandbox.tour.query import Format, run_query
-from sandbox.tour.showings import EVENTS, SHOWINGS
-from sandbox.ui import err, out, say, tell
+from sandbox.tour.scenarios import EVENTS, SCENARIOS
+from sandbox.ui import echo, err, out, say
 from spark_ingest.errors import ConfigurationError, MillraceError
 
 app = typer.Typer(
@@ -99,9 +99,9 @@ def up(
     _tell_security(home)
     for status in stack.status(home):
         if status.service.name in started:
-            tell(f"started  {_line(status)}")
+            echo(f"started  {_line(status)}")
         elif status.state is State.READY:
-            tell(f"running  {_line(status)}")
+            echo(f"running  {_line(status)}")
     raise typer.Exit(1 if _tell_connectors(home) else 0)
 
 
@@ -109,7 +109,7 @@ def up(
 def down(service: Services = None) -> None:
     """Stop the services. Their data is kept."""
     stopped = stack.down(load_home(), service or [])
-    tell(f"stopped {', '.join(stopped)}" if stopped else "nothing was running")
+    echo(f"stopped {', '.join(stopped)}" if stopped else "nothing was running")
 
 
 @app.command()
@@ -122,7 +122,7 @@ def status() -> None:
     _tell_security(home)
     dead = False
     for found in stack.status(home):
-        tell(f"{found.state:<9}{_line(found)}", style=_STYLES[found.state])
+        echo(f"{found.state:<9}{_line(found)}", style=_STYLES[found.state])
         if found.state is State.DIED and found.record is not None:
             dead = True
             say(str(stack.died(found.record)))
@@ -169,7 +169,7 @@ def reset(yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = Fals
             # Spark opens the catalogue's file, but makes no folder for it.
             home.lake.mkdir()
             home.env_file.unlink(missing_ok=True)
-    tell(f"removed services' data, lake and logs of {home.path}")
+    echo(f"removed services' data, lake and logs of {home.path}")
 
 
 @app.command()
@@ -187,7 +187,7 @@ def doctor() -> None:
         failed += not finding.good
         mark = ("ok    ", "green") if finding.good else ("FAILED", "bold red")
         out.print(f"[{mark[1]}]{mark[0]}[/] ", end="")
-        tell(f"{finding.name}: {finding.text}")
+        echo(f"{finding.name}: {finding.text}")
     raise typer.Exit(1 if failed else 0)
 
 
@@ -219,7 +219,7 @@ def parts_command(
     if "spark" in names:
         spark_conf.bring_spark()
     for name in names:
-        tell(f"{name}: {parts.component_folder(name)}")
+        echo(f"{name}: {parts.component_folder(name)}")
 
 
 @app.command()
@@ -289,9 +289,9 @@ def demo(
     changed, captured by Debezium, and only its group of models is built. Where
     MariaDB cannot run, its tables and what is built from them are left out.
     """
-    if shows not in SHOWINGS:
-        raise ConfigurationError(f"there is no demo {shows!r}; known: {', '.join(SHOWINGS)}")
-    Demo(load_home(), count, keep, secure, SHOWINGS[shows], scale).run()
+    if shows not in SCENARIOS:
+        raise ConfigurationError(f"there is no demo {shows!r}; known: {', '.join(SCENARIOS)}")
+    Demo(load_home(), count, keep, secure, SCENARIOS[shows], scale).run()
 
 
 @app.command()
@@ -339,7 +339,7 @@ _STYLES = {State.STOPPED: "dim", State.STARTING: "yellow", State.READY: "", Stat
 
 def _tell_security(home: Home) -> None:
     if home.secure:
-        tell(f"secure   certificates and passwords in {home.security}")
+        echo(f"secure   certificates and passwords in {home.security}")
 
 
 def _tell_connectors(home: Home) -> bool:
@@ -349,7 +349,7 @@ def _tell_connectors(home: Home) -> bool:
     found = connector_status(home)
     for each in found:
         style = "bold red" if each.state == FAILED else ""
-        tell(f"{each.state:<9}{describe(each)}", style=style)
+        echo(f"{each.state:<9}{describe(each)}", style=style)
     return any(each.state == FAILED for each in found)
 
 

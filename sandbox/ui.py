@@ -14,6 +14,6 @@ def say(text: str, style: str = "") -> None:
     err.print(Text(text, style=style))
 
 
-def tell(text: str, style: str = "") -> None:
+def echo(text: str, style: str = "") -> None:
     """One line of the result, on standard output; square brackets stay as they are."""
     out.print(Text(text, style=style))

@@ -35,10 +35,10 @@ from bench.report.machine import Measurement
 from bench.report.results import Results
 from bench.run import FOLDER, Benchmark, Folder
 from sandbox.databases import run, statements
-from sandbox.databases.contents import Contents
-from sandbox.databases.draft import transactions
 from sandbox.databases.known import DATABASES
 from sandbox.databases.server import opened
+from sandbox.databases.state import DatabaseState
+from sandbox.databases.transactions import transactions
 from sandbox.processes import programs
 from sandbox.services import stack
 from sandbox.services.connect import wait_until_passed
@@ -200,8 +200,8 @@ class _Run:
         self, seed: int, changes: int | None, rate: float | None, stop: threading.Event
     ) -> None:
         with opened(self._home, DATABASE) as connection:
-            contents = Contents(DATABASE, statements.stored(DATABASE, connection))
-            drawn = transactions(contents, DATABASE.moves, seed, changes)
+            state = DatabaseState(DATABASE, statements.stored(DATABASE, connection))
+            drawn = transactions(state, DATABASE.operations, seed, changes)
             wanted = takewhile(lambda _: not stop.is_set(), drawn)
             run.run(DATABASE, connection, wanted, rate)
 

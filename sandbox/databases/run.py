@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from sandbox.databases.contents import Kind
-from sandbox.databases.draft import Transaction
+from sandbox.databases.state import Kind
 from sandbox.databases.statements import Connection, carry_out
 from sandbox.databases.tables import Database
+from sandbox.databases.transactions import Transaction
 
 
 @dataclass

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby, islice
 from typing import Any, Protocol
 
-from sandbox.databases.contents import Change, Kind
-from sandbox.databases.draft import Transaction
+from sandbox.databases.state import Change, Kind
 from sandbox.databases.tables import Database, Row, Table
+from sandbox.databases.transactions import Transaction
 from spark_ingest.errors import MillraceError
 
 _QUOTES = {"postgres": '"', "mariadb": "`"}

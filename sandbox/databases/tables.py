@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sandbox.databases.draft import Move
+    from sandbox.databases.transactions import Operation
 
 Row = dict[str, Any]
 """Values by column: as Python's drivers of the database take and give them."""
@@ -48,7 +48,7 @@ class Database:
             the ticket shop's databases the listings, for all three.
         rows: The rows that it begins with, each with its table's name, for a seed and a
             size; the same ones for the same two.
-        moves: What can happen to it, each with its weight against the others.
+        operations: What can happen to it, each with its weight against the others.
         truncates: What happens besides where tables may be emptied at once.
         help: What `sandbox produce COMMAND --help` says of it.
     """
@@ -60,9 +60,9 @@ class Database:
     tables: tuple[Table, ...]
     size: int
     rows: Callable[[int, int], Iterator[tuple[str, Row]]]
-    moves: tuple[tuple[float, Move], ...]
+    operations: tuple[tuple[float, Operation], ...]
     help: str
-    truncates: tuple[tuple[float, Move], ...] = ()
+    truncates: tuple[tuple[float, Operation], ...] = ()
 
     def table(self, name: str) -> Table:
         return next(table for table in self.tables if table.name == name)

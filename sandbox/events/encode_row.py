@@ -19,7 +19,7 @@ _INT_BITS = {"int": 32, "long": 64}
 _EPOCH = date(1970, 1, 1)
 
 
-class Fitter:
+class RowEncoder:
     """Turns rows into framed keys and values of one stream.
 
     Times keep what the schema keeps, milliseconds or microseconds: what is finer is cut
@@ -33,15 +33,15 @@ class Fitter:
         self._key_schema = parse_schema(stream.key_schema)
         self._value_schema = parse_schema(stream.value_schema)
 
-    def fit(self, values: Mapping[str, Any]) -> tuple[bytes | None, bytes]:
+    def encode(self, values: Mapping[str, Any]) -> tuple[bytes | None, bytes]:
         """The framed key and value of one row; no key where its field is null.
 
         ``values`` are by field name; what is no field is ignored.
 
         Raises:
-            Misfit: A value is missing or does not fit.
+            InvalidValue: A value is missing or does not fit.
         """
-        record = {field.name: field.fitted(values) for field in self.fields}
+        record = {field.name: field.converted(values) for field in self.fields}
         value = BytesIO()
         schemaless_writer(value, self._value_schema, record)
         return self._key(record[self._key_field]), self._value_frame + value.getvalue()

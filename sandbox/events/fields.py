@@ -19,7 +19,7 @@ _TRUE, _FALSE = (frozenset({"true", "t", "yes", "1"}), frozenset({"false", "f", 
 Convert = Callable[[Any], Any]
 
 
-class Misfit(ValueError):
+class InvalidValue(ValueError):
     """A value that does not fit; the text names the column, the value and the reason."""
 
 
@@ -40,27 +40,27 @@ class Field:
     default: Any
     required: bool
 
-    def fitted(self, values: Mapping[str, Any]) -> Any:
+    def converted(self, values: Mapping[str, Any]) -> Any:
         """What the field is in a row, as the stream or the table has it.
 
         ``values`` is the row, by field name.
 
         Raises:
-            Misfit: Its value is missing or does not fit.
+            InvalidValue: Its value is missing or does not fit.
         """
         if self.name not in values:
             if self.required:
-                raise Misfit(f"{self.name} is missing")
+                raise InvalidValue(f"{self.name} is missing")
             return self.default
         value = values[self.name]
         if value is None:
             if self.nullable:
                 return None
-            raise Misfit(f"{self.name} is empty, and needs a value")
+            raise InvalidValue(f"{self.name} is empty, and needs a value")
         try:
             return self.convert(value)
         except ValueError as error:
-            raise Misfit(f"{self.name} {shown(value)} {error}") from error
+            raise InvalidValue(f"{self.name} {shown(value)} {error}") from error
 
 
 def shown(value: Any) -> str:
@@ -72,10 +72,10 @@ def shown(value: Any) -> str:
 def number(value: Any) -> Decimal:
     """Any number, exactly."""
     if isinstance(value, bool) or not isinstance(value, str | int | float | Decimal):
-        raise Misfit("is not a number")
+        raise InvalidValue("is not a number")
     text = str(value).strip()
     if not _NUMBER.fullmatch(text):
-        raise Misfit("is not a number")
+        raise InvalidValue("is not a number")
     return Decimal(text)
 
 
@@ -112,7 +112,7 @@ def exact(value: Any, precision: int, scale: int) -> Decimal:
 def instant(value: Any) -> int:
     """Microseconds since 1970 UTC."""
     if isinstance(value, bool) or not isinstance(value, str | int | Decimal):
-        raise Misfit("is not a time")
+        raise InvalidValue("is not a time")
     return instant_micros(value)
 
 
@@ -127,7 +127,7 @@ def day(value: Any) -> date:
 def text(value: Any) -> str:
     """Text that UTF-8 can write."""
     if not isinstance(value, str):
-        raise Misfit("is not text")
+        raise InvalidValue("is not text")
     if not value.isprintable() and not _is_unicode(value):
         raise ValueError("has half a character (a lone surrogate)")
     return value

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sandbox import ui
-from sandbox.events.fields import Field, Misfit
+from sandbox.events.fields import Field, InvalidValue
 from sandbox.events.file_rows import Row, bare
 from spark_ingest.errors import ConfigurationError
 
@@ -47,9 +47,9 @@ class Matching:
                 )
         for name in self.constants:
             try:
-                known[name].fitted(self.constants)
-            except Misfit as misfit:
-                raise ConfigurationError(f"--set {misfit}") from misfit
+                known[name].converted(self.constants)
+            except InvalidValue as invalid:
+                raise ConfigurationError(f"--set {invalid}") from invalid
         if not header:
             return
         for name, column in self.columns.items():
@@ -75,10 +75,10 @@ class Matching:
         ``used`` are columns that are something else than a field.
 
         Raises:
-            Misfit: It is no row.
+            InvalidValue: It is no row.
         """
         if row.fault:
-            raise Misfit(row.fault)
+            raise InvalidValue(row.fault)
         names = tuple(row.values)
         if names != self._names:
             self._match(names)

@@ -189,11 +189,11 @@ def poll(
                 if seen is not None:
                     topic.note(seen)
                 if sent or once:
-                    ui.tell(_told(polled, sent, seen))
+                    ui.echo(_summary(polled, sent, seen))
                 if once or interrupted.wait(every):
                     return
 
 
-def _told(polled: PolledTable, sent: int, seen: str | None) -> str:
+def _summary(polled: PolledTable, sent: int, seen: str | None) -> str:
     upto = f", up to {polled.column} {seen}" if seen else ""
     return f"{sent:,} rows of {polled.name} to {polled.topic}{upto}"

@@ -15,7 +15,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from sandbox import ui
-from sandbox.events.sender import Outlet, Tally, check_delivery
+from sandbox.events.sender import DeliveryReport, StreamProducer, check_delivery
 from sandbox.settings import load_home
 from sandbox.streams.faults import FAULTS
 from sandbox.streams.generator import Generator, generators
@@ -126,7 +126,7 @@ Exit codes: 0 all sent, 1 some not delivered, 2 wrong use or no services,
 
 
 @dataclass(frozen=True)
-class Wish:
+class Options:
     """The options of a command, as a person gave them."""
 
     count: int | None
@@ -161,8 +161,8 @@ def _command(generator: Generator) -> Callable[..., None]:
         first_id: FirstId = None,
         as_json: AsJson = False,
     ) -> None:
-        wish = Wish(count, rate, seed, start, span, late, bad, first_id, as_json, wrong)
-        _produce(generator, wish)
+        options = Options(count, rate, seed, start, span, late, bad, first_id, as_json, wrong)
+        _produce(generator, options)
 
     def without_wrong(
         count: Count = None,
@@ -175,8 +175,8 @@ def _command(generator: Generator) -> Callable[..., None]:
         first_id: FirstId = None,
         as_json: AsJson = False,
     ) -> None:
-        wish = Wish(count, rate, seed, start, span, late, bad, first_id, as_json)
-        _produce(generator, wish)
+        options = Options(count, rate, seed, start, span, late, bad, first_id, as_json)
+        _produce(generator, options)
 
     return with_wrong if generator.makes_wrong else without_wrong
 
@@ -197,7 +197,7 @@ for _generator in generators().values():
     )
 
 
-def _produce(source: Generator, wish: Wish) -> None:
+def _produce(source: Generator, options: Options) -> None:
     """Make and send what a person wishes, and tell what became of it.
 
     Raises:
@@ -205,32 +205,34 @@ def _produce(source: Generator, wish: Wish) -> None:
         ServiceUnavailable: Broker or registry do not answer.
         DeliveryFailed: The broker did not take everything.
     """
-    per_second, count = records_per_second(wish.rate), wish.count
+    per_second, count = records_per_second(options.rate), options.count
     if count is None and per_second is None:
         count = DEFAULT_COUNT
-    shares = {"--late": wish.late, "--bad": wish.bad, "--wrong": wish.wrong}
+    shares = {"--late": options.late, "--bad": options.bad, "--wrong": options.wrong}
     # Shares as people write them: 0.7, 0.2 and 0.1 are not exactly 1 in binary.
     if sum(shares.values()) > 1 + 1e-9:
         named = " and ".join(f"{name} {part}" for name, part in shares.items() if part)
         raise ConfigurationError(f"{named} are more than all records; together 1 at most")
-    begin, step = event_times(count, per_second, wish.start, wish.span, wish.late)
-    outlet = Outlet(load_home(), source.events, *source.beside)
-    first_id = wish.first_id
+    begin, step = event_times(count, per_second, options.start, options.span, options.late)
+    producer = StreamProducer(load_home(), source.events, *source.beside)
+    first_id = options.first_id
     if first_id is None:
         # Each event uses one number at most.
-        first_id = outlet.records_so_far() + 1
+        first_id = producer.records_so_far() + 1
     if first_id + (count or 0) - 1 > source.largest:
         raise ConfigurationError(
             f"--first-id {first_id}: {count or 1:,} more go beyond the largest"
             f" {source.number}, {source.largest}; take a smaller one"
         )
-    plan = Plan(wish.seed, count, begin, step, wish.late, wish.bad, first_id, wish.wrong)
+    plan = Plan(
+        options.seed, count, begin, step, options.late, options.bad, first_id, options.wrong
+    )
     with progress(f"producing to {source.events.topic}", count) as on_progress:
-        records = source.make(plan, outlet.schema_ids)
-        tally = outlet.send(records, per_second, on_progress)
-    _report(source, plan, tally, as_json=wish.as_json)
-    check_delivery(source.events, tally)
-    if tally.interrupted and count is not None:
+        records = source.make(plan, producer.schema_ids)
+        report = producer.send(records, per_second, on_progress)
+    _report(source, plan, report, as_json=options.as_json)
+    check_delivery(source.events, report)
+    if report.interrupted and count is not None:
         raise typer.Exit(INTERRUPTED)
 
 
@@ -317,33 +319,33 @@ def event_times(
     return begin, step
 
 
-def _report(source: Generator, plan: Plan, tally: Tally, *, as_json: bool) -> None:
-    broken = {name: tally.kinds[name] for name in FAULTS}
-    beside = {stream.topic: tally.beside[stream.topic] for stream in source.beside}
+def _report(source: Generator, plan: Plan, report: DeliveryReport, *, as_json: bool) -> None:
+    broken = {name: report.kinds[name] for name in FAULTS}
+    beside = {stream.topic: report.beside[stream.topic] for stream in source.beside}
     if as_json:
         facts = {
             "stream": source.events.name,
             "topic": source.events.topic,
-            "records": tally.handed_over,
-            "delivered": tally.delivered,
-            "events": tally.events,
-            source.noun: sum(tally.kinds[name] for name in source.kinds),
-            **{name: tally.kinds[name] for name in source.kinds},
+            "records": report.handed_over,
+            "delivered": report.delivered,
+            "events": report.events,
+            source.noun: sum(report.kinds[name] for name in source.kinds),
+            **{name: report.kinds[name] for name in source.kinds},
             "bad": sum(broken.values()),
             "bad_by_kind": broken,
             "beside": beside,
             "seed": plan.seed,
             "first_id": plan.first_number,
             "start": as_text(plan.start),
-            "seconds": round(tally.seconds, 3),
-            "records_per_second": round(tally.rate),
+            "seconds": round(report.seconds, 3),
+            "records_per_second": round(report.rate),
         }
-        ui.tell(json.dumps(facts))
+        ui.echo(json.dumps(facts))
         return
-    counted = [f"{tally.kinds[name]:,} {name.replace('_', ' ')}" for name in source.kinds]
+    counted = [f"{report.kinds[name]:,} {name.replace('_', ' ')}" for name in source.kinds]
     text = (
-        f"{tally.delivered:,} records to {', '.join((source.events.topic, *beside))}"
-        f" in {tally.seconds:.1f} s ({tally.rate:,.0f}/s):"
+        f"{report.delivered:,} records to {', '.join((source.events.topic, *beside))}"
+        f" in {report.seconds:.1f} s ({report.rate:,.0f}/s):"
         f" {', '.join(counted)}, {sum(broken.values()):,} bad"
     )
     if any(broken.values()):
@@ -352,6 +354,6 @@ def _report(source: Generator, plan: Plan, tally: Tally, *, as_json: bool) -> No
     for topic, count in beside.items():
         text += f", {count:,} to {topic}"
     text += f"; {source.number} from {plan.first_number}, seed {plan.seed}"
-    if tally.interrupted:
+    if report.interrupted:
         text += "; stopped by Ctrl-C"
-    ui.tell(text)
+    ui.echo(text)

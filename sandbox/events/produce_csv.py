@@ -9,7 +9,7 @@ import typer
 
 from sandbox.events.file_rows import bare
 from sandbox.events.replay import Delimiter, Timestamps, send_rows
-from sandbox.events.replay_rows import Reading
+from sandbox.events.replay_rows import FileFormat
 from sandbox.events.schema_ids import registered_schema
 from sandbox.services.kafka import create_topic
 from sandbox.settings import Home, load_home
@@ -70,8 +70,8 @@ def produce_csv(
                 for field, header in shape.headers.items()
                 if field in known and bare(field) != bare(header)
             }
-            reading = Reading(shape.separator, null, columns, {})
-            send_rows(stream, text, str(file), reading, timestamps)
+            file_format = FileFormat(shape.separator, null, columns, {})
+            send_rows(stream, text, str(file), file_format, timestamps)
         except UnicodeDecodeError as error:
             not_utf8(str(file), error)
 

@@ -13,13 +13,13 @@ import typer
 
 from sandbox import ui
 from sandbox.databases import statements
-from sandbox.databases.contents import Contents, Kind
-from sandbox.databases.draft import transactions
 from sandbox.databases.known import DATABASES, TICKIT
 from sandbox.databases.run import Done, run
 from sandbox.databases.server import check_captured, opened
+from sandbox.databases.state import DatabaseState, Kind
 from sandbox.databases.statements import Connection
 from sandbox.databases.tables import Database
+from sandbox.databases.transactions import transactions
 from sandbox.events.produce import INTERRUPTED, AsJson, progress, records_per_second
 from sandbox.services.connect import wait_until_passed
 from sandbox.settings import load_home
@@ -70,7 +70,7 @@ _MORE = """\
 
 
 @dataclass(frozen=True)
-class Wish:
+class Options:
     """The options of a command, as a person gave them."""
 
     rows: int | None
@@ -92,7 +92,7 @@ def _command(database: Database) -> Callable[..., None]:
         truncates: Truncates = False,
         as_json: AsJson = False,
     ) -> None:
-        produce_rows(database, Wish(rows, changes, rate, seed, truncates, as_json))
+        produce_rows(database, Options(rows, changes, rate, seed, truncates, as_json))
 
     def without_truncates(
         rows: Rows = None,
@@ -101,7 +101,7 @@ def _command(database: Database) -> Callable[..., None]:
         seed: Seed = 1,
         as_json: AsJson = False,
     ) -> None:
-        produce_rows(database, Wish(rows, changes, rate, seed, False, as_json))
+        produce_rows(database, Options(rows, changes, rate, seed, False, as_json))
 
     return with_truncates if database.truncates else without_truncates
 
@@ -122,7 +122,7 @@ def add_to(app: typer.Typer) -> None:
         )
 
 
-def produce_rows(database: Database, wish: Wish) -> None:
+def produce_rows(database: Database, options: Options) -> None:
     """Fill a database and change it, as a person wishes, and tell what became of it.
 
     Raises:
@@ -130,22 +130,26 @@ def produce_rows(database: Database, wish: Wish) -> None:
         ServiceUnavailable: The database does not answer, or nothing captures it.
         MillraceError: The database refuses something, or its connector has failed.
     """
-    rate = records_per_second(wish.rate)
+    rate = records_per_second(options.rate)
     home = load_home()
     check_captured(home, database)
     with opened(home, database) as connection:
         before = statements.counts(database, connection)
         with progress(f"filling {database.name}", None) as on_progress:
             filled = fill_empty(
-                database, connection, before, (wish.seed, wish.rows or database.size), on_progress
+                database,
+                connection,
+                before,
+                (options.seed, options.rows or database.size),
+                on_progress,
             )
-        done = _changed(database, connection, rate, wish)
+        done = _changed(database, connection, rate, options)
     waited = time.monotonic()
     # A connector that starts again says how far it has come only after the next transaction.
     if filled or done.transactions:
         wait_until_passed(home, database.connector)
     waited = time.monotonic() - waited
-    _report(database, before, filled, done, waited, wish)
+    _report(database, before, filled, done, waited, options)
     if done.interrupted:
         raise typer.Exit(INTERRUPTED)
 
@@ -172,13 +176,15 @@ def fill_empty(
     return statements.fill(database, connection, rows, on_progress)
 
 
-def _changed(database: Database, connection: Connection, rate: float | None, wish: Wish) -> Done:
-    if not wish.changes:
+def _changed(
+    database: Database, connection: Connection, rate: float | None, options: Options
+) -> Done:
+    if not options.changes:
         return Done()
-    contents = Contents(database, statements.stored(database, connection))
-    moves = database.moves + (database.truncates if wish.truncates else ())
-    drawn = transactions(contents, moves, wish.seed, wish.changes)
-    with progress(f"changing {database.name}", wish.changes) as on_progress:
+    state = DatabaseState(database, statements.stored(database, connection))
+    operations = database.operations + (database.truncates if options.truncates else ())
+    drawn = transactions(state, operations, options.seed, options.changes)
+    with progress(f"changing {database.name}", options.changes) as on_progress:
         return run(database, connection, drawn, rate, on_progress)
 
 
@@ -188,30 +194,30 @@ def _report(
     filled: Counter[str],
     done: Done,
     waited: float,
-    wish: Wish,
+    options: Options,
 ) -> None:
-    if wish.as_json:
+    if options.as_json:
         facts = {
             "database": database.name,
             "connector": database.connector,
             "rows_before": before,
             "rows_written": dict(filled),
             **changes_counted(done),
-            "seed": wish.seed,
+            "seed": options.seed,
             "seconds": round(done.seconds, 3),
             "seconds_to_connector": round(waited, 3),
             "interrupted": done.interrupted,
         }
-        ui.tell(json.dumps(facts))
+        ui.echo(json.dumps(facts))
         return
-    ui.tell(rows_told(database, before, filled, wish.seed))
-    if wish.changes:
-        ui.tell(changes_told(done, wish.seed))
+    ui.echo(rows_summary(database, before, filled, options.seed))
+    if options.changes:
+        ui.echo(changes_summary(done, options.seed))
     if filled or done.transactions:
-        ui.tell(f"the connector {database.connector} has passed them ({waited:.1f} s)")
+        ui.echo(f"the connector {database.connector} has passed them ({waited:.1f} s)")
 
 
-def rows_told(
+def rows_summary(
     database: Database, before: Mapping[str, int], filled: Counter[str], seed: int
 ) -> str:
     """What a database got at first, in a line."""
@@ -220,7 +226,7 @@ def rows_told(
     return f"{database.name} had {_counted(before)}: none were written"
 
 
-def changes_told(done: Done, seed: int) -> str:
+def changes_summary(done: Done, seed: int) -> str:
     """What was changed, in a line."""
     kinds = ((done.of_kind(kind), kind) for kind in Kind)
     made = ", ".join(f"{count:,} {kind}s" for count, kind in kinds if count)

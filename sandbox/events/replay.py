@@ -11,13 +11,13 @@ from typing import Annotated, Any, TextIO
 import typer
 
 from sandbox import ui
-from sandbox.events.encode_row import Fitter, fields_of
-from sandbox.events.fields import Misfit, shown
+from sandbox.events.encode_row import RowEncoder, fields_of
+from sandbox.events.fields import InvalidValue, shown
 from sandbox.events.file_rows import Row, Table, read_table
 from sandbox.events.matching import Matching, listed
 from sandbox.events.produce import INTERRUPTED, progress
-from sandbox.events.replay_rows import TABLES, Reading, replay_rows
-from sandbox.events.sender import Outlet, check_delivery
+from sandbox.events.replay_rows import TABLES, FileFormat, replay_rows
+from sandbox.events.sender import StreamProducer, check_delivery
 from sandbox.settings import load_home
 from sandbox.streams import STREAMS, Stream
 from sandbox.streams.timeline import ON_TIME, Record
@@ -77,18 +77,18 @@ class Replay:
                 self.timestamps = alike[0]
         self._matching.note_unused(header, (self.timestamps,))
 
-    def records(self, fitter: Fitter) -> Iterator[Record]:
+    def records(self, encoder: RowEncoder) -> Iterator[Record]:
         """The rows as records; what does not fit is told and counted."""
         for row in self.table.rows:
             self.read += 1
             try:
-                yield self._record(row, fitter)
-            except Misfit as misfit:
+                yield self._record(row, encoder)
+            except InvalidValue as invalid:
                 self.refused += 1
-                ui.say(f"line {row.line}: {misfit}")
+                ui.say(f"line {row.line}: {invalid}")
 
-    def _record(self, row: Row, fitter: Fitter) -> Record:
-        key, value = fitter.fit(self._matching.values(row, (self.timestamps,)))
+    def _record(self, row: Row, encoder: RowEncoder) -> Record:
+        key, value = encoder.encode(self._matching.values(row, (self.timestamps,)))
         return Record(key, value, self._timestamp(row.values), ON_TIME)
 
     def _timestamp(self, values: dict[str, Any]) -> int:
@@ -97,18 +97,18 @@ class Replay:
         given = self.constants if self.timestamps in self.constants else values
         written = given.get(self.timestamps)
         if written is None:
-            raise Misfit(f"{self.timestamps} is empty, and it is the Kafka timestamp")
+            raise InvalidValue(f"{self.timestamps} is empty, and it is the Kafka timestamp")
         try:
             millis = instant_micros(written) // 1_000
         except ValueError as error:
-            raise Misfit(f"{self.timestamps} {shown(written)} {error}") from error
+            raise InvalidValue(f"{self.timestamps} {shown(written)} {error}") from error
         if millis < 0:
-            raise Misfit(
+            raise InvalidValue(
                 f"{self.timestamps} {shown(written)} is before 1970,"
                 " and Kafka has no such timestamps"
             )
         if millis > time.time_ns() // 1_000_000 + _FURTHEST_AHEAD_MILLIS:
-            raise Misfit(
+            raise InvalidValue(
                 f"{self.timestamps} {shown(written)} is more than an hour ahead,"
                 " and Kafka refuses such timestamps"
             )
@@ -202,9 +202,9 @@ def replay(
     columns = _pairs("--column", column)
     # As in a CSV cell: nothing is null.
     constants = {n: v or None for n, v in _pairs("--set", constant).items()}
-    reading = Reading(delimiter, null, columns, constants)
+    file_format = FileFormat(delimiter, null, columns, constants)
     if table is not None:
-        _to_table(file, table, reading, timestamps)
+        _to_table(file, table, file_format, timestamps)
         return
     if stream not in STREAMS:
         raise ConfigurationError(
@@ -213,13 +213,13 @@ def replay(
     chosen = STREAMS[stream]
     with open_text(file) as text:
         try:
-            send_rows(chosen, text, str(file), reading, timestamps)
+            send_rows(chosen, text, str(file), file_format, timestamps)
         except UnicodeDecodeError as error:
             not_utf8(str(file), error)
 
 
 def send_rows(
-    stream: Stream, text: TextIO, name: str, reading: Reading, timestamps: str | None
+    stream: Stream, text: TextIO, name: str, file_format: FileFormat, timestamps: str | None
 ) -> None:
     """Send a file's rows to a stream, and tell what became of them.
 
@@ -232,30 +232,30 @@ def send_rows(
         DeliveryFailed: The broker did not take everything.
         typer.Exit: Some rows were refused, or a person stopped it.
     """
-    names = [known.name for known in fields_of(stream)] + [*reading.columns.values()]
-    found = read_table(text, name, names, reading.delimiter, reading.null)
-    rows = Replay(stream, found, timestamps, reading.columns, reading.constants)
-    outlet = Outlet(load_home(), stream)
-    fitter = Fitter(stream, *outlet.schema_ids[stream.name])
+    names = [known.name for known in fields_of(stream)] + [*file_format.columns.values()]
+    found = read_table(text, name, names, file_format.delimiter, file_format.null)
+    rows = Replay(stream, found, timestamps, file_format.columns, file_format.constants)
+    producer = StreamProducer(load_home(), stream)
+    encoder = RowEncoder(stream, *producer.schema_ids[stream.name])
     with progress(f"replaying to {stream.topic}", None) as on_progress:
-        tally = outlet.send(rows.records(fitter), None, on_progress)
-    ui.tell(
-        f"{tally.delivered:,} of {rows.read:,} rows to {stream.topic}"
-        f" in {tally.seconds:.1f} s, {rows.refused:,} refused"
+        report = producer.send(rows.records(encoder), None, on_progress)
+    ui.echo(
+        f"{report.delivered:,} of {rows.read:,} rows to {stream.topic}"
+        f" in {report.seconds:.1f} s, {rows.refused:,} refused"
     )
-    check_delivery(stream, tally)
-    if tally.interrupted:
+    check_delivery(stream, report)
+    if report.interrupted:
         raise typer.Exit(INTERRUPTED)
     if rows.refused:
         raise typer.Exit(1)
 
 
-def _to_table(file: Path, table: str, reading: Reading, timestamps: str | None) -> None:
+def _to_table(file: Path, table: str, file_format: FileFormat, timestamps: str | None) -> None:
     if timestamps is not None:
         raise ConfigurationError("--timestamps belongs to --stream: a table has none")
     with open_text(file) as text:
         try:
-            done = replay_rows(load_home(), table, text, str(file), reading)
+            done = replay_rows(load_home(), table, text, str(file), file_format)
         except UnicodeDecodeError as error:
             not_utf8(str(file), error)
     if done.interrupted:

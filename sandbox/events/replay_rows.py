@@ -17,7 +17,7 @@ from sandbox.databases.statements import Connection
 from sandbox.databases.tables import Database, Table
 from sandbox.events import file_rows
 from sandbox.events.column_fields import column_field
-from sandbox.events.fields import Field, Misfit
+from sandbox.events.fields import Field, InvalidValue
 from sandbox.events.matching import Matching
 from sandbox.events.produce import progress
 from sandbox.services.connect import wait_until_passed
@@ -34,7 +34,7 @@ ROWS_PER_TRANSACTION = 500
 
 
 @dataclass(frozen=True)
-class Reading:
+class FileFormat:
     """How a person wants their file to be read.
 
     Attributes:
@@ -67,7 +67,9 @@ class Written:
     interrupted: bool = False
 
 
-def replay_rows(home: Home, table: str, text: TextIO, name: str, reading: Reading) -> Written:
+def replay_rows(
+    home: Home, table: str, text: TextIO, name: str, file_format: FileFormat
+) -> Written:
     """Write a file's rows to a table: new ones, or over those of the same key.
 
     Returns when the connector has passed them. ``table`` is as ``TABLES`` has it; ``text`` is
@@ -90,17 +92,17 @@ def replay_rows(home: Home, table: str, text: TextIO, name: str, reading: Readin
             text,
             name,
             [column.name for column in columns],
-            reading.delimiter,
-            reading.null,
-            [reading.columns.get(column, column) for column in chosen.key],
+            file_format.delimiter,
+            file_format.null,
+            [file_format.columns.get(column, column) for column in chosen.key],
         )
-        matching = Matching(table, columns, reading.columns, reading.constants)
+        matching = Matching(table, columns, file_format.columns, file_format.constants)
         matching.check(rows.columns)
         matching.note_unused(rows.columns)
         with progress(f"replaying to {table}", None) as on_progress:
             written = _write(database, chosen, connection, matching, rows, on_progress)
     wait_until_passed(home, database.connector)
-    ui.tell(
+    ui.echo(
         f"{written.written:,} of {written.read:,} rows to {table}"
         f" in {time.monotonic() - began:.1f} s, {written.refused:,} refused;"
         f" the connector {database.connector} has passed them"
@@ -131,10 +133,10 @@ def _write(
                     given = matching.values(row)
                     if not (rows.has_header or done.read or taken or done.refused):
                         _check_first(table, known, given)
-                    values = _fitted(known, given)
+                    values = _converted(known, given)
                     write_row(database, table, connection, values)
                     taken += 1
-                except (Misfit, BadRow) as error:
+                except (InvalidValue, BadRow) as error:
                     done.refused += 1
                     ui.say(f"line {row.line}: {error}")
             connection.commit()
@@ -149,18 +151,18 @@ def _check_first(table: Table, known: Mapping[str, Field], given: Mapping[str, A
     """See to it that a header in other words is not taken for a row, nor its cells by place."""
     try:
         for name in table.key:
-            known[name].fitted(given)
-    except Misfit as misfit:
+            known[name].converted(given)
+    except InvalidValue as invalid:
         key = table.key[0]
         raise ConfigurationError(
             f"the first row is no header, for none of its cells is {key}, and no row:"
-            f" {misfit}; `--column {key}=COLUMN` says what {key} is called in the file"
-        ) from misfit
+            f" {invalid}; `--column {key}=COLUMN` says what {key} is called in the file"
+        ) from invalid
 
 
-def _fitted(known: Mapping[str, Field], given: Mapping[str, Any]) -> dict[str, Any]:
+def _converted(known: Mapping[str, Field], given: Mapping[str, Any]) -> dict[str, Any]:
     """A row as the database takes it: the columns that the file has, and no others."""
     for name, column in known.items():
         if column.required and name not in given:
-            raise Misfit(f"{name} is missing")
-    return {name: known[name].fitted(given) for name in given}
+            raise InvalidValue(f"{name} is missing")
+    return {name: known[name].converted(given) for name in given}

@@ -54,7 +54,7 @@ class DeliveryFailed(MillraceError):
 
 
 @dataclass
-class Tally:
+class DeliveryReport:
     """What became of the records of one run.
 
     Attributes:
@@ -94,7 +94,7 @@ class Tally:
         return self.delivered / self.seconds if self.seconds else 0.0
 
 
-class Outlet:
+class StreamProducer:
     """The way into topics; made only when broker, topics and registry answer.
 
     Records go to ``stream``, and to those ``beside`` it.
@@ -137,7 +137,7 @@ class Outlet:
         records: Iterator[Record],
         rate: float | None = None,
         on_progress: Callable[[int], None] = lambda _: None,
-    ) -> Tally:
+    ) -> DeliveryReport:
         """Send all records and wait until the broker has them.
 
         Stops early on Ctrl-C and when records were refused; what was handed over by then is
@@ -148,67 +148,67 @@ class Outlet:
             rate: Events per second, spread evenly; as fast as possible when None.
             on_progress: Called now and then with the number of events handed over.
         """
-        tally = Tally()
+        report = DeliveryReport()
         began = time.monotonic()
         try:
             if rate is None:
-                self._send_fast(records, tally, on_progress)
+                self._send_fast(records, report, on_progress)
             else:
-                self._send_paced(records, rate, tally, on_progress)
+                self._send_paced(records, rate, report, on_progress)
         except KeyboardInterrupt:
-            tally.interrupted = True
+            report.interrupted = True
         except KafkaException as error:
-            tally.reason = tally.reason or _reason(error)
-            tally.refused += 1
+            report.reason = report.reason or _reason(error)
+            report.refused += 1
         except BaseException:
             # Whatever made the records failed: those before it still arrive.
             self._producer.flush(FLUSH_SECONDS)
             raise
-        self._finish(tally)
-        tally.seconds = time.monotonic() - began
-        on_progress(tally.events)
-        return tally
+        self._finish(report)
+        report.seconds = time.monotonic() - began
+        on_progress(report.events)
+        return report
 
     def _send_fast(
-        self, records: Iterator[Record], tally: Tally, on_progress: Callable[[int], None]
+        self, records: Iterator[Record], report: DeliveryReport, on_progress: Callable[[int], None]
     ) -> None:
         while chunk := list(islice(records, _CHUNK)):
-            self._hand_over(chunk, tally)
-            on_progress(tally.events)
-            if tally.refused:
+            self._hand_over(chunk, report)
+            on_progress(report.events)
+            if report.refused:
                 return
 
     def _send_paced(
         self,
         records: Iterator[Record],
         rate: float,
-        tally: Tally,
+        report: DeliveryReport,
         on_progress: Callable[[int], None],
     ) -> None:
         began = time.monotonic()
-        while not tally.refused:
-            due = 1 + int((time.monotonic() - began) * rate) - tally.events
+        while not report.refused:
+            due = 1 + int((time.monotonic() - began) * rate) - report.events
             if due > 0:
                 chunk = up_to(records, min(due, _CHUNK))
                 if not chunk:
                     return
-                self._hand_over(chunk, tally)
-                on_progress(tally.events)
+                self._hand_over(chunk, report)
+                on_progress(report.events)
             if due < _CHUNK:
-                next_due = began + tally.events / rate - time.monotonic()
+                next_due = began + report.events / rate - time.monotonic()
                 time.sleep(min(0.2, max(_TICK_SECONDS, next_due)))
                 self._producer.poll(0)
 
-    def _hand_over(self, chunk: list[Record], tally: Tally) -> None:
+    def _hand_over(self, chunk: list[Record], report: DeliveryReport) -> None:
         producer, topic = self._producer, self.stream.topic
 
         def refused(error: KafkaError | None, _: Message) -> None:
             if error is not None:
-                tally.refused += 1
+                report.refused += 1
                 if error.name() == "_MSG_TIMED_OUT":
-                    tally.broker_gone = True
-                    tally.reason = tally.reason or "the broker stopped answering"
-                tally.reason = tally.reason or error.str()
+                    report.broker_gone = True
+                    report.reason = report.reason or "the broker stopped answering"
+                report.reason = report.reason or error.str()
 
         with _CtrlC() as ctrl_c:
             for key, value, timestamp, kind, beside in chunk:
@@ -223,24 +223,24 @@ class Outlet:
                         ctrl_c.check()
                         producer.poll(0.05)
                 if beside:
-                    tally.beside[beside] += 1
+                    report.beside[beside] += 1
                 else:
-                    tally.kinds[kind] += 1
+                    report.kinds[kind] += 1
         producer.poll(0)
 
-    def _finish(self, tally: Tally) -> None:
+    def _finish(self, report: DeliveryReport) -> None:
         """Wait for what is under way; a second Ctrl-C gives it up."""
-        if tally.broker_gone:
+        if report.broker_gone:
             # The rest waits for the same broker: no need to time out once more.
             self._producer.purge()
         try:
             left = self._producer.flush(FLUSH_SECONDS)
         except KeyboardInterrupt:
-            tally.interrupted = True
+            report.interrupted = True
             left = len(self._producer)
         if left:
-            tally.refused += left
-            tally.reason = tally.reason or "no answer from the broker"
+            report.refused += left
+            report.reason = report.reason or "no answer from the broker"
             self._producer.purge()
 
 
@@ -276,17 +276,17 @@ class _CtrlC:
         self._came = True
 
 
-def check_delivery(stream: Stream, tally: Tally) -> None:
+def check_delivery(stream: Stream, report: DeliveryReport) -> None:
     """Complain when records did not arrive.
 
     Raises:
         DeliveryFailed: Names the topics, the number and the first reason.
     """
-    if tally.refused:
-        topics = ", ".join((stream.topic, *tally.beside))
+    if report.refused:
+        topics = ", ".join((stream.topic, *report.beside))
         raise DeliveryFailed(
-            f"{topics}: {tally.refused:,} of {tally.handed_over:,} records were not"
-            f" delivered: {tally.reason}; look at `sandbox status` and `sandbox logs kafka`"
+            f"{topics}: {report.refused:,} of {report.handed_over:,} records were not"
+            f" delivered: {report.reason}; look at `sandbox status` and `sandbox logs kafka`"
         )
 
 

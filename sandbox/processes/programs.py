@@ -150,7 +150,7 @@ class Dialogue:
                     with suppress(BrokenPipeError):
                         pipe.close()
 
-    def tell(self, **facts: Any) -> None:
+    def send(self, **facts: Any) -> None:
         """Say something, unless it has ended: that shows when it is listened to."""
         if self._process.stdin is not None:
             with suppress(BrokenPipeError):

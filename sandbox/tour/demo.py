@@ -28,12 +28,12 @@ from sandbox.streams import declared_topics
 from sandbox.streams.generator import generators
 from sandbox.tour import demo_marts
 from sandbox.tour.accounts import Account, total
-from sandbox.tour.showings import EVENTS, Showing
-from sandbox.ui import err, say, tell
+from sandbox.tour.scenarios import EVENTS, Scenario
+from sandbox.ui import echo, err, say
 from spark_ingest.errors import MillraceError
 from spark_ingest.lake.preflight import check_disk, check_java, check_spark_home
 
-_SHOWING_THEMSELVES = ("parts", "services")
+_WITH_OWN_PROGRESS = ("parts", "services")
 # Of what a step tells, so that a second line stands below the first.
 _INDENT = 17
 DEFAULT_COUNT = 100_000
@@ -76,7 +76,7 @@ class Demo:
     count: int
     keep: bool
     secure: bool = False
-    showing: Showing = EVENTS
+    scenario: Scenario = EVENTS
     scale: float = DEFAULT_SCALE
     started: list[str] = field(default_factory=list)
     ends: dict[str, dict[int, int]] = field(default_factory=dict)
@@ -102,8 +102,8 @@ class Demo:
             # It parses the project and starts Spark while others wait for each other.
             with self._begin_marts(lock) as self._marts:
                 self._step("services", self._services)
-                send = self._events if self.showing is EVENTS else self._changes
-                self._step(self.showing.sent, send)
+                send = self._events if self.scenario is EVENTS else self._changes
+                self._step(self.scenario.sent, send)
                 self._step("ingest", self._ingest)
                 self._step("dbt build", self._build)
                 self._step("docs", self._docs)
@@ -112,19 +112,19 @@ class Demo:
             self._stop()
 
     def _step(self, name: str, step: Callable[[], str]) -> None:
-        steps = self.showing.steps
+        steps = self.scenario.steps
         number = steps.index(name) + 1
         head = f"[{number}/{len(steps)}] {name:<10}"
         begun = time.monotonic()
         try:
-            with _working(head, live=name not in _SHOWING_THEMSELVES):
+            with _working(head, live=name not in _WITH_OWN_PROGRESS):
                 told = step()
         except MillraceError as error:
             raise DemoFailed(f"step {number}, {name}: {error}") from error
-        tell(f"{head}{time.monotonic() - begun:6.1f} s  {told}")
+        echo(f"{head}{time.monotonic() - begun:6.1f} s  {told}")
 
     def _begin_marts(self, lock: int) -> Dialogue:
-        command = [sys.executable, "-m", "sandbox.tour.demo_marts", self.showing.name]
+        command = [sys.executable, "-m", "sandbox.tour.demo_marts", self.scenario.name]
         log = self.home.logs / "demo-spark.log"
         is_usual = self.count <= DEFAULT_COUNT and self.scale <= DEFAULT_SCALE
         settings = spark_settings(is_usual=is_usual)
@@ -141,11 +141,11 @@ class Demo:
         return f"fetched {', '.join(fetched)}" if fetched else "all there"
 
     def _services(self) -> str:
-        self.started = stack.up(self.home, self.showing.services, secure=self.secure)
+        self.started = stack.up(self.home, self.scenario.services, secure=self.secure)
         return f"broker {self.home.bootstrap_servers}, registry {self.home.registry_url}"
 
     def _events(self) -> str:
-        seed = next_seed(self.home, self.showing.streams)
+        seed = next_seed(self.home, self.scenario.streams)
         facts: Counter[str] = Counter()
         for source, count in shared_out(self.count).items():
             # fmt: off
@@ -155,7 +155,7 @@ class Demo:
             )
             # fmt: on
             facts.update({name: told.get(name, 0) for name in _TOLD})
-        self.ends = stream_ends(self.home, self.showing.streams)
+        self.ends = stream_ends(self.home, self.scenario.streams)
         rate = facts["delivered"] / facts["seconds"]
         return (
             f"{facts['delivered']:,} sent, {rate:,.0f}/s: {facts['late']:,} late,"
@@ -166,9 +166,9 @@ class Demo:
         shop = ("sandbox", "produce", "tickit", "--json")
         filled = self._told("rows", *shop, "--scale", str(self.scale))
         # Its connectors have passed all rows: now each topic is there.
-        seed = next_seed(self.home, self.showing.streams)
+        seed = next_seed(self.home, self.scenario.streams)
         changed = self._told("changes", *shop, "--changes", str(CHANGES), "--seed", str(seed))
-        self.ends = stream_ends(self.home, self.showing.streams)
+        self.ends = stream_ends(self.home, self.scenario.streams)
         rows = sum(
             sum(database["rows_before"].values()) + sum(database["rows_written"].values())
             for database in filled["databases"].values()
@@ -184,7 +184,7 @@ class Demo:
         return told
 
     def _ingest(self) -> str:
-        self._marts.tell(ends=self.ends)
+        self._marts.send(ends=self.ends)
         told = self._hear(demo_marts.INGESTED)
         return f"{told['rows']:,} rows in bronze, {told['quarantined']:,} in quarantine"
 
@@ -209,18 +209,18 @@ class Demo:
             report = self._hear(demo_marts.REPORT)
         counted = {name: Account(**of) for name, of in report["accounts"].items()}
         seconds = time.monotonic() - begun
-        tell("")
-        tell_accounts(counted)
-        tell(f"  dbt: {dbt_line(self.tests)}")
+        echo("")
+        print_row_counts(counted)
+        echo(f"  dbt: {dbt_line(self.tests)}")
         for title, rows in report["tops"].items():
-            tell("")
-            tell(title)
-            tell(indent(rows.rstrip(), "  "))
-        tell("")
-        tell(f"Done in {seconds:.0f} s. The docs are in {_page()}: `make docs` serves them.")
-        tell("What to try next:")
-        for command, says in {**_FIRST_HINTS, **self.showing.hints}.items():
-            tell(f"  {command:<41}  {says}".rstrip())
+            echo("")
+            echo(title)
+            echo(indent(rows.rstrip(), "  "))
+        echo("")
+        echo(f"Done in {seconds:.0f} s. The docs are in {_page()}: `make docs` serves them.")
+        echo("What to try next:")
+        for command, says in {**_FIRST_HINTS, **self.scenario.hints}.items():
+            echo(f"  {command:<41}  {says}".rstrip())
         if not total(counted).holds:
             raise DemoFailed("records are missing or doubled: `spark-ingest verify` names them")
 
@@ -228,7 +228,7 @@ class Demo:
         if not self.started:
             return
         if self.keep:
-            tell(f"Still running: {', '.join(self.started)}. Stop with `sandbox down`.")
+            echo(f"Still running: {', '.join(self.started)}. Stop with `sandbox down`.")
             return
         # A second Ctrl-C must not leave half of them running.
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -273,13 +273,13 @@ def next_seed(home: Home, streams: Iterable[str]) -> int:
     return 1 + sum(sum(ends.values()) for ends in stream_ends(home, streams).values())
 
 
-def tell_accounts(counted: dict[str, Account]) -> None:
+def print_row_counts(counted: dict[str, Account]) -> None:
     """A line for each stream and one for all, what does not hold in bold."""
     names = [one.name for one in fields(Account)]
-    tell("  " + f"{'stream':<24}" + "".join(f"{name:>12}" for name in names))
+    echo("  " + f"{'stream':<24}" + "".join(f"{name:>12}" for name in names))
     for stream, account in {**counted, "all": total(counted)}.items():
         numbers = "".join(f"{number:>12,}" for number in astuple(account))
-        tell(f"  {stream:<24}{numbers}", style="" if account.holds else "bold")
+        echo(f"  {stream:<24}{numbers}", style="" if account.holds else "bold")
 
 
 @contextmanager

@@ -23,7 +23,7 @@ from sandbox.settings import PROJECT, Home, load_home
 from sandbox.tour import left_out
 from sandbox.tour.accounts import accounts
 from sandbox.tour.query import open_lake, write_table
-from sandbox.tour.showings import SHOWINGS, Showing
+from sandbox.tour.scenarios import SCENARIOS, Scenario
 from spark_ingest.errors import MillraceError
 from spark_ingest.sources import target_folder
 
@@ -51,7 +51,7 @@ class Marts:
     """dbt in this process, with the manifest that it parsed at the start."""
 
     def __init__(
-        self, home: Home, showing: Showing, answers: IO[str], asked: Iterator[str]
+        self, home: Home, scenario: Scenario, answers: IO[str], asked: Iterator[str]
     ) -> None:
         """Bind the work to its lake and to whoever listens.
 
@@ -61,7 +61,7 @@ class Marts:
                 offsets by stream and partition before which each must be found.
         """
         self._home = home
-        self._showing = showing
+        self._scenario = scenario
         self._answers = answers
         self._asked = asked
         self._manifest: Any = None
@@ -98,7 +98,7 @@ class Marts:
         before = {number: signal.getsignal(number) for number in _STOPPING}
         try:
             with redirect_stdout(printed):
-                app(["run", *self._showing.ingest, "--once"], standalone_mode=False)
+                app(["run", *self._scenario.ingest, "--once"], standalone_mode=False)
         finally:
             # They finish the batch at work first; dbt has none.
             for number, handler in before.items():
@@ -114,7 +114,7 @@ class Marts:
 
         manifest = json.loads((TARGET / "manifest.json").read_text())
         sources = left_out.unfilled(manifest, lambda table: was_filled(spark, table))
-        group = self._showing.group
+        group = self._scenario.group
         self._dbt("build", *left_out.selection(manifest, sources, group))
         self._say(BUILT, left_out=left_out.told(manifest, sources, group))
 
@@ -126,8 +126,8 @@ class Marts:
         }
         counted = accounts(spark, numbered)
         tops = {}
-        for top in self._showing.tops:
-            if top.stream in self._showing.streams:
+        for top in self._scenario.tops:
+            if top.stream in self._scenario.streams:
                 table = StringIO()
                 write_table(spark.sql(top.query), table)
                 tops[top.title] = table.getvalue()
@@ -162,7 +162,7 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     try:
-        Marts(load_home(), SHOWINGS[sys.argv[1]], answers, iter(sys.stdin)).run()
+        Marts(load_home(), SCENARIOS[sys.argv[1]], answers, iter(sys.stdin)).run()
     except MillraceError as error:
         print(error, file=sys.stderr)
         sys.exit(error.exit_code)

@@ -20,8 +20,8 @@ from sandbox.services import stack
 from sandbox.settings import Home
 from sandbox.tour.demo import SHARES, next_seed
 from sandbox.tour.round_report import PREPARING, READY, ROUND, History, Round
-from sandbox.tour.showings import EVENTS
-from sandbox.ui import err, out, say, tell
+from sandbox.tour.scenarios import EVENTS
+from sandbox.ui import echo, err, out, say
 from spark_ingest.lake.preflight import check_disk, check_java, check_spark_home
 
 DEFAULT_RATE = 500.0
@@ -62,7 +62,7 @@ class Live:
             self._programs(lock) as programs,
         ):
             self._watch(programs)
-        tell(self._history.summary())
+        echo(self._history.summary())
 
     @contextmanager
     def _until_stopped(self) -> Iterator[None]:
@@ -154,7 +154,7 @@ class Live:
         elif message["event"] == ROUND:
             history.rounds.append(Round.read(message))
             if not err.is_terminal:
-                tell(history.last_line())
+                echo(history.last_line())
                 out.file.flush()
 
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from decimal import Decimal
 from random import Random
 
-from sandbox.databases.draft import one_of, whole
 from sandbox.databases.pagila import words
 from sandbox.databases.tables import Row
+from sandbox.databases.transactions import one_of, whole
 from sandbox.streams.generator import Chance
 
 _SCRIPTS = 0.05

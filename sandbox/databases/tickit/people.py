@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sandbox.databases.draft import one_of, whole
 from sandbox.databases.tables import Row
 from sandbox.databases.tickit.names import names
 from sandbox.databases.tickit.shop import USERS, chance, in_proportion
+from sandbox.databases.transactions import one_of, whole
 from sandbox.streams.generator import Chance
 
 LIKES = (

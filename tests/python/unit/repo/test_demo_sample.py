@@ -10,7 +10,7 @@ from docs.generate.demo_sample import PAGE, SAMPLE, sample
 from docs.generate.domain_pages import Manifest
 from docs.generate.parts import GENERATED
 from sandbox.tour import left_out
-from sandbox.tour.showings import EVENTS
+from sandbox.tour.scenarios import EVENTS
 
 LOG = """\
 noise of a first start

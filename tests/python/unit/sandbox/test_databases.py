@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 import yaml
 
-from sandbox.databases.contents import Change, Contents, Kind
-from sandbox.databases.draft import Transaction, transactions
 from sandbox.databases.known import DATABASES
 from sandbox.databases.run import run
+from sandbox.databases.state import Change, DatabaseState, Kind
 from sandbox.databases.statements import OtherWriter, sql_of, upsert
 from sandbox.databases.tables import Database, Row
+from sandbox.databases.transactions import Transaction, transactions
 from sandbox.services.captured_databases import schema_text
 from sandbox.settings import PROJECT
 
@@ -33,23 +33,23 @@ INTEGERS = {"smallint": 16, "integer": 32, "int": 32, "year": 32}
 State = dict[tuple[str, tuple[Any, ...]], Row]
 
 
-def first_contents(database: Database, seed: int = 1) -> Contents:
-    return Contents(database, database.rows(seed, SIZE))
+def first_contents(database: Database, seed: int = 1) -> DatabaseState:
+    return DatabaseState(database, database.rows(seed, SIZE))
 
 
 def drawn(
-    database: Database, contents: Contents, changes: int | None = CHANGES, seed: int = 1
+    database: Database, in_memory: DatabaseState, changes: int | None = CHANGES, seed: int = 1
 ) -> Iterator[Transaction]:
-    moves = database.moves + database.truncates
-    return transactions(contents, moves, seed, changes)
+    operations = database.operations + database.truncates
+    return transactions(in_memory, operations, seed, changes)
 
 
-def state_of(contents: Contents) -> State:
-    tables = contents.database.tables
+def state_of(in_memory: DatabaseState) -> State:
+    tables = in_memory.database.tables
     return {
         (table.name, table.key_of(row)): row
         for table in tables
-        for row in contents.rows(table.name)
+        for row in in_memory.rows(table.name)
     }
 
 
@@ -116,10 +116,10 @@ def test_the_same_seed_makes_the_same_rows_and_another_seed_others(name: str) ->
 @EVERY
 def test_every_first_row_fits_its_table_and_has_a_key_of_its_own(name: str) -> None:
     database = DATABASES[name]
-    contents = first_contents(database)  # raises where a key stands twice
+    in_memory = first_contents(database)  # raises where a key stands twice
     for table in database.tables:
-        assert contents.count(table.name) > 0
-        for row in contents.rows(table.name):
+        assert in_memory.count(table.name) > 0
+        for row in in_memory.rows(table.name):
             assert set(row) == set(table.columns)
             assert misfits(database, table.name, row) == []
 
@@ -191,14 +191,14 @@ def applied(state: State, database: Database, transaction: Transaction) -> State
 @EVERY
 def test_the_contents_are_as_each_transaction_leaves_the_database(name: str) -> None:
     database = DATABASES[name]
-    contents = first_contents(database)
-    state = state_of(contents)
+    in_memory = first_contents(database)
+    state = state_of(in_memory)
     rolled_back = 0
-    for transaction in drawn(database, contents):
+    for transaction in drawn(database, in_memory):
         after = applied(state, database, transaction)
         rolled_back += transaction.is_rolled_back
         state = state if transaction.is_rolled_back else after
-        assert state_of(contents) == state
+        assert state_of(in_memory) == state
     assert rolled_back > 10
 
 
@@ -247,8 +247,8 @@ def test_all_that_capture_finds_hard_happens(name: str) -> None:
 
 def test_tables_are_emptied_only_where_that_is_asked_for() -> None:
     database = DATABASES["pagila"]
-    contents = first_contents(database)
-    made = transactions(contents, database.moves, 1, CHANGES)
+    in_memory = first_contents(database)
+    made = transactions(in_memory, database.operations, 1, CHANGES)
     kinds = Counter(change.kind for one in made for change in one.changes)
     assert kinds[Kind.TRUNCATE] == 0
     assert not DATABASES["moma"].truncates  # a flattened connector does not send it

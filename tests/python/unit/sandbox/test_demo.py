@@ -18,7 +18,7 @@ from sandbox.streams import declared_topics
 from sandbox.tour import demo, demo_marts
 from sandbox.tour.accounts import Account
 from sandbox.tour.demo import Demo, DemoFailed
-from sandbox.tour.showings import SHOWINGS, TICKETS
+from sandbox.tour.scenarios import SCENARIOS, TICKETS
 from spark_ingest.errors import ConfigurationError
 
 
@@ -71,7 +71,7 @@ class Marts:
     def __exit__(self, *_: object) -> None:
         self.happened.append("dbt ended")
 
-    def tell(self, **facts: Any) -> None:
+    def send(self, **facts: Any) -> None:
         self.happened.append(f"told {facts}")
 
     def hear(self) -> dict[str, Any]:
@@ -134,7 +134,7 @@ def test_the_ticket_shop_is_filled_and_then_changed_as_never_before(
     monkeypatch.setattr(Demo, "_begin_marts", lambda _demo, _lock: Marts([]))
     monkeypatch.setattr(Demo, "_program", program)
 
-    Demo(Home(tmp_path), 2, keep=False, showing=TICKETS, scale=0.5).run()
+    Demo(Home(tmp_path), 2, keep=False, scenario=TICKETS, scale=0.5).run()
 
     seed = 1 + 10 * len(TICKETS.streams)
     assert happened == [
@@ -149,9 +149,9 @@ def test_the_ticket_shop_is_filled_and_then_changed_as_never_before(
 
 
 def test_what_a_demo_shows_are_streams_of_the_project() -> None:
-    for showing in SHOWINGS.values():
+    for scenario in SCENARIOS.values():
         topics = set(declared_topics())
-        assert {top.stream for top in showing.tops} | {*showing.streams} <= topics
+        assert {top.stream for top in scenario.tops} | {*scenario.streams} <= topics
 
 
 def test_only_a_demo_of_the_usual_size_goes_without_the_compilers() -> None:
@@ -170,7 +170,7 @@ def test_every_event_is_sent_and_each_source_gets_as_many() -> None:
 def test_what_is_missing_in_one_stream_is_in_its_line_and_in_that_of_all(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    demo.tell_accounts(
+    demo.print_row_counts(
         {
             "pagila.sales": Account(3_000, 2_980, 20, 0, 0),
             "smoothies.products": Account(27, 26, 0, 1, 0),

@@ -166,8 +166,8 @@ def test_a_partner_hears_what_it_is_told_and_answers_beside_its_log(
     )
 
     with dialogue(tmp_path, lock, code) as partner:
-        partner.tell(n=2)
-        partner.tell(n=3)
+        partner.send(n=2)
+        partner.send(n=3)
         heard = [partner.hear(), partner.hear()]
 
     assert heard == [{"twice": 4}, {"twice": 6}]
@@ -181,7 +181,7 @@ def test_a_partner_that_ends_early_is_told_with_its_exit_log_and_last_lines(
 
     def listen() -> None:
         with dialogue(tmp_path, lock, code) as partner:
-            partner.tell(n=2)
+            partner.send(n=2)
             partner.hear()
 
     with pytest.raises(ProgramFailed) as caught:

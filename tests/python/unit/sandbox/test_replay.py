@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from fastavro import parse_schema, schemaless_reader
 
-from sandbox.events.encode_row import Fitter, fields_of
-from sandbox.events.fields import Misfit
+from sandbox.events.encode_row import RowEncoder, fields_of
+from sandbox.events.fields import InvalidValue
 from sandbox.events.file_rows import read_table
 from sandbox.events.replay import Replay, replay
 from sandbox.streams import STREAMS, Stream
@@ -53,7 +53,7 @@ def replayed(
     with open_text(file) as opened:
         table = read_table(opened, str(file), names, delimiter)
         run = Replay(stream, table, timestamps, columns or {}, constants or {})
-        return list(run.records(Fitter(stream, 3, 4))), run
+        return list(run.records(RowEncoder(stream, 3, 4))), run
 
 
 def decoded(record: Record, stream: Stream = STREAM) -> Any:
@@ -282,7 +282,7 @@ def stream_with(kind: Any) -> Stream:
 )
 def test_each_type_is_encoded(kind: Any, written: str | None, encoded: bytes) -> None:
     stream = stream_with(kind)
-    _, value = Fitter(stream, 1, 1).fit({"x": written, "n": 0})
+    _, value = RowEncoder(stream, 1, 1).encode({"x": written, "n": 0})
     assert value == b"\x00\x00\x00\x00\x01" + encoded + b"\x00"
 
 
@@ -300,8 +300,8 @@ def test_each_type_is_encoded(kind: Any, written: str | None, encoded: bytes) ->
     ],
 )
 def test_what_does_not_fit_a_type_is_a_misfit(kind: Any, written: str) -> None:
-    with pytest.raises(Misfit, match=r"^x '"):
-        Fitter(stream_with(kind), 1, 1).fit({"x": written, "n": 0})
+    with pytest.raises(InvalidValue, match=r"^x '"):
+        RowEncoder(stream_with(kind), 1, 1).encode({"x": written, "n": 0})
 
 
 def test_a_type_that_rows_cannot_give_is_a_clear_error() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from sandbox.databases.columns import Column
 from sandbox.events.column_fields import column_field
-from sandbox.events.fields import Misfit
+from sandbox.events.fields import InvalidValue
 from sandbox.events.file_rows import Table, read_table
 from sandbox.events.replay import replay
 from spark_ingest.drafts.text_file import open_text
@@ -116,7 +116,7 @@ def column(kind: str, **more: Any) -> Column:
 def test_a_cell_becomes_what_its_column_holds(
     kind: str, more: dict[str, Any], written: str, value: object
 ) -> None:
-    assert column_field(column(kind, **more)).fitted({"c": written}) == value
+    assert column_field(column(kind, **more)).converted({"c": written}) == value
 
 
 @pytest.mark.parametrize(
@@ -150,8 +150,8 @@ def test_a_cell_becomes_what_its_column_holds(
 def test_what_a_column_would_cut_or_refuse_is_told_with_its_name(
     kind: str, more: dict[str, Any], written: str | None, reason: str
 ) -> None:
-    with pytest.raises(Misfit) as refused:
-        column_field(column(kind, **more)).fitted({"c": written})
+    with pytest.raises(InvalidValue) as refused:
+        column_field(column(kind, **more)).converted({"c": written})
     assert str(refused.value) == reason
 
 

@@ -56,7 +56,7 @@ def rows_of(table: str, text: str) -> list[Row]:
     rows = []
     for row in found.rows:
         values = matching.values(row)
-        rows.append({one: fields[one].fitted(values) for one in values})
+        rows.append({one: fields[one].converted(values) for one in values})
     return rows
 
 

@@ -85,7 +85,7 @@ class _Rows:
         return [self.by_key[key] for key in self._holding[column].get(value, ())]
 
 
-class Contents:
+class DatabaseState:
     """All rows of a database, as its transactions leave them.
 
     ``rows`` come with their tables' names; drawing a row goes by their order too.

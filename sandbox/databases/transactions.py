@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import TypeVar
 
-from sandbox.databases.contents import Change, Contents, Kind
+from sandbox.databases.state import Change, DatabaseState, Kind
 from sandbox.databases.tables import Row
 from sandbox.streams.generator import Chance
 
@@ -16,7 +16,7 @@ Weighted = tuple[tuple[float, Item], ...]
 
 _ROLLED_BACK = 0.05
 # How many things happen in a transaction: mostly one.
-_MOVES: Weighted[int] = ((14, 1), (3, 2), (2, 3), (1, 5))
+_PER_TRANSACTION: Weighted[int] = ((14, 1), (3, 2), (2, 3), (1, 5))
 # A transaction that is too large for what is left is drawn again, at most so often.
 _TRIES = 20
 
@@ -34,69 +34,69 @@ class Transaction:
     is_rolled_back: bool = False
 
 
-class Draft:
-    """What a transaction holds so far; all of it stands in the contents already.
+class Txn:
+    """What a transaction holds so far; all of it stands in the state already.
 
     Attributes:
         random: All chance of the run.
-        contents: The rows as this transaction sees them.
+        state: The rows as this transaction sees them.
     """
 
-    def __init__(self, random: Chance, contents: Contents) -> None:
+    def __init__(self, random: Chance, state: DatabaseState) -> None:
         self.random = random
-        self.contents = contents
+        self.state = state
         self.changes: list[Change] = []
 
     def draw(self, table: str) -> Row | None:
         """A row of a table at random; None where there is none."""
-        return self.contents.draw(table, self.random)
+        return self.state.draw(table, self.random)
 
     def insert(self, table: str, row: Row) -> None:
-        key = self.contents.database.table(table).key_of(row)
+        key = self.state.database.table(table).key_of(row)
         self._make(Change(table, Kind.INSERT, key, dict(row)))
 
     def update(self, table: str, row: Row, values: Row) -> Row:
         """Set some columns of a row; the row as it is then."""
-        key = self.contents.database.table(table).key_of(row)
+        key = self.state.database.table(table).key_of(row)
         self._make(Change(table, Kind.UPDATE, key, values))
         return {**row, **values}
 
     def delete(self, table: str, row: Row) -> None:
-        key = self.contents.database.table(table).key_of(row)
+        key = self.state.database.table(table).key_of(row)
         self._make(Change(table, Kind.DELETE, key, {}))
 
     def truncate(self, table: str) -> None:
         self._make(Change(table, Kind.TRUNCATE, (), {}))
 
     def _make(self, change: Change) -> None:
-        self.contents.apply(change)
+        self.state.apply(change)
         self.changes.append(change)
 
 
-Move = Callable[[Draft], None]
+Operation = Callable[[Txn], None]
 """Something that happens in a transaction; where it cannot happen it changes nothing."""
 
 
 def transactions(
-    contents: Contents, moves: Weighted[Move], seed: int, changes: int | None
+    state: DatabaseState, operations: Weighted[Operation], seed: int, changes: int | None
 ) -> Iterator[Transaction]:
     """Random transactions on what stands in a database; the same ones for the same seed.
 
-    After each the contents are as that transaction leaves the database: one that is rolled
+    After each the state are as that transaction leaves the database: one that is rolled
     back leaves them as they were. ``changes`` is how many are committed, exactly; None is
     without end. No transaction is empty.
     """
     # Only random() is promised to stay the same in every Python.
     random = Random(seed).random
     while changes is None or changes > 0:
-        draft = _drawn(random, contents, moves, changes)
+        txn = _drawn(random, state, operations, changes)
         is_rolled_back = random() < _ROLLED_BACK
         if is_rolled_back:
-            contents.undo()
+            state.undo()
         else:
-            contents.keep()
-            changes = None if changes is None else changes - len(draft.changes)
-        yield Transaction(tuple(draft.changes), is_rolled_back)
+            state.keep()
+            changes = None if changes is None else changes - len(txn.changes)
+        yield Transaction(tuple(txn.changes), is_rolled_back)
 
 
 def chosen(random: Chance, choices: Sequence[tuple[float, Item]]) -> Item:
@@ -119,23 +119,25 @@ def whole(random: Chance, low: int, high: int) -> int:
     return low + int(random() * (high - low + 1))
 
 
-def _drawn(random: Chance, contents: Contents, moves: Weighted[Move], most: int | None) -> Draft:
+def _drawn(
+    random: Chance, state: DatabaseState, operations: Weighted[Operation], most: int | None
+) -> Txn:
     """A transaction of at most so many changes, and at least one.
 
     Raises:
         ValueError: Nothing that can happen is that small.
     """
     for _ in range(_TRIES):
-        draft = Draft(random, contents)
-        for _ in range(chosen(random, _MOVES)):
-            chosen(random, moves)(draft)
-        if draft.changes and (most is None or len(draft.changes) <= most):
-            return draft
-        contents.undo()
-    for _, move in moves:
-        draft = Draft(random, contents)
-        move(draft)
-        if draft.changes and (most is None or len(draft.changes) <= most):
-            return draft
-        contents.undo()
-    raise ValueError(f"{contents.database.name}: nothing can happen in one change")
+        txn = Txn(random, state)
+        for _ in range(chosen(random, _PER_TRANSACTION)):
+            chosen(random, operations)(txn)
+        if txn.changes and (most is None or len(txn.changes) <= most):
+            return txn
+        state.undo()
+    for _, move in operations:
+        txn = Txn(random, state)
+        move(txn)
+        if txn.changes and (most is None or len(txn.changes) <= most):
+            return txn
+        state.undo()
+    raise ValueError(f"{state.database.name}: nothing can happen in one change")

@@ -28,7 +28,7 @@ class Top:
 
 
 @dataclass(frozen=True)
-class Showing:
+class Scenario:
     """What a demo does, of all that the project can.
 
     Attributes:
@@ -57,7 +57,7 @@ class Showing:
         return ("parts", "services", self.sent, "ingest", "dbt build", "docs")
 
 
-EVENTS = Showing(
+EVENTS = Scenario(
     name="events",
     sent="events",
     streams=tuple(STREAMS),
@@ -101,7 +101,7 @@ def _captured_here() -> tuple[str, ...]:
     )
 
 
-TICKETS = Showing(
+TICKETS = Scenario(
     name="tickit",
     sent="changes",
     streams=_captured_here(),
@@ -142,5 +142,5 @@ TICKETS = Showing(
     },
 )
 
-SHOWINGS: Mapping[str, Showing] = {one.name: one for one in (EVENTS, TICKETS)}
+SCENARIOS: Mapping[str, Scenario] = {one.name: one for one in (EVENTS, TICKETS)}
 """By their names."""
