@@ -27,8 +27,8 @@ import typer
 from bench.capture.events import ANSWER, CHANGES, READY, ROUND
 from bench.capture.results import Capture, Steady, results_of
 from bench.capture.waits import Change, Round, to_bronze, to_current, to_live, visible
-from bench.ingest.contest import Program, running, wait_for
-from bench.ingest.ground import open_sandbox
+from bench.ingest.fixture import open_sandbox
+from bench.ingest.system_run import Program, running, wait_for
 from bench.ingest.usage import usage
 from bench.ingest.watch import Watch
 from bench.report.machine import Measurement
@@ -120,7 +120,7 @@ class _Run:
             wait_for(lambda: all(w.records for w in watches.values()), program, _START_SECONDS)
             builder = running(rounds, home, home.logs / "rounds.log")
             dbt = ends.enter_context(builder)
-            wait_for(lambda: dbt.said.moment(READY) is not None, dbt, _START_SECONDS)
+            wait_for(lambda: dbt.output.moment(READY) is not None, dbt, _START_SECONDS)
             asker = running(asks, home, home.logs / "answers.log")
             reader = ends.enter_context(asker)
             begin, end = self._steadily(rate, seconds, dbt, reader)
@@ -167,7 +167,7 @@ class _Run:
                 enough = len(self._rounds) + _WARM_ROUNDS
                 wait_for(lambda: len(self._said(dbt)) >= enough, dbt, _START_SECONDS)
                 wait_for(
-                    lambda: len(_told(reader, ANSWER)) >= _WARM_ANSWERS, reader, _START_SECONDS
+                    lambda: len(_events(reader, ANSWER)) >= _WARM_ANSWERS, reader, _START_SECONDS
                 )
                 say(f"{rate:g} changes a second for {seconds:.0f} s")
                 for each in (dbt, reader):
@@ -248,13 +248,13 @@ class _Run:
         return self._rounds
 
 
-def _told(program: Program, event: str) -> list[dict[str, Any]]:
-    lines = "".join(line for _, line in list(program.said.lines))
+def _events(program: Program, event: str) -> list[dict[str, Any]]:
+    lines = "".join(line for _, line in list(program.output.lines))
     return [one for one in programs.json_lines(lines) if one["event"] == event]
 
 
 def _read_events(program: Program, event: str) -> list[Round]:
-    return [Round(one["at"], one["seconds"], one["read"]) for one in _told(program, event)]
+    return [Round(one["at"], one["seconds"], one["read"]) for one in _events(program, event)]
 
 
 def _topic(stream: str) -> str:
@@ -272,7 +272,7 @@ def _changes(dbt: Program) -> list[Change]:
     """What bronze has, as the program of the rounds told at its end."""
     return [
         Change(one["stream"], commit_id, millis / 1000, count)
-        for one in _told(dbt, CHANGES)
+        for one in _events(dbt, CHANGES)
         for commit_id, millis, count in one["rows"]
     ]
 

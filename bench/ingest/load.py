@@ -1,7 +1,7 @@
 """The records of the benchmark: receipts of a shop, encoded before they are sent.
 
 One in two thousand records or so is a bad one, of a known kind, and a few are tombstones, so
-that what a contestant loses can be counted against what was sent.
+that what a system loses can be counted against what was sent.
 """
 
 from __future__ import annotations

@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from bench.ingest.contest import running, wait_for
-from bench.ingest.contestants import run_command
 from bench.ingest.fill import Record, Sender, make_topic
-from bench.ingest.ground import SCHEMA, register, write_manifest
+from bench.ingest.fixture import SCHEMA, register, write_manifest
 from bench.ingest.load import Shape, payloads
+from bench.ingest.system_run import running, wait_for
+from bench.ingest.systems import run_command
 from bench.ingest.usage import MIB, usage
 from bench.ingest.watch import metadata, record_count
 from bench.report.results import Cell
