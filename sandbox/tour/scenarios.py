@@ -1,4 +1,4 @@
-"""What `sandbox demo` can show: two generators' events, or the ticket shop's databases."""
+"""Scenarios of `sandbox demo`: events of two generators, or the ticket shop's databases."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Top:
 
     Attributes:
         title: What it shows.
-        stream: The stream that it needs: left out where that was.
-        query: Of the lake.
+        stream: The stream that it needs; without it the table is omitted.
+        query: The SQL query.
     """
 
     title: str
@@ -29,16 +29,16 @@ class Top:
 
 @dataclass(frozen=True)
 class Scenario:
-    """What a demo does, of all that the project can.
+    """A scenario of the demo.
 
     Attributes:
-        name: As `sandbox demo` takes it.
-        sent: What its third step is called.
-        streams: Those whose every record must be found.
-        services: Those that it starts, as `sandbox up` takes them; the usual ones when empty.
-        ingest: What `spark-ingest run --once` is told besides.
-        group: The group of models that dbt builds with what they need; all when None.
-        tops: What the report ends with.
+        name: The argument of `sandbox demo`.
+        sent: Name of its third step.
+        streams: Streams whose records are counted.
+        services: Arguments of `sandbox up`; empty starts the default services.
+        ingest: Additional arguments of `spark-ingest run --once`.
+        group: The group of models to build, with its upstream nodes; None builds all.
+        tops: Tables at the end of the report.
         hints: Commands to try next.
     """
 
@@ -53,7 +53,7 @@ class Scenario:
 
     @property
     def steps(self) -> tuple[str, ...]:
-        """What the steps are called, in their order."""
+        """The names of the steps, in order."""
         return ("parts", "services", self.sent, "ingest", "dbt build", "docs")
 
 
@@ -92,7 +92,7 @@ EVENTS = Scenario(
 
 
 def _captured_here() -> tuple[str, ...]:
-    """The shop's tables, without those of a server that this machine cannot have."""
+    """The shop's tables, without those of servers that this platform does not support."""
     return tuple(
         f"tickit.{table.name}"
         for database in SHOP

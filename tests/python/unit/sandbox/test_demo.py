@@ -16,8 +16,8 @@ from sandbox.services import stack
 from sandbox.settings import Home
 from sandbox.streams import declared_topics
 from sandbox.tour import demo, demo_marts
-from sandbox.tour.accounts import Account
 from sandbox.tour.demo import Demo, DemoFailed
+from sandbox.tour.row_counts import RowCounts
 from sandbox.tour.scenarios import SCENARIOS, TICKETS
 from spark_ingest.errors import ConfigurationError
 
@@ -62,7 +62,7 @@ class Marts:
             {"event": demo_marts.INGESTED, "rows": 2, "quarantined": 0},
             {"event": demo_marts.BUILT, "left_out": "left out: much"},
             {"event": demo_marts.DOCUMENTED},
-            {"event": demo_marts.REPORT, "accounts": {"a.b": account}, "tops": {"T": "r"}},
+            {"event": demo_marts.REPORT, "row_counts": {"a.b": account}, "tops": {"T": "r"}},
         ]
 
     def __enter__(self) -> Marts:
@@ -172,8 +172,8 @@ def test_what_is_missing_in_one_stream_is_in_its_line_and_in_that_of_all(
 ) -> None:
     demo.print_row_counts(
         {
-            "pagila.sales": Account(3_000, 2_980, 20, 0, 0),
-            "smoothies.products": Account(27, 26, 0, 1, 0),
+            "pagila.sales": RowCounts(3_000, 2_980, 20, 0, 0),
+            "smoothies.products": RowCounts(27, 26, 0, 1, 0),
         }
     )
 
