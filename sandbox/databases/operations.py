@@ -1,7 +1,7 @@
-"""What can happen to any table: rows come, change, get another key, go and come back.
+"""Operations on any table: insert, update, change of key, delete and reinsert of rows.
 
-Where rows refer to one another none is orphaned: a row goes, or gets another key, only while
-nothing refers to it, and comes only while what it refers to is there.
+They keep referential integrity: a row is deleted, or gets another key, only if no row refers to
+it, and it is inserted only if the rows that it refers to exist.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from sandbox.databases.transactions import Operation, Txn, Weighted, whole
 
 @dataclass(frozen=True)
 class RowRules:
-    """How the rows of a table come about and change.
+    """How rows of a table are created and changed.
 
     Attributes:
         table: The table's name.
-        fresh: A new row under a key that was never used; None where there can be none now.
-        edited: Other values for some columns of a row, none of them of its key.
-        moved: A key that was never used, for a row; None where there can be none now.
-        free: A row that nothing refers to; None where there is none now. Default: any row.
-        fits: Whether what a row refers to is there, and has room for it. Default: it is.
+        fresh: A new row with an unused key; None if there can be none now.
+        edited: New values for some non-key columns of a row.
+        moved: An unused key for a row; None if there can be none now.
+        free: A row that no other refers to; None if there is none. Default: any row.
+        fits: Whether the rows that a row refers to exist and allow it. Default: yes.
     """
 
     table: str
@@ -34,28 +34,28 @@ class RowRules:
     fits: Callable[[Txn, Row], bool] | None = None
 
     def drawn_free(self, txn: Txn) -> Row | None:
-        """A row that may go or get another key."""
+        """A random row that may be deleted or get another key."""
         return txn.draw(self.table) if self.free is None else self.free(txn)
 
     def insert_fitting(self, txn: Txn, row: Row) -> None:
-        """Insert a row that may come."""
+        """Insert a row if its references allow it."""
         if self.fits is None or self.fits(txn, row):
             txn.insert(self.table, row)
 
 
 def operations_on(rules: RowRules, weight: float) -> Weighted[Operation]:
-    """All that can happen to a table, with weights that add up to about ``weight``."""
+    """All operations on a table, with weights that add up to about ``weight``."""
     kinds: Weighted[Callable[[RowRules, Txn], None]] = (
         (0.36, _edit),
         (0.24, _insert),
         (0.14, _delete),
-        (0.06, _move),
+        (0.06, _change_key),
         (0.06, _edit_often),
-        (0.04, _come_and_change),
-        (0.04, _go_and_come),
-        (0.03, _come_back),
-        (0.02, _hand_over),
-        (0.01, _touch),
+        (0.04, _insert_and_update),
+        (0.04, _replace),
+        (0.03, _reinsert),
+        (0.02, _reuse_key),
+        (0.01, _update_unchanged),
     )
     return tuple((weight * share, _of(rules, kind)) for share, kind in kinds)
 
@@ -82,8 +82,8 @@ def _delete(rules: RowRules, txn: Txn) -> None:
         txn.delete(rules.table, row)
 
 
-def _move(rules: RowRules, txn: Txn) -> None:
-    """A row gets another key."""
+def _change_key(rules: RowRules, txn: Txn) -> None:
+    """Change the key of a row."""
     row = rules.drawn_free(txn)
     key = None if row is None else rules.moved(txn, row)
     if row is not None and key is not None:
@@ -91,15 +91,15 @@ def _move(rules: RowRules, txn: Txn) -> None:
 
 
 def _edit_often(rules: RowRules, txn: Txn) -> None:
-    """One row changes several times in one transaction."""
+    """Update one row several times in one transaction."""
     row = txn.draw(rules.table)
     if row is not None:
         for _ in range(whole(txn.random, 2, 4)):
             row = txn.update(rules.table, row, rules.edited(txn, row))
 
 
-def _come_and_change(rules: RowRules, txn: Txn) -> None:
-    """A row comes and changes in one transaction, and every third time it goes again."""
+def _insert_and_update(rules: RowRules, txn: Txn) -> None:
+    """Insert and update a row in one transaction, and delete it every third time."""
     row = rules.fresh(txn)
     if row is not None:
         txn.insert(rules.table, row)
@@ -108,23 +108,23 @@ def _come_and_change(rules: RowRules, txn: Txn) -> None:
             txn.delete(rules.table, row)
 
 
-def _go_and_come(rules: RowRules, txn: Txn) -> None:
-    """A row goes, and another comes under its key, in one transaction."""
+def _replace(rules: RowRules, txn: Txn) -> None:
+    """Delete a row and insert another with its key, in one transaction."""
     row = rules.drawn_free(txn)
     if row is not None:
         txn.delete(rules.table, row)
         rules.insert_fitting(txn, {**row, **rules.edited(txn, row)})
 
 
-def _come_back(rules: RowRules, txn: Txn) -> None:
-    """A row comes back that went in a transaction before."""
+def _reinsert(rules: RowRules, txn: Txn) -> None:
+    """Insert a row again that an earlier transaction deleted."""
     row = txn.state.draw_gone(rules.table, txn.random)
     if row is not None:
         rules.insert_fitting(txn, row)
 
 
-def _hand_over(rules: RowRules, txn: Txn) -> None:
-    """A row gets another key, and another row comes under its old one."""
+def _reuse_key(rules: RowRules, txn: Txn) -> None:
+    """Change the key of a row, and insert another row with its old key."""
     row = rules.drawn_free(txn)
     key = None if row is None else rules.moved(txn, row)
     if row is not None and key is not None:
@@ -132,7 +132,7 @@ def _hand_over(rules: RowRules, txn: Txn) -> None:
         rules.insert_fitting(txn, {**row, **rules.edited(txn, row)})
 
 
-def _touch(rules: RowRules, txn: Txn) -> None:
+def _update_unchanged(rules: RowRules, txn: Txn) -> None:
     """An update that changes no value."""
     row = txn.draw(rules.table)
     if row is not None:

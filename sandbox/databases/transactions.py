@@ -1,4 +1,4 @@
-"""A transaction in the making: what happens in it, seen by what happens next."""
+"""Random transactions: operations see the changes of those before them."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ Item = TypeVar("Item")
 Weighted = tuple[tuple[float, Item], ...]
 
 _ROLLED_BACK = 0.05
-# How many things happen in a transaction: mostly one.
+# Number of operations in a transaction, with weights.
 _PER_TRANSACTION: Weighted[int] = ((14, 1), (3, 2), (2, 3), (1, 5))
-# A transaction that is too large for what is left is drawn again, at most so often.
+# How often a transaction is drawn again that exceeds the remaining number of changes.
 _TRIES = 20
 
 
 @dataclass(frozen=True)
 class Transaction:
-    """What is sent to a database between `begin` and its end.
+    """A complete transaction.
 
     Attributes:
-        changes: In their order.
-        is_rolled_back: It ends with `rollback`; nothing of it remains.
+        changes: The changes, in order.
+        is_rolled_back: It ends with `rollback` instead of `commit`.
     """
 
     changes: tuple[Change, ...]
@@ -35,10 +35,10 @@ class Transaction:
 
 
 class Txn:
-    """What a transaction holds so far; all of it stands in the state already.
+    """An open transaction; its changes are applied to the state at once.
 
     Attributes:
-        random: All chance of the run.
+        random: The random generator of the run.
         state: The rows as this transaction sees them.
     """
 
@@ -48,7 +48,7 @@ class Txn:
         self.changes: list[Change] = []
 
     def draw(self, table: str) -> Row | None:
-        """A row of a table at random; None where there is none."""
+        """A random row of a table; None if it is empty."""
         return self.state.draw(table, self.random)
 
     def insert(self, table: str, row: Row) -> None:
@@ -56,7 +56,7 @@ class Txn:
         self._make(Change(table, Kind.INSERT, key, dict(row)))
 
     def update(self, table: str, row: Row, values: Row) -> Row:
-        """Set some columns of a row; the row as it is then."""
+        """Set some columns of a row; returns the updated row."""
         key = self.state.database.table(table).key_of(row)
         self._make(Change(table, Kind.UPDATE, key, values))
         return {**row, **values}
@@ -74,19 +74,18 @@ class Txn:
 
 
 Operation = Callable[[Txn], None]
-"""Something that happens in a transaction; where it cannot happen it changes nothing."""
+"""An operation in a transaction; it changes nothing if it is not possible."""
 
 
 def transactions(
     state: DatabaseState, operations: Weighted[Operation], seed: int, changes: int | None
 ) -> Iterator[Transaction]:
-    """Random transactions on what stands in a database; the same ones for the same seed.
+    """Random transactions on the state of a database, reproducible by seed.
 
-    After each the state are as that transaction leaves the database: one that is rolled
-    back leaves them as they were. ``changes`` is how many are committed, exactly; None is
-    without end. No transaction is empty.
+    The state follows each transaction; a rollback leaves it unchanged. ``changes`` is the exact
+    number of committed changes; None is unlimited. No transaction is empty.
     """
-    # Only random() is promised to stay the same in every Python.
+    # Only random() is guaranteed to be the same in every Python version.
     random = Random(seed).random
     while changes is None or changes > 0:
         txn = _drawn(random, state, operations, changes)
@@ -100,7 +99,7 @@ def transactions(
 
 
 def chosen(random: Chance, choices: Sequence[tuple[float, Item]]) -> Item:
-    """One of several things, each as likely as its weight says."""
+    """A weighted random choice."""
     at = random() * sum(weight for weight, _ in choices)
     for weight, item in choices:
         at -= weight
@@ -110,22 +109,22 @@ def chosen(random: Chance, choices: Sequence[tuple[float, Item]]) -> Item:
 
 
 def one_of(random: Chance, choices: Sequence[Item]) -> Item:
-    """One of several things, all equally likely."""
+    """A uniform random choice."""
     return choices[int(random() * len(choices))]
 
 
 def whole(random: Chance, low: int, high: int) -> int:
-    """A whole number from ``low`` to ``high``, both included."""
+    """A random integer from ``low`` to ``high``, inclusive."""
     return low + int(random() * (high - low + 1))
 
 
 def _drawn(
     random: Chance, state: DatabaseState, operations: Weighted[Operation], most: int | None
 ) -> Txn:
-    """A transaction of at most so many changes, and at least one.
+    """A random transaction of 1 to ``most`` changes.
 
     Raises:
-        ValueError: Nothing that can happen is that small.
+        ValueError: No operation is that small.
     """
     for _ in range(_TRIES):
         txn = Txn(random, state)

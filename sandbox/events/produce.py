@@ -1,4 +1,4 @@
-"""`sandbox produce`: made-up events, the same ones for the same seed."""
+"""`sandbox produce`: generated events, reproducible by seed."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from spark_ingest.errors import ConfigurationError
 from spark_ingest.units import duration
 
 app = typer.Typer(
-    help="Make events of streams, and rows and changes of databases, from a seed.",
+    help="Generate events of streams, and rows and changes of databases, from a seed.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
 
 DEFAULT_COUNT = 10_000
 DEFAULT_SPAN = "2h"
-# Kafka refuses records stamped more than an hour ahead; clocks may differ a little.
+# Kafka rejects timestamps more than an hour ahead; clocks may differ a little.
 _FURTHEST_AHEAD_MILLIS = 55 * 60_000
 # An on-time record is stamped up to two seconds after its event.
 _DELAY_MILLIS = 2_000
@@ -42,32 +42,32 @@ Count = Annotated[
     int | None,
     typer.Option(
         min=1,
-        help="Events in all, late and broken ones included. Without it: 10,000,"
-        " or no end when there is a --rate (Ctrl-C stops).",
+        help="Total number of events, late and broken ones included. Default: 10,000,"
+        " or unlimited with --rate (stop with Ctrl-C).",
     ),
 ]
 Rate = Annotated[
     str | None,
     typer.Option(
         metavar="R/s",
-        help="Events per second, evenly. Without it: as fast as the broker takes them.",
+        help="Events per second, spread evenly. Default: as fast as possible.",
     ),
 ]
-Seed = Annotated[int, typer.Option(min=0, help="Random seed: the same one makes the same events.")]
+Seed = Annotated[int, typer.Option(min=0, help="Random seed: the same seed gives the same events.")]
 Start = Annotated[
     str | None,
     typer.Option(
         metavar="TIME",
-        help="First event time, ISO 8601, UTC when it names no zone. Default: so that"
-        " the last record arrives now.",
+        help="Time of the first event, ISO 8601, UTC by default. Default: such that the"
+        " last record arrives now.",
     ),
 ]
 Span = Annotated[
     str | None,
     typer.Option(
         metavar="SPAN",
-        help="Event times spread over this (90s, 30m, 2h, 1d). Default: 2h; without"
-        " --count an event happens when it is sent.",
+        help="Time span of the events (90s, 30m, 2h, 1d). Default: 2h; without --count an"
+        " event happens when it is sent.",
     ),
 ]
 Late = Annotated[
@@ -75,8 +75,7 @@ Late = Annotated[
     typer.Option(
         min=0,
         max=1,
-        help="This share arrives 1 to 30 minutes after its event, at the place in the"
-        " stream where it arrives.",
+        help="Share of events that arrive late: 1 to 30 minutes after the event time.",
     ),
 ]
 Bad = Annotated[
@@ -84,9 +83,7 @@ Bad = Annotated[
     typer.Option(
         min=0,
         max=1,
-        help="This share is bytes that cannot be decoded: "
-        + ", ".join(FAULTS)
-        + ", in equal parts.",
+        help="Share of events that cannot be decoded: " + ", ".join(FAULTS) + ", in equal parts.",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the counts as one JSON object.")]
@@ -94,26 +91,26 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the counts as one JS
 Wrong = Annotated[
     float,
     typer.Option(
-        min=0, max=1, help="This share decodes well, but its total does not follow from its parts."
+        min=0, max=1, help="Share of events that decode, but whose total is inconsistent."
     ),
 ]
 FirstId = Annotated[
     int | None,
     typer.Option(
         min=1,
-        help="Number of the first event, the next has the next. Default: one more than"
-        " the topic has ever taken, so that no run repeats those before it.",
+        help="Number of the first event; the next ones count up. Default: the number of"
+        " records ever written to the topic plus one, so that no run repeats another.",
     ),
 ]
 
 _SAME_RECORDS = """\
-The same seed, first id ({number}), start, span, count
-and shares give the same records: bytes, keys, timestamps and order; also the
-same partitions, as long as the registry has the schemas under the same ids (a
-key begins with its schema's id).
+The same seed, first id ({number}), start, span, count and
+shares give the same records: bytes, keys, timestamps and order. Partitions
+are the same too if the registry assigns the same schema ids (a key starts
+with its schema id).
 
-The Kafka timestamp is when a record arrives: 0.05 to 2 s after its event, 1
-to 30 minutes when late. Of N events exactly round(N * share) are
+The Kafka timestamp is the arrival time: 0.05 to 2 s after the event, or 1 to
+30 minutes if it is late. Of N events exactly round(N * share) are
 late{wrong_too} and broken. Examples:
 
     sandbox produce {command}                  10,000 of the last two hours
@@ -121,13 +118,13 @@ late{wrong_too} and broken. Examples:
     sandbox produce {command} --late 0.05 --bad 0.01{wrong} --json
     sandbox produce {command} --first-id 1 --start 2026-01-05T09:00Z
 
-Exit codes: 0 all sent, 1 some not delivered, 2 wrong use or no services,
+Exit codes: 0 success, 1 delivery failed, 2 usage error or services down,
 130 stopped by Ctrl-C before --count was reached."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """The options of a command, as a person gave them."""
+    """The options of a command."""
 
     count: int | None
     rate: str | None
@@ -143,7 +140,7 @@ class Options:
 
 @app.callback()
 def sources() -> None:
-    """Make events of streams, and rows and changes of databases, from a seed."""
+    """Generate events of streams, and rows and changes of databases, from a seed."""
 
 
 def _command(generator: Generator) -> Callable[..., None]:
@@ -198,26 +195,26 @@ for _generator in generators().values():
 
 
 def _produce(source: Generator, options: Options) -> None:
-    """Make and send what a person wishes, and tell what became of it.
+    """Generate and produce events, and report the result.
 
     Raises:
-        ConfigurationError: Options that contradict each other or that Kafka would refuse.
-        ServiceUnavailable: Broker or registry do not answer.
-        DeliveryFailed: The broker did not take everything.
+        ConfigurationError: Options are inconsistent, or Kafka would reject the timestamps.
+        ServiceUnavailable: Broker or registry is down.
+        DeliveryFailed: Some records were not delivered.
     """
     per_second, count = records_per_second(options.rate), options.count
     if count is None and per_second is None:
         count = DEFAULT_COUNT
     shares = {"--late": options.late, "--bad": options.bad, "--wrong": options.wrong}
-    # Shares as people write them: 0.7, 0.2 and 0.1 are not exactly 1 in binary.
+    # 0.7, 0.2 and 0.1 do not add up to exactly 1 in binary.
     if sum(shares.values()) > 1 + 1e-9:
         named = " and ".join(f"{name} {part}" for name, part in shares.items() if part)
-        raise ConfigurationError(f"{named} are more than all records; together 1 at most")
+        raise ConfigurationError(f"{named} exceed 1 together")
     begin, step = event_times(count, per_second, options.start, options.span, options.late)
     producer = StreamProducer(load_home(), source.events, *source.beside)
     first_id = options.first_id
     if first_id is None:
-        # Each event uses one number at most.
+        # Each event uses at most one number.
         first_id = producer.records_so_far() + 1
     if first_id + (count or 0) - 1 > source.largest:
         raise ConfigurationError(
@@ -238,7 +235,7 @@ def _produce(source: Generator, options: Options) -> None:
 
 @contextmanager
 def progress(title: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    """A bar on a terminal, nothing elsewhere; gives the function that moves it."""
+    """A progress bar on a terminal, nothing elsewhere; yields the function that updates it."""
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -255,7 +252,7 @@ def records_per_second(written: str | None) -> float | None:
     """The number in ``500/s`` or ``500``; None stays None.
 
     Raises:
-        ConfigurationError: It is no positive number.
+        ConfigurationError: It is not a positive number.
     """
     if written is None:
         return None
@@ -271,21 +268,21 @@ def records_per_second(written: str | None) -> float | None:
 def event_times(
     count: int | None, rate: float | None, start: str | None, span: str | None, late: float
 ) -> tuple[int, float]:
-    """When the events of a run happen.
+    """The event times of a run.
 
     Args:
-        count: How many there are; None is without end.
+        count: Number of events; None is unlimited.
         rate: Records per second, if they are paced.
-        start: First event time as a person wrote it; None ends the run now.
-        span: Over how long they spread, likewise; None is ``DEFAULT_SPAN``.
-        late: The share that arrives late.
+        start: ``--start``; None lets the run end now.
+        span: ``--span``; None is ``DEFAULT_SPAN``.
+        late: Share of late events.
 
     Returns:
         First event time in milliseconds since 1970 UTC, and the milliseconds from one
         event to the next.
 
     Raises:
-        ConfigurationError: Not understood, or Kafka would refuse the timestamps.
+        ConfigurationError: Invalid options, or Kafka would reject the timestamps.
     """
     now = time.time_ns() // 1_000_000
     try:
@@ -294,14 +291,14 @@ def event_times(
         raise ConfigurationError(f"--start {start!r} {error}") from error
     if count is None:
         if span is not None:
-            raise ConfigurationError("--span needs --count: a stream without end has none")
-        # A record is sent at its turn, and stamped a delay behind its event: never ahead of now.
+            raise ConfigurationError("--span needs --count: an unlimited stream has no span")
+        # Records are paced, and stamped a delay after the event: never ahead of now.
         begin = now - _DELAY_MILLIS if begin is None else begin
         step, latest = 1_000 / (rate or 1), begin
     else:
         length = duration("--span", span or DEFAULT_SPAN) // timedelta(milliseconds=1)
         if length < 1:
-            raise ConfigurationError(f"--span {span}: give a millisecond or more")
+            raise ConfigurationError(f"--span {span}: must be at least a millisecond")
         delay = LATEST_MILLIS if late else _DELAY_MILLIS
         if begin is None:
             begin = now - length - delay
@@ -313,8 +310,8 @@ def event_times(
         )
     if latest > now + _FURTHEST_AHEAD_MILLIS:
         raise ConfigurationError(
-            f"the last record would arrive at {as_text(latest)}, and Kafka refuses what is"
-            " stamped more than an hour ahead; choose an earlier --start or a shorter --span"
+            f"the last record would arrive at {as_text(latest)}, and Kafka rejects"
+            " timestamps more than an hour ahead; choose an earlier --start or a shorter --span"
         )
     return begin, step
 
@@ -326,7 +323,7 @@ def _report(source: Generator, plan: Plan, report: DeliveryReport, *, as_json: b
         facts = {
             "stream": source.events.name,
             "topic": source.events.topic,
-            "records": report.handed_over,
+            "records": report.produced,
             "delivered": report.delivered,
             "events": report.events,
             source.noun: sum(report.kinds[name] for name in source.kinds),

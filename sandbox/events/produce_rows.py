@@ -1,4 +1,4 @@
-"""`sandbox produce` for databases: rows, and then random changes of them."""
+"""`sandbox produce` for databases: initial rows and random changes."""
 
 from __future__ import annotations
 
@@ -25,45 +25,46 @@ from sandbox.services.connect import wait_until_passed
 from sandbox.settings import load_home
 
 Rows = Annotated[
-    int | None, typer.Option(min=1, help="How many rows the first of the empty tables gets.")
+    int | None,
+    typer.Option(min=1, help="Number of rows for the first table, if the tables are empty."),
 ]
 Changes = Annotated[
     int,
     typer.Option(
-        min=0, help="Random changes to commit, after the rows; what is rolled back does not count."
+        min=0, help="Number of random changes to commit; rolled-back changes do not count."
     ),
 ]
 Rate = Annotated[
     str | None,
     typer.Option(
         metavar="R/s",
-        help="Changes per second, evenly. Without it: as fast as the database takes them.",
+        help="Changes per second, spread evenly. Default: as fast as possible.",
     ),
 ]
 Seed = Annotated[
-    int, typer.Option(min=0, help="Random seed: the same one makes the same rows and changes.")
+    int, typer.Option(min=0, help="Random seed: the same seed gives the same rows and changes.")
 ]
 Truncates = Annotated[
-    bool, typer.Option("--truncates", help="Now and then a table is emptied at once (TRUNCATE).")
+    bool, typer.Option("--truncates", help="Include an occasional TRUNCATE of a table.")
 ]
 
 _HELP = """\
 {help}
 
-Empty tables are filled: --rows of {first} ({size:,}), the others in
-proportion. Where there are rows it says how many, and writes none. With
---changes random transactions follow: rows come, change, get another key, go,
-come back, some of them several times in one transaction, and every twentieth
-transaction is rolled back. The same seed makes the same changes of the same
-rows. Returns when the connector has passed the last transaction.
+Fills empty tables: --rows of {first} ({size:,}), the others in proportion. If
+there are rows, it reports their number and writes none. With --changes random
+transactions follow: inserts, updates, key changes, deletes and reinserts,
+sometimes several of one row in a transaction; every twentieth transaction is
+rolled back. The same seed gives the same changes of the same rows. Returns
+when the connector has processed the last transaction.
 
     sandbox up cdc
     sandbox produce {command}
     sandbox produce {command} --changes 500
     sandbox produce {command} --changes 6000 --rate 200/s
 {more}
-Ctrl-C ends it between two transactions. Exit codes: 0 done, 1 the database
-refuses something, 2 wrong use or no services, 130 stopped by Ctrl-C."""
+Ctrl-C stops it after the current transaction. Exit codes: 0 success,
+1 database error, 2 usage error or services down, 130 stopped by Ctrl-C."""
 _MORE = """\
     sandbox produce {command} --changes 500 --truncates
 """
@@ -71,7 +72,7 @@ _MORE = """\
 
 @dataclass(frozen=True)
 class Options:
-    """The options of a command, as a person gave them."""
+    """The options of a command."""
 
     rows: int | None
     changes: int
@@ -113,7 +114,7 @@ def _help(database: Database) -> str:
 
 
 def add_to(app: typer.Typer) -> None:
-    """Give `sandbox produce` a command for each database that has one of its own."""
+    """Add a command to `sandbox produce` for each database that has its own."""
     for database in DATABASES.values():
         if database in TICKIT:
             continue
@@ -123,12 +124,12 @@ def add_to(app: typer.Typer) -> None:
 
 
 def produce_rows(database: Database, options: Options) -> None:
-    """Fill a database and change it, as a person wishes, and tell what became of it.
+    """Fill a database and change it, and report the result.
 
     Raises:
-        ConfigurationError: Options that nobody could mean.
-        ServiceUnavailable: The database does not answer, or nothing captures it.
-        MillraceError: The database refuses something, or its connector has failed.
+        ConfigurationError: Invalid options.
+        ServiceUnavailable: The database is down, or no connector captures it.
+        MillraceError: The database reports an error, or its connector has failed.
     """
     rate = records_per_second(options.rate)
     home = load_home()
@@ -145,7 +146,7 @@ def produce_rows(database: Database, options: Options) -> None:
             )
         done = _changed(database, connection, rate, options)
     waited = time.monotonic()
-    # A connector that starts again says how far it has come only after the next transaction.
+    # A restarted connector commits its position only after the next transaction.
     if filled or done.transactions:
         wait_until_passed(home, database.connector)
     waited = time.monotonic() - waited
@@ -161,14 +162,14 @@ def fill_empty(
     seed_and_size: tuple[int, int],
     on_progress: Callable[[int], None],
 ) -> Counter[str]:
-    """Write the first rows, where no table has any.
+    """Write the initial rows if all tables are empty.
 
     Args:
-        before: How many rows each of its tables has.
-        on_progress: Called now and then with the number of rows written.
+        before: Number of rows by table.
+        on_progress: Called regularly with the number of written rows.
 
     Returns:
-        How many rows each table got; none where there were some.
+        Number of rows written by table; empty if there were rows.
     """
     if any(before.values()):
         return Counter()
@@ -220,14 +221,14 @@ def _report(
 def rows_summary(
     database: Database, before: Mapping[str, int], filled: Counter[str], seed: int
 ) -> str:
-    """What a database got at first, in a line."""
+    """One line about the initial rows of a database."""
     if filled:
         return f"{database.name} got {_counted(filled)}, seed {seed}"
     return f"{database.name} had {_counted(before)}: none were written"
 
 
 def changes_summary(done: Done, seed: int) -> str:
-    """What was changed, in a line."""
+    """One line about the changes."""
     kinds = ((done.of_kind(kind), kind) for kind in Kind)
     made = ", ".join(f"{count:,} {kind}s" for count, kind in kinds if count)
     text = (
@@ -239,7 +240,7 @@ def changes_summary(done: Done, seed: int) -> str:
 
 
 def changes_counted(done: Done) -> dict[str, int]:
-    """What was changed, for ``--json``."""
+    """The changes, for ``--json``."""
     return {
         "changes": done.changes.total(),
         **{f"{kind}s": done.of_kind(kind) for kind in Kind},

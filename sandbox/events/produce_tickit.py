@@ -1,4 +1,4 @@
-"""`sandbox produce tickit`: the ticket shop's three databases, filled and changed together."""
+"""`sandbox produce tickit`: fill and change the three databases of the ticket shop."""
 
 from __future__ import annotations
 
@@ -42,17 +42,16 @@ Scale = Annotated[
     typer.Option(
         min=0.0001,
         max=20,
-        help="How many users, listings and sales empty databases get: 1 is 49,990,"
-        " 192,497 and 172,456.",
+        help="Size of empty databases: 1 is 49,990 users, 192,497 listings and 172,456 sales.",
     ),
 ]
-# In hundredths, of the changes that a person asks for.
+# Percent of --changes.
 _SHARES = {"ems": 8, "ecomm": 80, "crm": 12}
 
 
 @dataclass(frozen=True)
 class _Options:
-    """The options, as a person gave them."""
+    """The options of the command."""
 
     scale: float
     changes: int
@@ -63,12 +62,12 @@ class _Options:
 
 @dataclass
 class _Outcome:
-    """What became of a database.
+    """The result for one database.
 
     Attributes:
-        before: How many rows its tables had.
-        filled: How many they got.
-        done: How it was changed.
+        before: Number of rows its tables had.
+        filled: Number of initial rows written.
+        done: Its changes.
     """
 
     before: Mapping[str, int]
@@ -77,12 +76,12 @@ class _Outcome:
 
     @property
     def is_written(self) -> bool:
-        """Whether there is something for the connector to pass."""
+        """Whether there is something for the connector to process."""
         return bool(self.filled or self.done.transactions)
 
 
 def add_to(app: typer.Typer) -> None:
-    """Give `sandbox produce` the command of the ticket shop."""
+    """Add the command of the ticket shop to `sandbox produce`."""
     app.command("tickit", rich_help_panel="Databases")(tickit)
     anything = {"ignore_unknown_options": True, "allow_extra_args": True}
     app.command("tickit-ecomm", hidden=True, context_settings=anything)(_of_one)
@@ -98,32 +97,32 @@ def tickit(
     """TICKIT, a ticket shop, in three databases.
 
     PostgreSQL's `ems` has its categories, venues and events; PostgreSQL's `crm`,
-    which stands in for a SQL Server, its users; MariaDB's `ecomm` its days,
+    which takes the place of an SQL Server, its users; MariaDB's `ecomm` its days,
     listings and sales.
 
-    Empty databases are filled: 11 categories, 205 venues, 8,798 events and the
-    365 days of 2008 always, users, listings and sales by --scale. Where there
-    are rows it says how many, and writes none. With --changes random
-    transactions follow, four fifths of the changes in `ecomm`: tickets are
-    listed and sold, prices change, tickets are given back; users and events
-    come, change and go. Now and then one goes that has sales: a listing that is
-    sold, an event that is over, a user who asks to be forgotten. The same seed
-    makes the same changes of the same rows. Returns when all connectors have
-    passed the last transaction. Where MariaDB cannot run, it is left out.
+    Fills empty databases: always 11 categories, 205 venues, 8,798 events and the
+    365 days of 2008; users, listings and sales by --scale. If there are rows, it
+    reports their number and writes none. With --changes random transactions
+    follow, four fifths of the changes in `ecomm`: tickets are listed, sold and
+    returned, prices change; users and events are added, changed and deleted.
+    Some deleted rows have sales: a sold listing, a past event, a user who asks
+    to be forgotten. The same seed gives the same changes of the same rows.
+    Returns when all connectors have processed the last transaction. If MariaDB
+    cannot run, it is left out.
 
         sandbox up cdc
         sandbox produce tickit --scale 0.1
         sandbox produce tickit --changes 500
         sandbox produce tickit --changes 6000 --rate 200/s
 
-    Ctrl-C ends it between two transactions. Exit codes: 0 done, 1 a database
-    refuses something, 2 wrong use or no services, 130 stopped by Ctrl-C.
+    Ctrl-C stops it after the current transaction. Exit codes: 0 success,
+    1 database error, 2 usage error or services down, 130 stopped by Ctrl-C.
     """
     _produce(_Options(scale, changes, rate, seed, as_json))
 
 
 def split(changes: int, names: Sequence[str]) -> dict[str, int]:
-    """How many of the changes are made in each database; whoever has most gets the rest."""
+    """Number of changes by database; the largest share gets the remainder."""
     shares = {name: _SHARES[name] for name in names}
     made = {name: changes * share // sum(shares.values()) for name, share in shares.items()}
     most = max(shares, key=lambda name: shares[name])

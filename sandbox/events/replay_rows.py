@@ -1,4 +1,4 @@
-"""`sandbox replay --table`: a person's own rows, written to a table of a database."""
+"""`sandbox replay --table`: rows of a file, written to a database table."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ TABLES = {
     for database in DATABASES.values()
     for table in database.tables
 }
-"""The tables that rows can be written to, as ``--table`` names them."""
+"""The tables that rows can be written to, by their name in ``--table``."""
 ROWS_PER_TRANSACTION = 500
 
 
 @dataclass(frozen=True)
 class FileFormat:
-    """How a person wants their file to be read.
+    """How to read a file.
 
     Attributes:
-        delimiter: What separates the cells; found out when None.
-        null: The cell that is null.
-        columns: Which column of the file a column of the table is.
-        constants: What a column is in every row.
+        delimiter: The cell delimiter; detected if None.
+        null: The cell value that means null.
+        columns: Column of the file by column of the table.
+        constants: Value for every row by column.
     """
 
     delimiter: str | None
@@ -52,13 +52,13 @@ class FileFormat:
 
 @dataclass
 class Written:
-    """What became of the rows of a file.
+    """The result of writing a file.
 
     Attributes:
-        read: How many there were.
-        written: How many are in the table now.
-        refused: How many are not; each is told on standard error.
-        interrupted: A person stopped it (Ctrl-C): ``written`` are committed all the same.
+        read: Number of rows read.
+        written: Number of rows written to the table.
+        refused: Number of invalid rows; each is reported on standard error.
+        interrupted: Stopped by Ctrl-C; ``written`` rows are committed.
     """
 
     read: int = 0
@@ -70,14 +70,14 @@ class Written:
 def replay_rows(
     home: Home, table: str, text: TextIO, name: str, file_format: FileFormat
 ) -> Written:
-    """Write a file's rows to a table: new ones, or over those of the same key.
+    """Upsert the rows of a file into a table.
 
-    Returns when the connector has passed them. ``table`` is as ``TABLES`` has it; ``text`` is
-    at its beginning, and errors call it ``name``.
+    Returns when the connector has processed them. ``table`` is a key of ``TABLES``; ``text`` is
+    the file at its beginning, ``name`` its name in errors.
 
     Raises:
-        ConfigurationError: There is no such table, or the file cannot be used.
-        MillraceError: The database is not there, or refuses more than a row.
+        ConfigurationError: There is no such table, or the file is invalid.
+        MillraceError: The database is down, or reports an error other than an invalid row.
     """
     if table not in TABLES:
         raise ConfigurationError(
@@ -118,10 +118,10 @@ def _write(
     rows: file_rows.Table,
     on_progress: Callable[[int], None],
 ) -> Written:
-    """Write rows, so many in a transaction; what does not fit is told and counted.
+    """Write rows in transactions; invalid rows are reported and counted.
 
     Raises:
-        ConfigurationError: The first row has no key and is no header that we know either.
+        ConfigurationError: The first row has no key and is not a known header.
     """
     done = Written()
     known = {column.name: column for column in matching.fields}
@@ -148,7 +148,7 @@ def _write(
 
 
 def _check_first(table: Table, known: Mapping[str, Field], given: Mapping[str, Any]) -> None:
-    """See to it that a header in other words is not taken for a row, nor its cells by place."""
+    """Check that the first row is not a header with unknown column names."""
     try:
         for name in table.key:
             known[name].converted(given)
@@ -161,7 +161,7 @@ def _check_first(table: Table, known: Mapping[str, Field], given: Mapping[str, A
 
 
 def _converted(known: Mapping[str, Field], given: Mapping[str, Any]) -> dict[str, Any]:
-    """A row as the database takes it: the columns that the file has, and no others."""
+    """A row for the database, with the columns that the file has."""
     for name, column in known.items():
         if column.required and name not in given:
             raise InvalidValue(f"{name} is missing")

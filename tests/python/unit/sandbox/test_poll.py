@@ -116,7 +116,7 @@ def test_a_broker_that_keeps_no_place_is_not_asked_for_ever(
     for name in ("_PAUSE_SECONDS", "_ANSWER_SECONDS"):
         monkeypatch.setattr(poll, name, 0)
 
-    with pytest.raises(ServiceUnavailable, match="does not keep the place"):
+    with pytest.raises(ServiceUnavailable, match="does not store the position"):
         of.place()
 
 

@@ -233,7 +233,7 @@ def test_an_array_that_breaks_off_is_told(
     [
         ("", "is empty"),
         ("payment_id,customer_id\n1,2\n", "column amount is missing"),
-        (HEADER.replace("city", "country") + "\n", "column 'country' stands there twice"),
+        (HEADER.replace("city", "country") + "\n", "duplicate column 'country'"),
         (HEADER.encode() + b"\n" + ROW.encode() + b"\xf1\n", "not UTF-8"),
     ],
 )

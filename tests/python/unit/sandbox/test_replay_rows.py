@@ -136,7 +136,7 @@ def test_a_cell_becomes_what_its_column_holds(
             "Café",
             "c 'Café' has 4 characters, the column takes 3",
         ),
-        ("text", {}, "a\0b", r"c 'a\x00b' has a NUL character, which no text may have"),
+        ("text", {}, "a\0b", r"c 'a\x00b' has a NUL character, which text must not contain"),
         (
             "datetime",
             {"fraction": 0},
@@ -156,9 +156,9 @@ def test_what_a_column_would_cut_or_refuse_is_told_with_its_name(
 
 
 def test_rows_go_to_a_stream_or_to_a_table_and_not_to_both(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="say where the rows go"):
+    with pytest.raises(ConfigurationError, match="choose a target"):
         replay(tmp_path / "rows.txt")
-    with pytest.raises(ConfigurationError, match="say where the rows go"):
+    with pytest.raises(ConfigurationError, match="choose a target"):
         replay(tmp_path / "rows.txt", "pagila.sales", "moma.artists")
     with pytest.raises(ConfigurationError, match="--timestamps belongs to --stream"):
         replay(tmp_path / "rows.txt", table="moma.artists", timestamps="born")
