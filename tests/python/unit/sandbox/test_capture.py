@@ -142,7 +142,7 @@ def test_a_line_says_the_distance_or_the_reason() -> None:
     running = ConnectorStatus("moma", "running", None, 1234)
 
     assert describe(running) == "moma: 1,234 bytes of the database's log behind"
-    assert "before" in describe(replace(running, behind=None))
+    assert "snapshot" in describe(replace(running, behind=None))
     failed = describe(replace(running, state="failed", reason="Gone: slot"))
     assert failed == "moma: Gone: slot (see docs/runbooks/connector.md)"
 
