@@ -1,10 +1,10 @@
-"""A long run of many small commits with maintenance beside it: does anything grow?
+"""Soak test: many small commits with concurrent maintenance; nothing may grow.
 
 ::
 
     python -m bench.soak                  # 30 minutes, a commit every 2 s, 500 records/s
-    python -m bench.soak --minutes 3      # does it work?
-    python -m bench.soak --write-docs     # and put the results into the docs
+    python -m bench.soak --minutes 3      # smoke test
+    python -m bench.soak --write-docs     # and update the docs
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _LOOK_SECONDS = 5.0
 
 # What grows with time would be twice as much, or more, in the last third as in the second.
 _GROWTH = 1.5
-# Differences of less than these are noise.
+# Smaller differences are noise.
 _NOISE = {"batch seconds": 0.3, "files": 30, "snapshots": 30, "metadata MB": 1.0}
 _POINTS = 200
 _THIRDS = {"median / most in the": 0, "first third": 2, "second": 2, "last": 2}
@@ -57,9 +57,9 @@ Points = Sequence[tuple[float, float]]
 
 
 def growing(results: Results) -> list[str]:
-    """What was not bounded: higher in the last third of the time than in the second.
+    """Measures that grew: higher in the last third of the run than in the second.
 
-    Of a batch's time the median counts, of all else the most.
+    Batch durations are compared by median, everything else by maximum.
     """
     found = []
     for row in results.table("soak").rows:
@@ -79,20 +79,20 @@ BENCHMARK = Benchmark("soak", beyond=growing)
 
 
 class NotVerified(MillraceError):
-    """A record is missing after the soak."""
+    """Records are missing after the soak test."""
 
 
 def soak(
-    minutes: Annotated[float, typer.Option(min=0.1, help="How long.")] = 30.0,
-    rate: Annotated[int, typer.Option(min=1, help="Records a second.")] = 500,
-    every: Annotated[str, typer.Option(help="Of `spark-ingest run`.")] = "2s",
-    maintain_every: Annotated[str, typer.Option(help="Of `spark-ingest maintain`.")] = "2m",
-    keep: Annotated[str, typer.Option(help="Of `spark-ingest maintain`.")] = "4m",
+    minutes: Annotated[float, typer.Option(min=0.1, help="Duration in minutes.")] = 30.0,
+    rate: Annotated[int, typer.Option(min=1, help="Records per second.")] = 500,
+    every: Annotated[str, typer.Option(help="`--every` of `spark-ingest run`.")] = "2s",
+    maintain_every: Annotated[str, typer.Option(help="Option of `spark-ingest maintain`.")] = "2m",
+    keep: Annotated[str, typer.Option(help="Option of `spark-ingest maintain`.")] = "4m",
     folder: Folder = FOLDER,
 ) -> Iterator[Results]:
-    """Let a stream commit every few seconds, with maintenance beside it, and watch its table.
+    """Run a stream with frequent commits and concurrent maintenance, and monitor its table.
 
-    Exit codes: 0 all stayed bounded and verified, 1 something did not, 2 wrong use.
+    Exit codes: 0 bounded and verified, 1 growth or failed verification, 2 usage error.
     """
     check_spark()
     measurement = Measurement(BENCHMARK.name)
@@ -268,8 +268,8 @@ class _Run:
         for at, line in program.output.lines:
             self.restarts += "reading its offsets again" in line
             if line.startswith("{") and 0 <= at - begin <= seconds:
-                told = json.loads(line)
-                self.batches.append((round(at - begin, 1), told["seconds"]))
+                batch = json.loads(line)
+                self.batches.append((round(at - begin, 1), batch["seconds"]))
 
 
 def _command(manifest: Path, name: str) -> list[str]:

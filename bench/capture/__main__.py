@@ -165,7 +165,7 @@ class _Run:
             writer = pool.submit(self._change, 1, None, rate, stopping)
             try:
                 enough = len(self._rounds) + _WARM_ROUNDS
-                wait_for(lambda: len(self._said(dbt)) >= enough, dbt, _START_SECONDS)
+                wait_for(lambda: len(self._reported_rounds(dbt)) >= enough, dbt, _START_SECONDS)
                 wait_for(
                     lambda: len(_events(reader, ANSWER)) >= _WARM_ANSWERS, reader, _START_SECONDS
                 )
@@ -222,7 +222,7 @@ class _Run:
         def all_read_at() -> float | None:
             reached = (
                 one.at
-                for one in self._said(dbt)
+                for one in self._reported_rounds(dbt)
                 if all(one.read.get(name, 0) >= to for name, to in wanted.items())
             )
             return next(reached, None)
@@ -242,8 +242,8 @@ class _Run:
             _LAST_SECONDS,
         )
 
-    def _said(self, dbt: Program) -> list[Round]:
-        """The rounds that dbt has told of."""
+    def _reported_rounds(self, dbt: Program) -> list[Round]:
+        """The rounds that dbt has reported."""
         self._rounds = _read_events(dbt, ROUND)
         return self._rounds
 
@@ -269,7 +269,7 @@ def _landed(watch: Watch) -> int:
 
 
 def _changes(dbt: Program) -> list[Change]:
-    """What bronze has, as the program of the rounds told at its end."""
+    """The changes in bronze, as the program of the rounds reported them at its end."""
     return [
         Change(one["stream"], commit_id, millis / 1000, count)
         for one in _events(dbt, CHANGES)
