@@ -16,7 +16,7 @@ from bench.report.results import Cell
 from sandbox.settings import Home
 from sandbox.ui import say
 
-# Streams, records a second of each, and what `--every` is told.
+# Streams, records per second of each, and the value of `--every`.
 CASES: list[tuple[int, float, str]] = [(1, 0, "1s"), (10, 0, "1s"), (50, 0, "1s"), (100, 10, "10s")]
 COLUMNS = {
     "streams": 0,

@@ -94,7 +94,7 @@ class Running:
             for line in self.log.read_bytes()[-_TAIL_BYTES:].decode(errors="replace").splitlines()
             if line.strip() and not line.startswith("{")
         ]
-        return " ".join(lines[-1].split()) if lines else "it said nothing"
+        return " ".join(lines[-1].split()) if lines else "no output"
 
 
 class Dialogue:
@@ -201,8 +201,8 @@ def run_to_end(
 def failed(name: str, code: int, log: Path) -> ProgramFailed:
     """The error for a failed program, with its exit code and the end of its log."""
     last = log.read_text(errors="replace").splitlines()[-_TAIL_LINES:]
-    said = "".join(f"\n  | {line}" for line in last)
-    return ProgramFailed(f"{name} exited with {code}: see {log}; it said last:{said}")
+    output = "".join(f"\n  | {line}" for line in last)
+    return ProgramFailed(f"{name} exited with {code}: see {log}; last output:{output}")
 
 
 def path_of(program: str) -> str:

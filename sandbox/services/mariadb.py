@@ -136,8 +136,8 @@ def _prepare(home: Home) -> None:
     # fmt: on
     done = run_as_somebody(make, dict(os.environ), _first_statements(home))
     if done.returncode != 0 or "ERROR: " in done.stderr:
-        said = [line for line in done.stderr.splitlines() if "ERROR" in line]
-        raise MillraceError(f"MariaDB cannot make {new}: {(said or ['it says nothing'])[0]}")
+        output = [line for line in done.stderr.splitlines() if "ERROR" in line]
+        raise MillraceError(f"MariaDB cannot make {new}: {(output or ['no error message'])[0]}")
     new.rename(data)
 
 

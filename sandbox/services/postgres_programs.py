@@ -89,9 +89,9 @@ def run_program(programs_folder: Path, command: list[str], script: str = "") -> 
     """
     program = [str(programs_folder / command[0]), *command[1:]]
     done = run_as_somebody(program, _environment(), script)
-    said = done.stderr.strip()
-    if done.returncode != 0 or "ERROR:" in said:
-        error = next((line for line in said.splitlines() if "ERROR:" in line), said)
+    output = done.stderr.strip()
+    if done.returncode != 0 or "ERROR:" in output:
+        error = next((line for line in output.splitlines() if "ERROR:" in line), output)
         raise MillraceError(f"{command[0]} failed: {error[-1000:]}")
 
 

@@ -81,12 +81,12 @@ def description(random: Chance) -> str | None:
 def script(random: Chance) -> str:
     """So many words that PostgreSQL cannot make them small."""
     left = whole(random, _LEAST_SCRIPT, _MOST_SCRIPT)
-    said: list[str] = []
+    words_drawn: list[str] = []
     while left > 0:
         word = "".join(one_of(random, words.SYLLABLES) for _ in range(whole(random, 2, 5)))
-        said.append(word)
+        words_drawn.append(word)
         left -= len(word) + 1
-    return " ".join(said)
+    return " ".join(words_drawn)
 
 
 def replacement_cost(random: Chance) -> Decimal:

@@ -133,9 +133,9 @@ def _converter_package(folder: Path) -> Path:
             check=False,
         )
         if done.returncode != 0:
-            said = (done.stdout + done.stderr).strip().splitlines()
+            output = (done.stdout + done.stderr).strip().splitlines()
             raise ConfigurationError(
-                f"{java_program()} cannot compile Connect's converter ({said[0]}):"
+                f"{java_program()} cannot compile Connect's converter ({output[0]}):"
                 " install a JDK 17 or 21, not only its runtime"
             )
         new = package.with_suffix(".new")

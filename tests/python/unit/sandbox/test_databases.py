@@ -70,8 +70,8 @@ def schema(name: str) -> dict[str, dict[str, tuple[str, str, str]]]:
 
 def described(file: str) -> dict[str, Any]:
     """What a YAML file says of models or sources."""
-    said: dict[str, Any] = yaml.safe_load((PROJECT / "models" / file).read_text())
-    return said
+    content: dict[str, Any] = yaml.safe_load((PROJECT / "models" / file).read_text())
+    return content
 
 
 def fits(value: Any, kind: str, size: str, rest: str) -> bool:
@@ -97,7 +97,7 @@ def fits(value: Any, kind: str, size: str, rest: str) -> bool:
     return type(value) is types[kind]
 
 
-def misfits(database: Database, table: str, row: Row) -> list[str]:
+def type_errors(database: Database, table: str, row: Row) -> list[str]:
     columns = schema(database.name)[table]
     return [
         f"{table}.{column} = {value!r}"
@@ -121,7 +121,7 @@ def test_every_first_row_fits_its_table_and_has_a_key_of_its_own(name: str) -> N
         assert in_memory.count(table.name) > 0
         for row in in_memory.rows(table.name):
             assert set(row) == set(table.columns)
-            assert misfits(database, table.name, row) == []
+            assert type_errors(database, table.name, row) == []
 
 
 @EVERY
@@ -159,7 +159,7 @@ def test_every_changed_value_fits_its_column(name: str) -> None:
     database = DATABASES[name]
     for transaction in drawn(database, first_contents(database)):
         for change in transaction.changes:
-            assert misfits(database, change.table, change.values) == []
+            assert type_errors(database, change.table, change.values) == []
 
 
 @EVERY
@@ -325,10 +325,10 @@ def test_a_row_of_nothing_but_its_key_is_written_over_all_the_same() -> None:
 
 
 class Server:
-    """A database that only notes what it is told, and is interrupted at a statement."""
+    """A database that only notes the statements it gets, and is interrupted at a statement."""
 
     def __init__(self, interrupted_at: int = 0, rowcount: int = 1) -> None:
-        self.said: list[str] = []
+        self.statements: list[str] = []
         self.rowcount = rowcount
         self._interrupted_at = interrupted_at
 
@@ -336,8 +336,8 @@ class Server:
         return self
 
     def execute(self, statement: str, _parameters: Any = None, /) -> None:
-        self.said.append(statement.partition(" ")[0])
-        if 0 < self._interrupted_at <= len(self.said):
+        self.statements.append(statement.partition(" ")[0])
+        if 0 < self._interrupted_at <= len(self.statements):
             self._interrupted_at = 0
             signal.raise_signal(signal.SIGINT)
 
@@ -345,13 +345,13 @@ class Server:
         return []
 
     def commit(self) -> None:
-        self.said.append("commit")
+        self.statements.append("commit")
 
     def rollback(self) -> None:
-        self.said.append("rollback")
+        self.statements.append("rollback")
 
     def close(self) -> None:
-        self.said.append("close")
+        self.statements.append("close")
 
 
 def test_each_transaction_ends_as_it_says_and_only_committed_changes_count() -> None:
@@ -360,17 +360,17 @@ def test_each_transaction_ends_as_it_says_and_only_committed_changes_count() -> 
     done = run(moma, server, made)
     assert done.changes.total() == 300
     assert done.transactions + done.rolled_back == len(made)
-    assert server.said.count("commit") == done.transactions
-    assert server.said.count("rollback") == done.rolled_back > 0
+    assert server.statements.count("commit") == done.transactions
+    assert server.statements.count("rollback") == done.rolled_back > 0
 
 
 def test_ctrl_c_ends_it_with_whole_transactions() -> None:
     moma, server = DATABASES["moma"], Server(interrupted_at=40)
     done = run(moma, server, drawn(moma, first_contents(moma), None))
     assert done.interrupted
-    assert server.said[-1] in {"commit", "rollback"}
-    assert 40 <= len(server.said) < 100
-    assert server.said.count("commit") == done.transactions > 0
+    assert server.statements[-1] in {"commit", "rollback"}
+    assert 40 <= len(server.statements) < 100
+    assert server.statements.count("commit") == done.transactions > 0
     # The next Ctrl-C is everybody else's again.
     with pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)
@@ -386,4 +386,4 @@ def test_a_row_that_somebody_else_deleted_ends_the_run() -> None:
     moma, server = DATABASES["moma"], Server(rowcount=0)
     with pytest.raises(OtherWriter, match=r"moma\.\w+ has no row"):
         run(moma, server, islice(drawn(moma, first_contents(moma), None), 500))
-    assert server.said[-1] == "rollback"
+    assert server.statements[-1] == "rollback"

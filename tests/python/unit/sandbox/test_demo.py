@@ -1,4 +1,4 @@
-"""What the demo sends, starts, stops and tells."""
+"""What the demo sends, starts, stops and reports."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_only_what_it_started_is_stopped_and_kept_when_asked(
 
 
 class Marts:
-    """In place of dbt: says at once what it is listened for, and notes what it was told."""
+    """In place of dbt: says at once what it is listened for, and records what it was sent."""
 
     def __init__(self, happened: list[str]) -> None:
         self.happened = happened
@@ -72,7 +72,7 @@ class Marts:
         self.happened.append("dbt ended")
 
     def send(self, **facts: Any) -> None:
-        self.happened.append(f"told {facts}")
+        self.happened.append(f"sent {facts}")
 
     def hear(self) -> dict[str, Any]:
         heard = self.answers.pop(0)
@@ -100,12 +100,12 @@ def test_ingest_hears_when_the_records_are_there_and_services_end_behind_it(
 
     Demo(Home(tmp_path), 2, keep=keep).run()
 
-    told = happened.index("heard ingested") - 1
-    assert happened[told].startswith("told {'ends': {'pagila.sales': {0: 2}")
-    assert set(happened[:told]) == {"sandbox produce"}
+    sent = happened.index("heard ingested") - 1
+    assert happened[sent].startswith("sent {'ends': {'pagila.sales': {0: 2}")
+    assert set(happened[:sent]) == {"sandbox produce"}
     after = ["heard built", "heard documented", "heard report"]
     meanwhile = [] if keep else ["down"]
-    assert happened[told + 2 :] == [*meanwhile, *after, "dbt ended"]
+    assert happened[sent + 2 :] == [*meanwhile, *after, "dbt ended"]
     shown = capsys.readouterr().out
     assert "all good\n                 left out: much\n" in shown
     assert ("Still running: kafka" in shown) is keep
@@ -222,6 +222,6 @@ def test_dbt_results_are_counted_by_kind_and_bad_ones_named(tmp_path: Path) -> N
     assert demo.dbt_line(Counter({("model", "success"): 1})) == "1 model: all good"
 
 
-def test_a_dbt_without_results_is_told(tmp_path: Path) -> None:
+def test_dbt_without_results_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(DemoFailed, match="left no results"):
         demo.dbt_results(tmp_path / "run_results.json")

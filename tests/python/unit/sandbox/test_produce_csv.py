@@ -161,6 +161,6 @@ def test_a_union_is_no_schema_of_rows(home: Home, monkeypatch: pytest.MonkeyPatc
         schema_ids.registered_schema(home, "shop.orders-value")
 
 
-def test_a_registry_that_is_down_is_told_with_the_command(home: Home) -> None:
+def test_a_registry_that_is_down_is_reported_with_the_command(home: Home) -> None:
     with pytest.raises(ServiceUnavailable, match="sandbox up"):
         schema_ids.registered_schema(home, "shop.orders-value")

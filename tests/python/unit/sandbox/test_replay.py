@@ -1,4 +1,4 @@
-"""A person's own rows: what fits is encoded, what does not is told with line and reason."""
+"""Rows of a file: valid ones are encoded, invalid ones are reported with line and reason."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_columns_match_by_name_in_any_order_and_case_and_nullable_ones_may_miss(
     }
 
 
-def test_rows_that_do_not_fit_are_told_by_line_and_the_others_go_on(
+def test_invalid_rows_are_reported_by_line_and_the_others_are_sent(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines = [
@@ -178,9 +178,9 @@ def test_a_row_whose_timestamp_kafka_would_refuse_is_refused_here(
     text = f"{HEADER},arrived\n{ROW},{written}\n{ROW},2021-05-10\n"
     records, run = replayed(tmp_path, text, timestamps="arrived")
     assert (len(records), run.refused) == (1, 1)
-    told = capsys.readouterr().err
-    assert told.startswith("line 2: ")
-    assert reason in told
+    errors = capsys.readouterr().err
+    assert errors.startswith("line 2: ")
+    assert reason in errors
 
 
 ARRAY = """[
@@ -220,7 +220,7 @@ def test_json_lines_go_on_after_a_broken_line(
     assert capsys.readouterr().err.startswith("line 2: is not JSON")
 
 
-def test_an_array_that_breaks_off_is_told(
+def test_an_incomplete_array_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     records, run = replayed(tmp_path, ARRAY.splitlines()[0] + ARRAY.splitlines()[1])
@@ -299,7 +299,7 @@ def test_each_type_is_encoded(kind: Any, written: str | None, encoded: bytes) ->
         ({"type": "int", "logicalType": "date"}, "10.05.2021"),
     ],
 )
-def test_what_does_not_fit_a_type_is_a_misfit(kind: Any, written: str) -> None:
+def test_a_value_that_does_not_fit_its_type_is_invalid(kind: Any, written: str) -> None:
     with pytest.raises(InvalidValue, match=r"^x '"):
         RowEncoder(stream_with(kind), 1, 1).encode({"x": written, "n": 0})
 

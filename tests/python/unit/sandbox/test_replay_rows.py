@@ -147,7 +147,7 @@ def test_a_cell_becomes_what_its_column_holds(
         ("text", {}, None, "c is empty, and needs a value"),
     ],
 )
-def test_what_a_column_would_cut_or_refuse_is_told_with_its_name(
+def test_a_value_that_a_column_rejects_is_reported_with_its_name(
     kind: str, more: dict[str, Any], written: str | None, reason: str
 ) -> None:
     with pytest.raises(InvalidValue) as refused:

@@ -49,7 +49,7 @@ def changed(
     ever: dict[str, list[Row]] = {}
     for database in TICKIT:
         state = DatabaseState(database, database.rows(seed, size))
-        held = {
+        state_of = {
             table.name: {table.key_of(row): row for row in state.rows(table.name)}
             for table in database.tables
         }
@@ -58,11 +58,11 @@ def changed(
                 continue
             for change in transaction.changes:
                 if change.kind is not Kind.DELETE:
-                    rows = held[change.table]
+                    rows = state_of[change.table]
                     before = {} if change.kind is Kind.INSERT else rows[change.key]
                     after = {**before, **change.values}
                     rows[database.table(change.table).key_of(after)] = after
-        for name, rows in held.items():
+        for name, rows in state_of.items():
             now[name] = list(state.rows(name))
             ever[name] = list(rows.values())
     return now, ever
@@ -73,7 +73,7 @@ def by(rows: list[Row], column: str) -> dict[Any, Row]:
 
 
 def assert_whole(rows: dict[str, list[Row]], ever: dict[str, list[Row]]) -> None:
-    """Nothing refers to what never was there, and what is said twice is said alike."""
+    """Nothing refers to what never was there, and what is stored twice is equal."""
     categories, venues = by(rows["category"], "catid"), by(rows["venue"], "venueid")
     events, users = by(ever["event"], "eventid"), by(ever["user"], "userid")
     days, offers = by(rows["date"], "dateid"), by(ever["listing"], "listid")

@@ -30,7 +30,7 @@ SALE = "1|1|36861|21191|7872|1875|4|728|109.2|2008-02-18 02:36:48\n"
 
 
 def column(name: str, kind: str, size: str, rest: str) -> Column:
-    """A column as its server tells of it."""
+    """A column as its server describes it."""
     numbers = [int(number) for number in size.split(",") if number]
     return Column(
         name,
