@@ -79,7 +79,7 @@ render: java .venv/.installed ## Render all SQL for both engines, with no server
 	@$(WITH_VENV) sandbox parts
 	@$(WITH_VENV) pytest -q -m render tests/python/render
 
-parity: java .venv/.installed ## Build all models and analyses on Spark and on the Redshift stand-in, and compare every cell
+parity: java .venv/.installed ## Build all models and analyses on Spark and on the Redshift emulator, and compare every cell
 	@$(WITH_VENV) sandbox parts
 	@$(WITH_VENV) pytest -q -m all_models tests/python/parity
 

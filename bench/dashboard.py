@@ -93,12 +93,12 @@ def dashboard(
 def results_of(pages: list[Page], versions: dict[str, str], about: About) -> Results:
     """The results of some pages, each measured as often as the others."""
     missing = [f"{page.missing} of `{page.name}`" for page in pages if page.missing]
-    said = (
+    summary = (
         f"Median / slowest of {len(pages[0].shown)} times, after one that does not count;"
         f" {', '.join(f'{name} {number}' for name, number in versions.items())}."
     ) + (f" Tables that were not built: {', '.join(missing)}." if missing else "")
     table = Table(columns=_COLUMNS, rows=[page.row() for page in pages])
-    return Results(parts={"dashboard": [table, said, about]})
+    return Results(parts={"dashboard": [table, summary, about]})
 
 
 def _pages() -> list[str]:
@@ -206,8 +206,8 @@ def _forget() -> None:
 def _rows(table: LakeTable) -> int:
     """Of the newest snapshot, as its commit counted them."""
     head = table.current_snapshot()
-    said = head.summary["total-records"] if head and head.summary else None
-    return int(said or 0)
+    total = head.summary["total-records"] if head and head.summary else None
+    return int(total or 0)
 
 
 def _seconds(run: Callable[[], Any]) -> float:

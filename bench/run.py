@@ -1,4 +1,4 @@
-"""What each benchmark's command does: measure, keep, show, put into the docs, judge."""
+"""The command of a benchmark: measure, store, print, update the docs, check limits."""
 
 from __future__ import annotations
 
@@ -14,42 +14,40 @@ import typer
 from bench.report.page import table_lines, write_page
 from bench.report.results import Cell, Results, Table, number_of, read_kept, write_kept
 from sandbox.settings import PROJECT
-from sandbox.ui import err, say, tell
+from sandbox.ui import echo, err, say
 from spark_ingest.errors import ConfigurationError, MillraceError
 
 Folder = Annotated[
-    Path, typer.Option(help="For all that it makes, which is removed when all went well.")
+    Path, typer.Option(help="Working directory; its content is removed after success.")
 ]
-Quick = Annotated[
-    bool, typer.Option("--quick", help="Small and once: shows that it works, no more.")
-]
+Quick = Annotated[bool, typer.Option("--quick", help="A small single run, as a smoke test only.")]
 ResultsFile = Annotated[
-    Path | None, typer.Option(help="The file of the results; else that in bench/results.")
+    Path | None, typer.Option(help="Results file. Default: the one in bench/results.")
 ]
 WriteDocs = Annotated[
-    bool, typer.Option("--write-docs", help="Put the results into the docs, too.")
+    bool, typer.Option("--write-docs", help="Also update the docs with the results.")
 ]
 OnlyDocs = Annotated[
-    bool, typer.Option("--only-docs", help="Measure nothing; write docs from the file.")
+    bool, typer.Option("--only-docs", help="Do not measure; update the docs from the results file.")
 ]
 FOLDER = PROJECT / "target" / "bench"
 
 
 class OverLimit(MillraceError):
-    """What was measured is not within its limits."""
+    """A result exceeds its limit."""
 
 
 class Benchmark:
-    """A command that measures; options for results and docs come to those of its own.
+    """The command of a benchmark, with options for results and docs.
 
-    Exit codes: 0 measured and within the limits, 1 not, 2 wrong use.
+    Exit codes: 0 within the limits, 1 failure or over a limit, 2 usage error.
 
     Args:
-        name: Its module, without ``bench.``.
-        command: What people type.
-        beyond: What of the results is not within its limits, each in a few words.
-        trial: By its options, the file in ``folder`` of a trial that the limits do not bind.
-        adds: Whether what was measured earlier stays where it was not measured again.
+        name: The module, without ``bench.``.
+        command: The command that users run.
+        beyond: Describes results that exceed their limits.
+        trial: For the options of a trial run without limits, its results file in ``folder``.
+        adds: Whether earlier results are kept for parts that were not measured again.
     """
 
     def __init__(
@@ -69,20 +67,20 @@ class Benchmark:
         self._adds = adds
 
     def read(self, file: Path | None = None) -> Results:
-        """Results from their file.
+        """Read results from a file.
 
         Raises:
-            ConfigurationError: It is missing, or not one.
+            ConfigurationError: The file is missing or invalid.
         """
         return read_kept(file or self.file, self._command)
 
     def run(self, measure: Callable[..., Iterator[Results]]) -> None:
-        """Run the command; an error that a person can mend is one line.
+        """Run the command; expected errors are printed on one line.
 
         Args:
-            measure: Its options, and what it gives: results so far, all of them at last.
+            measure: Function with the options, which yields partial and finally full results.
         """
-        # By an exception, so that all that it started ends too.
+        # Exit by an exception, so that child processes are stopped.
         signal.signal(signal.SIGTERM, lambda _signal, _frame: sys.exit(143))
         app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
         app.command()(self.with_options(measure))
@@ -93,7 +91,7 @@ class Benchmark:
             sys.exit(error.exit_code)
 
     def with_options(self, measure: Callable[..., Iterator[Results]]) -> Callable[..., None]:
-        """The command as a function: the options of all benchmarks behind its own."""
+        """The command as a function with its own and the common options."""
 
         def command(
             *,
@@ -112,8 +110,8 @@ class Benchmark:
                 write_kept(before.updated(measured), file)
             for table in measured.tables():
                 for line in (*table_lines(table), ""):
-                    tell(line)
-            say(f"all numbers: {file}")
+                    echo(line)
+            say(f"results: {file}")
             if write_docs:
                 write_page(self.read(file))
             if not trial and (found := self.beyond(measured)):
@@ -131,7 +129,7 @@ class Benchmark:
 
 
 def numbers(text: str, like: str) -> list[int]:
-    """The whole numbers between commas, the smallest first."""
+    """Parse comma-separated integers, sorted."""
     try:
         return sorted({int(size) for size in text.split(",")})
     except ValueError as error:
@@ -141,13 +139,13 @@ def numbers(text: str, like: str) -> list[int]:
 def beyond(
     table: Table, heading: str, most: float, only: Callable[[list[Cell]], bool] = bool
 ) -> list[str]:
-    """The numbers of a column that are more than a limit, named by the first cell of their row.
+    """The numbers of a column that exceed a limit, with the first cell of their row.
 
     Args:
-        table: All of them.
-        heading: Of the column.
+        table: The table.
+        heading: The heading of the column.
         most: The limit.
-        only: Which rows it binds; all by default.
+        only: The rows that have the limit; all by default.
     """
     rows = zip(table.rows, map(number_of, table.column(heading)), strict=True)
     return [

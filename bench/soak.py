@@ -1,10 +1,10 @@
-"""A long run of many small commits with maintenance beside it: does anything grow?
+"""Soak test: many small commits with concurrent maintenance; nothing may grow.
 
 ::
 
     python -m bench.soak                  # 30 minutes, a commit every 2 s, 500 records/s
-    python -m bench.soak --minutes 3      # does it work?
-    python -m bench.soak --write-docs     # and put the results into the docs
+    python -m bench.soak --minutes 3      # smoke test
+    python -m bench.soak --write-docs     # and update the docs
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from urllib.parse import unquote, urlsplit
 
 import typer
 
-from bench.ingest.contest import Program, running, wait_for
-from bench.ingest.contestants import run_command
 from bench.ingest.fill import Record, Sender
-from bench.ingest.ground import SCHEMA, Ground, open_sandbox, prepare, write_manifest
+from bench.ingest.fixture import SCHEMA, Fixture, open_sandbox, prepare, write_manifest
 from bench.ingest.load import payloads
 from bench.ingest.load import records as records_of
+from bench.ingest.system_run import Program, running, wait_for
+from bench.ingest.systems import run_command
 from bench.ingest.watch import metadata
 from bench.report.machine import Measurement
 from bench.report.results import About, Axes, Cell, Line, Plot, Results, Table
@@ -44,7 +44,7 @@ _LOOK_SECONDS = 5.0
 
 # What grows with time would be twice as much, or more, in the last third as in the second.
 _GROWTH = 1.5
-# Differences of less than these are noise.
+# Smaller differences are noise.
 _NOISE = {"batch seconds": 0.3, "files": 30, "snapshots": 30, "metadata MB": 1.0}
 _POINTS = 200
 _THIRDS = {"median / most in the": 0, "first third": 2, "second": 2, "last": 2}
@@ -57,9 +57,9 @@ Points = Sequence[tuple[float, float]]
 
 
 def growing(results: Results) -> list[str]:
-    """What was not bounded: higher in the last third of the time than in the second.
+    """Measures that grew: higher in the last third of the run than in the second.
 
-    Of a batch's time the median counts, of all else the most.
+    Batch durations are compared by median, everything else by maximum.
     """
     found = []
     for row in results.table("soak").rows:
@@ -79,37 +79,37 @@ BENCHMARK = Benchmark("soak", beyond=growing)
 
 
 class NotVerified(MillraceError):
-    """A record is missing after the soak."""
+    """Records are missing after the soak test."""
 
 
 def soak(
-    minutes: Annotated[float, typer.Option(min=0.1, help="How long.")] = 30.0,
-    rate: Annotated[int, typer.Option(min=1, help="Records a second.")] = 500,
-    every: Annotated[str, typer.Option(help="Of `spark-ingest run`.")] = "2s",
-    maintain_every: Annotated[str, typer.Option(help="Of `spark-ingest maintain`.")] = "2m",
-    keep: Annotated[str, typer.Option(help="Of `spark-ingest maintain`.")] = "4m",
+    minutes: Annotated[float, typer.Option(min=0.1, help="Duration in minutes.")] = 30.0,
+    rate: Annotated[int, typer.Option(min=1, help="Records per second.")] = 500,
+    every: Annotated[str, typer.Option(help="`--every` of `spark-ingest run`.")] = "2s",
+    maintain_every: Annotated[str, typer.Option(help="Option of `spark-ingest maintain`.")] = "2m",
+    keep: Annotated[str, typer.Option(help="Option of `spark-ingest maintain`.")] = "4m",
     folder: Folder = FOLDER,
 ) -> Iterator[Results]:
-    """Let a stream commit every few seconds, with maintenance beside it, and watch its table.
+    """Run a stream with frequent commits and concurrent maintenance, and monitor its table.
 
-    Exit codes: 0 all stayed bounded and verified, 1 something did not, 2 wrong use.
+    Exit codes: 0 bounded and verified, 1 growth or failed verification, 2 usage error.
     """
     check_spark()
     measurement = Measurement(BENCHMARK.name)
     with open_sandbox(folder / f"soak-{os.getpid()}") as home:
-        ground = prepare(home, "bench.soak", 0)
-        ground.clear()
-        run = _Run(ground, rate, every, maintain_every, keep)
+        fixture = prepare(home, "bench.soak", 0)
+        fixture.clear()
+        run = _Run(fixture, rate, every, maintain_every, keep)
         run.measure(minutes * 60)
-    said = (
+    summary = (
         f"{run.sent:,} records at {rate} a second, {len(run.batches):,} commits with"
         f" `--every {every}`, {run.rounds} rounds of `maintain --every"
         f" {maintain_every} --keep {keep}`; the stream read its offsets again"
-        f" {run.restarts} times; `verify` {'holds' if run.verified else 'FAILED'}"
+        f" {run.restarts} times; `verify` {'passed' if run.verified else 'FAILED'}"
     )
-    yield soaked(seen(run.series()), said, measurement.about())
+    yield soaked(seen(run.series()), summary, measurement.about())
     if not run.verified:
-        raise NotVerified("spark-ingest verify does not hold after the soak")
+        raise NotVerified("spark-ingest verify failed after the soak")
 
 
 def seen(series: Mapping[str, Points]) -> Results:
@@ -137,10 +137,10 @@ def seen(series: Mapping[str, Points]) -> Results:
     )
 
 
-def soaked(found: Results, said: str, about: About) -> Results:
+def soaked(found: Results, summary: str, about: About) -> Results:
     """What was seen, with what was done and whether anything grew."""
     growth = "; ".join(growing(found)) or "nothing grew with time"
-    blocks = [*found.parts["soak"], f"{said}; {growth}.", about]
+    blocks = [*found.parts["soak"], f"{summary}; {growth}.", about]
     return Results(parts={"soak": blocks}, plots=found.plots)
 
 
@@ -178,7 +178,7 @@ class _Run:
     """A stream, its maintenance and its producer, watched."""
 
     def __init__(
-        self, ground: Ground, rate: int, every: str, maintain_every: str, keep: str
+        self, fixture: Fixture, rate: int, every: str, maintain_every: str, keep: str
     ) -> None:
         self.sent = 0
         self.samples: list[Sample] = []
@@ -186,25 +186,25 @@ class _Run:
         self.restarts = 0
         self.rounds = 0
         self.verified = False
-        self._ground = ground
-        self._pool = payloads(ground.shape, 1, ground.ids)
+        self._fixture = fixture
+        self._pool = payloads(fixture.shape, 1, fixture.ids)
         self._rate = rate
         self._every = every
         self._upkeep = ("--every", maintain_every, "--keep", keep)
 
     def measure(self, seconds: float) -> None:
         """Run them until the time is over, then let the stream finish, and verify."""
-        ground = self._ground
-        manifest = ground.folder / "manifest.json"
-        write_manifest(manifest, {TABLE: ground.topic})
-        logs = ground.home.logs
+        fixture = self._fixture
+        manifest = fixture.folder / "manifest.json"
+        write_manifest(manifest, {TABLE: fixture.topic})
+        logs = fixture.home.logs
         stream = run_command(manifest, "--every", self._every)
         upkeep = [*_command(manifest, "maintain"), *self._upkeep, "--format", "json"]
-        with running(stream, ground.home, logs / "soak-run.log") as program:
-            with Sender(ground.home.bootstrap_servers, self._rate, self._record) as sender:
+        with running(stream, fixture.home, logs / "soak-run.log") as program:
+            with Sender(fixture.home.bootstrap_servers, self._rate, self._record) as sender:
                 wait_for(lambda: self._look(0) is not None, program, _START_SECONDS)
                 say(f"running for {seconds / 60:.0f} minutes")
-                with running(upkeep, ground.home, logs / "maintain.log") as maintained:
+                with running(upkeep, fixture.home, logs / "maintain.log") as maintained:
                     begin = time.time()
                     while (elapsed := time.time() - begin) < seconds:
                         program.check("spark-ingest run")
@@ -218,9 +218,9 @@ class _Run:
             wait_for(lambda: self._landed() >= self.sent, program, _LAST_SECONDS)
             program.stop(_LAST_SECONDS)
         self._read(program, begin, seconds)
-        self.rounds = sum(line.startswith("[") for _, line in maintained.said.lines)
+        self.rounds = sum(line.startswith("[") for _, line in maintained.output.lines)
         verify = _command(manifest, "verify")
-        with running(verify, ground.home, logs / "verify.log") as proof:
+        with running(verify, fixture.home, logs / "verify.log") as proof:
             self.verified = proof.popen.wait(_START_SECONDS) == 0
 
     def series(self) -> dict[str, list[tuple[float, float]]]:
@@ -234,11 +234,11 @@ class _Run:
 
     def _record(self, number: int) -> Record:
         ((_, key, value, _),) = records_of(self._pool, number, 1)
-        return self._ground.topic, number % self._ground.partitions, key, value
+        return self._fixture.topic, number % self._fixture.partitions, key, value
 
     def _look(self, at: float) -> Sample | None:
         """The table now; None while it has no rows, or while its metadata is being removed."""
-        found = metadata(self._ground.catalog, f"{SCHEMA}.{TABLE}")
+        found = metadata(self._fixture.catalog, f"{SCHEMA}.{TABLE}")
         if found is None:
             return None
         heads = (s for s in found["snapshots"] if s["snapshot-id"] == _head(found))
@@ -256,7 +256,7 @@ class _Run:
 
     def _landed(self) -> int:
         """Offsets that are committed, by the newest own snapshot."""
-        found = metadata(self._ground.catalog, f"{SCHEMA}.{TABLE}") or {"snapshots": []}
+        found = metadata(self._fixture.catalog, f"{SCHEMA}.{TABLE}") or {"snapshots": []}
         ends = [
             sum(json.loads(s["summary"]["millrace.end-offsets"]).values())
             for s in found["snapshots"]
@@ -265,11 +265,11 @@ class _Run:
         return max(ends, default=0)
 
     def _read(self, program: Program, begin: float, seconds: float) -> None:
-        for at, line in program.said.lines:
+        for at, line in program.output.lines:
             self.restarts += "reading its offsets again" in line
             if line.startswith("{") and 0 <= at - begin <= seconds:
-                told = json.loads(line)
-                self.batches.append((round(at - begin, 1), told["seconds"]))
+                batch = json.loads(line)
+                self.batches.append((round(at - begin, 1), batch["seconds"]))
 
 
 def _command(manifest: Path, name: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Start the dashboard on 127.0.0.1, and end it at Ctrl-C.
+"""Start the dashboard on 127.0.0.1, until Ctrl-C.
 
 python -m dashboard --port 8501
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 from dashboard.lake import LakeIsEmpty, open_catalog
 
 _APP = Path(__file__).parent / "app.py"
-# Nothing is sent anywhere, and no browser is opened.
+# No usage statistics, and no browser is opened.
 _SETTINGS = {
     "server.address": "127.0.0.1",
     "server.headless": "true",
@@ -24,7 +24,7 @@ _SETTINGS = {
 
 
 def main() -> None:
-    """The program."""
+    """Entry point."""
     parser = argparse.ArgumentParser(
         prog="python -m dashboard",
         description="Show the marts of the lake in a browser, read-only, until Ctrl-C.",
@@ -40,11 +40,11 @@ def main() -> None:
     except LakeIsEmpty as error:
         sys.exit(str(error))
     settings = [f"--{name}={value}" for name, value in _SETTINGS.items()]
-    # Streamlit imports the app by its file: the package is found beside it.
+    # Streamlit runs the app by its file: the package must be on the path.
     os.environ["PYTHONPATH"] = str(_APP.parents[1])
     print(f"Dashboard: http://127.0.0.1:{given.port} (Ctrl-C ends it)", flush=True)
     command = [sys.executable, "-m", "streamlit", "run", str(_APP), *settings]
-    # It takes the place of this program, so that Ctrl-C reaches it alone.
+    # Replace this process, so that only Streamlit gets Ctrl-C.
     os.execv(sys.executable, [*command, f"--server.port={given.port}"])
 
 

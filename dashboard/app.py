@@ -1,4 +1,4 @@
-"""The pages and what they share: `streamlit run` starts this file, `python -m dashboard` that."""
+"""The Streamlit app with its pages; `python -m dashboard` runs it."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from dashboard import generic, queries
 from dashboard.lake import LakeIsEmpty, Look, look_at, open_catalog, show_at_a_look
 from dashboard.page import Page
 
-# In this order, others behind them by name.
+# These pages first, then the others by name.
 FIRST = ("overview", "rentals", "smoothies", "tickets", "museum", "pipeline")
 INTERVALS = {"5 s": 5, "15 s": 15, "1 min": 60, "off": None}
 
 
-# A lake that was reset is another file.
+# A lake that was reset has another catalog file.
 @st.cache_resource(show_spinner=False, ttl=60)
 def _catalog() -> Catalog:
     return open_catalog()
 
 
 def _module(name: str) -> ModuleType:
-    """The Python of a page; one that has none shows each of its queries."""
+    """The layout of a page; a page without one shows each of its queries."""
     path = f"dashboard.layouts.{name}"
     return import_module(path) if find_spec(path) else generic
 
@@ -39,7 +39,7 @@ def _show(name: str, every: int | None) -> None:
 
 
 def show_once(name: str) -> None:
-    """A page at one look, as each of its refreshes shows it."""
+    """Render a page from one set of snapshots."""
     place, started = st.empty(), time.perf_counter()
 
     def show(look: Look) -> None:
@@ -77,12 +77,12 @@ def _title(name: str) -> str:
 
 
 def names() -> list[str]:
-    """The pages in their order."""
+    """The pages, in order."""
     return [*FIRST, *(name for name in queries.pages() if name not in FIRST)]
 
 
 def main() -> None:
-    """One run of the app, as Streamlit makes one for each visitor."""
+    """One run of the app; Streamlit runs it for each session."""
     st.set_page_config(page_title="Millrace", page_icon="🌊", layout="wide")
     chosen = st.sidebar.selectbox("Refresh every", list(INTERVALS), key="every")
     pages = [

@@ -1,4 +1,4 @@
-"""Charts of one look: time is UTC, and so it is shown."""
+"""Charts; all times are shown in UTC."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ _UTC = alt.Scale(type="utc")
 
 
 def in_words(column: str) -> str:
-    """The name of a column as people write it."""
+    """The display name of a column."""
     return column.replace("_", " ").capitalize()
 
 
 def lines(rows: pa.Table, x: str, y: str, by: str) -> alt.Chart:
-    """One line for each value of a column.
+    """A line chart with a line per value of a column.
 
     Args:
-        rows: What is drawn.
+        rows: The rows.
         x: A column of times.
         y: A column of numbers.
-        by: The column whose values have a line each.
+        by: The column that separates the lines.
     """
     return (
         alt.Chart(rows)
@@ -39,7 +39,7 @@ def lines(rows: pa.Table, x: str, y: str, by: str) -> alt.Chart:
 
 
 def small_multiples(rows: pa.Table, x: str, y: str, by: str) -> list[alt.Chart]:
-    """A small chart for each value of a column, all with the same scales."""
+    """Small multiples: a chart per value of a column, with shared scales."""
     ends = [pc.min(rows[x]).as_py(), pc.max(rows[x]).as_py()]
     of_x = alt.X(x, type="temporal", scale=alt.Scale(type="utc", domain=ends), title=None)
     top = alt.Scale(domain=[0, pc.max(rows[y]).as_py()])
@@ -55,7 +55,7 @@ def small_multiples(rows: pa.Table, x: str, y: str, by: str) -> list[alt.Chart]:
 
 
 def bars(rows: pa.Table, x: str, y: str, by: str | None = None) -> alt.Chart:
-    """Lying bars, in the order of the rows."""
+    """Horizontal bars, in the order of the rows."""
     chart = (
         alt.Chart(rows)
         .mark_bar()
@@ -64,7 +64,7 @@ def bars(rows: pa.Table, x: str, y: str, by: str | None = None) -> alt.Chart:
             y=alt.Y(y, type="nominal", sort=None, title=None),
             tooltip=[_tip(rows, name) for name in rows.column_names],
         )
-        # Of a chart without one Vega complains in the console.
+        # Without it Vega logs a warning in the console.
         .properties(height=_BAR * max(rows.num_rows, 4))
     )
     if by:
@@ -73,7 +73,7 @@ def bars(rows: pa.Table, x: str, y: str, by: str | None = None) -> alt.Chart:
 
 
 def steps(rows: pa.Table, x: str, y: str) -> alt.Chart:
-    """A value that holds until the next."""
+    """A step chart: a value applies until the next."""
     return (
         alt.Chart(rows)
         .mark_line(interpolate="step-after", point=True)
@@ -87,7 +87,7 @@ def steps(rows: pa.Table, x: str, y: str) -> alt.Chart:
 
 
 def _colour(by: str) -> alt.Color:
-    """A colour for each value; the legend lies below, where a narrow window has room."""
+    """A color per value; the legend is below, which suits narrow windows."""
     legend = alt.Legend(orient="bottom", columns=4, title=None)
     return alt.Color(by, type="nominal", legend=legend)
 

@@ -1,4 +1,4 @@
-"""A page that has queries and no Python: each as a line over time, or as a table."""
+"""A page without a layout: each query as a line chart or as a table."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from dashboard.page import Page, show_table
 
 
 def show(page: Page) -> None:
-    """Each query of the page that has no parameters, in the order of their names."""
+    """All queries of the page without parameters, sorted by name."""
     for figure, query in queries.of_page(page.name).items():
         if not query.parameters():
             page.figure(figure, _show)
 
 
 def _show(rows: pa.Table) -> None:
-    """Two columns, a time and a number, are a line; anything else is a table."""
+    """A line chart for two columns, a time and a number; otherwise a table."""
     kinds = rows.schema.types
     is_line = (
         len(kinds) == 2

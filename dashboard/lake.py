@@ -1,4 +1,4 @@
-"""The lake's tables as they are at one moment, read without a JVM."""
+"""Consistent reads of the lake's tables, without a JVM."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from pyiceberg.utils.config import Config
 
 NAME = "lake"
 FILL = "`make demo` fills it"
-# Tables of a page that are asked for at once.
+# Tables of a page that are loaded concurrently.
 _AT_ONCE = 8
-# Of a page whose files are removed while it reads.
+# For a page whose files are removed while it reads.
 _LOOKS = 3
 
 
 class LakeIsEmpty(Exception):
-    """There is no catalog yet; the message says which command makes it."""
+    """There is no catalog yet; the message has the command that creates it."""
 
 
 @dataclass(frozen=True)
 class Look:
-    """Some tables, each at the snapshot that was its newest when the look began.
+    """Some tables, each pinned to its current snapshot at one moment.
 
     Attributes:
         tables: By name, such as ``marts.fct_rental_sales``; those that do not exist are absent.
@@ -38,18 +38,18 @@ class Look:
 
     @property
     def newest_at(self) -> datetime | None:
-        """When the newest of the snapshots was committed, UTC; None without any."""
+        """Commit time of the newest snapshot, UTC; None if there is none."""
         found = (table.current_snapshot() for table in self.tables.values())
         times = [snapshot.timestamp_ms for snapshot in found if snapshot]
         return datetime.fromtimestamp(max(times) / 1000, UTC) if times else None
 
     def versions(self) -> tuple[str, ...]:
-        """What tells two looks apart whose rows may differ."""
+        """A key that differs if the rows may differ."""
         return tuple(sorted(table.metadata_location for table in self.tables.values()))
 
 
 def open_catalog() -> Catalog:
-    """The catalog ``lake`` of PyIceberg's configuration, or else that of the sandbox.
+    """The catalog ``lake`` of PyIceberg's configuration, by default that of the sandbox.
 
     https://py.iceberg.apache.org/configuration names the files and variables that PyIceberg
     reads, such as ``PYICEBERG_CATALOG__LAKE__URI``. The sandbox's folder is ``SANDBOX_HOME``.
@@ -73,7 +73,7 @@ def open_catalog() -> Catalog:
 
 
 def look_at(catalog: Catalog, names: Iterable[str]) -> Look:
-    """Load the tables' newest snapshots, all at once."""
+    """Load the current snapshots of the tables, concurrently."""
     wanted = sorted(set(names))
     with ThreadPoolExecutor(_AT_ONCE) as threads:
         found = threads.map(lambda name: _load(catalog, name), wanted)
@@ -82,16 +82,16 @@ def look_at(catalog: Catalog, names: Iterable[str]) -> Look:
 
 
 def show_at_a_look(look: Callable[[], Look], show: Callable[[Look], None]) -> None:
-    """Show what there is at a look, at a newer one where a file of the first is gone.
+    """Read from the current snapshots, and retry with newer ones if a file was removed.
 
-    Maintenance removes files of snapshots that are old, and a table that is made anew has others.
+    Maintenance removes files of expired snapshots, and a recreated table has other files.
 
     Args:
-        look: Takes a look.
-        show: Reads it; called again, all that it showed is of the newer look.
+        look: Loads the current snapshots.
+        show: Reads them; a retry replaces all that it showed.
 
     Raises:
-        FileNotFoundError: A file of the newest snapshots is gone: the lake is damaged.
+        FileNotFoundError: A file of a current snapshot is missing: the lake is damaged.
     """
     for _ in range(_LOOKS - 1):
         try:

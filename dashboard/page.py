@@ -1,4 +1,4 @@
-"""What a page shows its figures with: rows of its queries, all of one look at the lake."""
+"""The figures of a page: rows of its queries, all from the same snapshots."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ TIMES = {
     "7 days": timedelta(days=7),
     "31 days": timedelta(days=31),
 }
-# Results that are kept; what falls out is read again.
+# Number of cached results.
 _ENTRIES = 500
 _BESIDE = 3
 
 
 class Page:
-    """One page at one look: each figure is a file of ``dashboard/queries/<page>``."""
+    """One page; each figure is a file of ``dashboard/queries/<page>``."""
 
     def __init__(self, name: str, look: Look) -> None:
         self.name = name
@@ -45,17 +45,17 @@ class Page:
             values: Its parameters by name.
 
         Raises:
-            TablesMissing: The lake has not all of its tables.
+            TablesMissing: The lake does not have all of its tables.
         """
         return _rows(self._of[figure], values, self.look)
 
     def first(self, figure: str, **values: Value) -> dict[str, Any]:
-        """The first row of a query by column; empty where it has none."""
+        """The first row of a query by column; empty if there is none."""
         rows = self.rows(figure, **values)
         return rows.slice(0, 1).to_pylist()[0] if rows.num_rows else {}
 
     def heading(self, figure: str) -> None:
-        """Title and description, as the query's comment has them."""
+        """Title and description, from the query's comment."""
         query = self._of[figure]
         st.subheader(query.title, anchor=figure)
         if query.about:
@@ -68,11 +68,11 @@ class Page:
     def chart(
         self, figure: str, draw: Callable[[pa.Table], alt.Chart | list[alt.Chart]], **values: Value
     ) -> None:
-        """Heading and rows as a chart, or as several beside each other."""
+        """Heading and rows as a chart, or as several side by side."""
         self.figure(figure, lambda rows: _draw(draw(rows)), **values)
 
     def figure(self, figure: str, show: Callable[[pa.Table], Any], **values: Value) -> None:
-        """Heading and rows, shown in a way of one's own; a line where there are none."""
+        """Heading and rows with custom rendering, or a note if there are none."""
         self.heading(figure)
         with where_built():
             rows = self.rows(figure, **values)
@@ -86,7 +86,7 @@ def _draw(charts: alt.Chart | list[alt.Chart]) -> None:
     if not isinstance(charts, list):
         st.altair_chart(charts)
         return
-    # In a narrow window Streamlit puts columns below each other.
+    # In a narrow window Streamlit stacks columns.
     for first in range(0, len(charts), _BESIDE):
         row = charts[first : first + _BESIDE]
         for column, chart in zip(st.columns(_BESIDE), row, strict=False):
@@ -94,7 +94,7 @@ def _draw(charts: alt.Chart | list[alt.Chart]) -> None:
 
 
 def show_table(rows: pa.Table) -> None:
-    """Rows as a table: columns named in words, times in UTC, sums with two places."""
+    """Rows as a table: readable column names, times in UTC, sums with two decimals."""
     columns = {field.name: _shown(field) for field in rows.schema}
     st.dataframe(rows, hide_index=True, column_config=columns)
 
@@ -109,24 +109,24 @@ def _shown(field: pa.Field) -> Any:
 
 
 def chosen_time() -> timedelta:
-    """How long before the newest row a page begins, as its reader chose it."""
+    """The chosen time range before the newest row."""
     return TIMES[st.selectbox("Show the last", list(TIMES), 2, key="shown")]
 
 
 @contextmanager
 def where_built() -> Iterator[None]:
-    """Say how to build the tables that the body asks for and the lake does not have."""
+    """Show the command that builds missing tables of the body."""
     try:
         yield
     except TablesMissing as missing:
-        # What lies in `state` is no model: each invocation of dbt writes it.
+        # Tables in `state` are not models: every dbt invocation writes them.
         parts = [name.partition(".") for name in missing.tables]
         models = " ".join(f"+{name}" for schema, _, name in parts if schema != "state")
         select = f" --select {models}" if models else ""
         st.info(f"Not built yet: `dbt build{select}`")
 
 
-# Asked again only where the query, or a table of the page, has changed.
+# Run again only if the query, or a table of the page, has changed.
 @st.cache_data(
     max_entries=_ENTRIES,
     show_spinner=False,

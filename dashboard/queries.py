@@ -1,4 +1,4 @@
-"""The SQL of each figure: which tables it names, and its rows at one look at the lake."""
+"""The SQL of each figure: its tables, and its rows for pinned snapshots."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from dashboard.lake import Look
 from dashboard.scan import scans
 
 FOLDER = Path(__file__).parent / "queries"
-# What the marts' own SQL is written in; DuckDB gets a translation.
+# The dialect of the marts; translated to DuckDB's.
 DIALECT = "spark"
 
 Value = str | int | float | bool | date | datetime
 
 
 class TablesMissing(Exception):
-    """The query names tables that the lake does not have.
+    """The query uses tables that the lake does not have.
 
     Attributes:
         tables: Their names, such as ``marts.fct_ticket_sales``.
@@ -42,7 +42,7 @@ class Query:
         name: Page and figure, such as ``rentals/sales_by_region``.
         title: The first line of its comment.
         about: The others.
-        sql: The whole file, in Spark's SQL; ``:name`` is a parameter.
+        sql: The whole file, in Spark SQL; ``:name`` is a parameter.
     """
 
     name: str
@@ -51,20 +51,20 @@ class Query:
     sql: str
 
     def parsed(self) -> exp.Expr:
-        """The query as a tree."""
+        """The syntax tree of the query."""
         return sqlglot.parse_one(self.sql, read=DIALECT)
 
     def tables(self) -> list[str]:
-        """The tables that it names, each once, such as ``marts.fct_rental_sales``."""
+        """The distinct tables that it uses, such as ``marts.fct_rental_sales``."""
         found = self.parsed().find_all(exp.Table)
         return sorted({f"{table.db}.{table.name}" for table in found if table.db})
 
     def parameters(self) -> list[str]:
-        """The names of its parameters, each once."""
+        """The distinct names of its parameters."""
         return sorted({of.name for of in self.parsed().find_all(exp.Placeholder)})
 
     def with_values(self, values: Mapping[str, Value]) -> exp.Expr:
-        """The query as a tree, with a value for each of its parameters.
+        """The syntax tree with values for its parameters.
 
         Raises:
             KeyError: A parameter has no value.
@@ -75,10 +75,10 @@ class Query:
         return tree
 
     def rows(self, look: Look, values: Mapping[str, Value]) -> pa.Table:
-        """Its rows; decimals and sums are numbers of eight bytes, which is what charts draw.
+        """Its rows; decimals and sums are 64-bit numbers, for charts.
 
         Raises:
-            TablesMissing: The look has not all of its tables.
+            TablesMissing: The snapshots do not include all of its tables.
         """
         missing = [name for name in self.tables() if name not in look.tables]
         if missing:
@@ -107,19 +107,19 @@ def _literal(value: Value) -> exp.Expr:
 
 
 def _drawn(name: str, kind: str) -> str:
-    """A column of a result; DuckDB sums whole numbers in 16 bytes."""
+    """A column of a result; DuckDB sums integers as 128-bit integers."""
     kinds = {"HUGEINT": "bigint", "DECIMAL": "double"}
     wanted = kinds.get(kind.partition("(")[0])
     return f'cast("{name}" as {wanted}) as "{name}"' if wanted else f'"{name}"'
 
 
 def of_page(page: str) -> dict[str, Query]:
-    """The queries of a page by the names of their figures, sorted, as they are now."""
+    """The queries of a page by figure, sorted; read from the files on each call."""
     return {file.stem: _read(file) for file in sorted((FOLDER / page).glob("*.sql"))}
 
 
 def tables_of(page: str) -> set[str]:
-    """The tables that the queries of a page name."""
+    """The tables that the queries of a page use."""
     return {table for query in of_page(page).values() for table in query.tables()}
 
 

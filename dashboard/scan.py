@@ -1,4 +1,4 @@
-"""What a query needs of each table: the columns that it names, the rows that it asks for."""
+"""Column projection and filter pushdown for the tables of a query."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from sqlglot.optimizer.scope import Scope, traverse_scope
 
 from dashboard.lake import Look
 
-# pydantic's plugin of mypy does not know that they take what they compare by place.
+# pydantic's mypy plugin does not know their positional arguments.
 _COMPARISONS: dict[type[exp.Expr], Any] = {
     exp.EQ: iceberg.EqualTo,
     exp.GT: iceberg.GreaterThan,
@@ -35,15 +35,15 @@ _COMPARISONS: dict[type[exp.Expr], Any] = {
 
 
 def scans(tree: exp.Expr, look: Look, dialect: str) -> dict[str, pa.Table]:
-    """The rows that a query reads of each table, by the table's name.
+    """The rows that a query reads from each table, by the table's name.
 
-    Filters are those conditions of a ``where`` that compare a column with a literal; the query
-    applies them again, with all others. A table that is read twice is read whole.
+    Conditions of a ``where`` that compare a column with a literal are pushed down; the query
+    applies them again, with all others. No filter is pushed down to a table that occurs twice.
 
     Args:
-        tree: The query; left as it is.
-        look: The tables at one moment.
-        dialect: The one that the query is written in.
+        tree: The query; not modified.
+        look: The tables with pinned snapshots.
+        dialect: The SQL dialect of the query.
     """
     columns: dict[str, set[str]] = defaultdict(set)
     filters: dict[str, list[iceberg.BooleanExpression]] = {}
@@ -62,7 +62,7 @@ def scans(tree: exp.Expr, look: Look, dialect: str) -> dict[str, pa.Table]:
 
 
 def _qualified(tree: exp.Expr, look: Look, dialect: str) -> exp.Expr:
-    """The query with each column under the name of its table."""
+    """The query with qualified column names."""
     schema: dict[str, Any] = defaultdict(dict)
     for name, table in look.tables.items():
         database, entity = name.split(".")
@@ -71,7 +71,7 @@ def _qualified(tree: exp.Expr, look: Look, dialect: str) -> exp.Expr:
 
 
 def _rows(table: Table, columns: set[str], filters: list[iceberg.BooleanExpression]) -> pa.Table:
-    # A query that counts names no column at all.
+    # `count(*)` uses no column.
     fields = tuple(columns) or (table.schema().column_names[0],)
     condition = iceberg.And(iceberg.AlwaysTrue(), iceberg.AlwaysTrue(), *filters)
     return table.scan(row_filter=condition, selected_fields=fields).to_arrow()
@@ -87,7 +87,7 @@ def _filters(scope: Scope, alias: str, table: Table) -> list[iceberg.BooleanExpr
 
 
 def _filter(condition: exp.Expr, alias: str, table: Table) -> iceberg.BooleanExpression | None:
-    """A comparison as Iceberg has it; None for what stays with the query alone."""
+    """An Iceberg expression for a comparison; None if it cannot be pushed down."""
     kind = _COMPARISONS.get(type(condition))
     column, value = condition.args.get("this"), condition.args.get("expression")
     if kind is None or not isinstance(column, exp.Column) or column.table != alias:
@@ -104,7 +104,7 @@ def _filter(condition: exp.Expr, alias: str, table: Table) -> iceberg.BooleanExp
 
 
 def _literal(value: exp.Literal, of: IcebergType) -> str | int | None:
-    """A literal as Iceberg compares it with a column; None where that might differ from SQL."""
+    """An Iceberg literal for a column; None if the semantics might differ from SQL."""
     text: str = value.this
     if isinstance(of, TimestamptzType) and value.is_string:
         moment = datetime.fromisoformat(text)

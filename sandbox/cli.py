@@ -1,4 +1,4 @@
-"""The command `sandbox`: the parts of a lake on this machine, on 127.0.0.1 only."""
+"""The command `sandbox`: a local lakehouse environment, on 127.0.0.1 only."""
 
 from __future__ import annotations
 
@@ -23,27 +23,26 @@ from sandbox.settings import Home, chosen_ports, load_home, with_ports
 from sandbox.tour.demo import DEFAULT_COUNT, DEFAULT_SCALE, SHARES, Demo
 from sandbox.tour.live import DEFAULT_RATE, Live
 from sandbox.tour.query import Format, run_query
-from sandbox.tour.showings import EVENTS, SHOWINGS
-from sandbox.ui import err, out, say, tell
+from sandbox.tour.scenarios import EVENTS, SCENARIOS
+from sandbox.ui import echo, err, out, say
 from spark_ingest.errors import ConfigurationError, MillraceError
 
 app = typer.Typer(
     name="sandbox",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    help="""What a lake needs around it, on this machine: Kafka, a registry, events, SQL.
+    help="""A local environment for the lake: Kafka, schema registry, sample events, SQL.
 
     All state lives in SANDBOX_HOME (default: .sandbox in the checkout).
-    All servers listen on 127.0.0.1 only. A first round:
+    All servers listen on 127.0.0.1 only. To get started:
 
       sandbox up                              start broker and registry
       sandbox produce pagila --count 1000     send sale events
-      spark-ingest run --once                 land them in bronze
+      spark-ingest run --once                 ingest them into bronze
       sandbox sql "select count(*) from bronze.pagila__sales"
       sandbox down                            stop; the data is kept
 
-    Exit codes: 0 good, 1 what was checked does not hold,
-    2 wrong use or configuration.
+    Exit codes: 0 success, 1 failure, 2 usage or configuration error.
     """,
 )
 
@@ -52,7 +51,7 @@ Services = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[SERVICE]...",
-        help="kafka, registry; when asked for: redshift, thrift, postgres, mariadb,"
+        help="Default: kafka, registry. On request: redshift, thrift, postgres, mariadb,"
         " connect, and cdc, which is the last three.",
     ),
 ]
@@ -65,74 +64,73 @@ def up(
         list[str] | None,
         typer.Option(
             metavar="NAME=N",
-            help="Another port: kafka=29092, kafka-controller=N, registry=N, redshift=N,"
+            help="Use another port: kafka=29092, kafka-controller=N, registry=N, redshift=N,"
             " redshift-postgres=N, redshift-lake=N, thrift=N, postgres=N, mariadb=N, connect=N."
             " Remembered.",
         ),
     ] = None,
     secure: Annotated[
         bool,
-        typer.Option(
-            "--secure", help="TLS, users and permissions, for as long as this sandbox has data."
-        ),
+        typer.Option("--secure", help="TLS, users and ACLs; applies until `sandbox reset`."),
     ] = False,
 ) -> None:
     """Start the services, create the topics, register the schemas.
 
-    A second `up` changes nothing. Missing parts are fetched first. Exit 1 when
-    all runs and a connector has failed.
+    Idempotent. Missing binaries are downloaded first. Exits with 1 if a
+    connector has failed.
 
       sandbox up                             broker and registry
-      sandbox up kafka                       the broker alone
-      sandbox up redshift                    the Redshift stand-in, for
+      sandbox up kafka                       broker only
+      sandbox up redshift                    the Redshift emulator, for
                                              dbt build --target redshift-standin
       sandbox up cdc                         captured databases, Kafka Connect:
                                              docs/capture.md
-      sandbox up --port kafka=29092          on another port, from now on
-      SANDBOX_PORT_OFFSET=1000 sandbox up    a second checkout beside the first
-      sandbox up --secure                    a sandbox without data: certificates,
-                                             passwords, permissions; see
+      sandbox up --port kafka=29092          on another port, remembered
+      SANDBOX_PORT_OFFSET=1000 sandbox up    a second checkout in parallel
+      sandbox up --secure                    needs a sandbox without data;
+                                             certificates, passwords, ACLs: see
                                              docs/ingest.md, Security
     """
     home = with_port_options(load_home(), port or [])
     started = stack.up(home, service or [], secure=secure)
-    _tell_security(home)
+    _print_security(home)
     for status in stack.status(home):
         if status.service.name in started:
-            tell(f"started  {_line(status)}")
+            echo(f"started  {_line(status)}")
         elif status.state is State.READY:
-            tell(f"running  {_line(status)}")
-    raise typer.Exit(1 if _tell_connectors(home) else 0)
+            echo(f"running  {_line(status)}")
+    raise typer.Exit(1 if _print_connectors(home) else 0)
 
 
 @app.command()
 def down(service: Services = None) -> None:
     """Stop the services. Their data is kept."""
     stopped = stack.down(load_home(), service or [])
-    tell(f"stopped {', '.join(stopped)}" if stopped else "nothing was running")
+    echo(f"stopped {', '.join(stopped)}" if stopped else "nothing was running")
 
 
 @app.command()
 def status() -> None:
-    """Show each service: stopped, starting, ready or died; each connector, and its lag.
+    """Show the state of each service and connector, and the connector lag.
 
-    Exit 1 when a service died or a connector has failed.
+    Services are stopped, starting, ready or died. Exits with 1 if a service
+    died or a connector has failed.
     """
     home = load_home()
-    _tell_security(home)
+    _print_security(home)
     dead = False
     for found in stack.status(home):
-        tell(f"{found.state:<9}{_line(found)}", style=_STYLES[found.state])
+        echo(f"{found.state:<9}{_line(found)}", style=_STYLES[found.state])
         if found.state is State.DIED and found.record is not None:
             dead = True
             say(str(stack.died(found.record)))
-    failed = _tell_connectors(home)
+    failed = _print_connectors(home)
     raise typer.Exit(1 if dead or failed else 0)
 
 
 @app.command()
 def logs(
-    component: Annotated[str, typer.Argument(help="A service, or a program of the demo.")],
+    component: Annotated[str, typer.Argument(help="A service, or a program started by the demo.")],
     follow_it: Annotated[
         bool, typer.Option("--follow", "-f", help="Keep printing new lines until Ctrl-C.")
     ] = False,
@@ -169,7 +167,7 @@ def reset(yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = Fals
             # Spark opens the catalogue's file, but makes no folder for it.
             home.lake.mkdir()
             home.env_file.unlink(missing_ok=True)
-    tell(f"removed services' data, lake and logs of {home.path}")
+    echo(f"removed services' data, lake and logs of {home.path}")
 
 
 @app.command()
@@ -181,13 +179,13 @@ def env() -> None:
 
 @app.command()
 def doctor() -> None:
-    """Check everything that Millrace needs and say how to fix it. Exit 1 when a check fails."""
+    """Check all requirements of Millrace and suggest fixes. Exits with 1 if a check fails."""
     failed = 0
     for finding in examine():
         failed += not finding.good
         mark = ("ok    ", "green") if finding.good else ("FAILED", "bold red")
         out.print(f"[{mark[1]}]{mark[0]}[/] ", end="")
-        tell(f"{finding.name}: {finding.text}")
+        echo(f"{finding.name}: {finding.text}")
     raise typer.Exit(1 if failed else 0)
 
 
@@ -197,29 +195,29 @@ def parts_command(
         list[str] | None,
         typer.Argument(
             metavar="[COMPONENT]...",
-            help="spark, kafka, registry, postgres; default these. By name alone:"
-            " connect, avro-converter, mariadb (of `sandbox up cdc`).",
+            help="Default: spark, kafka, registry, postgres. On request: connect,"
+            " avro-converter, mariadb (for `sandbox up cdc`).",
         ),
     ] = None,
     check: Annotated[
-        bool, typer.Option("--check", help="Compare every byte; fetch again what is damaged.")
+        bool, typer.Option("--check", help="Verify checksums; download damaged files again.")
     ] = False,
 ) -> None:
-    """Fetch the Java parts into the user's cache, once, and archive Spark's classes.
+    """Download the Java binaries into the user's cache and archive Spark's classes.
 
-    Both are used offline afterwards.
+    Done once; both are used offline afterwards.
     """
     names = component or list(parts.components())
     if check:
         for name in names:
             if parts.damaged(name):
-                say(f"{name} is damaged: fetching it again", style="yellow")
+                say(f"{name} is damaged: downloading it again", style="yellow")
                 parts.remove(name)
     parts.fetch(names)
     if "spark" in names:
         spark_conf.bring_spark()
     for name in names:
-        tell(f"{name}: {parts.component_folder(name)}")
+        echo(f"{name}: {parts.component_folder(name)}")
 
 
 @app.command()
@@ -250,26 +248,28 @@ def demo(
         str,
         typer.Argument(
             metavar="[events|tickit]",
-            help="Two generators' events, or a ticket shop's three databases.",
+            help="Events of two generators, or the three databases of a ticket shop.",
         ),
     ] = EVENTS.name,
     count: Annotated[
         int,
-        typer.Option(min=len(SHARES), help="How many events to send, as many from each generator."),
+        typer.Option(
+            min=len(SHARES), help="Number of events to send, split evenly between the generators."
+        ),
     ] = DEFAULT_COUNT,
     scale: Annotated[
         float,
         typer.Option(
             min=0.001,
             max=20,
-            help="How large the ticket shop is, if its databases are empty: 1 has 172,456 sales.",
+            help="Size of the ticket shop, if its databases are empty: 1 has 172,456 sales.",
         ),
     ] = DEFAULT_SCALE,
     keep: Annotated[
         bool, typer.Option("--keep", envvar="KEEP", help="Leave the services running.")
     ] = False,
     secure: Annotated[
-        bool, typer.Option("--secure", help="Over TLS, as `sandbox up --secure`.")
+        bool, typer.Option("--secure", help="Use TLS and ACLs, as `sandbox up --secure` does.")
     ] = False,
 ) -> None:
     """Run the pipeline once, end to end: parts, services, events, ingest, dbt build, docs.
@@ -277,58 +277,59 @@ def demo(
       sandbox demo            events of two generators, through Kafka to the marts
       sandbox demo tickit     a ticket shop's databases, captured, to its marts
 
-    The events are rental sales (pagila) and lines of smoothie purchases, as many
-    of each; products and restockings come on top and are not counted. Some events
-    are late, some wrong and some cannot be decoded, on purpose. Tests of code
-    (unit tests, tests of macros) are left out, and captured tables that hold
-    nothing with what is built from them: plain `dbt build` has both. Ends with a
-    report read from the tables. Running it again adds events and builds
-    increments. The services that it started are stopped once all is ingested.
+    The events are rental sales (pagila) and smoothie purchase lines, the same
+    number of each; products and restockings are sent in addition and not counted.
+    Some events are late, some wrong and some undecodable, on purpose. Unit tests,
+    macro tests, and empty captured tables with their downstream models are
+    excluded; a plain `dbt build` includes them. Ends with a report read from the
+    tables. Running it again adds events and builds increments. The services that
+    it started are stopped after ingest.
 
-    Of the ticket shop two PostgreSQL databases and one of MariaDB are filled and
-    changed, captured by Debezium, and only its group of models is built. Where
-    MariaDB cannot run, its tables and what is built from them are left out.
+    For the ticket shop, two PostgreSQL databases and one MariaDB database are
+    filled, changed and captured by Debezium, and only its group of models is
+    built. If MariaDB cannot run, its tables and their downstream models are
+    excluded.
     """
-    if shows not in SHOWINGS:
-        raise ConfigurationError(f"there is no demo {shows!r}; known: {', '.join(SHOWINGS)}")
-    Demo(load_home(), count, keep, secure, SHOWINGS[shows], scale).run()
+    if shows not in SCENARIOS:
+        raise ConfigurationError(f"there is no demo {shows!r}; known: {', '.join(SCENARIOS)}")
+    Demo(load_home(), count, keep, secure, SCENARIOS[shows], scale).run()
 
 
 @app.command()
 def live(
     rate: Annotated[
-        str, typer.Option(metavar="R/s", help="Events per second, as many from each generator.")
+        str,
+        typer.Option(metavar="R/s", help="Events per second, split evenly between the generators."),
     ] = f"{DEFAULT_RATE:g}/s",
     minutes: Annotated[
         float | None,
         typer.Option(
             min=0.0,
             metavar="N",
-            help="Stop after so many minutes of rounds; without it, at Ctrl-C.",
+            help="Stop after N minutes. Default: run until Ctrl-C.",
         ),
     ] = None,
 ) -> None:
     """Keep the marts up to date while events come, until Ctrl-C.
 
-    Starts broker and registry where they are down, a producer for each generator,
-    `spark-ingest run --every 5s`, and dbt in a loop: a round builds what is new
-    into the marts that are incremental, for as long as new records come. What is
-    missing is built and tested first, as in the demo. Shows after each round how
-    long it took, how many rows came, the age (now minus the newest event time
-    that the facts hold, the facts that are furthest behind) and the records that
-    ingest has not landed yet.
+    Starts broker and registry if they are down, a producer for each generator,
+    `spark-ingest run --every 5s`, and dbt in a loop: each round runs the
+    incremental marts that have new records. Missing models are built and tested
+    first, as in the demo. After each round it shows its duration, the rows added,
+    the age (now minus the newest event time in the fact table that is furthest
+    behind) and the ingest lag in records.
 
       sandbox live                       500 events/s, until Ctrl-C
       sandbox live --rate 50/s           50 events/s
-      sandbox live --minutes 5           ends after five minutes, with a summary
-      sandbox logs live-rounds           what dbt said; also live-ingest
+      sandbox live --minutes 5           stop after five minutes, with a summary
+      sandbox logs live-rounds           the output of dbt; also live-ingest
 
     Reports, tests and docs are not in the loop: run `dbt build` afterwards. Do
-    not run dbt, `sandbox demo` or another ingest on this lake beside it.
+    not run dbt, `sandbox demo` or another ingest on this lake at the same time.
 
-    Ctrl-C ends all of it: the batch and the round at work are finished, and what
-    it started is stopped. Exit codes: 0 ended as asked, 1 one of its programs
-    died, 2 wrong use or configuration.
+    Ctrl-C finishes the current batch and round, then stops everything that it
+    started. Exit codes: 0 success, 1 one of its programs died, 2 usage or
+    configuration error.
     """
     per_second = produce.records_per_second(rate)
     Live(load_home(), per_second or DEFAULT_RATE, minutes).run()
@@ -337,19 +338,19 @@ def live(
 _STYLES = {State.STOPPED: "dim", State.STARTING: "yellow", State.READY: "", State.DIED: "bold red"}
 
 
-def _tell_security(home: Home) -> None:
+def _print_security(home: Home) -> None:
     if home.secure:
-        tell(f"secure   certificates and passwords in {home.security}")
+        echo(f"secure   certificates and passwords in {home.security}")
 
 
-def _tell_connectors(home: Home) -> bool:
-    """Show the connectors of a Connect that runs; whether one has failed."""
+def _print_connectors(home: Home) -> bool:
+    """Show the connectors if Connect is running; true if one has failed."""
     if stack.status_of(home, CONNECT).state is not State.READY:
         return False
     found = connector_status(home)
     for each in found:
         style = "bold red" if each.state == FAILED else ""
-        tell(f"{each.state:<9}{describe(each)}", style=style)
+        echo(f"{each.state:<9}{describe(each)}", style=style)
     return any(each.state == FAILED for each in found)
 
 
@@ -362,7 +363,7 @@ def _line(found: Status) -> str:
 
 
 def with_port_options(home: Home, options: list[str]) -> Home:
-    """The home with what ``--port NAME=N`` asks for."""
+    """The home with the ports of ``--port NAME=N``."""
     chosen: dict[str, int] = {}
     for option in options:
         name, equals, number = option.partition("=")
@@ -373,7 +374,7 @@ def with_port_options(home: Home, options: list[str]) -> Home:
 
 
 def _terminate(_signal: int, _frame: FrameType | None) -> None:
-    """End by an exception, so that what was started is stopped."""
+    """Exit by an exception, so that started services are stopped."""
     raise SystemExit(143)
 
 
@@ -390,7 +391,7 @@ def main() -> None:
         if error.errno != errno.ENOSPC:
             raise
         err.print("[bold red]error:[/] ", end="")
-        say(f"the disk is full ({error.filename or 'sandbox'}): make room and try again")
+        say(f"the disk is full ({error.filename or 'sandbox'}): free some space and try again")
         sys.exit(ConfigurationError.exit_code)
 
 

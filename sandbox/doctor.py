@@ -1,4 +1,4 @@
-"""Check everything that Millrace needs on this machine; say how to mend what does not hold."""
+"""Check the requirements of Millrace on this machine and suggest fixes."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class Finding:
 
     Attributes:
         name: What was checked.
-        good: Whether it holds.
-        text: What was found; with the fix when it does not hold.
+        good: Whether it passed.
+        text: What was found, with a fix if it failed.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Finding:
 
 
 def examine() -> Iterator[Finding]:
-    """All checks, each as soon as it is done."""
+    """Run all checks; each result is yielded as soon as it is known."""
     yield _check("Python", _python)
     yield _check("Java", _java)
     yield _check("Spark", _spark)
@@ -87,7 +87,7 @@ def _spark() -> str:
 
 
 def _fetched_for_capture() -> list[str]:
-    """Parts that only those need who asked for them."""
+    """Binaries for change data capture that were downloaded on request."""
     wanted = {part for name in stack.GROUPS["cdc"] for part in stack.SERVICES[name].parts}
     private = wanted - set(parts.components())
     return sorted(part for part in private if parts.component_folder(part).exists())
@@ -99,13 +99,13 @@ def _part(component: str) -> str:
     damaged = parts.damaged(component)
     if damaged:
         raise MillraceError(
-            f"{damaged[0]} is not what was fetched: `sandbox parts --check {component}`"
+            f"{damaged[0]} differs from the downloaded file: `sandbox parts --check {component}`"
         )
     return f"{parts.component_folder(component)}"
 
 
 def _lake(home: Home) -> str:
-    """Whether programs typed by hand open the same lake as the sandbox's own commands."""
+    """Check that commands run by hand open the same lake as the sandbox's commands."""
     conf_dir = os.environ.get("SPARK_CONF_DIR")
     conf = Path(conf_dir) if conf_dir else spark_conf.environment_conf()
     opened = spark_conf.rendered_home(conf)
@@ -134,7 +134,7 @@ def _services(home: Home) -> Iterator[Finding]:
         elif found.state is State.DIED and found.record is not None:
             yield Finding(name, False, str(stack.died(found.record)))
         elif found.state is State.STARTING and found.record is not None:
-            text = f"runs (pid {found.record.pid}) and does not answer: see {found.record.log}"
+            text = f"runs (pid {found.record.pid}) but does not respond: see {found.record.log}"
             yield Finding(name, False, text)
         else:
             yield from _stopped(home, name, found.service.listeners(home))
@@ -147,7 +147,7 @@ def _services(home: Home) -> Iterator[Finding]:
 
 
 def _stopped(home: Home, name: str, ports: tuple[str, ...]) -> Iterator[Finding]:
-    """A service that does not run is no failure; a port that it cannot have is one."""
+    """A stopped service is no failure, but a port in use is."""
     taken = [port for port in ports if not process.port_is_free(home.ports[port])]
     for port in taken:
         number = home.ports[port]

@@ -1,7 +1,7 @@
-"""Where the sandbox lives: its folder, its ports, and the files other programs read.
+"""Settings of the sandbox: its folder, its ports, and the files that other programs read.
 
 All state is under ``SANDBOX_HOME`` (default: ``.sandbox`` in the checkout), so that two
-checkouts run side by side and `sandbox reset` knows all there is to remove.
+checkouts run side by side and `sandbox reset` can remove everything.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Home:
     Attributes:
         path: The absolute folder of all its state.
         ports: TCP port on 127.0.0.1 by listener name (keys of ``DEFAULT_PORTS``).
-        offset: By how much all ports are moved that were not chosen one by one.
+        offset: Added to all ports that were not set explicitly.
     """
 
     path: Path
@@ -59,7 +59,7 @@ class Home:
 
     @property
     def lake_lock(self) -> Path:
-        """Held by the command that fills the lake and builds its marts."""
+        """Lock of the command that writes to the lake and builds its marts."""
         return self.path / "lake.lock"
 
     @property
@@ -83,7 +83,7 @@ class Home:
 
     @property
     def secure(self) -> bool:
-        """Whether its servers speak TLS and ask who is there; never changes while it has data."""
+        """Whether its servers use TLS and authentication; fixed while it has data."""
         return self.security.exists()
 
     @property
@@ -97,12 +97,12 @@ class Home:
         return f"{scheme}://127.0.0.1:{self.ports['registry']}/apis/ccompat/v7"
 
     def environment(self) -> dict[str, str]:
-        """What a shell needs to use this sandbox from any program."""
+        """Environment variables with which any program uses this sandbox."""
         return {
             "SANDBOX_HOME": str(self.path),
             "KAFKA_BOOTSTRAP_SERVERS": self.bootstrap_servers,
             "SCHEMA_REGISTRY_URL": self.registry_url,
-            # Secrets are not among these: the target names the files that hold them.
+            # No secrets: the target names the files that contain them.
             "SPARK_INGEST_TARGET": "secure" if self.secure else "sandbox",
             "REDSHIFT_STANDIN_PORT": str(self.ports["redshift"]),
             "SPARK_THRIFT_PORT": str(self.ports["thrift"]),
@@ -119,7 +119,7 @@ def load_home(environment: dict[str, str] | None = None) -> Home:
     ``SANDBOX_PORT_OFFSET``, else by the offset that the settings file remembers.
 
     Raises:
-        ConfigurationError: The settings file or the offset cannot be understood.
+        ConfigurationError: The settings file or the offset is invalid.
     """
     env = dict(os.environ) if environment is None else environment
     path = Path(env.get("SANDBOX_HOME") or PROJECT / ".sandbox").expanduser().resolve()
@@ -162,7 +162,7 @@ def with_ports(home: Home, chosen: dict[str, int], offset: int | None = None) ->
 
 
 def chosen_ports(home: Home) -> dict[str, int]:
-    """The ports that are not just a moved default."""
+    """The ports that were set explicitly."""
     return {
         name: port for name, port in home.ports.items() if port != DEFAULT_PORTS[name] + home.offset
     }

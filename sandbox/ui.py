@@ -1,4 +1,4 @@
-"""The two channels to the person: results on standard output, all else on standard error."""
+"""Console output: results on standard output, everything else on standard error."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 def say(text: str, style: str = "") -> None:
-    """One line of progress, on standard error; square brackets stay as they are."""
+    """Print a progress message on standard error; markup is not interpreted."""
     err.print(Text(text, style=style))
 
 
-def tell(text: str, style: str = "") -> None:
-    """One line of the result, on standard output; square brackets stay as they are."""
+def echo(text: str, style: str = "") -> None:
+    """Print a line of the result on standard output; markup is not interpreted."""
     out.print(Text(text, style=style))

@@ -27,18 +27,18 @@ import typer
 from bench.capture.events import ANSWER, CHANGES, READY, ROUND
 from bench.capture.results import Capture, Steady, results_of
 from bench.capture.waits import Change, Round, to_bronze, to_current, to_live, visible
-from bench.ingest.contest import Program, running, wait_for
-from bench.ingest.ground import open_sandbox
+from bench.ingest.fixture import open_sandbox
+from bench.ingest.system_run import Program, running, wait_for
 from bench.ingest.usage import usage
 from bench.ingest.watch import Watch
 from bench.report.machine import Measurement
 from bench.report.results import Results
 from bench.run import FOLDER, Benchmark, Folder
 from sandbox.databases import run, statements
-from sandbox.databases.contents import Contents
-from sandbox.databases.draft import transactions
 from sandbox.databases.known import DATABASES
 from sandbox.databases.server import opened
+from sandbox.databases.state import DatabaseState
+from sandbox.databases.transactions import transactions
 from sandbox.processes import programs
 from sandbox.services import stack
 from sandbox.services.connect import wait_until_passed
@@ -120,7 +120,7 @@ class _Run:
             wait_for(lambda: all(w.records for w in watches.values()), program, _START_SECONDS)
             builder = running(rounds, home, home.logs / "rounds.log")
             dbt = ends.enter_context(builder)
-            wait_for(lambda: dbt.said.moment(READY) is not None, dbt, _START_SECONDS)
+            wait_for(lambda: dbt.output.moment(READY) is not None, dbt, _START_SECONDS)
             asker = running(asks, home, home.logs / "answers.log")
             reader = ends.enter_context(asker)
             begin, end = self._steadily(rate, seconds, dbt, reader)
@@ -165,9 +165,9 @@ class _Run:
             writer = pool.submit(self._change, 1, None, rate, stopping)
             try:
                 enough = len(self._rounds) + _WARM_ROUNDS
-                wait_for(lambda: len(self._said(dbt)) >= enough, dbt, _START_SECONDS)
+                wait_for(lambda: len(self._reported_rounds(dbt)) >= enough, dbt, _START_SECONDS)
                 wait_for(
-                    lambda: len(_told(reader, ANSWER)) >= _WARM_ANSWERS, reader, _START_SECONDS
+                    lambda: len(_events(reader, ANSWER)) >= _WARM_ANSWERS, reader, _START_SECONDS
                 )
                 say(f"{rate:g} changes a second for {seconds:.0f} s")
                 for each in (dbt, reader):
@@ -200,8 +200,8 @@ class _Run:
         self, seed: int, changes: int | None, rate: float | None, stop: threading.Event
     ) -> None:
         with opened(self._home, DATABASE) as connection:
-            contents = Contents(DATABASE, statements.stored(DATABASE, connection))
-            drawn = transactions(contents, DATABASE.moves, seed, changes)
+            state = DatabaseState(DATABASE, statements.stored(DATABASE, connection))
+            drawn = transactions(state, DATABASE.operations, seed, changes)
             wanted = takewhile(lambda _: not stop.is_set(), drawn)
             run.run(DATABASE, connection, wanted, rate)
 
@@ -222,7 +222,7 @@ class _Run:
         def all_read_at() -> float | None:
             reached = (
                 one.at
-                for one in self._said(dbt)
+                for one in self._reported_rounds(dbt)
                 if all(one.read.get(name, 0) >= to for name, to in wanted.items())
             )
             return next(reached, None)
@@ -242,19 +242,19 @@ class _Run:
             _LAST_SECONDS,
         )
 
-    def _said(self, dbt: Program) -> list[Round]:
-        """The rounds that dbt has told of."""
+    def _reported_rounds(self, dbt: Program) -> list[Round]:
+        """The rounds that dbt has reported."""
         self._rounds = _read_events(dbt, ROUND)
         return self._rounds
 
 
-def _told(program: Program, event: str) -> list[dict[str, Any]]:
-    lines = "".join(line for _, line in list(program.said.lines))
+def _events(program: Program, event: str) -> list[dict[str, Any]]:
+    lines = "".join(line for _, line in list(program.output.lines))
     return [one for one in programs.json_lines(lines) if one["event"] == event]
 
 
 def _read_events(program: Program, event: str) -> list[Round]:
-    return [Round(one["at"], one["seconds"], one["read"]) for one in _told(program, event)]
+    return [Round(one["at"], one["seconds"], one["read"]) for one in _events(program, event)]
 
 
 def _topic(stream: str) -> str:
@@ -269,10 +269,10 @@ def _landed(watch: Watch) -> int:
 
 
 def _changes(dbt: Program) -> list[Change]:
-    """What bronze has, as the program of the rounds told at its end."""
+    """The changes in bronze, as the program of the rounds reported them at its end."""
     return [
         Change(one["stream"], commit_id, millis / 1000, count)
-        for one in _told(dbt, CHANGES)
+        for one in _events(dbt, CHANGES)
         for commit_id, millis, count in one["rows"]
     ]
 

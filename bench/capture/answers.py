@@ -21,7 +21,7 @@ _EVERY_SECONDS = 15.0
 
 
 def main(stream: str, view: str) -> None:
-    """Ask until told to end.
+    """Query until stopped.
 
     Args:
         stream: dbt's name of the source.

@@ -69,7 +69,7 @@ def results_of(capture: Capture, about: About) -> Results:
     """From commit to bronze, to an answer and to the current state; how fast a burst goes."""
     steady = capture.steady
     ways = {"bronze": steady.bronze, "live view": steady.live, "current state": steady.current}
-    said = (
+    summary = (
         f"{steady.changes:,} changes at {steady.rate:g} a second on {capture.rows:,} rows,"
         f" `spark-ingest run --every {capture.every}`; a round of dbt every"
         f" {steady.build_every:g} s, {steady.rounds} of them, the middle one"
@@ -102,6 +102,6 @@ def results_of(capture: Capture, about: About) -> Results:
     ]
     shares = Axes(lines=lines, x="seconds since the database's commit", y="% of changes", most=100)
     return Results(
-        parts={"capture": [waits, said, about], "capture_burst": [burst, once]},
+        parts={"capture": [waits, summary, about], "capture_burst": [burst, once]},
         plots={"capture.png": Plot(height=3.2, columns=1, axes=[shares])},
     )

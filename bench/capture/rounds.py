@@ -1,7 +1,7 @@
 """dbt increments of some histories and their live views, in a process that keeps its Spark.
 
 A program of its own: it prints a line of JSON behind each round, ends after the round at work
-when it gets SIGTERM, and then tells of each change in bronze when its database committed it. One
+when it gets SIGTERM, and then reports for each change in bronze when its database committed it. One
 round follows the other; from SIGUSR1 on they begin at an interval, until SIGUSR2.
 """
 
@@ -41,7 +41,7 @@ class BuildFailed(MillraceError):
 
 
 def main(streams: dict[str, str], every: float, models: list[str]) -> None:
-    """Build all once, then increments until told to end.
+    """Build all once, then increments until stopped.
 
     Args:
         streams: Bronze tables without their schema, by dbt's names of the sources.

@@ -33,7 +33,7 @@ WARM_UPS = 1
 FEW = 100
 
 
-def judged(results: Results) -> list[str]:
+def beyond_limits(results: Results) -> list[str]:
     """Which usual increments cost too much against those of the smallest table."""
     table = results.table("histories")
     return beyond(table, RATIO, LIMIT, lambda row: row[1] == KINDS[-1])
@@ -42,7 +42,7 @@ def judged(results: Results) -> list[str]:
 BENCHMARK = Benchmark(
     "histories",
     "make bench-histories",
-    beyond=judged,
+    beyond=beyond_limits,
     trial=lambda options: "quick-histories.json" if options["quick"] else None,
 )
 
@@ -103,7 +103,7 @@ def measure(
             warm_ups = WARM_UPS if kind == KINDS[0] else 0
             for number in range(1, warm_ups + rounds + 1):
                 for lake, history in zip(lakes, found, strict=True):
-                    step = _told(lake, lake.grow(kind, changes))
+                    step = _reported(lake, lake.grow(kind, changes))
                     if number > warm_ups:
                         history.steps.append(step)
         for lake in lakes:
@@ -118,27 +118,27 @@ def measure(
 
 def _disturbances(lake: Lake, again: int) -> Iterator[Step]:
     """The refresh comes last: it reads all that the others have read."""
-    yield _told(lake, lake.grow("changes of a usual increment", again))
-    yield _told(lake, lake.send_again("a few of them again", FEW))
-    yield _told(lake, lake.grow("changes, each sent twice at once", again, times=2))
-    yield _told(lake, lake.send_again("all of them again, later", again))
+    yield _reported(lake, lake.grow("changes of a usual increment", again))
+    yield _reported(lake, lake.send_again("a few of them again", FEW))
+    yield _reported(lake, lake.grow("changes, each sent twice at once", again, times=2))
+    yield _reported(lake, lake.send_again("all of them again, later", again))
     lake.check()
-    yield _told(lake, lake.truncate_late("a late TRUNCATE"))
+    yield _reported(lake, lake.truncate_late("a late TRUNCATE"))
     lake.check(is_truncated=True)
-    yield _told(lake, lake.refresh("nothing: full refresh"))
+    yield _reported(lake, lake.refresh("nothing: full refresh"))
     lake.check(is_truncated=True)
 
 
 def _history(lake: Lake) -> History:
     fill_seconds = lake.fill()
     say(f"{lake.rows:>12,} rows  in bronze: {fill_seconds:.1f} s")
-    build = _told(lake, lake.build())
+    build = _reported(lake, lake.build())
     files, size = lake.layout()
-    say(f"{lake.rows:>12,} rows  {files:,} files of versions that hold: {size:,} bytes")
+    say(f"{lake.rows:>12,} rows  {files:,} files of current versions: {size:,} bytes")
     return History(lake.rows, build.seconds)
 
 
-def _told(lake: Lake, step: Step) -> Step:
+def _reported(lake: Lake, step: Step) -> Step:
     say(
         f"{lake.rows:>12,} rows  {step.kind}: {step.seconds:.1f} s"
         f" (what is new {step.find_seconds:.1f}, write {step.write_seconds:.1f}),"

@@ -172,7 +172,7 @@ def _run(home: Home, kind: str, changes: int, words: list[str]) -> Step:
 
 
 def _finds(query: Query) -> bool:
-    """Whether it asks what the new changes bring, of the versions that hold."""
+    """Whether it asks what the new changes bring, of the current versions."""
     return (
         not query.writes
         and _reads_changes(query)

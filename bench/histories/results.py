@@ -83,7 +83,7 @@ class History:
     """One size of the captured table.
 
     Attributes:
-        rows: Of the table, each with its version that holds.
+        rows: Rows of the table, each with one current version.
         build_seconds: Of the first build.
         steps: Increments that count, in order.
         others: What came behind them, in order.
@@ -109,7 +109,7 @@ def results_of(histories: Sequence[History], changes: int, warm_ups: int, about:
         about: When, where and how.
     """
     loads = [step.load for history in histories for step in history.steps]
-    said = (
+    summary = (
         f"{changes:,} updates an increment, each of another row;"
         f" {len(histories[0].of(KINDS[0]))} increments of each kind count, after"
         f" {warm_ups} that do not. Load before each: {min(loads):.1f} to {max(loads):.1f}."
@@ -127,7 +127,7 @@ def results_of(histories: Sequence[History], changes: int, warm_ups: int, about:
     ]
     return Results(
         parts={
-            "histories": [Table(columns=_USUAL, rows=usual), said, about],
+            "histories": [Table(columns=_USUAL, rows=usual), summary, about],
             "histories_disturbed": [Table(columns=_DISTURBED, rows=others)],
         },
         plots={"histories.png": _plot(histories, changes)},

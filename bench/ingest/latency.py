@@ -7,11 +7,11 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from bench.ingest.contest import running, wait_for
-from bench.ingest.contestants import TABLE, run_command
 from bench.ingest.fill import Record, Sender
-from bench.ingest.ground import SCHEMA, Ground, prepare, write_manifest
+from bench.ingest.fixture import SCHEMA, Fixture, prepare, write_manifest
 from bench.ingest.load import payloads
+from bench.ingest.system_run import running, wait_for
+from bench.ingest.systems import TABLE, run_command
 from bench.ingest.usage import percentile, usage
 from bench.ingest.watch import Seen, Watch
 from bench.report.results import Cell
@@ -60,8 +60,8 @@ def measure(home: Home, seconds: float) -> Iterator[list[Cell]]:
     each = _WARM_SECONDS + seconds + 60
     say(f"{len(EVERY)} cases: about {len(EVERY) * each / 60:.0f} minutes")
     for every in EVERY:
-        ground = prepare(home, f"bench.latency-{every}", 0)
-        done = _measure(ground, every, seconds)
+        fixture = prepare(home, f"bench.latency-{every}", 0)
+        done = _measure(fixture, every, seconds)
         say(f"  --every {every}: p95 {done[2]:.2f} s")
         yield done
 
@@ -87,22 +87,22 @@ def waits(produced: list[Produced], seen: list[Seen]) -> list[float]:
     return sorted(waited)
 
 
-def _measure(ground: Ground, every: str, seconds: float) -> list[Cell]:
-    ground.clear()
-    manifest = ground.folder / "manifest.json"
-    write_manifest(manifest, {TABLE: ground.topic})
-    watch = Watch(ground.catalog, f"{SCHEMA}.{TABLE}", _LOOK_SECONDS)
-    log = ground.home.logs / f"latency-{every}.log"
-    pool = payloads(ground.shape, 1, ground.ids)
+def _measure(fixture: Fixture, every: str, seconds: float) -> list[Cell]:
+    fixture.clear()
+    manifest = fixture.folder / "manifest.json"
+    write_manifest(manifest, {TABLE: fixture.topic})
+    watch = Watch(fixture.catalog, f"{SCHEMA}.{TABLE}", _LOOK_SECONDS)
+    log = fixture.home.logs / f"latency-{every}.log"
+    pool = payloads(fixture.shape, 1, fixture.ids)
     produced: list[Produced] = []
 
     def record(number: int) -> Record:
-        partition = number % ground.partitions
+        partition = number % fixture.partitions
         produced.append(Produced(partition, time.time()))
-        return ground.topic, partition, b"r-%016d" % number, pool[number % len(pool)]
+        return fixture.topic, partition, b"r-%016d" % number, pool[number % len(pool)]
 
-    with running(run_command(manifest, "--every", every), ground.home, log) as program:
-        with Sender(ground.home.bootstrap_servers, RATE, record):
+    with running(run_command(manifest, "--every", every), fixture.home, log) as program:
+        with Sender(fixture.home.bootstrap_servers, RATE, record):
             wait_for(lambda: watch.records > 0, program, _START_SECONDS)
             time.sleep(_WARM_SECONDS)
             begin = time.time()

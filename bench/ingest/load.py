@@ -1,7 +1,7 @@
 """The records of the benchmark: receipts of a shop, encoded before they are sent.
 
 One in two thousand records or so is a bad one, of a known kind, and a few are tombstones, so
-that what a contestant loses can be counted against what was sent.
+that what a system loses can be counted against what was sent.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _KINDS = {
     7000: "another schema's bytes",
 }
 BAD = frozenset(_KINDS.values()) - {"tombstone"}
-"""Kinds of records that no table can hold."""
+"""Kinds of records that cannot be decoded."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Sent:
 
     @property
     def bad(self) -> int:
-        """Records that no table can hold."""
+        """Number of bad records."""
         return sum(self.kinds[kind] for kind in BAD)
 
     @property
@@ -161,7 +161,7 @@ def records(
 
 
 def _spoiled(kind: str, value: bytes, neighbour: bytes) -> bytes | None:
-    """What a bad record holds instead."""
+    """The bytes of a bad record."""
     if kind == "tombstone":
         return None
     if kind == "cut short":

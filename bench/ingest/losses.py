@@ -1,4 +1,4 @@
-"""What a contestant did not keep, by counting what it has against what was sent."""
+"""What a system lost: the records sent compared with what it wrote."""
 
 from __future__ import annotations
 
@@ -12,18 +12,17 @@ METADATA = ("key", "headers", "position", "time in Kafka", "schema id")
 
 @dataclass(frozen=True)
 class Landed:
-    """What a contestant has after its run.
+    """What a system has written after its run.
 
     Attributes:
-        rows: Of its table or files.
-        empty: Those of them in which every field of the value is null, tombstones that it
-            marks as such not counted.
-        set_aside: Records that it keeps elsewhere, with their bytes.
+        rows: Rows in its table or files.
+        empty: Rows in which every field of the value is null, without marked tombstones.
+        set_aside: Records that it keeps elsewhere (quarantine), with their raw bytes.
         fields: Fields of the value that it has columns for.
         metadata: Those of ``METADATA`` that it has columns for.
-        tells_tombstones: Whether it marks tombstones as such.
-        is_table: Whether readers have a table with commits, not just a folder of files.
-        numbers: Fields that are times and that it has as numbers.
+        marks_tombstones: Whether it marks tombstones as such.
+        is_table: Whether it writes a table with atomic commits, not just a folder of files.
+        numbers: Timestamp fields that it stores as numbers.
     """
 
     rows: int
@@ -31,17 +30,17 @@ class Landed:
     set_aside: int
     fields: frozenset[str]
     metadata: frozenset[str]
-    tells_tombstones: bool = False
+    marks_tombstones: bool = False
     is_table: bool = True
     numbers: frozenset[str] = frozenset()
 
 
 def losses(landed: Landed, sent: Sent, fields: list[str]) -> str:
-    """What was lost, in a few words; ``nothing`` where all was kept.
+    """A short description of what was lost; ``nothing`` if nothing was.
 
     Args:
-        landed: What is there.
-        sent: What was sent.
+        landed: What was written.
+        sent: The records sent.
         fields: The newer schema's fields.
     """
     lost = []
@@ -52,9 +51,9 @@ def losses(landed: Landed, sent: Sent, fields: list[str]) -> str:
         lost.append(f"{-absent:,} records are there twice")
     if landed.empty:
         lost.append(f"{landed.empty:,} records became rows of nulls")
-    # A tombstone is a row of its own kind, a row of nulls, or no row: never a whole one.
+    # A tombstone is a marked row, a row of nulls, or no row: never a complete row.
     tombstones = sent.kinds["tombstone"]
-    whole = landed.rows - landed.empty - tombstones * landed.tells_tombstones
+    whole = landed.rows - landed.empty - tombstones * landed.marks_tombstones
     wrong = whole - (sent.landing - tombstones)
     if absent >= 0 and wrong > 0:
         lost.append(f"{wrong:,} bad records pass as good")

@@ -1,4 +1,4 @@
-"""Java parts of the contestants: fetched by Ivy beside the sandbox's, compiled where needed."""
+"""Java parts of the systems: fetched by Ivy beside the sandbox's, compiled where needed."""
 
 from __future__ import annotations
 

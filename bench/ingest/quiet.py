@@ -5,18 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from bench.ingest.contest import running, wait_for
-from bench.ingest.contestants import run_command
 from bench.ingest.fill import Record, Sender, make_topic
-from bench.ingest.ground import SCHEMA, register, write_manifest
+from bench.ingest.fixture import SCHEMA, register, write_manifest
 from bench.ingest.load import Shape, payloads
+from bench.ingest.system_run import running, wait_for
+from bench.ingest.systems import run_command
 from bench.ingest.usage import MIB, usage
 from bench.ingest.watch import metadata, record_count
 from bench.report.results import Cell
 from sandbox.settings import Home
 from sandbox.ui import say
 
-# Streams, records a second of each, and what `--every` is told.
+# Streams, records per second of each, and the value of `--every`.
 CASES: list[tuple[int, float, str]] = [(1, 0, "1s"), (10, 0, "1s"), (50, 0, "1s"), (100, 10, "10s")]
 COLUMNS = {
     "streams": 0,

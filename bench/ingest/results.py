@@ -1,4 +1,4 @@
-"""What was measured of ingest, as tables, words and plots."""
+"""Results of the ingest benchmark, as tables, text and plots."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from bench.ingest.load import Sent
 from bench.report.results import About, Axes, Cell, Line, Plot, Results, Table
 
 CARELESS = "careless spark job"
-_CONTEST = {
-    "contestant": 0,
+_COMPARISON = {
+    "system": 0,
     "records/s": 0,
     "MB/s": 1,
     "CPU s per million": 2,
@@ -29,10 +29,9 @@ _SCALING = {
     "CPU s per million": 2,
     "MB": 0,
 }
-# In the generated parts: a link leads nowhere while there is no plot.
-_CONTEST_PLOT = (
-    "![Records a second and CPU seconds for a million records, by contestant]"
-    "(performance/ingest.png)"
+# In the generated parts, so that there is no link before there is a plot.
+_COMPARISON_PLOT = (
+    "![Records a second and CPU seconds for a million records, by system](performance/ingest.png)"
 )
 _SCALING_PLOT = (
     "![Records a second by records, partitions, executors, record size and fields]"
@@ -43,15 +42,15 @@ _OURS, _LIMIT, _PEER = "tab:blue", "tab:gray", "tab:orange"
 
 @dataclass(frozen=True)
 class Run:
-    """One run of one contestant.
+    """One run of one system.
 
     Attributes:
-        records: That it read.
-        seconds: From the first read to the last record that a reader can see.
-        cpu_seconds: User and system time of all its processes in that time.
-        peak_rss_mb: The most memory that they had together, MiB.
-        load: Load average of the machine before it, over a minute.
-        loses: What it did not keep.
+        records: Records read.
+        seconds: From the first read until the last record is visible to readers.
+        cpu_seconds: User and system time of all its processes in that interval.
+        peak_rss_mb: Peak total resident memory of these processes, MiB.
+        load: One-minute load average before the run.
+        loses: What it lost.
     """
 
     records: int
@@ -63,23 +62,23 @@ class Run:
 
     @property
     def rate(self) -> float:
-        """Records in a second."""
+        """Records per second."""
         return self.records / self.seconds
 
     @property
     def cpu_seconds_per_million(self) -> float:
-        """CPU seconds for a million records."""
+        """CPU seconds per million records."""
         return self.cpu_seconds / self.records * 1e6
 
 
 @dataclass(frozen=True)
 class Load:
-    """What was sent.
+    """The load of a run.
 
     Attributes:
-        sent: All of it.
-        fields: Of the newer schema.
-        partitions: Of the topic.
+        sent: The records sent.
+        fields: Number of fields of the newer schema.
+        partitions: Number of partitions of the topic.
     """
 
     sent: Sent
@@ -88,19 +87,19 @@ class Load:
 
     @property
     def value_bytes(self) -> float:
-        """Mean bytes of a framed value."""
+        """Mean size of a framed value in bytes."""
         return round(self.sent.value_bytes / self.sent.records, 1)
 
 
 @dataclass(frozen=True)
 class Case:
-    """One measurement of a series, such as a number of partitions.
+    """One measurement of a series, such as 4 of the series "partitions".
 
     Attributes:
-        series: Which.
-        name: Its place in it.
-        load: What was sent.
-        run: What it took.
+        series: The name of the series.
+        name: The name of the case.
+        load: The load.
+        run: The result.
     """
 
     series: str
@@ -109,11 +108,11 @@ class Case:
     run: Run
 
 
-def contest(runs: Mapping[str, Sequence[Run]], load: Load, about: About) -> Results:
-    """A row for each contestant, the fastest first: medians, and what it loses.
+def comparison(runs: Mapping[str, Sequence[Run]], load: Load, about: About) -> Results:
+    """A row per system, fastest first: medians, and what it loses.
 
-    Its rate is compared with the careless job's, runs of one round with each other, so that a
-    machine that was slow for a while says nothing.
+    Rates are compared with the careless job's in the same round, so that a temporarily slow
+    machine does not distort the ratio.
     """
     rows = sorted(
         (_row(name, its, runs.get(CARELESS), load) for name, its in runs.items()),
@@ -122,7 +121,7 @@ def contest(runs: Mapping[str, Sequence[Run]], load: Load, about: About) -> Resu
     names = [str(row[0]).strip("*") for row in rows]
     loads = [run.load for its in runs.values() for run in its]
     sent, repeats = load.sent, len(next(iter(runs.values())))
-    said = (
+    summary = (
         f"{sent.records:,} records of {load.fields} fields and {load.value_bytes:.0f} bytes in"
         f" {load.partitions} partitions; {sent.bad:,} of them are bad,"
         f" {sent.kinds['tombstone']:,} are tombstones. Medians of {repeats} runs each; load"
@@ -141,8 +140,8 @@ def contest(runs: Mapping[str, Sequence[Run]], load: Load, about: About) -> Resu
     ]
     return Results(
         parts={
-            "ingest": [_CONTEST_PLOT, Table(columns=_CONTEST, rows=rows)],
-            "ingest_machine": [about, said],
+            "ingest": [_COMPARISON_PLOT, Table(columns=_COMPARISON, rows=rows)],
+            "ingest_machine": [about, summary],
         },
         plots={"ingest.png": Plot(height=3.2, columns=2, axes=axes)},
     )
@@ -164,7 +163,7 @@ def _row(name: str, runs: Sequence[Run], careless: Sequence[Run] | None, load: L
 
 
 def scaling(cases: Sequence[Case], about: About) -> Results:
-    """A row for each case, those of a series together; a picture for each series."""
+    """A row per case, grouped by series, and a plot per series."""
     series = [case.series for case in cases]
     ordered = sorted(cases, key=lambda case: series.index(case.series))
     rows: list[list[Cell]] = [

@@ -1,1 +1,1 @@
-"""Results of the benchmarks: kept in files, shown in docs/performance.md."""
+"""Results of the benchmarks: stored in files, published in docs/performance.md."""

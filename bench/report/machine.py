@@ -1,4 +1,4 @@
-"""When, where and how something is measured: the machine, its load, the time, the command."""
+"""Metadata of a measurement: machine, load, date and command."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from spark_ingest.lake.preflight import java_program
 
 
 class Measurement:
-    """A measurement that begins now.
+    """A measurement that starts now.
 
     Args:
-        program: Its module, without ``bench.``.
+        program: The module, without ``bench.``.
     """
 
     def __init__(self, program: str) -> None:
@@ -32,7 +32,7 @@ class Measurement:
         self._begun = time.monotonic()
 
     def about(self) -> About:
-        """What there is to know of it as it ends."""
+        """The metadata at the end of the measurement."""
         return About(
             measured_on=datetime.now(UTC).date().isoformat(),
             minutes=round((time.monotonic() - self._begun) / 60, 1),
@@ -43,8 +43,8 @@ class Measurement:
 
 
 def this_machine() -> Machine:
-    """Processor, memory, system and versions, as they are here."""
-    said = subprocess.run(
+    """Processor, memory, operating system and versions of this machine."""
+    output = subprocess.run(
         [str(java_program()), "-version"], capture_output=True, text=True, check=True
     ).stderr
     return Machine(
@@ -54,7 +54,7 @@ def this_machine() -> Machine:
         system=f"{platform.system()} {platform.release()}",
         versions={
             "Python": platform.python_version(),
-            "Java": said.partition('"')[2].partition('"')[0],
+            "Java": output.partition('"')[2].partition('"')[0],
             "Spark": version("pyspark"),
             "Iceberg": _iceberg_version(),
             "dbt": version("dbt-core"),

@@ -1,4 +1,4 @@
-"""Results in docs/performance.md: its generated parts, and its plots."""
+"""Generated parts and plots of docs/performance.md."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ PLOTS = PAGE.parent / "performance"
 
 
 def write_page(results: Results, page: Path = PAGE, plots: Path = PLOTS) -> None:
-    """Write what was measured into the page, and its plots beside it."""
+    """Write results into the page, and the plots next to it."""
     page.write_text(with_results(page.read_text(), results))
     for name, plot in results.plots.items():
         draw(plot, plots / name)
 
 
 def with_results(text: str, results: Results) -> str:
-    """A page's text with those parts replaced of which there are results."""
+    """The page's text with the parts replaced that have results."""
     return with_parts(text, {name: _part(blocks) for name, blocks in results.parts.items()})
 
 
 def _part(blocks: list[Table | About | str]) -> list[str]:
-    """Lines; what is said right behind when and where goes on in its paragraph."""
+    """Markdown lines; text that follows the metadata continues its paragraph."""
     lines: list[str] = []
     for block, before in zip(blocks, [None, *blocks], strict=False):
         goes_on = isinstance(before, About) or before is None
@@ -68,7 +68,7 @@ def _shown(cell: Cell, digits: int) -> str:
 
 
 def about_text(about: About) -> str:
-    """When, how and where something was measured."""
+    """A sentence with the metadata of a measurement."""
     machine = about.machine
     versions = ", ".join(f"{name} {number}" for name, number in machine.versions.items())
     by = f" by `{about.command}`" if about.command else ""
@@ -83,7 +83,7 @@ def about_text(about: About) -> str:
 
 
 def draw(plot: Plot, file: Path) -> None:
-    """Draw a plot of the page's width; the same gives the same file."""
+    """Draw a plot in the width of the page; the output is deterministic."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9, plot.height), layout="constrained")

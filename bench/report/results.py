@@ -1,4 +1,4 @@
-"""Results as files keep them: tables, words and plots, the same of all benchmarks."""
+"""Format of results files: tables, text and plots, the same for all benchmarks."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from spark_ingest.errors import ConfigurationError
 
 
 class Kept(BaseModel):
-    """A part of results; a file with other keys is refused."""
+    """Base class of the models; unknown keys are rejected."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Machine(Kept):
-    """Where it was measured.
+    """The machine of a measurement.
 
     Attributes:
-        processor: As the system names it.
-        cores: Logical ones.
-        memory_gib: Of the machine.
-        system: Operating system and its release.
-        versions: Of Python, Java, Spark, Iceberg and dbt.
+        processor: Model name.
+        cores: Number of logical cores.
+        memory_gib: Memory in GiB.
+        system: Operating system and release.
+        versions: Versions of Python, Java, Spark, Iceberg and dbt.
     """
 
     processor: str
@@ -38,14 +38,14 @@ class Machine(Kept):
 
 
 class About(Kept):
-    """When, where and how one part was measured.
+    """Metadata of a measurement.
 
     Attributes:
-        measured_on: The day, ISO.
-        minutes: What it took, all in all.
-        machine: Where.
-        command: As it can be typed again; None where that was not kept.
-        load_before: Load average of the machine when it began, over a minute; the same.
+        measured_on: The date, ISO 8601.
+        minutes: Total duration.
+        machine: The machine.
+        command: The command line; None if it was not recorded.
+        load_before: One-minute load average at the start; None if it was not recorded.
     """
 
     measured_on: str
@@ -56,7 +56,7 @@ class About(Kept):
 
 
 class Spread(Kept):
-    """Several measurements of one thing."""
+    """Summary of repeated measurements."""
 
     median: float
     least: float
@@ -64,29 +64,29 @@ class Spread(Kept):
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Spread:
-        """The median of some values, and the outermost."""
+        """Median, minimum and maximum of some values."""
         return cls(median=median(values), least=min(values), most=max(values))
 
     @classmethod
     def of_ratios(cls, values: Sequence[float], smallest: Sequence[float]) -> Spread:
-        """How many times as much each is as the one of the same round.
+        """Ratios of measurements of the same rounds.
 
-        A machine that was slow for a while says nothing then.
+        So a temporarily slow machine does not distort the result.
         """
         pairs = zip(values, smallest, strict=True)
         return cls.of([value / other for value, other in pairs])
 
 
-# What a cell may hold; a list is of numbers that are shown beside each other.
+# The value of a cell; numbers of a list are shown side by side.
 Cell = str | int | float | Spread | list[int | float]
 
 
 class Table(Kept):
-    """What was measured, in rows.
+    """A table of results.
 
     Attributes:
-        columns: Digits behind the point of the numbers that are not whole, by the heading.
-        rows: As many cells each as there are columns.
+        columns: Number of decimals by heading.
+        rows: The rows, with a cell per column.
     """
 
     columns: dict[str, int]
@@ -99,7 +99,7 @@ class Table(Kept):
 
 
 def number_of(cell: Cell) -> float:
-    """The number of a cell, of several the first, of measurements the median."""
+    """The number of a cell: the first of several, or the median of measurements."""
     if isinstance(cell, Spread):
         return cell.median
     return float(cell[0] if isinstance(cell, list) else cell)
@@ -109,11 +109,11 @@ class Line(Kept):
     """A line of a plot, or its bars.
 
     Attributes:
-        points: Where it goes; a text names a bar.
-        label: In the legend.
-        style: As Matplotlib writes it.
-        color: Of all, or of each bar.
-        errors: How much less and more there was, at each point.
+        points: Its points; a text is the name of a bar.
+        label: Label in the legend.
+        style: Matplotlib format string.
+        color: One color, or one per bar.
+        errors: Lower and upper error at each point.
     """
 
     points: list[tuple[float | str, float]]
@@ -124,14 +124,14 @@ class Line(Kept):
 
 
 class Axes(Kept):
-    """One picture of a plot.
+    """One set of axes of a plot.
 
     Attributes:
-        lines: In it.
-        x, y, title: What is written beside it.
-        kind: Lines, or bars that stand or lie.
+        lines: Its lines.
+        x, y, title: Axis labels and title.
+        kind: Lines, vertical or horizontal bars.
         log: Whether the horizontal axis is logarithmic.
-        most: Where the vertical axis ends when all begins at zero; by the values without.
+        most: Upper limit of the vertical axis, with both axes from zero; automatic if None.
     """
 
     lines: list[Line]
@@ -144,13 +144,13 @@ class Axes(Kept):
 
 
 class Plot(Kept):
-    """A file that the page shows.
+    """An image file of the page.
 
     Attributes:
-        height: Inches.
-        axes: In the order of reading.
-        columns: Beside each other.
-        y: What is written beside all.
+        height: Height in inches.
+        axes: The axes, row by row.
+        columns: Number of columns.
+        y: Shared label of the vertical axes.
     """
 
     height: float
@@ -160,22 +160,22 @@ class Plot(Kept):
 
 
 class Results(Kept):
-    """What one benchmark measured.
+    """The results of a benchmark.
 
     Attributes:
-        parts: What stands in the generated parts of the page, by their names.
-        plots: By the names of their files.
+        parts: Content of the generated parts of the page, by name.
+        plots: Plots by file name.
     """
 
     parts: dict[str, list[Table | About | str]] = {}
     plots: dict[str, Plot] = {}
 
     def updated(self, other: Results) -> Results:
-        """These with those parts and plots replaced that were measured anew."""
+        """These results, updated with newly measured parts and plots."""
         return Results(parts=self.parts | other.parts, plots=self.plots | other.plots)
 
     def tables(self) -> Iterator[Table]:
-        """All of them, in order."""
+        """All tables, in order."""
         for blocks in self.parts.values():
             yield from (block for block in blocks if isinstance(block, Table))
 
@@ -188,7 +188,7 @@ _LINE = 100
 
 
 def write_kept(results: Results, file: Path) -> None:
-    """Write results to their file, in lines that a diff can show."""
+    """Write results to a file, formatted for readable diffs."""
     file.parent.mkdir(parents=True, exist_ok=True)
     lines = _lines(results.model_dump(mode="json", exclude_defaults=True))
     file.write_text("\n".join(lines) + "\n")
@@ -222,18 +222,18 @@ def _lines(value: Any) -> list[str]:
 
 
 def read_kept(file: Path, command: str) -> Results:
-    """Results from their file.
+    """Read results from a file.
 
     Args:
-        file: Where they are.
-        command: What writes it.
+        file: The file.
+        command: The command that writes it.
 
     Raises:
-        ConfigurationError: It is missing, or not one.
+        ConfigurationError: The file is missing or invalid.
     """
     try:
         return Results.model_validate_json(file.read_text())
     except FileNotFoundError as error:
         raise ConfigurationError(f"{file} does not exist: run `{command}` first") from error
     except ValidationError as error:
-        raise ConfigurationError(f"{file} holds no results of `{command}`: run it again") from error
+        raise ConfigurationError(f"{file} has no results of `{command}`: run it again") from error

@@ -1,1 +1,1 @@
-"""What each page shows of its queries, and how; a page without a file here is made generically."""
+"""Layouts of the pages; a page without one uses the generic layout."""

@@ -1,4 +1,4 @@
-"""Museum: works by nationality and classification, and an artist at an instant."""
+"""Museum: works by nationality and classification, and an artist as of a point in time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MOMENT = timedelta(microseconds=1)
 
 
 def show(page: Page) -> None:
-    """Counts, then one artist as the museum knew them at the chosen instant."""
+    """Counts, then one artist as of the chosen time."""
     left, right = st.columns(2)
     with left:
         page.chart("works_by_nationality", lambda rows: bars(rows, "artwork_count", "nationality"))
@@ -32,7 +32,7 @@ def show(page: Page) -> None:
         artist_id = st.selectbox(
             "Artist", artists, format_func=lambda of: _named(artists[of]), key="artist"
         )
-        # A slider needs two ends; the instant behind the last change shows what holds now.
+        # A slider needs two ends; the time after the last change shows the current version.
         first_at = artists[artist_id]["first_at"].replace(tzinfo=None)
         last_at = artists[artist_id]["last_at"].replace(tzinfo=None) + _MOMENT
         instant = st.slider(

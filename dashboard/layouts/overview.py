@@ -1,4 +1,4 @@
-"""Overview: what each domain holds, and sales now."""
+"""Overview: row counts of each domain, and recent sales."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SHOWN = timedelta(hours=6)
 
 
 def show(page: Page) -> None:
-    """A card for each domain, and the newest windows of rental sales."""
+    """A card per domain, and the latest windows of rental sales."""
     for column, domain in zip(st.columns(len(DOMAINS)), DOMAINS, strict=True):
         with column.container(border=True):
             page.heading(domain)
@@ -31,9 +31,9 @@ def show(page: Page) -> None:
 
 
 def _card(page: Page, domain: str) -> None:
-    held = page.first(domain)
-    st.metric("Rows", f"{held['held_count']:,}")
-    if held["amount"] is not None:
-        st.metric("Amount", f"{held['amount']:,.2f}")
-    newest_at = held["newest_at"]
+    summary = page.first(domain)
+    st.metric("Rows", f"{summary['row_count']:,}")
+    if summary["amount"] is not None:
+        st.metric("Amount", f"{summary['amount']:,.2f}")
+    newest_at = summary["newest_at"]
     st.caption(f"Newest row: {newest_at:%Y-%m-%d %H:%M:%S} UTC" if newest_at else "No rows yet.")

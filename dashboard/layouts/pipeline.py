@@ -1,4 +1,4 @@
-"""Pipeline: how late the streams are, and whether every record is there."""
+"""Pipeline: lag of the streams, and completeness of the records."""
 
 from __future__ import annotations
 

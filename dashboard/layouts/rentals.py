@@ -1,4 +1,4 @@
-"""Rentals: the windows of each region, the countries, and what came late."""
+"""Rentals: windows by region, countries, and late sales."""
 
 from __future__ import annotations
 

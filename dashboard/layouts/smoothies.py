@@ -9,7 +9,7 @@ import streamlit as st
 from dashboard.charts import bars, lines, small_multiples
 from dashboard.page import Page, chosen_time, where_built
 
-# Up to so long the totals are those of each minute.
+# Up to this time range the totals are shown per minute.
 _BY_MINUTE = timedelta(hours=6)
 
 

@@ -1,4 +1,4 @@
-"""Tickets: sales by category and month, who leads, and the prices of a listing."""
+"""Tickets: sales by category and month, top sellers and events, prices of a listing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dashboard.page import Page, where_built
 
 
 def show(page: Page) -> None:
-    """Sales in pairs, then the price changes of one listing."""
+    """Sales charts in pairs, then the price changes of one listing."""
     left, right = st.columns(2)
     with left:
         page.chart(

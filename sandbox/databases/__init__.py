@@ -1,6 +1,6 @@
-"""The databases whose changes the sandbox captures: what stands in them, and what changes.
+"""The databases with change data capture: their schemas, initial rows and random changes.
 
-Each has a folder here, the three of the ticket shop one together: the SQL of its tables, the rows
-that it begins with, and the random changes that follow. All chance comes from a seed, so that a
-test can know each state that a database was in.
+Each has a folder here (the three of the ticket shop share one) with the SQL of its tables, the
+initial rows and the random changes. All randomness comes from a seed, so that tests know every
+state of a database.
 """

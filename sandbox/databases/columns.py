@@ -1,4 +1,4 @@
-"""The columns that a table has now, as its database tells."""
+"""The columns of a table, from the information schema of its database."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sandbox.databases.statements import Connection, Cursor
 from sandbox.databases.tables import Database, Table
 from sandbox.services.captured_databases import schema_of
 
-# MariaDB's boolean is a number of one digit.
+# In MariaDB a boolean is `tinyint(1)`.
 _TYPES = {"postgres": "data_type", "mariadb": "column_type"}
 
 
@@ -17,12 +17,12 @@ class Column:
     """One column.
 
     Attributes:
-        type: Its type in the database's words: ``character varying``, ``tinyint(1)``.
-        length: How many characters it takes; None when that has no limit.
-        precision: Digits of an exact number.
-        scale: Digits behind its point.
-        fraction: Digits of a time's seconds behind the point.
-        has_default: The database knows what to write when nobody says.
+        type: The database's name of the type: ``character varying``, ``tinyint(1)``.
+        length: Maximum number of characters; None if unlimited.
+        precision: Precision of a decimal.
+        scale: Scale of a decimal.
+        fraction: Fractional digits of seconds.
+        has_default: The database has a default, or fills the column itself.
     """
 
     name: str
@@ -36,9 +36,9 @@ class Column:
 
 
 def columns_of(database: Database, table: Table, connection: Connection) -> list[Column]:
-    """All columns of a table, in their order.
+    """All columns of a table, in order.
 
-    What random rows leave to the database (triggers fill it) has a default here.
+    Columns that the database fills by triggers count as having a default.
     """
     cursor: Cursor = connection.cursor()
     cursor.execute(

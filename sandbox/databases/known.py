@@ -10,6 +10,6 @@ from sandbox.databases.tickit.ecomm import ECOMM
 from sandbox.databases.tickit.ems import EMS
 
 TICKIT: tuple[Database, ...] = (EMS, ECOMM, CRM)
-"""Those of the ticket shop, which one command fills and changes."""
+"""The databases of the ticket shop, which one command fills and changes."""
 DATABASES: dict[str, Database] = {database.name: database for database in (MOMA, PAGILA, *TICKIT)}
 """By their names."""

@@ -1,4 +1,4 @@
-"""Random transactions carried out: paced, counted, and ended between two of them."""
+"""Execute random transactions: paced, counted, and interruptible between two of them."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from sandbox.databases.contents import Kind
-from sandbox.databases.draft import Transaction
+from sandbox.databases.state import Kind
 from sandbox.databases.statements import Connection, carry_out
 from sandbox.databases.tables import Database
+from sandbox.databases.transactions import Transaction
 
 
 @dataclass
 class Done:
-    """What was done to a database.
+    """The result of the transactions on a database.
 
     Attributes:
-        changes: Committed ones, by table and kind.
-        transactions: How many were committed.
-        rolled_back: How many were rolled back.
-        seconds: How long that took.
-        interrupted: A person stopped it (Ctrl-C).
+        changes: Committed changes, by table and kind.
+        transactions: Number of committed transactions.
+        rolled_back: Number of rolled-back transactions.
+        seconds: Duration.
+        interrupted: Stopped by Ctrl-C.
     """
 
     changes: Counter[tuple[str, Kind]] = field(default_factory=Counter)
@@ -38,7 +38,7 @@ class Done:
         return sum(n for (_, found), n in self.changes.items() if found is kind)
 
     def __add__(self, other: Done) -> Done:
-        """What was done at the same time to two databases."""
+        """The combined result of two databases that were changed at the same time."""
         return Done(
             self.changes + other.changes,
             self.transactions + other.transactions,
@@ -50,9 +50,9 @@ class Done:
 
 @contextmanager
 def ctrl_c_noted() -> Iterator[threading.Event]:
-    """An event that Ctrl-C sets, so that what is begun is ended and counted first.
+    """An event that Ctrl-C sets, so that the current transaction is finished and counted.
 
-    Cut at any place, a commit may have happened or not. A second Ctrl-C cuts all the same.
+    A second Ctrl-C interrupts at once; then a commit may or may not have happened.
     """
     noted = threading.Event()
     if threading.current_thread() is not threading.main_thread():
@@ -73,10 +73,10 @@ def ctrl_c_noted() -> Iterator[threading.Event]:
 
 @dataclass
 class Part:
-    """What is to be done to one of several databases.
+    """The transactions for one of several databases.
 
     Attributes:
-        changes: How many changes these commit.
+        changes: Number of changes that they commit.
     """
 
     database: Database
@@ -92,14 +92,14 @@ def run(
     rate: float | None = None,
     on_progress: Callable[[int], None] = lambda _: None,
 ) -> Done:
-    """Carry out transactions, one after the other, until they end or Ctrl-C.
+    """Execute transactions in order, until the last one or Ctrl-C.
 
     Args:
-        rate: Committed changes per second, spread evenly; as fast as possible when None.
+        rate: Committed changes per second, spread evenly; None is as fast as possible.
         on_progress: Called after each transaction with the number of committed changes.
 
     Raises:
-        OtherWriter: Another program changed what these transactions count on.
+        OtherWriter: Another program changed rows that these transactions depend on.
     """
     part = Part(database, connection, iter(transactions), 1)
     return run_together([part], rate, on_progress)[0]
@@ -110,14 +110,14 @@ def run_together(
     rate: float | None = None,
     on_progress: Callable[[int], None] = lambda _: None,
 ) -> list[Done]:
-    """Carry out the transactions of several databases, all of which end together.
+    """Execute the transactions of several databases concurrently, ending at the same time.
 
     Args:
-        rate: Committed changes per second, of all together; else as in ``run``.
-        on_progress: As in ``run``, with the changes of all together.
+        rate: Committed changes per second in total; otherwise as in ``run``.
+        on_progress: As in ``run``, with the total number of changes.
 
     Returns:
-        What was done to each. They took the same time: that of all.
+        The result of each; the duration is that of all.
 
     Raises:
         OtherWriter: As in ``run``.
@@ -128,7 +128,7 @@ def run_together(
     with ctrl_c_noted() as interrupted:
         left = list(zip(parts, done, strict=True))
         while left:
-            # Whoever has done the smallest part of its own is next.
+            # The database that is furthest behind is next.
             turn = min(left, key=lambda one: one[1].changes.total() / one[0].changes)
             part, mine = turn
             transaction = next(part.transactions, None)

@@ -1,4 +1,4 @@
-"""A database of the sandbox, connected to by its server's own driver."""
+"""Connections to the databases of the sandbox, with the drivers of their servers."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from spark_ingest.errors import MillraceError, ServiceUnavailable
 
 
 class BadRow(MillraceError):
-    """The database does not take a row; the text is the reason in its words."""
+    """The database rejects a row; the message is its own."""
 
 
 class Refused(MillraceError):
-    """The database does not do what it was asked."""
+    """The database reports an error."""
 
 
 def check_captured(home: Home, database: Database) -> None:
-    """See to it that what will change is captured, before it does.
+    """Check that changes of a database are captured.
 
     Raises:
-        ServiceUnavailable: Connect does not run, or has no connector for the database.
+        ServiceUnavailable: Connect is down, or has no connector for the database.
         MillraceError: The connector has failed.
     """
     found = {status.name: status for status in connector_status(home)}
@@ -38,13 +38,13 @@ def check_captured(home: Home, database: Database) -> None:
 
 @contextmanager
 def opened(home: Home, database: Database) -> Iterator[Connection]:
-    """A connection as the user that owns the tables, closed at the end.
+    """A connection as the owner of the tables, closed at the end.
 
-    What was not committed by then is undone.
+    Uncommitted changes are rolled back.
 
     Raises:
-        ServiceUnavailable: The server does not answer.
-        Refused: It refuses a statement, or goes away; the first line of its words.
+        ServiceUnavailable: The server is down.
+        Refused: A statement failed, or the connection was lost; first line of the error.
     """
     import psycopg2
     import pymysql
@@ -65,10 +65,10 @@ def opened(home: Home, database: Database) -> Iterator[Connection]:
 
 
 def write_row(database: Database, table: Table, connection: Connection, row: Row) -> None:
-    """Write a row, or over the one of its key; a bad one leaves the transaction as it was.
+    """Upsert a row; an invalid row leaves the transaction unchanged.
 
     Raises:
-        BadRow: The database refuses this row.
+        BadRow: The database rejects this row.
     """
     import psycopg2
     import pymysql
@@ -89,6 +89,6 @@ def write_row(database: Database, table: Table, connection: Connection, row: Row
 
 
 def reason(error: Exception) -> str:
-    """A driver's error in the server's words, on one line."""
-    said = str(error.args[-1]) if error.args else ""
-    return (said.strip().splitlines() or [type(error).__name__])[0]
+    """The server's error message, on one line."""
+    message = str(error.args[-1]) if error.args else ""
+    return (message.strip().splitlines() or [type(error).__name__])[0]

@@ -1,4 +1,4 @@
-"""Rows and changes as SQL, for PostgreSQL and MariaDB, on a connection that is given."""
+"""SQL for rows and changes, for PostgreSQL and MariaDB."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby, islice
 from typing import Any, Protocol
 
-from sandbox.databases.contents import Change, Kind
-from sandbox.databases.draft import Transaction
+from sandbox.databases.state import Change, Kind
 from sandbox.databases.tables import Database, Row, Table
+from sandbox.databases.transactions import Transaction
 from spark_ingest.errors import MillraceError
 
 _QUOTES = {"postgres": '"', "mariadb": "`"}
-# Rows in one statement; a long description makes it some hundred kilobytes.
+# Rows per statement, which may have some hundred kilobytes.
 _CHUNK = 250
 
 
 class Cursor(Protocol):
-    """What is used of a driver's cursor."""
+    """The used part of a driver's cursor."""
 
     @property
     def rowcount(self) -> int: ...
@@ -29,7 +29,7 @@ class Cursor(Protocol):
 
 
 class Connection(Protocol):
-    """What is used of a driver's connection, psycopg2's and PyMySQL's."""
+    """The used part of a connection of psycopg2 or PyMySQL."""
 
     def cursor(self) -> Any: ...
 
@@ -41,17 +41,17 @@ class Connection(Protocol):
 
 
 class OtherWriter(MillraceError):
-    """Somebody else changed rows that random changes count on."""
+    """Another program changed rows that the random changes depend on."""
 
 
 def quoted(database: Database, name: str) -> str:
-    """A name as the database's SQL has it."""
+    """A quoted identifier in the SQL of the database."""
     quote = _QUOTES[database.engine]
     return f"{quote}{name}{quote}"
 
 
 def counts(database: Database, connection: Connection) -> dict[str, int]:
-    """How many rows each table has."""
+    """Number of rows by table."""
     cursor: Cursor = connection.cursor()
     found = {}
     for table in database.tables:
@@ -62,9 +62,9 @@ def counts(database: Database, connection: Connection) -> dict[str, int]:
 
 
 def stored(database: Database, connection: Connection) -> Iterator[tuple[str, Row]]:
-    """All rows, by table and key, with the columns that random changes know.
+    """All rows, ordered by table and key, with the columns that random changes use.
 
-    Read in one transaction, which sees one state: that of its first statement.
+    Read in one transaction with snapshot isolation.
     """
     cursor: Cursor = connection.cursor()
     if database.engine == "postgres":
@@ -86,14 +86,14 @@ def fill(
     rows: Iterable[tuple[str, Row]],
     on_progress: Callable[[int], None] = lambda _: None,
 ) -> Counter[str]:
-    """Write rows, all in one transaction.
+    """Insert rows, all in one transaction.
 
     Args:
-        rows: Each with its table's name; those of a table one after the other.
-        on_progress: Called now and then with the number of rows written.
+        rows: Pairs of table name and row, grouped by table.
+        on_progress: Called regularly with the number of written rows.
 
     Returns:
-        How many rows each table got.
+        Number of written rows by table.
     """
     written: Counter[str] = Counter()
     cursor: Cursor = connection.cursor()
@@ -115,21 +115,21 @@ def fill(
 
 
 def carry_out(database: Database, connection: Connection, transaction: Transaction) -> None:
-    """Send a transaction to the database, to its commit or rollback.
+    """Execute a transaction, including its commit or rollback.
 
     Raises:
-        OtherWriter: A row that it changes is not there: it belongs to another state.
+        OtherWriter: A row that it deletes does not exist.
     """
     cursor: Cursor = connection.cursor()
     try:
         for change in transaction.changes:
             statement, values = sql_of(database, change)
             cursor.execute(statement, values)
-            # An update that changes no value counts 0 in MariaDB.
+            # MariaDB reports 0 rows for an update that changes no value.
             if change.kind is Kind.DELETE and cursor.rowcount != 1:
                 raise OtherWriter(
                     f"{database.name}.{change.table} has no row {change.key} (any more):"
-                    " does another program write to it? Begin again when it has ended"
+                    " does another program write to it? Run it again when that has finished"
                 )
     except Exception:
         connection.rollback()
@@ -141,7 +141,7 @@ def carry_out(database: Database, connection: Connection, transaction: Transacti
 
 
 def sql_of(database: Database, change: Change) -> tuple[str, Sequence[Any]]:
-    """The statement of a change, and its parameters."""
+    """The SQL statement of a change, and its parameters."""
     name = quoted(database, change.table)
     where = " and ".join(
         f"{quoted(database, column)} = %s" for column in database.table(change.table).key
@@ -162,14 +162,14 @@ def sql_of(database: Database, change: Change) -> tuple[str, Sequence[Any]]:
 
 
 def upsert(database: Database, table: Table, columns: Sequence[str]) -> str:
-    """The statement that writes a row: a new one, or over the one of its key.
+    """The statement that upserts a row.
 
-    ``columns`` are those that it writes, in the order of the parameters; a row that is there
-    keeps its others.
+    ``columns`` are the written columns, in the order of the parameters; an existing row keeps
+    the others.
     """
     into = _insert_into(database, table.name, columns)
     statement = f"{into} values ({', '.join(['%s'] * len(columns))})"
-    # A row of nothing but its key is written over all the same: that is a change too.
+    # A row of key columns only is updated too, so that it is captured.
     changed = [column for column in columns if column not in table.key] or table.key
     if database.engine == "mariadb":
         sets = ", ".join(

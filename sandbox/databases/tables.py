@@ -1,4 +1,4 @@
-"""What the sandbox knows of a table and of a database."""
+"""Definitions of tables and databases."""
 
 from __future__ import annotations
 
@@ -7,23 +7,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sandbox.databases.draft import Move
+    from sandbox.databases.transactions import Operation
 
 Row = dict[str, Any]
-"""Values by column: as Python's drivers of the database take and give them."""
+"""Values by column, as the database drivers represent them."""
 Key = tuple[Any, ...]
 """The values of a row's key columns."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table that random rows are written to.
+    """A table for random rows.
 
     Attributes:
-        name: As the database has it.
+        name: Its name in the database.
         key: The columns of its primary key.
-        columns: The columns that a row is given, those of the key among them; the
-            database itself fills the others.
+        columns: The written columns, including the key; the database fills the others.
     """
 
     name: str
@@ -39,18 +38,17 @@ class Database:
     """A database of the sandbox.
 
     Attributes:
-        name: As the server has it.
-        engine: Its server: ``postgres`` or ``mariadb``, the names of the services.
+        name: Its name on the server.
+        engine: Its service: ``postgres`` or ``mariadb``.
         connector: The connector that captures it.
         command: The command of `sandbox produce` that fills and changes it.
         tables: Its tables.
-        size: How large it begins, where nobody says otherwise: rows of its first table; of
-            the ticket shop's databases the listings, for all three.
-        rows: The rows that it begins with, each with its table's name, for a seed and a
-            size; the same ones for the same two.
-        moves: What can happen to it, each with its weight against the others.
-        truncates: What happens besides where tables may be emptied at once.
-        help: What `sandbox produce COMMAND --help` says of it.
+        size: Default number of initial rows of its first table; for the ticket shop the
+            number of listings.
+        rows: The initial rows for a seed and a size, as pairs of table name and row.
+        operations: Random operations with their weights.
+        truncates: Additional operations with `--truncates`.
+        help: First paragraph of `sandbox produce COMMAND --help`.
     """
 
     name: str
@@ -60,9 +58,9 @@ class Database:
     tables: tuple[Table, ...]
     size: int
     rows: Callable[[int, int], Iterator[tuple[str, Row]]]
-    moves: tuple[tuple[float, Move], ...]
+    operations: tuple[tuple[float, Operation], ...]
     help: str
-    truncates: tuple[tuple[float, Move], ...] = ()
+    truncates: tuple[tuple[float, Operation], ...] = ()
 
     def table(self, name: str) -> Table:
         return next(table for table in self.tables if table.name == name)

@@ -1,4 +1,4 @@
-"""The columns of a database's table as fields that rows of a file can give."""
+"""The columns of a database table as fields for the rows of a file."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _TIMES = {"timestamp without time zone", "datetime", "timestamp"}
 
 
 def column_field(column: Column) -> Field:
-    """A column as a field; what only the database knows to read stays text.
+    """A column as a field; types that only the database can parse stay text.
 
-    What is too long, too large or too fine for the column is refused, not cut.
+    Values that are too long, too large or too precise are rejected, not truncated.
     """
     required = not column.nullable and not column.has_default
     return Field(column.name, _converter(column), column.nullable, None, required)
@@ -64,7 +64,7 @@ def _text(length: int | None) -> Callable[[Any], str]:
         if length is not None and len(text) > length:
             raise ValueError(f"has {len(text)} characters, the column takes {length}")
         if "\0" in text:
-            raise ValueError("has a NUL character, which no text may have")
+            raise ValueError("has a NUL character, which text must not contain")
         return text
 
     return converted

@@ -1,4 +1,4 @@
-"""Make what a file says fit an Avro schema, or say why it does not."""
+"""Encode rows of a file as Avro records."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _INT_BITS = {"int": 32, "long": 64}
 _EPOCH = date(1970, 1, 1)
 
 
-class Fitter:
-    """Turns rows into framed keys and values of one stream.
+class RowEncoder:
+    """Encodes rows as Avro keys and values of one stream, in Confluent framing.
 
-    Times keep what the schema keeps, milliseconds or microseconds: what is finer is cut
-    off, never rounded up, as Kafka and Java do it, so that no event moves into the future.
+    Timestamps are truncated to the precision of the schema, milliseconds or microseconds, as
+    Kafka and Java do: rounding up could move an event into the future.
     """
 
     def __init__(self, stream: Stream, key_schema_id: int, value_schema_id: int) -> None:
@@ -33,15 +33,15 @@ class Fitter:
         self._key_schema = parse_schema(stream.key_schema)
         self._value_schema = parse_schema(stream.value_schema)
 
-    def fit(self, values: Mapping[str, Any]) -> tuple[bytes | None, bytes]:
-        """The framed key and value of one row; no key where its field is null.
+    def encode(self, values: Mapping[str, Any]) -> tuple[bytes | None, bytes]:
+        """The framed key and value of one row; the key is None if its field is null.
 
-        ``values`` are by field name; what is no field is ignored.
+        ``values`` are by field name; unknown names are ignored.
 
         Raises:
-            Misfit: A value is missing or does not fit.
+            InvalidValue: A value is missing or invalid.
         """
-        record = {field.name: field.fitted(values) for field in self.fields}
+        record = {field.name: field.converted(values) for field in self.fields}
         value = BytesIO()
         schemaless_writer(value, self._value_schema, record)
         return self._key(record[self._key_field]), self._value_frame + value.getvalue()
@@ -58,7 +58,7 @@ def fields_of(stream: Stream) -> list[Field]:
     """The fields of a stream's values.
 
     Raises:
-        ConfigurationError: A field's type is none that a row can give.
+        ConfigurationError: A field has a type that rows do not support.
     """
     return [_field(stream, written) for written in stream.value_schema["fields"]]
 

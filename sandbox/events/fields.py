@@ -1,4 +1,4 @@
-"""What a person's file says as numbers, text, times and yes or no; or why it is none."""
+"""Conversion of values in a file to numbers, text, times and booleans."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _TRUE, _FALSE = (frozenset({"true", "t", "yes", "1"}), frozenset({"false", "f", 
 Convert = Callable[[Any], Any]
 
 
-class Misfit(ValueError):
-    """A value that does not fit; the text names the column, the value and the reason."""
+class InvalidValue(ValueError):
+    """An invalid value; the message names the column, the value and the reason."""
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,9 @@ class Field:
     """One field of a stream's values, or one column of a table.
 
     Attributes:
-        name: Its name, that of the column too.
-        convert: From what a file says to what is written; ValueError when it cannot.
-        default: Used where the column or the JSON name is missing.
+        name: Name of the field, and of the column.
+        convert: Converts a value of the file; raises ValueError.
+        default: Used if the column or the JSON name is missing.
         required: There is no default.
     """
 
@@ -40,31 +40,31 @@ class Field:
     default: Any
     required: bool
 
-    def fitted(self, values: Mapping[str, Any]) -> Any:
-        """What the field is in a row, as the stream or the table has it.
+    def converted(self, values: Mapping[str, Any]) -> Any:
+        """The value of the field in a row, converted to its type.
 
         ``values`` is the row, by field name.
 
         Raises:
-            Misfit: Its value is missing or does not fit.
+            InvalidValue: The value is missing or invalid.
         """
         if self.name not in values:
             if self.required:
-                raise Misfit(f"{self.name} is missing")
+                raise InvalidValue(f"{self.name} is missing")
             return self.default
         value = values[self.name]
         if value is None:
             if self.nullable:
                 return None
-            raise Misfit(f"{self.name} is empty, and needs a value")
+            raise InvalidValue(f"{self.name} is empty, and needs a value")
         try:
             return self.convert(value)
         except ValueError as error:
-            raise Misfit(f"{self.name} {shown(value)} {error}") from error
+            raise InvalidValue(f"{self.name} {shown(value)} {error}") from error
 
 
 def shown(value: Any) -> str:
-    """A value as an error quotes it: short, on one line."""
+    """A value as quoted in errors: short, on one line."""
     text = value if isinstance(value, str) else json.dumps(value, default=str)
     return repr(text if len(text) <= 40 else text[:37] + "...")
 
@@ -72,15 +72,15 @@ def shown(value: Any) -> str:
 def number(value: Any) -> Decimal:
     """Any number, exactly."""
     if isinstance(value, bool) or not isinstance(value, str | int | float | Decimal):
-        raise Misfit("is not a number")
+        raise InvalidValue("is not a number")
     text = str(value).strip()
     if not _NUMBER.fullmatch(text):
-        raise Misfit("is not a number")
+        raise InvalidValue("is not a number")
     return Decimal(text)
 
 
 def floating(value: Any) -> float:
-    """A floating-point number, none of the infinite ones."""
+    """A finite floating-point number."""
     found = float(number(value))
     if math.isinf(found):
         raise ValueError("is beyond a floating-point number")
@@ -88,7 +88,7 @@ def floating(value: Any) -> float:
 
 
 def whole(value: Any, bits: int) -> int:
-    """A whole number of so many bits."""
+    """An integer of so many bits."""
     found = number(value)
     if found != found.to_integral_value():
         raise ValueError("is not a whole number")
@@ -98,7 +98,7 @@ def whole(value: Any, bits: int) -> int:
 
 
 def exact(value: Any, precision: int, scale: int) -> Decimal:
-    """A decimal that loses nothing."""
+    """A decimal, without loss of digits."""
     found = number(value)
     bare = found.normalize()
     exponent = bare.as_tuple().exponent
@@ -112,7 +112,7 @@ def exact(value: Any, precision: int, scale: int) -> Decimal:
 def instant(value: Any) -> int:
     """Microseconds since 1970 UTC."""
     if isinstance(value, bool) or not isinstance(value, str | int | Decimal):
-        raise Misfit("is not a time")
+        raise InvalidValue("is not a time")
     return instant_micros(value)
 
 
@@ -125,16 +125,16 @@ def day(value: Any) -> date:
 
 
 def text(value: Any) -> str:
-    """Text that UTF-8 can write."""
+    """Text that can be encoded as UTF-8."""
     if not isinstance(value, str):
-        raise Misfit("is not text")
+        raise InvalidValue("is not text")
     if not value.isprintable() and not _is_unicode(value):
         raise ValueError("has half a character (a lone surrogate)")
     return value
 
 
 def boolean(value: Any) -> bool:
-    """Yes or no, in the words that people use."""
+    """A boolean: true, t, yes, 1 or false, f, no, 0."""
     word = str(value).strip().lower()
     if word not in _TRUE | _FALSE:
         raise ValueError("is neither true nor false")

@@ -1,4 +1,4 @@
-"""Read a person's own CSV or JSON file row by row, each with the line it starts on."""
+"""Read a CSV or JSON file row by row, with line numbers."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from typing import Any, TextIO
 
 from spark_ingest.errors import ConfigurationError
 
-# Which separator wins when several read the header equally well.
+# Precedence of delimiters that split the header equally well.
 _USUAL = ",;\t|:"
-# What may stand in a column's name is no separator.
+# Characters of column names are no delimiters.
 _NAME_CHARACTERS = frozenset(string.ascii_letters + string.digits + "_-.\"'")
 _SPELT = {"\\t": "\t", "tab": "\t"}
 _DECODER = json.JSONDecoder(parse_float=Decimal)
@@ -27,9 +27,9 @@ class Row:
     """One row of a file.
 
     Attributes:
-        line: Where it starts, from 1.
+        line: The line on which it starts, from 1.
         values: By column; text from CSV (None for an empty cell), anything from JSON.
-        fault: Why it is no row; ``values`` is empty then.
+        fault: The parse error; ``values`` is empty then.
     """
 
     line: int
@@ -42,7 +42,7 @@ class Table:
     """A file's rows.
 
     Attributes:
-        rows: Read as they are asked for.
+        rows: Read lazily.
         columns: The CSV header; empty for JSON, where each object has its own names.
         has_header: They stand in the file; without a header they are those expected.
     """
@@ -60,24 +60,24 @@ def read_table(
     null: str = "",
     in_headers: Collection[str] = (),
 ) -> Table:
-    """Find out what a file is and start reading it.
+    """Detect the format of a file and start reading it.
 
-    JSON when its first character is ``[`` or ``{``: an array of objects, or objects one
-    after the other. Everything else is CSV with a header, or without one where
-    ``in_headers`` tells the two apart.
+    JSON when its first character is ``[`` or ``{``: an array of objects, or a sequence
+    of objects. Everything else is CSV with a header, or without one if ``in_headers`` can
+    distinguish the two.
 
     Args:
         file: Text at its beginning, as ``open_text`` gives it.
-        name: What errors call the file.
-        fields: The names that the header should have some of: they tell the separator.
-            Without a header the cells are these, from the first on.
-        delimiter: The separator, when it shall not be found out.
-        null: The cell that is null.
-        in_headers: Each header has one of these names, and no row has one as a cell; none
-            where every file has a header.
+        name: The name of the file in errors.
+        fields: Expected column names, from which the delimiter is detected. Without a
+            header they are the columns, in order.
+        delimiter: The delimiter; None detects it.
+        null: The cell value that means null.
+        in_headers: Every header has one of these names, and no row has one as a cell; empty
+            if every file has a header.
 
     Raises:
-        ConfigurationError: Empty file, no header, more cells than fields, or a separator of
+        ConfigurationError: Empty file, no header, more cells than fields, or a delimiter of
             several characters.
     """
     first = ""
@@ -92,7 +92,7 @@ def read_table(
 
 
 def bare(name: str) -> str:
-    """A column's name without what separates its words, in lower case."""
+    """A column name in lower case, without separators of its words."""
     return re.sub(r"[\s_-]", "", name).lower()
 
 
@@ -136,13 +136,13 @@ def _csv_table(
             )
     twice = [column for column in columns if columns.count(column) > 1]
     if twice:
-        raise ConfigurationError(f"{name}: column {twice[0]!r} stands there twice")
+        raise ConfigurationError(f"{name}: duplicate column {twice[0]!r}")
     first = "the header" if has_header else "the first row"
     return Table(_csv_rows(rows, columns, first, null), columns, has_header)
 
 
 def _numbered(reader: Any) -> Iterator[tuple[int, list[str] | csv.Error]]:
-    """Each row with the line where it starts."""
+    """The rows, each with the line on which it starts."""
     while True:
         line = reader.line_num + 1
         try:
@@ -174,7 +174,7 @@ def _csv_rows(
 def _separator(header: str, fields: Sequence[str], in_headers: Collection[str]) -> str:
     """The character that splits a header into the most of the expected names.
 
-    What is no header is split into as many cells as there are fields, or nearly.
+    Without a header, the one whose number of cells is nearest to the number of fields.
     """
     wanted = {bare(name) for name in fields}
 
@@ -194,7 +194,7 @@ def _separator(header: str, fields: Sequence[str], in_headers: Collection[str]) 
 
 
 def _json_rows(text: str) -> Iterator[Row]:
-    """Objects of an array, or one after the other; a broken one ends at its line's end."""
+    """Objects of an array, or a sequence of objects; after an error, resume on the next line."""
     at, line, counted = 0, 1, 0
     in_array = text.lstrip().startswith("[")
     if in_array:

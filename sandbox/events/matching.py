@@ -1,4 +1,4 @@
-"""Which column of a person's file each field of a stream, or column of a table, is."""
+"""Match the columns of a file to the fields of a stream or the columns of a table."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sandbox import ui
-from sandbox.events.fields import Field, Misfit
+from sandbox.events.fields import Field, InvalidValue
 from sandbox.events.file_rows import Row, bare
 from spark_ingest.errors import ConfigurationError
 
 
 @dataclass
 class Matching:
-    """The names of a file's rows, as the fields that they are.
+    """Maps the names in a file's rows to fields.
 
     Attributes:
-        owner: Whose fields: a stream or a table.
-        columns: Which column or JSON name a field is, where they are not named alike.
-        constants: What a field is in every row, as text or null; whatever the row says.
+        owner: The stream or table that has the fields.
+        columns: Column or JSON name by field, where the names differ.
+        constants: Value by field, as text or null, for every row; overrides the row.
     """
 
     owner: str
     fields: Sequence[Field]
     columns: Mapping[str, str]
     constants: Mapping[str, str | None]
-    # The names of the row before, and which of them each field is: rows are mostly alike.
+    # The names of the previous row and their fields: most rows have the same names.
     _names: tuple[str, ...] = ()
     _matched: dict[str, str] = field(default_factory=dict)
     _noted: bool = False
@@ -35,8 +35,8 @@ class Matching:
         """Check the options, and the header when there is one.
 
         Raises:
-            ConfigurationError: An option names no field or column, or gives what the field
-                cannot be, or a column is missing.
+            ConfigurationError: An option has an unknown field or column or an invalid value,
+                or a column is missing.
         """
         known = {one.name: one for one in self.fields}
         for name in (*self.columns, *self.constants):
@@ -47,9 +47,9 @@ class Matching:
                 )
         for name in self.constants:
             try:
-                known[name].fitted(self.constants)
-            except Misfit as misfit:
-                raise ConfigurationError(f"--set {misfit}") from misfit
+                known[name].converted(self.constants)
+            except InvalidValue as invalid:
+                raise ConfigurationError(f"--set {invalid}") from invalid
         if not header:
             return
         for name, column in self.columns.items():
@@ -70,15 +70,15 @@ class Matching:
                 )
 
     def values(self, row: Row, used: Iterable[str | None] = ()) -> dict[str, Any]:
-        """What a row says, by field; fields that it does not have are missing.
+        """The values of a row by field; absent fields are missing.
 
-        ``used`` are columns that are something else than a field.
+        ``used`` are columns that are used otherwise.
 
         Raises:
-            Misfit: It is no row.
+            InvalidValue: The row cannot be parsed.
         """
         if row.fault:
-            raise Misfit(row.fault)
+            raise InvalidValue(row.fault)
         names = tuple(row.values)
         if names != self._names:
             self._match(names)
@@ -87,7 +87,7 @@ class Matching:
         return {**values, **self.constants}
 
     def note_unused(self, names: Iterable[str], used: Iterable[str | None] = ()) -> None:
-        """Say once which columns are no fields."""
+        """Log once which columns are not used."""
         taken = {*self._matched.values(), *used}
         unused = [name or "(no name)" for name in names if name not in taken]
         if unused and not self._noted:
@@ -95,12 +95,11 @@ class Matching:
             ui.say(f"note: {self.owner} has no such columns, they are ignored: {listed(unused)}")
 
     def _match(self, names: tuple[str, ...]) -> None:
-        """Find out which field each name of a row is.
+        """Match the names of a row to fields.
 
-        As ``columns`` says; else the name that is alike, or alike but for upper and lower
-        case, or for ``_``, ``-`` and blanks too: ``ProductId`` is ``product_id``. A name
-        that begins with ``_`` is somebody's own and is taken by ``columns`` alone, or when
-        it is exactly alike.
+        By ``columns``; otherwise by the same name, ignoring case, ``_``, ``-`` and blanks if
+        needed: ``ProductId`` is ``product_id``. A name that starts with ``_`` is private: it
+        matches only by ``columns`` or exactly.
         """
         self._names, self._matched = names, {}
         public = [name for name in names if not name.startswith("_")]
@@ -117,5 +116,5 @@ class Matching:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names as an error has them."""
+    """Names as a list in an error."""
     return ", ".join(names)

@@ -1,6 +1,6 @@
-"""`sandbox poll`: query-based capture, the rows of a table that changed since the last look.
+"""`sandbox poll`: query-based capture of the rows of a table that changed since the last poll.
 
-What Kafka Connect's JDBC source does in its timestamp mode, in a program of this sandbox.
+It works like Kafka Connect's JDBC source connector in timestamp mode.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from spark_ingest.errors import ConfigurationError, ServiceUnavailable
 DEFAULT_SECONDS = 5.0
 _PARTITIONS = 2
 _ANSWER_SECONDS = 10.0
-# What a broker says that has just started: nobody keeps the group's offsets yet.
+# Errors of a broker that has just started: the group has no coordinator yet.
 _TOO_EARLY = {
     KafkaError.NOT_COORDINATOR,
     KafkaError.COORDINATOR_NOT_AVAILABLE,
@@ -38,14 +38,14 @@ Answer = TypeVar("Answer")
 
 
 class PollTopic:
-    """The topic of a polled table, and with it how far the polls are.
+    """The topic of a polled table, and the position of the polls.
 
-    The place is kept by Kafka beside the topic, where consumers keep their offsets, and is noted
-    only when the broker has all rows before it. A program that is killed in between sends
-    these rows again: none is lost. The broker runs; a topic that is missing is created.
+    The position is stored in the committed offsets of a consumer group, after all rows before
+    it are delivered. If the program is killed in between, these rows are sent again: delivery
+    is at least once. The broker must run; a missing topic is created.
 
     Raises:
-        ServiceUnavailable: The broker does not answer.
+        ServiceUnavailable: The broker is down.
         MillraceError: The topic cannot be created.
     """
 
@@ -62,29 +62,29 @@ class PollTopic:
         self._group.close()
 
     def place(self) -> str | None:
-        """The time that was noted last; None when there is none."""
+        """The committed position, a timestamp; None if there is none."""
         (found,) = self._asked(
             lambda: self._group.committed([TopicPartition(self.name, 0)], _ANSWER_SECONDS)
         )
         return found.metadata or None
 
     def note(self, place: str) -> None:
-        """Keep a time as the place, when all rows up to it are delivered.
+        """Commit a timestamp as the position, when all rows up to it are delivered.
 
-        To be done with every poll: Kafka forgets what nobody noted for a week.
+        Must be called with every poll: Kafka expires offsets after a week.
         """
-        # The words beside the offset are what counts: polls read no record.
+        # Only the metadata of the offset matters: polls consume no records.
         offset = TopicPartition(self.name, 0, 0, place)
         self._asked(lambda: self._group.commit(offsets=[offset], asynchronous=False))
 
     def send(self, rows: Iterable[PolledRow]) -> tuple[int, str | None]:
-        """Send rows, and wait until the broker has all of them.
+        """Produce rows, and wait until all are delivered.
 
         Returns:
-            How many there were, and the time of the last one; None when there was none.
+            The number of rows, and the timestamp of the last one; None if there was none.
 
         Raises:
-            DeliveryFailed: The broker did not take some of them.
+            DeliveryFailed: Some records were not delivered.
         """
         refused: list[str] = []
 
@@ -114,7 +114,7 @@ class PollTopic:
         return sent, last
 
     def _asked(self, ask: Callable[[], Answer]) -> Answer:
-        """What the group's coordinator answers, as soon as there is one."""
+        """Call the group coordinator, retrying until there is one."""
         end = time.monotonic() + _ANSWER_SECONDS
         while True:
             try:
@@ -127,53 +127,53 @@ class PollTopic:
 
     def _silent(self, error: KafkaException) -> ServiceUnavailable:
         return ServiceUnavailable(
-            f"the Kafka broker at {self._broker} does not keep the place of {self.name}"
+            f"the Kafka broker at {self._broker} does not store the position of {self.name}"
             f" ({error.args[0].str()}): `sandbox status`"
         )
 
 
 def poll(
-    table: Annotated[str, typer.Argument(metavar="TABLE", help=f"Which: {', '.join(POLLABLE)}.")],
+    table: Annotated[
+        str, typer.Argument(metavar="TABLE", help=f"The table: {', '.join(POLLABLE)}.")
+    ],
     column: Annotated[
-        str, typer.Option(help="The timestamp that each change of a row sets.")
+        str, typer.Option(help="The timestamp column that every change of a row updates.")
     ] = "last_update",
-    every: Annotated[
-        float, typer.Option(min=0.1, help="Seconds from one poll to the next.")
-    ] = DEFAULT_SECONDS,
+    every: Annotated[float, typer.Option(min=0.1, help="Seconds between polls.")] = DEFAULT_SECONDS,
     delay: Annotated[
         float,
         typer.Option(
             min=0.0,
-            help="Seconds that a row must be old. Longer than any transaction that writes"
-            " the table: what commits later than that is never read.",
+            help="Minimum age of a row in seconds. Must be longer than any transaction that"
+            " writes the table: rows that are committed later are never read.",
         ),
     ] = DEFAULT_SECONDS,
-    once: Annotated[bool, typer.Option("--once", help="Poll once, and end.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Poll once and exit.")] = False,
 ) -> None:
     """Send the rows of a table that changed since the last poll, until Ctrl-C.
 
-    Query-based capture of a table in PostgreSQL: no log is read, and the
-    database needs nothing but a column that says when a row changed. A poll is
+    Query-based capture of a PostgreSQL table: no log is read, and the database
+    only needs a column with the time of the last change. A poll is
 
       select ... where last_update > (the newest one seen)
       and last_update <= now() - (the delay) order by last_update, (the key)
 
-    and each row that it finds a JSON record of the topic DATABASE.poll.TABLE,
-    which is created when it is missing. The first poll sends the whole table.
-    How far it is is noted in Kafka behind each poll: a program that is killed
-    sends some rows again and loses none.
+    and each row becomes a JSON record in the topic DATABASE.poll.TABLE, which is
+    created if missing. The first poll sends the whole table. The position is
+    committed to Kafka after each poll: after a crash some rows are sent again,
+    and none is lost.
 
-    It sees no delete; of several changes between two polls the last alone; no
-    change that leaves the column as it was; and no row whose transaction took
-    longer than the delay. docs/query-based-capture.md says what follows.
+    It does not capture deletes; all but the last of several changes between two
+    polls; changes that do not update the column; and rows whose transaction took
+    longer than the delay. See docs/query-based-capture.md.
 
       sandbox up kafka registry postgres
-      sandbox poll pagila.address --once      what changed until now
+      sandbox poll pagila.address --once      send the changes so far
       sandbox poll pagila.address             every five seconds, until Ctrl-C
       sandbox poll pagila.film --every 60 --delay 30
 
-    Ctrl-C finishes the poll at work. Exit codes: 0 ended as asked, 1 the broker
-    did not take all rows, or the database refuses, 2 wrong use or no services.
+    Ctrl-C stops it after the current poll. Exit codes: 0 success, 1 delivery
+    failed or database error, 2 usage error or services down.
     """
     if table not in POLLABLE:
         raise ConfigurationError(f"{table} cannot be polled; known: {', '.join(POLLABLE)}")
@@ -189,11 +189,11 @@ def poll(
                 if seen is not None:
                     topic.note(seen)
                 if sent or once:
-                    ui.tell(_told(polled, sent, seen))
+                    ui.echo(_summary(polled, sent, seen))
                 if once or interrupted.wait(every):
                     return
 
 
-def _told(polled: PolledTable, sent: int, seen: str | None) -> str:
+def _summary(polled: PolledTable, sent: int, seen: str | None) -> str:
     upto = f", up to {polled.column} {seen}" if seen else ""
     return f"{sent:,} rows of {polled.name} to {polled.topic}{upto}"

@@ -1,4 +1,4 @@
-"""A table that is captured by queries: which rows a poll reads, and as what records."""
+"""A table with query-based capture: the query of a poll, and the records of its rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ POLLABLE = {
     if database.engine == "postgres"
     for table in database.tables
 }
-"""The tables that can be polled: PostgreSQL itself writes their rows as JSON."""
+"""The tables that can be polled: PostgreSQL converts their rows to JSON."""
 _TIMES = ("timestamp with time zone", "timestamp without time zone")
 _ROWS_AT_A_TIME = 2_000
 
@@ -29,8 +29,7 @@ class PolledRow:
     Attributes:
         key: Its primary key, as JSON.
         value: All of it, as JSON.
-        updated_at: When it changed last, as PostgreSQL writes it and reads it again, to the
-            microsecond.
+        updated_at: Time of the last change in PostgreSQL's text format, in microseconds.
     """
 
     key: str
@@ -40,10 +39,10 @@ class PolledRow:
 
 @dataclass(frozen=True)
 class PolledTable:
-    """A table and the column that says when a row changed last.
+    """A table and its column with the time of the last change.
 
     Attributes:
-        column: A timestamp that every change of a row sets to the time of its transaction.
+        column: A timestamp that every change of a row sets to its transaction time.
     """
 
     database: Database
@@ -59,10 +58,10 @@ class PolledTable:
         return f"{self.database.name}.poll.{self.table.name}"
 
     def check(self, connection: Connection) -> None:
-        """Refuse a column that does not tell when a row changed.
+        """Check that the column can hold the time of the last change.
 
         Raises:
-            ConfigurationError: The table has no such column, or it is no timestamp.
+            ConfigurationError: The table has no such column, or it is not a timestamp.
         """
         columns = columns_of(self.database, self.table, connection)
         times = [column.name for column in columns if column.type in _TIMES]
@@ -75,14 +74,15 @@ class PolledTable:
     def query(self, seen: str | None) -> str:
         """The statement of a poll, with a parameter for ``seen`` and one for the delay.
 
-        All of a poll is one statement with one upper bound, so rows of one time are never
-        parted by the end of a batch. ``seen`` is the newest time of the polls before; None
-        reads the table from its beginning.
+        A poll is one statement with one upper bound, so rows with equal timestamps are never
+        split. ``seen`` is the newest timestamp of the previous polls; None reads the whole
+        table.
         """
         column = quoted(self.database, self.column)
         key = [quoted(self.database, name) for name in self.table.key]
         pairs = ", ".join(
-            f"'{name}', {said}" for name, said in zip(self.table.key, key, strict=True)
+            f"'{name}', {column_name}"
+            for name, column_name in zip(self.table.key, key, strict=True)
         )
         after = "" if seen is None else f"{column} > %(seen)s and "
         return (
@@ -94,13 +94,13 @@ class PolledTable:
         )
 
     def rows(self, connection: Connection, seen: str | None, delay: float) -> Iterator[PolledRow]:
-        """The rows that changed, the oldest change first, in one transaction of its own.
+        """The changed rows, oldest change first, read in one transaction.
 
         ``seen`` is as in ``query``; rows that changed less than ``delay`` seconds ago are left
-        to the next poll.
+        for the next poll.
         """
         cursor: Cursor = connection.cursor()
-        # PostgreSQL keeps the result: a table of any size is read.
+        # A server-side cursor: the table may be of any size.
         cursor.execute(
             f"declare polled_rows no scroll cursor for {self.query(seen)}",
             {"seen": seen, "delay": delay},
@@ -114,5 +114,5 @@ class PolledTable:
                 for key, value, updated_at in found:
                     yield PolledRow(key, value, updated_at)
         finally:
-            # `now()` is the beginning of a transaction: the next poll needs a new one.
+            # `now()` is the start of the transaction: the next poll needs a new one.
             connection.rollback()

@@ -1,4 +1,4 @@
-"""`sandbox produce`: made-up events, the same ones for the same seed."""
+"""`sandbox produce`: generated events, reproducible by seed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from sandbox import ui
-from sandbox.events.sender import Outlet, Tally, check_delivery
+from sandbox.events.sender import DeliveryReport, StreamProducer, check_delivery
 from sandbox.settings import load_home
 from sandbox.streams.faults import FAULTS
 from sandbox.streams.generator import Generator, generators
@@ -25,14 +25,14 @@ from spark_ingest.errors import ConfigurationError
 from spark_ingest.units import duration
 
 app = typer.Typer(
-    help="Make events of streams, and rows and changes of databases, from a seed.",
+    help="Generate events of streams, and rows and changes of databases, from a seed.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
 
 DEFAULT_COUNT = 10_000
 DEFAULT_SPAN = "2h"
-# Kafka refuses records stamped more than an hour ahead; clocks may differ a little.
+# Kafka rejects timestamps more than an hour ahead; clocks may differ a little.
 _FURTHEST_AHEAD_MILLIS = 55 * 60_000
 # An on-time record is stamped up to two seconds after its event.
 _DELAY_MILLIS = 2_000
@@ -42,32 +42,32 @@ Count = Annotated[
     int | None,
     typer.Option(
         min=1,
-        help="Events in all, late and broken ones included. Without it: 10,000,"
-        " or no end when there is a --rate (Ctrl-C stops).",
+        help="Total number of events, late and broken ones included. Default: 10,000,"
+        " or unlimited with --rate (stop with Ctrl-C).",
     ),
 ]
 Rate = Annotated[
     str | None,
     typer.Option(
         metavar="R/s",
-        help="Events per second, evenly. Without it: as fast as the broker takes them.",
+        help="Events per second, spread evenly. Default: as fast as possible.",
     ),
 ]
-Seed = Annotated[int, typer.Option(min=0, help="Random seed: the same one makes the same events.")]
+Seed = Annotated[int, typer.Option(min=0, help="Random seed: the same seed gives the same events.")]
 Start = Annotated[
     str | None,
     typer.Option(
         metavar="TIME",
-        help="First event time, ISO 8601, UTC when it names no zone. Default: so that"
-        " the last record arrives now.",
+        help="Time of the first event, ISO 8601, UTC by default. Default: such that the"
+        " last record arrives now.",
     ),
 ]
 Span = Annotated[
     str | None,
     typer.Option(
         metavar="SPAN",
-        help="Event times spread over this (90s, 30m, 2h, 1d). Default: 2h; without"
-        " --count an event happens when it is sent.",
+        help="Time span of the events (90s, 30m, 2h, 1d). Default: 2h; without --count an"
+        " event happens when it is sent.",
     ),
 ]
 Late = Annotated[
@@ -75,8 +75,7 @@ Late = Annotated[
     typer.Option(
         min=0,
         max=1,
-        help="This share arrives 1 to 30 minutes after its event, at the place in the"
-        " stream where it arrives.",
+        help="Share of events that arrive late: 1 to 30 minutes after the event time.",
     ),
 ]
 Bad = Annotated[
@@ -84,9 +83,7 @@ Bad = Annotated[
     typer.Option(
         min=0,
         max=1,
-        help="This share is bytes that cannot be decoded: "
-        + ", ".join(FAULTS)
-        + ", in equal parts.",
+        help="Share of events that cannot be decoded: " + ", ".join(FAULTS) + ", in equal parts.",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the counts as one JSON object.")]
@@ -94,26 +91,26 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the counts as one JS
 Wrong = Annotated[
     float,
     typer.Option(
-        min=0, max=1, help="This share decodes well, but its total does not follow from its parts."
+        min=0, max=1, help="Share of events that decode, but whose total is inconsistent."
     ),
 ]
 FirstId = Annotated[
     int | None,
     typer.Option(
         min=1,
-        help="Number of the first event, the next has the next. Default: one more than"
-        " the topic has ever taken, so that no run repeats those before it.",
+        help="Number of the first event; the next ones count up. Default: the number of"
+        " records ever written to the topic plus one, so that no run repeats another.",
     ),
 ]
 
 _SAME_RECORDS = """\
-The same seed, first id ({number}), start, span, count
-and shares give the same records: bytes, keys, timestamps and order; also the
-same partitions, as long as the registry has the schemas under the same ids (a
-key begins with its schema's id).
+The same seed, first id ({number}), start, span, count and
+shares give the same records: bytes, keys, timestamps and order. Partitions
+are the same too if the registry assigns the same schema ids (a key starts
+with its schema id).
 
-The Kafka timestamp is when a record arrives: 0.05 to 2 s after its event, 1
-to 30 minutes when late. Of N events exactly round(N * share) are
+The Kafka timestamp is the arrival time: 0.05 to 2 s after the event, or 1 to
+30 minutes if it is late. Of N events exactly round(N * share) are
 late{wrong_too} and broken. Examples:
 
     sandbox produce {command}                  10,000 of the last two hours
@@ -121,13 +118,13 @@ late{wrong_too} and broken. Examples:
     sandbox produce {command} --late 0.05 --bad 0.01{wrong} --json
     sandbox produce {command} --first-id 1 --start 2026-01-05T09:00Z
 
-Exit codes: 0 all sent, 1 some not delivered, 2 wrong use or no services,
+Exit codes: 0 success, 1 delivery failed, 2 usage error or services down,
 130 stopped by Ctrl-C before --count was reached."""
 
 
 @dataclass(frozen=True)
-class Wish:
-    """The options of a command, as a person gave them."""
+class Options:
+    """The options of a command."""
 
     count: int | None
     rate: str | None
@@ -143,7 +140,7 @@ class Wish:
 
 @app.callback()
 def sources() -> None:
-    """Make events of streams, and rows and changes of databases, from a seed."""
+    """Generate events of streams, and rows and changes of databases, from a seed."""
 
 
 def _command(generator: Generator) -> Callable[..., None]:
@@ -161,8 +158,8 @@ def _command(generator: Generator) -> Callable[..., None]:
         first_id: FirstId = None,
         as_json: AsJson = False,
     ) -> None:
-        wish = Wish(count, rate, seed, start, span, late, bad, first_id, as_json, wrong)
-        _produce(generator, wish)
+        options = Options(count, rate, seed, start, span, late, bad, first_id, as_json, wrong)
+        _produce(generator, options)
 
     def without_wrong(
         count: Count = None,
@@ -175,8 +172,8 @@ def _command(generator: Generator) -> Callable[..., None]:
         first_id: FirstId = None,
         as_json: AsJson = False,
     ) -> None:
-        wish = Wish(count, rate, seed, start, span, late, bad, first_id, as_json)
-        _produce(generator, wish)
+        options = Options(count, rate, seed, start, span, late, bad, first_id, as_json)
+        _produce(generator, options)
 
     return with_wrong if generator.makes_wrong else without_wrong
 
@@ -197,46 +194,48 @@ for _generator in generators().values():
     )
 
 
-def _produce(source: Generator, wish: Wish) -> None:
-    """Make and send what a person wishes, and tell what became of it.
+def _produce(source: Generator, options: Options) -> None:
+    """Generate and produce events, and report the result.
 
     Raises:
-        ConfigurationError: Options that contradict each other or that Kafka would refuse.
-        ServiceUnavailable: Broker or registry do not answer.
-        DeliveryFailed: The broker did not take everything.
+        ConfigurationError: Options are inconsistent, or Kafka would reject the timestamps.
+        ServiceUnavailable: Broker or registry is down.
+        DeliveryFailed: Some records were not delivered.
     """
-    per_second, count = records_per_second(wish.rate), wish.count
+    per_second, count = records_per_second(options.rate), options.count
     if count is None and per_second is None:
         count = DEFAULT_COUNT
-    shares = {"--late": wish.late, "--bad": wish.bad, "--wrong": wish.wrong}
-    # Shares as people write them: 0.7, 0.2 and 0.1 are not exactly 1 in binary.
+    shares = {"--late": options.late, "--bad": options.bad, "--wrong": options.wrong}
+    # 0.7, 0.2 and 0.1 do not add up to exactly 1 in binary.
     if sum(shares.values()) > 1 + 1e-9:
         named = " and ".join(f"{name} {part}" for name, part in shares.items() if part)
-        raise ConfigurationError(f"{named} are more than all records; together 1 at most")
-    begin, step = event_times(count, per_second, wish.start, wish.span, wish.late)
-    outlet = Outlet(load_home(), source.events, *source.beside)
-    first_id = wish.first_id
+        raise ConfigurationError(f"{named} exceed 1 together")
+    begin, step = event_times(count, per_second, options.start, options.span, options.late)
+    producer = StreamProducer(load_home(), source.events, *source.beside)
+    first_id = options.first_id
     if first_id is None:
-        # Each event uses one number at most.
-        first_id = outlet.records_so_far() + 1
+        # Each event uses at most one number.
+        first_id = producer.records_so_far() + 1
     if first_id + (count or 0) - 1 > source.largest:
         raise ConfigurationError(
             f"--first-id {first_id}: {count or 1:,} more go beyond the largest"
             f" {source.number}, {source.largest}; take a smaller one"
         )
-    plan = Plan(wish.seed, count, begin, step, wish.late, wish.bad, first_id, wish.wrong)
+    plan = Plan(
+        options.seed, count, begin, step, options.late, options.bad, first_id, options.wrong
+    )
     with progress(f"producing to {source.events.topic}", count) as on_progress:
-        records = source.make(plan, outlet.schema_ids)
-        tally = outlet.send(records, per_second, on_progress)
-    _report(source, plan, tally, as_json=wish.as_json)
-    check_delivery(source.events, tally)
-    if tally.interrupted and count is not None:
+        records = source.make(plan, producer.schema_ids)
+        report = producer.send(records, per_second, on_progress)
+    _report(source, plan, report, as_json=options.as_json)
+    check_delivery(source.events, report)
+    if report.interrupted and count is not None:
         raise typer.Exit(INTERRUPTED)
 
 
 @contextmanager
 def progress(title: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    """A bar on a terminal, nothing elsewhere; gives the function that moves it."""
+    """A progress bar on a terminal, nothing elsewhere; yields the function that updates it."""
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -253,7 +252,7 @@ def records_per_second(written: str | None) -> float | None:
     """The number in ``500/s`` or ``500``; None stays None.
 
     Raises:
-        ConfigurationError: It is no positive number.
+        ConfigurationError: It is not a positive number.
     """
     if written is None:
         return None
@@ -269,21 +268,21 @@ def records_per_second(written: str | None) -> float | None:
 def event_times(
     count: int | None, rate: float | None, start: str | None, span: str | None, late: float
 ) -> tuple[int, float]:
-    """When the events of a run happen.
+    """The event times of a run.
 
     Args:
-        count: How many there are; None is without end.
+        count: Number of events; None is unlimited.
         rate: Records per second, if they are paced.
-        start: First event time as a person wrote it; None ends the run now.
-        span: Over how long they spread, likewise; None is ``DEFAULT_SPAN``.
-        late: The share that arrives late.
+        start: ``--start``; None lets the run end now.
+        span: ``--span``; None is ``DEFAULT_SPAN``.
+        late: Share of late events.
 
     Returns:
         First event time in milliseconds since 1970 UTC, and the milliseconds from one
         event to the next.
 
     Raises:
-        ConfigurationError: Not understood, or Kafka would refuse the timestamps.
+        ConfigurationError: Invalid options, or Kafka would reject the timestamps.
     """
     now = time.time_ns() // 1_000_000
     try:
@@ -292,14 +291,14 @@ def event_times(
         raise ConfigurationError(f"--start {start!r} {error}") from error
     if count is None:
         if span is not None:
-            raise ConfigurationError("--span needs --count: a stream without end has none")
-        # A record is sent at its turn, and stamped a delay behind its event: never ahead of now.
+            raise ConfigurationError("--span needs --count: an unlimited stream has no span")
+        # Records are paced, and stamped a delay after the event: never ahead of now.
         begin = now - _DELAY_MILLIS if begin is None else begin
         step, latest = 1_000 / (rate or 1), begin
     else:
         length = duration("--span", span or DEFAULT_SPAN) // timedelta(milliseconds=1)
         if length < 1:
-            raise ConfigurationError(f"--span {span}: give a millisecond or more")
+            raise ConfigurationError(f"--span {span}: must be at least a millisecond")
         delay = LATEST_MILLIS if late else _DELAY_MILLIS
         if begin is None:
             begin = now - length - delay
@@ -311,39 +310,39 @@ def event_times(
         )
     if latest > now + _FURTHEST_AHEAD_MILLIS:
         raise ConfigurationError(
-            f"the last record would arrive at {as_text(latest)}, and Kafka refuses what is"
-            " stamped more than an hour ahead; choose an earlier --start or a shorter --span"
+            f"the last record would arrive at {as_text(latest)}, and Kafka rejects"
+            " timestamps more than an hour ahead; choose an earlier --start or a shorter --span"
         )
     return begin, step
 
 
-def _report(source: Generator, plan: Plan, tally: Tally, *, as_json: bool) -> None:
-    broken = {name: tally.kinds[name] for name in FAULTS}
-    beside = {stream.topic: tally.beside[stream.topic] for stream in source.beside}
+def _report(source: Generator, plan: Plan, report: DeliveryReport, *, as_json: bool) -> None:
+    broken = {name: report.kinds[name] for name in FAULTS}
+    beside = {stream.topic: report.beside[stream.topic] for stream in source.beside}
     if as_json:
         facts = {
             "stream": source.events.name,
             "topic": source.events.topic,
-            "records": tally.handed_over,
-            "delivered": tally.delivered,
-            "events": tally.events,
-            source.noun: sum(tally.kinds[name] for name in source.kinds),
-            **{name: tally.kinds[name] for name in source.kinds},
+            "records": report.produced,
+            "delivered": report.delivered,
+            "events": report.events,
+            source.noun: sum(report.kinds[name] for name in source.kinds),
+            **{name: report.kinds[name] for name in source.kinds},
             "bad": sum(broken.values()),
             "bad_by_kind": broken,
             "beside": beside,
             "seed": plan.seed,
             "first_id": plan.first_number,
             "start": as_text(plan.start),
-            "seconds": round(tally.seconds, 3),
-            "records_per_second": round(tally.rate),
+            "seconds": round(report.seconds, 3),
+            "records_per_second": round(report.rate),
         }
-        ui.tell(json.dumps(facts))
+        ui.echo(json.dumps(facts))
         return
-    counted = [f"{tally.kinds[name]:,} {name.replace('_', ' ')}" for name in source.kinds]
+    counted = [f"{report.kinds[name]:,} {name.replace('_', ' ')}" for name in source.kinds]
     text = (
-        f"{tally.delivered:,} records to {', '.join((source.events.topic, *beside))}"
-        f" in {tally.seconds:.1f} s ({tally.rate:,.0f}/s):"
+        f"{report.delivered:,} records to {', '.join((source.events.topic, *beside))}"
+        f" in {report.seconds:.1f} s ({report.rate:,.0f}/s):"
         f" {', '.join(counted)}, {sum(broken.values()):,} bad"
     )
     if any(broken.values()):
@@ -352,6 +351,6 @@ def _report(source: Generator, plan: Plan, tally: Tally, *, as_json: bool) -> No
     for topic, count in beside.items():
         text += f", {count:,} to {topic}"
     text += f"; {source.number} from {plan.first_number}, seed {plan.seed}"
-    if tally.interrupted:
+    if report.interrupted:
         text += "; stopped by Ctrl-C"
-    ui.tell(text)
+    ui.echo(text)

@@ -1,4 +1,4 @@
-"""`sandbox produce` for databases: rows, and then random changes of them."""
+"""`sandbox produce` for databases: initial rows and random changes."""
 
 from __future__ import annotations
 
@@ -13,65 +13,66 @@ import typer
 
 from sandbox import ui
 from sandbox.databases import statements
-from sandbox.databases.contents import Contents, Kind
-from sandbox.databases.draft import transactions
 from sandbox.databases.known import DATABASES, TICKIT
 from sandbox.databases.run import Done, run
 from sandbox.databases.server import check_captured, opened
+from sandbox.databases.state import DatabaseState, Kind
 from sandbox.databases.statements import Connection
 from sandbox.databases.tables import Database
+from sandbox.databases.transactions import transactions
 from sandbox.events.produce import INTERRUPTED, AsJson, progress, records_per_second
 from sandbox.services.connect import wait_until_passed
 from sandbox.settings import load_home
 
 Rows = Annotated[
-    int | None, typer.Option(min=1, help="How many rows the first of the empty tables gets.")
+    int | None,
+    typer.Option(min=1, help="Number of rows for the first table, if the tables are empty."),
 ]
 Changes = Annotated[
     int,
     typer.Option(
-        min=0, help="Random changes to commit, after the rows; what is rolled back does not count."
+        min=0, help="Number of random changes to commit; rolled-back changes do not count."
     ),
 ]
 Rate = Annotated[
     str | None,
     typer.Option(
         metavar="R/s",
-        help="Changes per second, evenly. Without it: as fast as the database takes them.",
+        help="Changes per second, spread evenly. Default: as fast as possible.",
     ),
 ]
 Seed = Annotated[
-    int, typer.Option(min=0, help="Random seed: the same one makes the same rows and changes.")
+    int, typer.Option(min=0, help="Random seed: the same seed gives the same rows and changes.")
 ]
 Truncates = Annotated[
-    bool, typer.Option("--truncates", help="Now and then a table is emptied at once (TRUNCATE).")
+    bool, typer.Option("--truncates", help="Include an occasional TRUNCATE of a table.")
 ]
 
 _HELP = """\
 {help}
 
-Empty tables are filled: --rows of {first} ({size:,}), the others in
-proportion. Where there are rows it says how many, and writes none. With
---changes random transactions follow: rows come, change, get another key, go,
-come back, some of them several times in one transaction, and every twentieth
-transaction is rolled back. The same seed makes the same changes of the same
-rows. Returns when the connector has passed the last transaction.
+Fills empty tables: --rows of {first} ({size:,}), the others in proportion. If
+there are rows, it reports their number and writes none. With --changes random
+transactions follow: inserts, updates, key changes, deletes and reinserts,
+sometimes several of one row in a transaction; every twentieth transaction is
+rolled back. The same seed gives the same changes of the same rows. Returns
+when the connector has processed the last transaction.
 
     sandbox up cdc
     sandbox produce {command}
     sandbox produce {command} --changes 500
     sandbox produce {command} --changes 6000 --rate 200/s
 {more}
-Ctrl-C ends it between two transactions. Exit codes: 0 done, 1 the database
-refuses something, 2 wrong use or no services, 130 stopped by Ctrl-C."""
+Ctrl-C stops it after the current transaction. Exit codes: 0 success,
+1 database error, 2 usage error or services down, 130 stopped by Ctrl-C."""
 _MORE = """\
     sandbox produce {command} --changes 500 --truncates
 """
 
 
 @dataclass(frozen=True)
-class Wish:
-    """The options of a command, as a person gave them."""
+class Options:
+    """The options of a command."""
 
     rows: int | None
     changes: int
@@ -92,7 +93,7 @@ def _command(database: Database) -> Callable[..., None]:
         truncates: Truncates = False,
         as_json: AsJson = False,
     ) -> None:
-        produce_rows(database, Wish(rows, changes, rate, seed, truncates, as_json))
+        produce_rows(database, Options(rows, changes, rate, seed, truncates, as_json))
 
     def without_truncates(
         rows: Rows = None,
@@ -101,7 +102,7 @@ def _command(database: Database) -> Callable[..., None]:
         seed: Seed = 1,
         as_json: AsJson = False,
     ) -> None:
-        produce_rows(database, Wish(rows, changes, rate, seed, False, as_json))
+        produce_rows(database, Options(rows, changes, rate, seed, False, as_json))
 
     return with_truncates if database.truncates else without_truncates
 
@@ -113,7 +114,7 @@ def _help(database: Database) -> str:
 
 
 def add_to(app: typer.Typer) -> None:
-    """Give `sandbox produce` a command for each database that has one of its own."""
+    """Add a command to `sandbox produce` for each database that has its own."""
     for database in DATABASES.values():
         if database in TICKIT:
             continue
@@ -122,30 +123,34 @@ def add_to(app: typer.Typer) -> None:
         )
 
 
-def produce_rows(database: Database, wish: Wish) -> None:
-    """Fill a database and change it, as a person wishes, and tell what became of it.
+def produce_rows(database: Database, options: Options) -> None:
+    """Fill a database and change it, and report the result.
 
     Raises:
-        ConfigurationError: Options that nobody could mean.
-        ServiceUnavailable: The database does not answer, or nothing captures it.
-        MillraceError: The database refuses something, or its connector has failed.
+        ConfigurationError: Invalid options.
+        ServiceUnavailable: The database is down, or no connector captures it.
+        MillraceError: The database reports an error, or its connector has failed.
     """
-    rate = records_per_second(wish.rate)
+    rate = records_per_second(options.rate)
     home = load_home()
     check_captured(home, database)
     with opened(home, database) as connection:
         before = statements.counts(database, connection)
         with progress(f"filling {database.name}", None) as on_progress:
             filled = fill_empty(
-                database, connection, before, (wish.seed, wish.rows or database.size), on_progress
+                database,
+                connection,
+                before,
+                (options.seed, options.rows or database.size),
+                on_progress,
             )
-        done = _changed(database, connection, rate, wish)
+        done = _changed(database, connection, rate, options)
     waited = time.monotonic()
-    # A connector that starts again says how far it has come only after the next transaction.
+    # A restarted connector commits its position only after the next transaction.
     if filled or done.transactions:
         wait_until_passed(home, database.connector)
     waited = time.monotonic() - waited
-    _report(database, before, filled, done, waited, wish)
+    _report(database, before, filled, done, waited, options)
     if done.interrupted:
         raise typer.Exit(INTERRUPTED)
 
@@ -157,14 +162,14 @@ def fill_empty(
     seed_and_size: tuple[int, int],
     on_progress: Callable[[int], None],
 ) -> Counter[str]:
-    """Write the first rows, where no table has any.
+    """Write the initial rows if all tables are empty.
 
     Args:
-        before: How many rows each of its tables has.
-        on_progress: Called now and then with the number of rows written.
+        before: Number of rows by table.
+        on_progress: Called regularly with the number of written rows.
 
     Returns:
-        How many rows each table got; none where there were some.
+        Number of rows written by table; empty if there were rows.
     """
     if any(before.values()):
         return Counter()
@@ -172,13 +177,15 @@ def fill_empty(
     return statements.fill(database, connection, rows, on_progress)
 
 
-def _changed(database: Database, connection: Connection, rate: float | None, wish: Wish) -> Done:
-    if not wish.changes:
+def _changed(
+    database: Database, connection: Connection, rate: float | None, options: Options
+) -> Done:
+    if not options.changes:
         return Done()
-    contents = Contents(database, statements.stored(database, connection))
-    moves = database.moves + (database.truncates if wish.truncates else ())
-    drawn = transactions(contents, moves, wish.seed, wish.changes)
-    with progress(f"changing {database.name}", wish.changes) as on_progress:
+    state = DatabaseState(database, statements.stored(database, connection))
+    operations = database.operations + (database.truncates if options.truncates else ())
+    drawn = transactions(state, operations, options.seed, options.changes)
+    with progress(f"changing {database.name}", options.changes) as on_progress:
         return run(database, connection, drawn, rate, on_progress)
 
 
@@ -188,40 +195,40 @@ def _report(
     filled: Counter[str],
     done: Done,
     waited: float,
-    wish: Wish,
+    options: Options,
 ) -> None:
-    if wish.as_json:
+    if options.as_json:
         facts = {
             "database": database.name,
             "connector": database.connector,
             "rows_before": before,
             "rows_written": dict(filled),
             **changes_counted(done),
-            "seed": wish.seed,
+            "seed": options.seed,
             "seconds": round(done.seconds, 3),
             "seconds_to_connector": round(waited, 3),
             "interrupted": done.interrupted,
         }
-        ui.tell(json.dumps(facts))
+        ui.echo(json.dumps(facts))
         return
-    ui.tell(rows_told(database, before, filled, wish.seed))
-    if wish.changes:
-        ui.tell(changes_told(done, wish.seed))
+    ui.echo(rows_summary(database, before, filled, options.seed))
+    if options.changes:
+        ui.echo(changes_summary(done, options.seed))
     if filled or done.transactions:
-        ui.tell(f"the connector {database.connector} has passed them ({waited:.1f} s)")
+        ui.echo(f"the connector {database.connector} has passed them ({waited:.1f} s)")
 
 
-def rows_told(
+def rows_summary(
     database: Database, before: Mapping[str, int], filled: Counter[str], seed: int
 ) -> str:
-    """What a database got at first, in a line."""
+    """One line about the initial rows of a database."""
     if filled:
         return f"{database.name} got {_counted(filled)}, seed {seed}"
     return f"{database.name} had {_counted(before)}: none were written"
 
 
-def changes_told(done: Done, seed: int) -> str:
-    """What was changed, in a line."""
+def changes_summary(done: Done, seed: int) -> str:
+    """One line about the changes."""
     kinds = ((done.of_kind(kind), kind) for kind in Kind)
     made = ", ".join(f"{count:,} {kind}s" for count, kind in kinds if count)
     text = (
@@ -233,7 +240,7 @@ def changes_told(done: Done, seed: int) -> str:
 
 
 def changes_counted(done: Done) -> dict[str, int]:
-    """What was changed, for ``--json``."""
+    """The changes, for ``--json``."""
     return {
         "changes": done.changes.total(),
         **{f"{kind}s": done.of_kind(kind) for kind in Kind},

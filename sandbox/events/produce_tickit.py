@@ -1,4 +1,4 @@
-"""`sandbox produce tickit`: the ticket shop's three databases, filled and changed together."""
+"""`sandbox produce tickit`: fill and change the three databases of the ticket shop."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ import typer
 
 from sandbox import ui
 from sandbox.databases import statements
-from sandbox.databases.contents import Contents
-from sandbox.databases.draft import transactions
 from sandbox.databases.known import TICKIT
 from sandbox.databases.run import Done, Part, run_together
 from sandbox.databases.server import check_captured, opened
+from sandbox.databases.state import DatabaseState
 from sandbox.databases.statements import Connection
 from sandbox.databases.tables import Database
 from sandbox.databases.tickit.shop import LISTINGS
+from sandbox.databases.transactions import transactions
 from sandbox.events.produce import INTERRUPTED, AsJson, progress, records_per_second
 from sandbox.events.produce_rows import (
     Changes,
     Rate,
     Seed,
     changes_counted,
-    changes_told,
+    changes_summary,
     fill_empty,
-    rows_told,
+    rows_summary,
 )
 from sandbox.services.connect import wait_until_passed
 from sandbox.services.stack import SERVICES
@@ -42,17 +42,16 @@ Scale = Annotated[
     typer.Option(
         min=0.0001,
         max=20,
-        help="How many users, listings and sales empty databases get: 1 is 49,990,"
-        " 192,497 and 172,456.",
+        help="Size of empty databases: 1 is 49,990 users, 192,497 listings and 172,456 sales.",
     ),
 ]
-# In hundredths, of the changes that a person asks for.
+# Percent of --changes.
 _SHARES = {"ems": 8, "ecomm": 80, "crm": 12}
 
 
 @dataclass(frozen=True)
-class _Wish:
-    """The options, as a person gave them."""
+class _Options:
+    """The options of the command."""
 
     scale: float
     changes: int
@@ -62,13 +61,13 @@ class _Wish:
 
 
 @dataclass
-class _Told:
-    """What became of a database.
+class _Outcome:
+    """The result for one database.
 
     Attributes:
-        before: How many rows its tables had.
-        filled: How many they got.
-        done: How it was changed.
+        before: Number of rows its tables had.
+        filled: Number of initial rows written.
+        done: Its changes.
     """
 
     before: Mapping[str, int]
@@ -77,12 +76,12 @@ class _Told:
 
     @property
     def is_written(self) -> bool:
-        """Whether there is something for the connector to pass."""
+        """Whether there is something for the connector to process."""
         return bool(self.filled or self.done.transactions)
 
 
 def add_to(app: typer.Typer) -> None:
-    """Give `sandbox produce` the command of the ticket shop."""
+    """Add the command of the ticket shop to `sandbox produce`."""
     app.command("tickit", rich_help_panel="Databases")(tickit)
     anything = {"ignore_unknown_options": True, "allow_extra_args": True}
     app.command("tickit-ecomm", hidden=True, context_settings=anything)(_of_one)
@@ -98,32 +97,32 @@ def tickit(
     """TICKIT, a ticket shop, in three databases.
 
     PostgreSQL's `ems` has its categories, venues and events; PostgreSQL's `crm`,
-    which stands in for a SQL Server, its users; MariaDB's `ecomm` its days,
+    which takes the place of an SQL Server, its users; MariaDB's `ecomm` its days,
     listings and sales.
 
-    Empty databases are filled: 11 categories, 205 venues, 8,798 events and the
-    365 days of 2008 always, users, listings and sales by --scale. Where there
-    are rows it says how many, and writes none. With --changes random
-    transactions follow, four fifths of the changes in `ecomm`: tickets are
-    listed and sold, prices change, tickets are given back; users and events
-    come, change and go. Now and then one goes that has sales: a listing that is
-    sold, an event that is over, a user who asks to be forgotten. The same seed
-    makes the same changes of the same rows. Returns when all connectors have
-    passed the last transaction. Where MariaDB cannot run, it is left out.
+    Fills empty databases: always 11 categories, 205 venues, 8,798 events and the
+    365 days of 2008; users, listings and sales by --scale. If there are rows, it
+    reports their number and writes none. With --changes random transactions
+    follow, four fifths of the changes in `ecomm`: tickets are listed, sold and
+    returned, prices change; users and events are added, changed and deleted.
+    Some deleted rows have sales: a sold listing, a past event, a user who asks
+    to be forgotten. The same seed gives the same changes of the same rows.
+    Returns when all connectors have processed the last transaction. If MariaDB
+    cannot run, it is left out.
 
         sandbox up cdc
         sandbox produce tickit --scale 0.1
         sandbox produce tickit --changes 500
         sandbox produce tickit --changes 6000 --rate 200/s
 
-    Ctrl-C ends it between two transactions. Exit codes: 0 done, 1 a database
-    refuses something, 2 wrong use or no services, 130 stopped by Ctrl-C.
+    Ctrl-C stops it after the current transaction. Exit codes: 0 success,
+    1 database error, 2 usage error or services down, 130 stopped by Ctrl-C.
     """
-    _produce(_Wish(scale, changes, rate, seed, as_json))
+    _produce(_Options(scale, changes, rate, seed, as_json))
 
 
 def split(changes: int, names: Sequence[str]) -> dict[str, int]:
-    """How many of the changes are made in each database; whoever has most gets the rest."""
+    """Number of changes by database; the largest share gets the remainder."""
     shares = {name: _SHARES[name] for name in names}
     made = {name: changes * share // sum(shares.values()) for name, share in shares.items()}
     most = max(shares, key=lambda name: shares[name])
@@ -136,8 +135,8 @@ def _of_one() -> None:
     )
 
 
-def _produce(wish: _Wish) -> None:
-    rate = records_per_second(wish.rate)
+def _produce(options: _Options) -> None:
+    rate = records_per_second(options.rate)
     home = load_home()
     databases, left_out = _present()
     for database in databases:
@@ -145,15 +144,15 @@ def _produce(wish: _Wish) -> None:
     with ExitStack() as stack:
         connections = [stack.enter_context(opened(home, one)) for one in databases]
         opened_ones = list(zip(databases, connections, strict=True))
-        told = _filled(opened_ones, wish)
-        _change(opened_ones, told, rate, wish)
+        outcomes = _filled(opened_ones, options)
+        _change(opened_ones, outcomes, rate, options)
     waited = time.monotonic()
     for database in databases:
-        if told[database.name].is_written:
+        if outcomes[database.name].is_written:
             wait_until_passed(home, database.connector)
     waited = time.monotonic() - waited
-    done = sum((one.done for one in told.values()), Done())
-    _report(told, done, waited, left_out, wish)
+    done = sum((one.done for one in outcomes.values()), Done())
+    _report(outcomes, done, waited, left_out, options)
     if done.interrupted:
         raise typer.Exit(INTERRUPTED)
 
@@ -167,19 +166,21 @@ def _present() -> tuple[list[Database], dict[str, str]]:
     return [one for one in TICKIT if one.name not in left_out], left_out
 
 
-def _filled(databases: Sequence[tuple[Database, Connection]], wish: _Wish) -> dict[str, _Told]:
-    told: dict[str, _Told] = {}
-    size = max(1, round(LISTINGS * wish.scale))
+def _filled(
+    databases: Sequence[tuple[Database, Connection]], options: _Options
+) -> dict[str, _Outcome]:
+    outcomes: dict[str, _Outcome] = {}
+    size = max(1, round(LISTINGS * options.scale))
     with progress("filling tickit", None) as on_progress:
         written = 0
         for database, connection in databases:
             before = statements.counts(database, connection)
             filled = fill_empty(
-                database, connection, before, (wish.seed, size), _beyond(written, on_progress)
+                database, connection, before, (options.seed, size), _beyond(written, on_progress)
             )
             written += filled.total()
-            told[database.name] = _Told(before, filled, Done())
-    return told
+            outcomes[database.name] = _Outcome(before, filled, Done())
+    return outcomes
 
 
 def _beyond(first: int, on_progress: Callable[[int], None]) -> Callable[[int], None]:
@@ -189,55 +190,59 @@ def _beyond(first: int, on_progress: Callable[[int], None]) -> Callable[[int], N
 
 def _change(
     databases: Sequence[tuple[Database, Connection]],
-    told: Mapping[str, _Told],
+    outcomes: Mapping[str, _Outcome],
     rate: float | None,
-    wish: _Wish,
+    options: _Options,
 ) -> None:
     parts = []
-    shares = split(wish.changes, [database.name for database, _ in databases])
+    shares = split(options.changes, [database.name for database, _ in databases])
     for database, connection in databases:
         changes = shares[database.name]
         if changes:
-            contents = Contents(database, statements.stored(database, connection))
-            drawn = transactions(contents, database.moves, wish.seed, changes)
+            state = DatabaseState(database, statements.stored(database, connection))
+            drawn = transactions(state, database.operations, options.seed, changes)
             parts.append(Part(database, connection, drawn, changes))
     if not parts:
         return
-    with progress("changing tickit", wish.changes) as on_progress:
+    with progress("changing tickit", options.changes) as on_progress:
         for part, done in zip(parts, run_together(parts, rate, on_progress), strict=True):
-            told[part.database.name].done = done
+            outcomes[part.database.name].done = done
 
 
 def _report(
-    told: Mapping[str, _Told], done: Done, waited: float, left_out: Mapping[str, str], wish: _Wish
+    outcomes: Mapping[str, _Outcome],
+    done: Done,
+    waited: float,
+    left_out: Mapping[str, str],
+    options: _Options,
 ) -> None:
-    databases = [one for one in TICKIT if one.name in told]
-    if wish.as_json:
+    databases = [one for one in TICKIT if one.name in outcomes]
+    if options.as_json:
         facts = {
             "databases": {
                 one.name: {
                     "connector": one.connector,
-                    "rows_before": told[one.name].before,
-                    "rows_written": dict(told[one.name].filled),
-                    **changes_counted(told[one.name].done),
+                    "rows_before": outcomes[one.name].before,
+                    "rows_written": dict(outcomes[one.name].filled),
+                    **changes_counted(outcomes[one.name].done),
                 }
                 for one in databases
             },
             "left_out": left_out,
             **changes_counted(done),
-            "seed": wish.seed,
-            "scale": wish.scale,
+            "seed": options.seed,
+            "scale": options.scale,
             "seconds": round(done.seconds, 3),
             "seconds_to_connectors": round(waited, 3),
             "interrupted": done.interrupted,
         }
-        ui.tell(json.dumps(facts))
+        ui.echo(json.dumps(facts))
         return
     for one in databases:
-        found = told[one.name]
-        ui.tell(rows_told(one, found.before, found.filled, wish.seed))
-    if wish.changes:
-        ui.tell(changes_told(done, wish.seed))
-    names = ", ".join(one.connector for one in databases if told[one.name].is_written)
+        found = outcomes[one.name]
+        ui.echo(rows_summary(one, found.before, found.filled, options.seed))
+    if options.changes:
+        ui.echo(changes_summary(done, options.seed))
+    names = ", ".join(one.connector for one in databases if outcomes[one.name].is_written)
     if names:
-        ui.tell(f"the connectors {names} have passed them ({waited:.1f} s)")
+        ui.echo(f"the connectors {names} have passed them ({waited:.1f} s)")

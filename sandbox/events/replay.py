@@ -1,4 +1,4 @@
-"""`sandbox replay`: a person's own CSV or JSON rows as records of a stream."""
+"""`sandbox replay`: rows of a CSV or JSON file as records of a stream."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Annotated, Any, TextIO
 import typer
 
 from sandbox import ui
-from sandbox.events.encode_row import Fitter, fields_of
-from sandbox.events.fields import Misfit, shown
+from sandbox.events.encode_row import RowEncoder, fields_of
+from sandbox.events.fields import InvalidValue, shown
 from sandbox.events.file_rows import Row, Table, read_table
 from sandbox.events.matching import Matching, listed
 from sandbox.events.produce import INTERRUPTED, progress
-from sandbox.events.replay_rows import TABLES, Reading, replay_rows
-from sandbox.events.sender import Outlet, check_delivery
+from sandbox.events.replay_rows import TABLES, FileFormat, replay_rows
+from sandbox.events.sender import StreamProducer, check_delivery
 from sandbox.settings import load_home
 from sandbox.streams import STREAMS, Stream
 from sandbox.streams.timeline import ON_TIME, Record
@@ -31,16 +31,16 @@ _FURTHEST_AHEAD_MILLIS = 3_600_000
 
 @dataclass
 class Replay:
-    """The records that a table's rows make, and the rows that make none.
+    """Converts the rows of a file to records, and counts invalid rows.
 
     Attributes:
-        stream: Whose records.
-        timestamps: Column that is the Kafka timestamp, or a field of ``constants``; None
-            for the time of sending.
-        columns: Which column or JSON name a field is, where they are not named alike.
-        constants: What a field is in every row, as text or null; whatever the row says.
-        refused: How many rows were refused; each is told on standard error.
-        read: How many rows there were.
+        stream: The target stream.
+        timestamps: Column of the Kafka timestamp, or a field of ``constants``; None for the
+            time of sending.
+        columns: Column or JSON name by field, where the names differ.
+        constants: Value by field, as text or null, for every row; overrides the row.
+        refused: Number of invalid rows; each is reported on standard error.
+        read: Number of rows read.
     """
 
     stream: Stream
@@ -56,8 +56,8 @@ class Replay:
         """Check the options, and the header when there is one.
 
         Raises:
-            ConfigurationError: An option names no field or column, or gives what the field
-                cannot be, or a column is missing.
+            ConfigurationError: An option has an unknown field or column or an invalid value,
+                or a column is missing.
         """
         self._matching = Matching(
             self.stream.name, fields_of(self.stream), self.columns, self.constants
@@ -77,18 +77,18 @@ class Replay:
                 self.timestamps = alike[0]
         self._matching.note_unused(header, (self.timestamps,))
 
-    def records(self, fitter: Fitter) -> Iterator[Record]:
-        """The rows as records; what does not fit is told and counted."""
+    def records(self, encoder: RowEncoder) -> Iterator[Record]:
+        """The rows as records; invalid rows are reported and counted."""
         for row in self.table.rows:
             self.read += 1
             try:
-                yield self._record(row, fitter)
-            except Misfit as misfit:
+                yield self._record(row, encoder)
+            except InvalidValue as invalid:
                 self.refused += 1
-                ui.say(f"line {row.line}: {misfit}")
+                ui.say(f"line {row.line}: {invalid}")
 
-    def _record(self, row: Row, fitter: Fitter) -> Record:
-        key, value = fitter.fit(self._matching.values(row, (self.timestamps,)))
+    def _record(self, row: Row, encoder: RowEncoder) -> Record:
+        key, value = encoder.encode(self._matching.values(row, (self.timestamps,)))
         return Record(key, value, self._timestamp(row.values), ON_TIME)
 
     def _timestamp(self, values: dict[str, Any]) -> int:
@@ -97,20 +97,20 @@ class Replay:
         given = self.constants if self.timestamps in self.constants else values
         written = given.get(self.timestamps)
         if written is None:
-            raise Misfit(f"{self.timestamps} is empty, and it is the Kafka timestamp")
+            raise InvalidValue(f"{self.timestamps} is empty, and it is the Kafka timestamp")
         try:
             millis = instant_micros(written) // 1_000
         except ValueError as error:
-            raise Misfit(f"{self.timestamps} {shown(written)} {error}") from error
+            raise InvalidValue(f"{self.timestamps} {shown(written)} {error}") from error
         if millis < 0:
-            raise Misfit(
+            raise InvalidValue(
                 f"{self.timestamps} {shown(written)} is before 1970,"
                 " and Kafka has no such timestamps"
             )
         if millis > time.time_ns() // 1_000_000 + _FURTHEST_AHEAD_MILLIS:
-            raise Misfit(
+            raise InvalidValue(
                 f"{self.timestamps} {shown(written)} is more than an hour ahead,"
-                " and Kafka refuses such timestamps"
+                " and Kafka rejects such timestamps"
             )
         return millis
 
@@ -119,27 +119,29 @@ Timestamps = Annotated[
     str | None,
     typer.Option(
         metavar="COLUMN",
-        help="The column that becomes the Kafka timestamp. Default: the time of sending.",
+        help="The column for the Kafka timestamp. Default: the time of sending.",
     ),
 ]
 Delimiter = Annotated[
-    str | None, typer.Option(help="What separates the cells ('\\t' is a tab). Default: found out.")
+    str | None, typer.Option(help="Cell delimiter ('\\t' is a tab). Default: detected.")
 ]
 
 
 def replay(
     file: Annotated[
         Path,
-        typer.Argument(help="CSV with a header, or JSON, UTF-8; packed when its name ends in .gz."),
+        typer.Argument(
+            help="CSV with a header, or JSON, UTF-8; gzip-compressed if it ends in .gz."
+        ),
     ],
     stream: Annotated[
-        str | None, typer.Option(help=f"Which stream it becomes: {', '.join(STREAMS)}.")
+        str | None, typer.Option(help=f"The target stream: {', '.join(STREAMS)}.")
     ] = None,
     table: Annotated[
         str | None,
         typer.Option(
             metavar="DATABASE.TABLE",
-            help=f"Which table it is written to instead: {', '.join(TABLES)}.",
+            help=f"The target table, instead of a stream: {', '.join(TABLES)}.",
         ),
     ] = None,
     timestamps: Timestamps = None,
@@ -148,8 +150,8 @@ def replay(
         list[str] | None,
         typer.Option(
             metavar="FIELD=COLUMN",
-            help="The column, or JSON name, that is a field of the stream. Repeatable."
-            " Default: the one of that name, whatever its case and underscores.",
+            help="The column, or JSON name, of a field of the stream. Repeatable."
+            " Default: the same name, ignoring case and underscores.",
         ),
     ] = None,
     constant: Annotated[
@@ -157,32 +159,32 @@ def replay(
         typer.Option(
             "--set",
             metavar="FIELD=VALUE",
-            help="What a field is in every row, whatever the file says; nothing is null."
-            " Repeatable.",
+            help="A constant value of a field, which overrides the file; an empty value is"
+            " null. Repeatable.",
         ),
     ] = None,
     null: Annotated[
-        str, typer.Option(metavar="TEXT", help="The CSV cell that is null. Default: the empty one.")
+        str,
+        typer.Option(metavar="TEXT", help="The CSV cell value that means null. Default: empty."),
     ] = "",
 ) -> None:
-    r"""Send your own rows to a stream, as Avro by its schema, or to a database's table.
+    r"""Send rows of a file to a stream, as Avro with its schema, or to a database table.
 
-    CSV by its column names, any delimiter; JSON as an array of objects or one
-    object after the other. A row that does not fit is reported with its line
-    and the reason, and the others are sent. An empty CSV cell is null. Columns
-    that the stream does not have are ignored. A record whose key field is null
-    has no key.
+    CSV is matched by column names, with any delimiter; JSON is an array or a
+    sequence of objects. An invalid row is reported with its line and the reason,
+    and the others are sent. An empty CSV cell is null. Unknown columns are
+    ignored. A record whose key field is null has no key.
 
-    A table of a database (`sandbox up cdc`) takes the rows in transactions of
-    500: a row with a new key comes, one with a known key is written over, in the
-    columns that the file has. A CSV for a table may have no header: its cells
-    are the table's columns, from the first on. Returns when the connector has
-    passed them.
+    Rows are upserted into a database table (`sandbox up cdc`) in transactions of
+    500: a row with a new key is inserted, one with an existing key is updated in
+    the columns of the file. A CSV for a table may have no header: its cells are
+    then the table's columns in order. Returns when the connector has processed
+    them.
 
-    Times may be `2021-05-10 13:04:06.996577+00`, `... +00:00`, ISO 8601, or
-    numbers since 1970 in seconds to nanoseconds; without a zone they are UTC.
-    What is finer than the stream keeps (milliseconds, or microseconds) is cut
-    off. Examples:
+    Timestamps may be `2021-05-10 13:04:06.996577+00`, `... +00:00`, ISO 8601, or
+    epoch numbers in seconds to nanoseconds; the default time zone is UTC. They
+    are truncated to the precision of the stream (milliseconds or microseconds).
+    For example:
 
         sandbox replay sales.csv --stream pagila.sales
         sandbox replay sales.csv --stream pagila.sales --timestamps payment_date
@@ -192,19 +194,17 @@ def replay(
         sandbox replay artists.txt.gz --table moma.artists --delimiter "|"
         sandbox replay film.dat --table pagila.film --delimiter tab --null "\N"
 
-    Exit codes: 0 every row was sent, 1 some were not, 2 wrong use or no
-    services.
+    Exit codes: 0 all rows sent, 1 some rows not sent, 2 usage error or services
+    down.
     """
     if (stream is None) == (table is None):
-        raise ConfigurationError(
-            "say where the rows go: `--stream STREAM` or `--table DATABASE.TABLE`"
-        )
+        raise ConfigurationError("choose a target: `--stream STREAM` or `--table DATABASE.TABLE`")
     columns = _pairs("--column", column)
-    # As in a CSV cell: nothing is null.
+    # As in a CSV cell, an empty value is null.
     constants = {n: v or None for n, v in _pairs("--set", constant).items()}
-    reading = Reading(delimiter, null, columns, constants)
+    file_format = FileFormat(delimiter, null, columns, constants)
     if table is not None:
-        _to_table(file, table, reading, timestamps)
+        _to_table(file, table, file_format, timestamps)
         return
     if stream not in STREAMS:
         raise ConfigurationError(
@@ -213,49 +213,49 @@ def replay(
     chosen = STREAMS[stream]
     with open_text(file) as text:
         try:
-            send_rows(chosen, text, str(file), reading, timestamps)
+            send_rows(chosen, text, str(file), file_format, timestamps)
         except UnicodeDecodeError as error:
             not_utf8(str(file), error)
 
 
 def send_rows(
-    stream: Stream, text: TextIO, name: str, reading: Reading, timestamps: str | None
+    stream: Stream, text: TextIO, name: str, file_format: FileFormat, timestamps: str | None
 ) -> None:
-    """Send a file's rows to a stream, and tell what became of them.
+    """Send the rows of a file to a stream, and report the result.
 
-    ``text`` is at its beginning, and errors call it ``name``; ``timestamps`` is the column that
-    is the Kafka timestamp, None for the time of sending.
+    ``text`` is the file at its beginning, ``name`` its name in errors; ``timestamps`` is the
+    column of the Kafka timestamp, None for the time of sending.
 
     Raises:
-        ConfigurationError: The file cannot be used, or the topic is not there.
-        ServiceUnavailable: Broker or registry do not answer.
-        DeliveryFailed: The broker did not take everything.
-        typer.Exit: Some rows were refused, or a person stopped it.
+        ConfigurationError: The file is invalid, or the topic does not exist.
+        ServiceUnavailable: Broker or registry is down.
+        DeliveryFailed: Some records were not delivered.
+        typer.Exit: Some rows were invalid, or it was stopped by Ctrl-C.
     """
-    names = [known.name for known in fields_of(stream)] + [*reading.columns.values()]
-    found = read_table(text, name, names, reading.delimiter, reading.null)
-    rows = Replay(stream, found, timestamps, reading.columns, reading.constants)
-    outlet = Outlet(load_home(), stream)
-    fitter = Fitter(stream, *outlet.schema_ids[stream.name])
+    names = [known.name for known in fields_of(stream)] + [*file_format.columns.values()]
+    found = read_table(text, name, names, file_format.delimiter, file_format.null)
+    rows = Replay(stream, found, timestamps, file_format.columns, file_format.constants)
+    producer = StreamProducer(load_home(), stream)
+    encoder = RowEncoder(stream, *producer.schema_ids[stream.name])
     with progress(f"replaying to {stream.topic}", None) as on_progress:
-        tally = outlet.send(rows.records(fitter), None, on_progress)
-    ui.tell(
-        f"{tally.delivered:,} of {rows.read:,} rows to {stream.topic}"
-        f" in {tally.seconds:.1f} s, {rows.refused:,} refused"
+        report = producer.send(rows.records(encoder), None, on_progress)
+    ui.echo(
+        f"{report.delivered:,} of {rows.read:,} rows to {stream.topic}"
+        f" in {report.seconds:.1f} s, {rows.refused:,} refused"
     )
-    check_delivery(stream, tally)
-    if tally.interrupted:
+    check_delivery(stream, report)
+    if report.interrupted:
         raise typer.Exit(INTERRUPTED)
     if rows.refused:
         raise typer.Exit(1)
 
 
-def _to_table(file: Path, table: str, reading: Reading, timestamps: str | None) -> None:
+def _to_table(file: Path, table: str, file_format: FileFormat, timestamps: str | None) -> None:
     if timestamps is not None:
         raise ConfigurationError("--timestamps belongs to --stream: a table has none")
     with open_text(file) as text:
         try:
-            done = replay_rows(load_home(), table, text, str(file), reading)
+            done = replay_rows(load_home(), table, text, str(file), file_format)
         except UnicodeDecodeError as error:
             not_utf8(str(file), error)
     if done.interrupted:
@@ -265,10 +265,10 @@ def _to_table(file: Path, table: str, reading: Reading, timestamps: str | None) 
 
 
 def _pairs(option: str, written: list[str] | None) -> dict[str, str]:
-    """``NAME=VALUE``, each name once.
+    """Parse ``NAME=VALUE`` options.
 
     Raises:
-        ConfigurationError: Written otherwise, or a name stands there twice.
+        ConfigurationError: Invalid syntax, or a duplicate name.
     """
     pairs: dict[str, str] = {}
     for pair in written or []:

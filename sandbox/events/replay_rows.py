@@ -1,4 +1,4 @@
-"""`sandbox replay --table`: a person's own rows, written to a table of a database."""
+"""`sandbox replay --table`: rows of a file, written to a database table."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sandbox.databases.statements import Connection
 from sandbox.databases.tables import Database, Table
 from sandbox.events import file_rows
 from sandbox.events.column_fields import column_field
-from sandbox.events.fields import Field, Misfit
+from sandbox.events.fields import Field, InvalidValue
 from sandbox.events.matching import Matching
 from sandbox.events.produce import progress
 from sandbox.services.connect import wait_until_passed
@@ -29,19 +29,19 @@ TABLES = {
     for database in DATABASES.values()
     for table in database.tables
 }
-"""The tables that rows can be written to, as ``--table`` names them."""
+"""The tables that rows can be written to, by their name in ``--table``."""
 ROWS_PER_TRANSACTION = 500
 
 
 @dataclass(frozen=True)
-class Reading:
-    """How a person wants their file to be read.
+class FileFormat:
+    """How to read a file.
 
     Attributes:
-        delimiter: What separates the cells; found out when None.
-        null: The cell that is null.
-        columns: Which column of the file a column of the table is.
-        constants: What a column is in every row.
+        delimiter: The cell delimiter; detected if None.
+        null: The cell value that means null.
+        columns: Column of the file by column of the table.
+        constants: Value for every row by column.
     """
 
     delimiter: str | None
@@ -52,13 +52,13 @@ class Reading:
 
 @dataclass
 class Written:
-    """What became of the rows of a file.
+    """The result of writing a file.
 
     Attributes:
-        read: How many there were.
-        written: How many are in the table now.
-        refused: How many are not; each is told on standard error.
-        interrupted: A person stopped it (Ctrl-C): ``written`` are committed all the same.
+        read: Number of rows read.
+        written: Number of rows written to the table.
+        refused: Number of invalid rows; each is reported on standard error.
+        interrupted: Stopped by Ctrl-C; ``written`` rows are committed.
     """
 
     read: int = 0
@@ -67,15 +67,17 @@ class Written:
     interrupted: bool = False
 
 
-def replay_rows(home: Home, table: str, text: TextIO, name: str, reading: Reading) -> Written:
-    """Write a file's rows to a table: new ones, or over those of the same key.
+def replay_rows(
+    home: Home, table: str, text: TextIO, name: str, file_format: FileFormat
+) -> Written:
+    """Upsert the rows of a file into a table.
 
-    Returns when the connector has passed them. ``table`` is as ``TABLES`` has it; ``text`` is
-    at its beginning, and errors call it ``name``.
+    Returns when the connector has processed them. ``table`` is a key of ``TABLES``; ``text`` is
+    the file at its beginning, ``name`` its name in errors.
 
     Raises:
-        ConfigurationError: There is no such table, or the file cannot be used.
-        MillraceError: The database is not there, or refuses more than a row.
+        ConfigurationError: There is no such table, or the file is invalid.
+        MillraceError: The database is down, or reports an error other than an invalid row.
     """
     if table not in TABLES:
         raise ConfigurationError(
@@ -90,17 +92,17 @@ def replay_rows(home: Home, table: str, text: TextIO, name: str, reading: Readin
             text,
             name,
             [column.name for column in columns],
-            reading.delimiter,
-            reading.null,
-            [reading.columns.get(column, column) for column in chosen.key],
+            file_format.delimiter,
+            file_format.null,
+            [file_format.columns.get(column, column) for column in chosen.key],
         )
-        matching = Matching(table, columns, reading.columns, reading.constants)
+        matching = Matching(table, columns, file_format.columns, file_format.constants)
         matching.check(rows.columns)
         matching.note_unused(rows.columns)
         with progress(f"replaying to {table}", None) as on_progress:
             written = _write(database, chosen, connection, matching, rows, on_progress)
     wait_until_passed(home, database.connector)
-    ui.tell(
+    ui.echo(
         f"{written.written:,} of {written.read:,} rows to {table}"
         f" in {time.monotonic() - began:.1f} s, {written.refused:,} refused;"
         f" the connector {database.connector} has passed them"
@@ -116,10 +118,10 @@ def _write(
     rows: file_rows.Table,
     on_progress: Callable[[int], None],
 ) -> Written:
-    """Write rows, so many in a transaction; what does not fit is told and counted.
+    """Write rows in transactions; invalid rows are reported and counted.
 
     Raises:
-        ConfigurationError: The first row has no key and is no header that we know either.
+        ConfigurationError: The first row has no key and is not a known header.
     """
     done = Written()
     known = {column.name: column for column in matching.fields}
@@ -131,10 +133,10 @@ def _write(
                     given = matching.values(row)
                     if not (rows.has_header or done.read or taken or done.refused):
                         _check_first(table, known, given)
-                    values = _fitted(known, given)
+                    values = _converted(known, given)
                     write_row(database, table, connection, values)
                     taken += 1
-                except (Misfit, BadRow) as error:
+                except (InvalidValue, BadRow) as error:
                     done.refused += 1
                     ui.say(f"line {row.line}: {error}")
             connection.commit()
@@ -146,21 +148,21 @@ def _write(
 
 
 def _check_first(table: Table, known: Mapping[str, Field], given: Mapping[str, Any]) -> None:
-    """See to it that a header in other words is not taken for a row, nor its cells by place."""
+    """Check that the first row is not a header with unknown column names."""
     try:
         for name in table.key:
-            known[name].fitted(given)
-    except Misfit as misfit:
+            known[name].converted(given)
+    except InvalidValue as invalid:
         key = table.key[0]
         raise ConfigurationError(
             f"the first row is no header, for none of its cells is {key}, and no row:"
-            f" {misfit}; `--column {key}=COLUMN` says what {key} is called in the file"
-        ) from misfit
+            f" {invalid}; `--column {key}=COLUMN` says what {key} is called in the file"
+        ) from invalid
 
 
-def _fitted(known: Mapping[str, Field], given: Mapping[str, Any]) -> dict[str, Any]:
-    """A row as the database takes it: the columns that the file has, and no others."""
+def _converted(known: Mapping[str, Field], given: Mapping[str, Any]) -> dict[str, Any]:
+    """A row for the database, with the columns that the file has."""
     for name, column in known.items():
         if column.required and name not in given:
-            raise Misfit(f"{name} is missing")
-    return {name: known[name].fitted(given) for name in given}
+            raise InvalidValue(f"{name} is missing")
+    return {name: known[name].converted(given) for name in given}

@@ -1,4 +1,4 @@
-"""The ids under which the sandbox's registry knows a stream's schemas."""
+"""Schema ids of a stream in the sandbox's registry."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CONTENT = {"Content-Type": "application/vnd.schemaregistry.v1+json"}
 
 
 class _RefusedError(Exception):
-    """The registry answered, but not with what was asked for."""
+    """The registry returned an error."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -29,11 +29,11 @@ class _RefusedError(Exception):
 def schema_ids(home: Home, stream: Stream) -> tuple[int, int]:
     """The ids of a stream's key and value schema.
 
-    A subject that does not have the schema yet gets it, and compatibility BACKWARD.
+    A missing schema is registered, with compatibility BACKWARD.
 
     Raises:
-        ServiceUnavailable: The registry does not answer.
-        ConfigurationError: The registry refuses a schema.
+        ServiceUnavailable: The registry is down.
+        ConfigurationError: The registry rejects a schema.
     """
     subjects = (
         (stream.key_subject, stream.key_schema),
@@ -44,11 +44,11 @@ def schema_ids(home: Home, stream: Stream) -> tuple[int, int]:
 
 
 def registered_schema(home: Home, subject: str) -> dict[str, Any] | None:
-    """The newest Avro schema of a subject; None where there is no such subject.
+    """The latest Avro schema of a subject; None if there is no such subject.
 
     Raises:
-        ServiceUnavailable: The registry does not answer.
-        ConfigurationError: It does not give the schema, or the schema is a union.
+        ServiceUnavailable: The registry is down.
+        ConfigurationError: It does not return the schema, or the schema is a union.
     """
     try:
         found = _ask(home, "GET", f"/subjects/{subject}/versions/latest")
@@ -65,7 +65,7 @@ def registered_schema(home: Home, subject: str) -> dict[str, Any] | None:
         schema = {"type": schema}
     if not isinstance(schema, dict):
         raise ConfigurationError(
-            f"the newest schema of {subject} is a union, which no row is: name another topic"
+            f"the latest schema of {subject} is a union, not a record: use another topic"
         )
     return schema
 
@@ -98,12 +98,12 @@ def _schema_id(home: Home, subject: str, schema: dict[str, Any]) -> int:
 
 def _ask(home: Home, method: str, path: str, body: dict[str, str] | None = None) -> dict[str, Any]:
     address = urlsplit(home.registry_url)
-    # Not urllib: no proxy of the environment may stand between us and 127.0.0.1.
+    # Not urllib, which would use a proxy from the environment for 127.0.0.1.
     host, port = address.hostname or "", address.port
     headers = dict(_CONTENT)
     connection: HTTPConnection
     if home.secure:
-        # Who sends must also be allowed to register what he writes with.
+        # The producer must be allowed to register its schemas.
         login = f"{PRODUCER}:{password(home, PRODUCER)}"
         headers["Authorization"] = f"Basic {b64encode(login.encode()).decode()}"
         connection = HTTPSConnection(host, port, timeout=_ANSWER_SECONDS, context=trust(home))

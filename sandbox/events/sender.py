@@ -1,4 +1,4 @@
-"""Send records to streams' topics: checked first, fast or paced, counted."""
+"""Produce records to the topics of streams, at full speed or at a given rate."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ _TICK_SECONDS = 0.02
 # Longer than the producer itself tries (message.timeout.ms).
 FLUSH_SECONDS = 25.0
 
-# Keys go to the partitions that Java clients choose (murmur2), so that a customer stays in
-# one partition whoever sends. Nothing is sent twice or out of order (idempotence).
+# The partitioner of Java clients (murmur2), so that a key is in the same partition whichever
+# client sends it. Idempotence: no duplicates, no reordering.
 DELIVERY: Mapping[str, str | int | bool] = {
     "acks": "all",
     "enable.idempotence": True,
     "partitioner": "murmur2_random",
     "compression.type": "lz4",
     "linger.ms": 20,
-    # A broker that is gone for longer is reported, not waited for.
+    # If the broker is down for longer, delivery fails.
     "message.timeout.ms": 20_000,
     "delivery.report.only.error": True,
     "log_level": 0,
@@ -50,22 +50,22 @@ _PRODUCER = {
 
 
 class DeliveryFailed(MillraceError):
-    """The broker did not take some of the records."""
+    """Some records were not delivered."""
 
 
 @dataclass
-class Tally:
-    """What became of the records of one run.
+class DeliveryReport:
+    """The delivery report of one run.
 
     Attributes:
-        kinds: Events handed over, by kind.
-        beside: Records handed over beside the events, by topic.
-        refused: Records that did not arrive.
-        reason: Why the first of them did not.
-        seconds: From the first record to the last answer.
-        interrupted: A person stopped it (Ctrl-C).
-        broker_gone: The broker stopped answering; what it took last may be counted as
-            refused.
+        kinds: Produced events by kind.
+        beside: Other produced records, by topic.
+        refused: Records that were not delivered.
+        reason: The error of the first of them.
+        seconds: From the first record to the last acknowledgement.
+        interrupted: Stopped by Ctrl-C.
+        broker_gone: The broker stopped responding; records that it wrote last may be counted
+            as refused.
     """
 
     kinds: Counter[str] = field(default_factory=Counter)
@@ -81,12 +81,12 @@ class Tally:
         return self.kinds.total()
 
     @property
-    def handed_over(self) -> int:
+    def produced(self) -> int:
         return self.events + self.beside.total()
 
     @property
     def delivered(self) -> int:
-        return self.handed_over - self.refused
+        return self.produced - self.refused
 
     @property
     def rate(self) -> float:
@@ -94,18 +94,18 @@ class Tally:
         return self.delivered / self.seconds if self.seconds else 0.0
 
 
-class Outlet:
-    """The way into topics; made only when broker, topics and registry answer.
+class StreamProducer:
+    """A producer for the topics of ``stream`` and of the streams ``beside`` it.
 
-    Records go to ``stream``, and to those ``beside`` it.
+    The constructor checks that broker, topics and registry are available.
 
     Attributes:
         schema_ids: The registry's ids of each stream's key and value schema, by the
             stream's name.
 
     Raises:
-        ServiceUnavailable: Broker or registry do not answer.
-        ConfigurationError: A topic is missing, or the registry refuses a schema.
+        ServiceUnavailable: Broker or registry is down.
+        ConfigurationError: A topic is missing, or the registry rejects a schema.
     """
 
     def __init__(self, home: Home, stream: Stream, *beside: Stream) -> None:
@@ -119,7 +119,7 @@ class Outlet:
         self._producer = Producer({**self._client, **_PRODUCER})
 
     def records_so_far(self) -> int:
-        """How many records the events' topic has ever taken: the sum of its end offsets."""
+        """Number of records ever written to the events' topic: the sum of its end offsets."""
         client = Consumer({**self._client, "group.id": "sandbox", "log_level": 0})
         end = 0
         try:
@@ -137,78 +137,77 @@ class Outlet:
         records: Iterator[Record],
         rate: float | None = None,
         on_progress: Callable[[int], None] = lambda _: None,
-    ) -> Tally:
-        """Send all records and wait until the broker has them.
+    ) -> DeliveryReport:
+        """Produce all records and wait until they are delivered.
 
-        Stops early on Ctrl-C and when records were refused; what was handed over by then is
-        still waited for.
+        Stops early on Ctrl-C and after a failed delivery, and then flushes the producer.
 
         Args:
-            records: What to send, in this order. A negative timestamp means now.
-            rate: Events per second, spread evenly; as fast as possible when None.
-            on_progress: Called now and then with the number of events handed over.
+            records: The records, in order. A negative timestamp means now.
+            rate: Events per second, spread evenly; None sends as fast as possible.
+            on_progress: Called regularly with the number of produced events.
         """
-        tally = Tally()
+        report = DeliveryReport()
         began = time.monotonic()
         try:
             if rate is None:
-                self._send_fast(records, tally, on_progress)
+                self._send_fast(records, report, on_progress)
             else:
-                self._send_paced(records, rate, tally, on_progress)
+                self._send_paced(records, rate, report, on_progress)
         except KeyboardInterrupt:
-            tally.interrupted = True
+            report.interrupted = True
         except KafkaException as error:
-            tally.reason = tally.reason or _reason(error)
-            tally.refused += 1
+            report.reason = report.reason or _reason(error)
+            report.refused += 1
         except BaseException:
-            # Whatever made the records failed: those before it still arrive.
+            # The record source failed: deliver the records before it.
             self._producer.flush(FLUSH_SECONDS)
             raise
-        self._finish(tally)
-        tally.seconds = time.monotonic() - began
-        on_progress(tally.events)
-        return tally
+        self._finish(report)
+        report.seconds = time.monotonic() - began
+        on_progress(report.events)
+        return report
 
     def _send_fast(
-        self, records: Iterator[Record], tally: Tally, on_progress: Callable[[int], None]
+        self, records: Iterator[Record], report: DeliveryReport, on_progress: Callable[[int], None]
     ) -> None:
         while chunk := list(islice(records, _CHUNK)):
-            self._hand_over(chunk, tally)
-            on_progress(tally.events)
-            if tally.refused:
+            self._produce(chunk, report)
+            on_progress(report.events)
+            if report.refused:
                 return
 
     def _send_paced(
         self,
         records: Iterator[Record],
         rate: float,
-        tally: Tally,
+        report: DeliveryReport,
         on_progress: Callable[[int], None],
     ) -> None:
         began = time.monotonic()
-        while not tally.refused:
-            due = 1 + int((time.monotonic() - began) * rate) - tally.events
+        while not report.refused:
+            due = 1 + int((time.monotonic() - began) * rate) - report.events
             if due > 0:
                 chunk = up_to(records, min(due, _CHUNK))
                 if not chunk:
                     return
-                self._hand_over(chunk, tally)
-                on_progress(tally.events)
+                self._produce(chunk, report)
+                on_progress(report.events)
             if due < _CHUNK:
-                next_due = began + tally.events / rate - time.monotonic()
+                next_due = began + report.events / rate - time.monotonic()
                 time.sleep(min(0.2, max(_TICK_SECONDS, next_due)))
                 self._producer.poll(0)
 
-    def _hand_over(self, chunk: list[Record], tally: Tally) -> None:
+    def _produce(self, chunk: list[Record], report: DeliveryReport) -> None:
         producer, topic = self._producer, self.stream.topic
 
         def refused(error: KafkaError | None, _: Message) -> None:
             if error is not None:
-                tally.refused += 1
+                report.refused += 1
                 if error.name() == "_MSG_TIMED_OUT":
-                    tally.broker_gone = True
-                    tally.reason = tally.reason or "the broker stopped answering"
-                tally.reason = tally.reason or error.str()
+                    report.broker_gone = True
+                    report.reason = report.reason or "the broker stopped answering"
+                report.reason = report.reason or error.str()
 
         with _CtrlC() as ctrl_c:
             for key, value, timestamp, kind, beside in chunk:
@@ -223,34 +222,34 @@ class Outlet:
                         ctrl_c.check()
                         producer.poll(0.05)
                 if beside:
-                    tally.beside[beside] += 1
+                    report.beside[beside] += 1
                 else:
-                    tally.kinds[kind] += 1
+                    report.kinds[kind] += 1
         producer.poll(0)
 
-    def _finish(self, tally: Tally) -> None:
-        """Wait for what is under way; a second Ctrl-C gives it up."""
-        if tally.broker_gone:
-            # The rest waits for the same broker: no need to time out once more.
+    def _finish(self, report: DeliveryReport) -> None:
+        """Flush the producer; a second Ctrl-C aborts."""
+        if report.broker_gone:
+            # The broker is gone: do not wait for another timeout.
             self._producer.purge()
         try:
             left = self._producer.flush(FLUSH_SECONDS)
         except KeyboardInterrupt:
-            tally.interrupted = True
+            report.interrupted = True
             left = len(self._producer)
         if left:
-            tally.refused += left
-            tally.reason = tally.reason or "no answer from the broker"
+            report.refused += left
+            report.reason = report.reason or "no answer from the broker"
             self._producer.purge()
 
 
 class _CtrlC:
-    """Lets Ctrl-C wait until a record that was handed over is counted, too."""
+    """Delays Ctrl-C until the current record is produced and counted."""
 
     def __init__(self) -> None:
         self._came = False
-        # Its handler gets it later: Python's own one, or that of a program around, as Spark's.
-        # Who ignores Ctrl-C goes on ignoring it. In another thread nothing is interrupted.
+        # Passed on to the previous handler: Python's own, or that of PySpark. An ignored
+        # Ctrl-C stays ignored. Other threads are never interrupted.
         handler = signal.getsignal(signal.SIGINT)
         in_main = threading.current_thread() is threading.main_thread()
         self._handler = handler if in_main and callable(handler) else None
@@ -267,7 +266,7 @@ class _CtrlC:
             self.check()
 
     def check(self) -> None:
-        """Hand a Ctrl-C that came to its handler, which raises KeyboardInterrupt."""
+        """Pass a pending Ctrl-C to its handler, which raises KeyboardInterrupt."""
         if self._came and self._handler is not None:
             self._came = False
             self._handler(signal.SIGINT, None)
@@ -276,22 +275,22 @@ class _CtrlC:
         self._came = True
 
 
-def check_delivery(stream: Stream, tally: Tally) -> None:
-    """Complain when records did not arrive.
+def check_delivery(stream: Stream, report: DeliveryReport) -> None:
+    """Raise an error if records were not delivered.
 
     Raises:
-        DeliveryFailed: Names the topics, the number and the first reason.
+        DeliveryFailed: With the topics, the number of records and the first error.
     """
-    if tally.refused:
-        topics = ", ".join((stream.topic, *tally.beside))
+    if report.refused:
+        topics = ", ".join((stream.topic, *report.beside))
         raise DeliveryFailed(
-            f"{topics}: {tally.refused:,} of {tally.handed_over:,} records were not"
-            f" delivered: {tally.reason}; look at `sandbox status` and `sandbox logs kafka`"
+            f"{topics}: {report.refused:,} of {report.produced:,} records were not"
+            f" delivered: {report.reason}; look at `sandbox status` and `sandbox logs kafka`"
         )
 
 
 def up_to(records: Iterator[Record], events: int) -> list[Record]:
-    """The next records, until so many events are among them, or all that are left."""
+    """The next records, up to this number of events, or all remaining ones."""
     chunk: list[Record] = []
     for record in records:
         chunk.append(record)
@@ -302,11 +301,11 @@ def up_to(records: Iterator[Record], events: int) -> list[Record]:
 
 
 def _partitions(home: Home, wanted: list[str]) -> dict[str, list[int]]:
-    # Knocking first: librdkafka would try a closed port until its time is up.
+    # Probe first: librdkafka would retry a closed port until its timeout.
     try:
         socket.create_connection(("127.0.0.1", home.ports["kafka"]), 2).close()
         admin = AdminClient({**kafka_properties(home, PRODUCER), "log_level": 0})
-        # All topics: asking for one by name could create it.
+        # All topics: a request for one by name could create it.
         topics = admin.list_topics(timeout=_ANSWER_SECONDS).topics
     except (OSError, KafkaException) as error:
         raise _broker_down(home.bootstrap_servers, error) from error

@@ -175,7 +175,7 @@ def run(command: list[str]) -> None:
     """Run a program to its end.
 
     Raises:
-        SystemExit: It failed, and has said why.
+        SystemExit: It failed, with an error message.
     """
     code = subprocess.run(command, check=False).returncode
     if code != 0:
@@ -189,7 +189,7 @@ def fetching(python: str, is_wanted: bool) -> Iterator[None]:
     Where the body fails, or somebody presses Ctrl-C, the fetch ends with it.
 
     Raises:
-        SystemExit: The fetch failed, and has said why.
+        SystemExit: The download failed, with an error message.
     """
     if not is_wanted:
         yield

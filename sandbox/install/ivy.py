@@ -30,16 +30,16 @@ _FAILED = re.compile(r"\[FAILED\s*\]\s+(\S+?)(?:!|:)(.*)$", re.MULTILINE)
 
 
 class _Count:
-    """What Ivy has said so far; written by the reading thread, read by the showing one."""
+    """What Ivy has printed so far; written by the reader thread, read by the progress display."""
 
     def __init__(self) -> None:
-        self.said: list[str] = []
+        self.output: list[str] = []
         self.found = 0
         self.fetched = 0
 
     def read(self, lines: Iterable[str]) -> None:
         for line in lines:
-            self.said.append(line)
+            self.output.append(line)
             if line.startswith("\tfound "):
                 self.found += 1
             elif "[SUCCESSFUL ]" in line:
@@ -77,10 +77,10 @@ def run_ivy(
     # fmt: on
     say(f"Fetching {', '.join(names)} from Maven Central, once")
     for attempt in range(1, ATTEMPTS + 1):
-        code, said = _run(command, cache, log, lock)
+        code, output = _run(command, cache, log, lock)
         if code == 0:
             return
-        failure = explain(said, log)
+        failure = explain(output, log)
         if attempt == ATTEMPTS or not isinstance(failure, ServiceUnavailable):
             raise failure
         say("  that failed; trying once more")
@@ -94,7 +94,7 @@ def _platform() -> str:
 
 
 def _run(command: list[str], cache: Path, log: Path, lock: int) -> tuple[int, str]:
-    """Ivy's exit code and all that it said."""
+    """Ivy's exit code and its output."""
     count = _Count()
     process = subprocess.Popen(
         command,
@@ -113,10 +113,10 @@ def _run(command: list[str], cache: Path, log: Path, lock: int) -> tuple[int, st
             process.kill()
         process.wait()
         reader.join()
-    said = "".join(count.said)
-    with suppress(OSError):  # a full disk, which Ivy's own words tell
-        log.write_text(said)
-    return process.returncode, said
+    output = "".join(count.output)
+    with suppress(OSError):  # a full disk, which Ivy's output shows
+        log.write_text(output)
+    return process.returncode, output
 
 
 def _show(process: subprocess.Popen[str], count: _Count, cache: Path) -> None:

@@ -82,7 +82,7 @@ def is_complete(component: str) -> bool:
 
 
 def damaged(component: str) -> list[str]:
-    """Names of the files whose content is not what was fetched. Reads every byte."""
+    """Names of the files whose checksum differs. Reads every byte."""
     folder = component_folder(component)
     return [
         name
@@ -98,7 +98,7 @@ def fetch(names: Iterable[str] = ()) -> list[str]:
     no network used, when all are complete. Returns those that were fetched now.
 
     Raises:
-        ConfigurationError: No fitting Java, or no room on the disk.
+        ConfigurationError: No fitting Java, or not enough disk space.
         ServiceUnavailable: The repository does not answer, or not with what was asked.
     """
     wanted = tuple(names) or components()
@@ -122,7 +122,7 @@ def remove(component: str) -> None:
 def _fetch(todo: list[str], lock: int) -> None:
     root = version_folder()
     root.mkdir(parents=True, exist_ok=True)
-    # The lock is held: what another fetch left here was left by a killed one.
+    # The lock is held: leftovers here are from a killed process.
     for leftover in root.glob("incoming-*"):
         shutil.rmtree(leftover, ignore_errors=True)
     incoming = Path(tempfile.mkdtemp(prefix="incoming-", dir=root))

@@ -48,7 +48,7 @@ def bring_spark() -> None:
     """Fetch the lake's JARs and archive their classes, where that was not done yet.
 
     Raises:
-        ConfigurationError: No fitting Java, or no room on the disk.
+        ConfigurationError: No fitting Java, or not enough disk space.
         ServiceUnavailable: The repository does not answer, or not with what was asked.
     """
     fetch(["spark"])

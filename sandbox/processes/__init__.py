@@ -1,1 +1,1 @@
-"""Programs as processes: started, watched, ended; their logs and locks."""
+"""Child processes: start, monitor and stop them; their logs and lock files."""

@@ -1,4 +1,4 @@
-"""One at a time: a lock file that the operating system frees when its holder dies."""
+"""Lock files that the operating system releases when their holder dies."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from spark_ingest.errors import ConfigurationError
 
 @contextmanager
 def locked(file: Path, holder: str) -> Iterator[int]:
-    """Hold the lock; wait for whoever has it, saying so.
+    """Acquire the lock, and log a message if it has to wait.
 
     Args:
         file: The lock file; it stays behind, unlocked.
-        holder: What to tell while waiting, such as "another `sandbox up` is at work".
+        holder: Who may have the lock, for the message, such as "another `sandbox up` is running".
 
     Yields:
-        The lock's file descriptor: a child that inherits it holds the lock as well,
-        until it ends, even when this process is killed.
+        The lock's file descriptor: a child that inherits it also holds the lock until it
+        exits, even if this process is killed.
     """
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("a") as handle:
@@ -36,7 +36,7 @@ def locked(file: Path, holder: str) -> Iterator[int]:
 
 @contextmanager
 def claimed(file: Path, claimant: str) -> Iterator[int]:
-    """Hold the lock, or refuse at once when another has it.
+    """Acquire the lock, or fail at once if another process has it.
 
     Args:
         file: The lock file; it stays behind, unlocked.
@@ -46,7 +46,7 @@ def claimed(file: Path, claimant: str) -> Iterator[int]:
         The lock's file descriptor, as :func:`locked` does.
 
     Raises:
-        ConfigurationError: Another has it; the message says which.
+        ConfigurationError: Another process has it; the message says which.
     """
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("a+") as handle:
@@ -56,8 +56,8 @@ def claimed(file: Path, claimant: str) -> Iterator[int]:
             handle.seek(0)
             holder = handle.read().strip() or "another program"
             raise ConfigurationError(
-                f"{holder}, or what it started, is at work on the lake of {file.parent}:"
-                " wait for its end, or end it first"
+                f"{holder}, or a child of it, is using the lake of {file.parent}:"
+                " wait until it has finished, or stop it"
             ) from None
         handle.truncate(0)
         handle.write(f"{claimant} (pid {os.getpid()})\n")

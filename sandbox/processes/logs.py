@@ -17,7 +17,7 @@ def log_file(home: Home, component: str) -> Path:
     """The log of a service or program.
 
     Raises:
-        ConfigurationError: There is none of that name; the message lists those there are.
+        ConfigurationError: There is no such log; the message lists the existing ones.
     """
     file = home.logs / f"{component}.log"
     if file.parent != home.logs or not file.is_file():
@@ -28,7 +28,7 @@ def log_file(home: Home, component: str) -> Path:
 
 
 def show(file: Path, lines: int) -> int:
-    """Print the last lines; return the position behind them, in bytes."""
+    """Print the last lines; return the byte offset after them."""
     with file.open("rb") as log:
         end = position = log.seek(0, 2)
         text = b""
@@ -43,11 +43,11 @@ def show(file: Path, lines: int) -> int:
 
 
 def follow(file: Path, position: int) -> None:
-    """Print what is added to the log, until interrupted."""
+    """Print new lines of the log until interrupted."""
     try:
         while True:
             if file.exists() and file.stat().st_size < position:
-                position = 0  # moved away and started over
+                position = 0  # the log was rotated
             if file.exists() and file.stat().st_size > position:
                 with file.open("rb") as log:
                     log.seek(position)

@@ -1,8 +1,7 @@
-"""Supervised background processes: started once, known again, stopped whole.
+"""Background processes with a record file, so that later commands can find and stop them.
 
-A process is recorded in ``<services>/<name>/process.json`` and counts as ours only while
-the pid, its start time and its command agree with the record, so that a reused pid is
-never taken for it, nor ended.
+A process is recorded in ``<services>/<name>/process.json``. Pid, start time and command must
+match the record, so that a process with a reused pid is never mistaken for it or killed.
 """
 
 from __future__ import annotations
@@ -29,15 +28,15 @@ _POLL_SECONDS = 0.05
 
 @dataclass(frozen=True)
 class ProcessRecord:
-    """What is written down about a started process.
+    """The record of a started process.
 
     Attributes:
         name: The service.
         pid: Its process id, also the id of its process group and session.
-        created: Its start time, in seconds since 1970, as the system tells it.
+        created: Its start time as reported by the system, in seconds since 1970.
         ports: TCP port on 127.0.0.1 by listener name.
-        log: The file that gets its output.
-        log_start: Byte of the log at which this run's output begins.
+        log: The file with its output.
+        log_start: Byte offset in the log at which the output of this run begins.
     """
 
     name: str
@@ -56,8 +55,8 @@ def start(
 
     Args:
         folder: The service's folder: working directory and place of the record.
-        mark: Put into its environment as ``MILLRACE_SERVICE``: tells a person who finds
-            the process which sandbox it belongs to.
+        mark: The value of ``MILLRACE_SERVICE`` in its environment, which shows the sandbox
+            that the process belongs to.
     """
     folder.mkdir(parents=True, exist_ok=True)
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -80,16 +79,16 @@ def start(
             name, process.pid, created, command, dict(ports), str(log), log_start
         )
         _write(folder, record)
-    except BaseException:  # an unrecorded process would be nobody's
+    except BaseException:  # do not leave an unrecorded process
         os.killpg(process.pid, signal.SIGKILL)
         raise
-    # Popen would warn when it is collected while its process lives, which is what we want.
+    # Otherwise Popen warns when it is garbage collected while its process runs, as intended.
     process.returncode = 0
     return record
 
 
 def read_record(folder: Path) -> ProcessRecord | None:
-    """The record of the service in that folder, whether its process lives or not."""
+    """The record of the service in that folder, whether its process is running or not."""
     try:
         return ProcessRecord(**json.loads((folder / "process.json").read_text()))
     except (OSError, ValueError, TypeError):
@@ -97,13 +96,13 @@ def read_record(folder: Path) -> ProcessRecord | None:
 
 
 def is_alive(record: ProcessRecord) -> bool:
-    """Whether the recorded process runs, and not another that got its pid."""
+    """Whether the recorded process is running, and its pid was not reused."""
     try:
         process = psutil.Process(record.pid)
         if process.status() == psutil.STATUS_ZOMBIE:
             _reap(record.pid)
             return False
-        # A stepping clock moves the start time that the system tells, never the command.
+        # A clock step changes the reported start time, but not the command.
         return (
             abs(process.create_time() - record.created) < 2 or process.cmdline() == record.command
         )
@@ -112,10 +111,9 @@ def is_alive(record: ProcessRecord) -> bool:
 
 
 def stop(folder: Path, grace: float = GRACE_SECONDS) -> bool:
-    """End the recorded process and its group: politely, then by force; forget the record.
+    """Stop the recorded process and its group with SIGTERM, then SIGKILL; delete the record.
 
-    ``grace`` is the seconds it has to end by itself. Returns whether there was a process to
-    end.
+    ``grace`` is the time in seconds before SIGKILL. Returns whether the process was running.
     """
     record = read_record(folder)
     alive = record is not None and is_alive(record)
@@ -129,10 +127,10 @@ def stop(folder: Path, grace: float = GRACE_SECONDS) -> bool:
 
 
 def end_group(leader: int, grace: float) -> None:
-    """End a child of this process that leads its group, and the group with it.
+    """Stop a child process that is a group leader, and its group.
 
-    ``leader`` is the child's pid, which must not have been waited for; ``grace`` the seconds it
-    has after the polite signal.
+    ``leader`` is the child's pid, which must not have been waited for; ``grace`` is the time in
+    seconds between SIGTERM and SIGKILL.
     """
     _signal_group(leader, signal.SIGTERM)
     deadline = time.monotonic() + grace
@@ -142,10 +140,10 @@ def end_group(leader: int, grace: float) -> None:
 
 
 def end_left_over(leader: int, grace: float) -> None:
-    """Wait for the group of a child that has ended; end by force what stays.
+    """Wait for the group of a child that has exited; kill the remaining processes.
 
-    ``leader`` is the pid that the child had, which must have been waited for; ``grace`` the
-    seconds that the others have, such as a JVM that clears its files away.
+    ``leader`` is the pid of the child, which must have been waited for; ``grace`` is the time in
+    seconds for the others to exit, such as a JVM that deletes its files.
     """
     deadline = time.monotonic() + grace
     with suppress(ProcessLookupError):
@@ -168,7 +166,7 @@ def tail(record: ProcessRecord, lines: int = TAIL_LINES) -> list[str]:
 
 
 def port_is_free(port: int) -> bool:
-    """Whether a server could listen on 127.0.0.1 at this port now."""
+    """Whether the port is free on 127.0.0.1."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -179,7 +177,7 @@ def port_is_free(port: int) -> bool:
 
 
 def becomes_free(port: int, seconds: float) -> bool:
-    """Whether a server can listen at this port, now or within some seconds."""
+    """Whether the port is free, or becomes free within some seconds."""
     end = time.monotonic() + seconds
     while not port_is_free(port):
         if time.monotonic() >= end:
@@ -189,17 +187,17 @@ def becomes_free(port: int, seconds: float) -> bool:
 
 
 def accepts(port: int) -> bool:
-    """Whether something on 127.0.0.1 takes a connection at this port."""
+    """Whether a server accepts connections on this port of 127.0.0.1."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.settimeout(1)
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def port_holder(port: int) -> str:
-    """Who listens on the port, for a person: pid and name, and which sandbox it is of."""
+    """A description of the process that listens on the port: pid, name and sandbox."""
     try:
         connections = psutil.net_connections("tcp")
-    except psutil.AccessDenied:  # macOS tells only root
+    except psutil.AccessDenied:  # macOS allows it for root only
         connections = []
     for connection in connections:
         address = connection.laddr
@@ -252,6 +250,6 @@ def _wait_until_gone(record: ProcessRecord, seconds: float) -> bool:
 
 
 def _reap(pid: int) -> None:
-    """Collect a dead child of this very process; another's is not ours to collect."""
+    """Reap a dead child of this process."""
     with suppress(ChildProcessError):
         os.waitpid(pid, os.WNOHANG)

@@ -1,7 +1,7 @@
 """Console programs of this environment, run by the demo and by `sandbox live`.
 
-Each runs in a process group of its own, so that Ctrl-C reaches only the one that started
-it and that one decides how the others end.
+Each runs in a process group of its own, so that Ctrl-C reaches only the parent, which decides how
+to stop the others.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ _TAIL_BYTES = 64_000
 
 
 class ProgramFailed(MillraceError):
-    """A program exited with an error; the text says where its log is."""
+    """A program exited with an error; the message contains the path of its log."""
 
 
 class Running:
-    """A program in the background, its output in a log from the log's beginning.
+    """A background program that writes its output to a new log.
 
     Args:
-        command: The program as :func:`path_of` names it, and its arguments.
-        lock: A file descriptor that it shall inherit: a lock that it then holds as well.
+        command: The program, as in :func:`path_of`, and its arguments.
+        lock: File descriptor of a lock that it inherits.
     """
 
     def __init__(self, name: str, command: list[str], home: Home, log: Path, lock: int) -> None:
@@ -46,20 +46,20 @@ class Running:
         self._read = 0
 
     def messages(self) -> list[dict[str, Any]]:
-        """The JSON objects that it has printed since they were asked for last."""
+        """The JSON objects that it has printed since the last call."""
         with self.log.open("rb") as log:
             log.seek(self._read)
             added = log.read()
-        # What follows the last line break is not a whole line yet.
+        # The text after the last line break is not a complete line yet.
         whole = added[: added.rfind(b"\n") + 1]
         self._read += len(whole)
         return json_lines(whole.decode(errors="replace"))
 
     def check(self) -> None:
-        """Complain when it has ended.
+        """Check that it is running.
 
         Raises:
-            ProgramFailed: One line: which, how, its last line, its log.
+            ProgramFailed: It has exited; with its exit code, last line and log.
         """
         code = self._process.poll()
         if code is not None:
@@ -69,14 +69,14 @@ class Running:
             )
 
     def ask_to_end(self, number: signal.Signals) -> None:
-        """Send the signal at which it ends by itself, unless it has ended."""
+        """Send the signal for a graceful stop, unless it has exited."""
         if self._process.poll() is None:
             self._process.send_signal(number)
 
     def end(self, grace: float) -> int | None:
-        """Wait until it has ended, then end what is left of its group.
+        """Wait until it has exited, then stop the rest of its group.
 
-        Returns its exit code; None when it had to be ended by force, after ``grace`` seconds.
+        Returns its exit code; None if it was killed after ``grace`` seconds.
         """
         try:
             code = self._process.wait(grace)
@@ -84,7 +84,7 @@ class Running:
             process.end_group(self._process.pid, 0)
             self._process.wait()
             return None
-        # A JVM lives a little longer than its Python.
+        # A JVM exits a little later than its Python process.
         process.end_left_over(self._process.pid, _STOP_SECONDS)
         return code
 
@@ -94,19 +94,19 @@ class Running:
             for line in self.log.read_bytes()[-_TAIL_BYTES:].decode(errors="replace").splitlines()
             if line.strip() and not line.startswith("{")
         ]
-        return " ".join(lines[-1].split()) if lines else "it said nothing"
+        return " ".join(lines[-1].split()) if lines else "no output"
 
 
 class Dialogue:
-    """A program beside us that is told what comes next, and says when it is done.
+    """A child program with which JSON messages are exchanged.
 
-    Each line on its standard input and output is a JSON object; all else that it prints goes to
-    its log. As a context it is left when the program has ended: in peace by the end of its
-    standard input, else by force.
+    Each line on its standard input and output is a JSON object; its standard error goes to the
+    log. The context manager closes its standard input and waits for its exit; after an exception
+    it stops the program.
 
     Args:
-        lock: A file descriptor that it shall inherit: a lock that it then holds as well.
-        settings: Variables of its environment besides, unless they are set already.
+        lock: File descriptor of a lock that it inherits.
+        settings: Additional environment variables, unless they are set already.
     """
 
     def __init__(
@@ -146,22 +146,22 @@ class Dialogue:
                 self._process.wait()
             for pipe in (self._process.stdin, self._process.stdout):
                 if pipe is not None:
-                    # What it was not told any more has nobody to read it.
+                    # The program has exited without reading the rest.
                     with suppress(BrokenPipeError):
                         pipe.close()
 
-    def tell(self, **facts: Any) -> None:
-        """Say something, unless it has ended: that shows when it is listened to."""
+    def send(self, **facts: Any) -> None:
+        """Send a message; if the program has exited, :meth:`hear` reports it."""
         if self._process.stdin is not None:
             with suppress(BrokenPipeError):
                 self._process.stdin.write(f"{json.dumps(facts)}\n".encode())
                 self._process.stdin.flush()
 
     def hear(self) -> dict[str, Any]:
-        """What it says next.
+        """Receive the next message.
 
         Raises:
-            ProgramFailed: It ended instead; the message ends with what it printed last.
+            ProgramFailed: It has exited; the error ends with its last output.
         """
         line = self._process.stdout.readline() if self._process.stdout else b""
         if not line.endswith(b"\n"):
@@ -184,10 +184,10 @@ def run_to_end(
 ) -> str:
     """Run a console program; return its standard output and error.
 
-    ``settings`` are variables of its environment besides, unless they are set already.
+    ``settings`` are additional environment variables, unless they are set already.
 
     Raises:
-        ProgramFailed: It exited with an error; the message ends with what it said last.
+        ProgramFailed: It exited with an error; the message ends with its last output.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     env = {**(settings or {}), **environment(home)}
@@ -199,21 +199,21 @@ def run_to_end(
 
 
 def failed(name: str, code: int, log: Path) -> ProgramFailed:
-    """The error that says how a program ended, and what its log has last."""
+    """The error for a failed program, with its exit code and the end of its log."""
     last = log.read_text(errors="replace").splitlines()[-_TAIL_LINES:]
-    said = "".join(f"\n  | {line}" for line in last)
-    return ProgramFailed(f"{name} exited with {code}: see {log}; it said last:{said}")
+    output = "".join(f"\n  | {line}" for line in last)
+    return ProgramFailed(f"{name} exited with {code}: see {log}; last output:{output}")
 
 
 def path_of(program: str) -> str:
-    """A console program of this environment, whatever PATH is."""
+    """The path of a console program of this environment, regardless of PATH."""
     return str(Path(sys.executable).parent / program)
 
 
 def environment(home: Home) -> dict[str, str]:
-    """What the programs see: this sandbox, this project's dbt, no other settings of dbt.
+    """The environment of the programs: this sandbox, and no settings of dbt.
 
-    But where dbt writes: that changes nothing of what it does.
+    Except the target path of dbt.
     """
     env = {
         name: value
@@ -224,18 +224,18 @@ def environment(home: Home) -> dict[str, str]:
 
 
 def run_group(command: list[str], env: dict[str, str], output: IO[bytes]) -> int:
-    """Run a program in its own process group, which ends with us however we end."""
+    """Run a program in its own process group, which is stopped if this process is interrupted."""
     running = _start(command, env, output)
     try:
         return running.wait()
-    except BaseException:  # Ctrl-C reaches only us: the group is not the terminal's
+    except BaseException:  # Ctrl-C does not reach the group, which is not in the foreground
         process.end_group(running.pid, _STOP_SECONDS)
         running.wait()
         raise
 
 
 def json_lines(printed: str) -> list[dict[str, Any]]:
-    """The lines of a program's output that are JSON objects."""
+    """The JSON objects in the lines of a program's output."""
     return [json.loads(line) for line in printed.splitlines() if line.startswith("{")]
 
 

@@ -1,1 +1,1 @@
-"""The services of the sandbox: how each is started, asked and secured, and all together."""
+"""The services of the sandbox: start, health check and security of each, and of all."""

@@ -1,6 +1,6 @@
-"""What the captured databases have in common: their tables' files, their users' passwords.
+"""Schema files and passwords of the captured databases.
 
-A password is made once, in a file beside the data that it opens.
+A password is generated once, in a file next to the data.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from sandbox.services.security import write_secret
 from sandbox.settings import PROJECT
 
 POSTGRES_DATABASES = {"moma": "public", "pagila": "public", "ems": "ems", "crm": "crm"}
-"""PostgreSQL's databases, and in which schema of each the tables are."""
+"""PostgreSQL databases, with the schema of their tables."""
 MARIADB_DATABASE = "ecomm"
 _FILES = {
     "moma": "moma/schema.sql",
@@ -24,19 +24,19 @@ _FILES = {
 
 
 def schema_text(database: str) -> str:
-    """The SQL that makes the tables of an empty database."""
+    """The SQL that creates the tables."""
     return (PROJECT / "sandbox" / "databases" / _FILES[database]).read_text()
 
 
 def schema_of(database: str) -> str:
-    """The schema that a database's tables are in: in MariaDB the two are one."""
+    """The schema of a database's tables: in MariaDB the database itself."""
     return POSTGRES_DATABASES.get(database, database)
 
 
 def password(folder: Path, user: str) -> str:
-    """A user's password; made when it is asked for the first time.
+    """A user's password, generated on first use.
 
-    ``folder`` is that of the database's service.
+    ``folder`` is the folder of the database service.
     """
     file = folder / f"{user}.password"
     if not file.exists():

@@ -1,4 +1,4 @@
-"""Certificates of a secure sandbox: an authority of its own, and what it signs."""
+"""Certificates of a secure sandbox: a certificate authority, and certificates signed by it."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 _YEARS = timedelta(days=3650)
-# A clock that was set back must not make a new certificate one of tomorrow.
+# Valid from the past, so that clock changes do not invalidate a new certificate.
 _SLACK = timedelta(days=1)
 
 
 @dataclass(frozen=True)
 class Signed:
-    """A private key and the certificate of its public half.
+    """A private key and its certificate.
 
     Attributes:
-        key: PKCS#8 PEM, the one form that Java, OpenSSL and librdkafka all read.
+        key: PKCS#8 PEM, the format that Java, OpenSSL and librdkafka all support.
         certificate: PEM.
     """
 
@@ -33,9 +33,9 @@ class Signed:
 
 
 class Authority:
-    """Signs certificates that everyone trusts who trusts its own.
+    """A certificate authority.
 
-    ``signed`` is as :meth:`made` gave it.
+    ``signed`` is from :meth:`made`.
     """
 
     def __init__(self, signed: Signed) -> None:
@@ -48,7 +48,7 @@ class Authority:
 
     @classmethod
     def made(cls, name: str) -> Authority:
-        """A new authority, whose certificate is signed by itself."""
+        """A new authority with a self-signed certificate."""
         key = ec.generate_private_key(ec.SECP256R1())
         subject = _named(name)
         certificate = (
@@ -60,14 +60,14 @@ class Authority:
         return cls(_pem(key, certificate))
 
     def server(self, name: str, *hosts: str, lifetime: timedelta = _YEARS) -> Signed:
-        """A certificate for a server that is reached under these names or addresses.
+        """A server certificate for these names or addresses.
 
-        ``lifetime`` is from now on; negative: since when it is not good.
+        ``lifetime`` is from now on; if negative, the certificate has expired.
         """
         return self._leaf(name, ExtendedKeyUsageOID.SERVER_AUTH, hosts, lifetime)
 
     def client(self, name: str, lifetime: timedelta = _YEARS) -> Signed:
-        """A certificate with which a client says who it is."""
+        """A client certificate."""
         return self._leaf(name, ExtendedKeyUsageOID.CLIENT_AUTH, (), lifetime)
 
     def _leaf(

@@ -1,4 +1,4 @@
-"""Java's programs among the services: their command lines, and what their logs say."""
+"""Command lines and log settings of the services that run on Java."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ _LOGGING = {
     "showDateTime": "true",
     "dateTimeFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSXXX",
     "logFile": "System.out",
-    # Hundreds of lines of configuration at each start.
+    # Would log hundreds of lines of configuration at each start.
     "log.org.apache.kafka.common.config.AbstractConfig": "warn",
-    # A line for each request of `sandbox status`.
+    # Would log a line for each request of `sandbox status`.
     "log.org.apache.kafka.connect.runtime.rest.RestServer": "warn",
 }
 
@@ -20,10 +20,10 @@ _LOGGING = {
 def java_command(
     component: str, main: str, *arguments: str, heap: str, options: tuple[str, ...] = ()
 ) -> list[str]:
-    """The command that runs a class of a component which logs through slf4j-simple.
+    """The command that runs a class of a component with slf4j-simple logging.
 
-    The component's files are the class path; ``heap`` is the most that objects may take, as
-    Java writes it, and ``options`` are more for Java itself.
+    The component's files are the class path; ``heap`` is the maximum heap size (`-Xmx`), and
+    ``options`` are additional JVM options.
     """
     return [
         str(java_program()),
@@ -40,7 +40,7 @@ def java_command(
 
 
 def properties_text(settings: dict[str, str]) -> str:
-    """Settings as a file of properties, which takes a backslash for a special character."""
+    """Settings as a Java properties file, with escaped backslashes."""
     lines = [f"{key}={value}" for key, value in settings.items()]
     text = "\n".join(lines).replace("\\", "\\\\")
     return f"# Written by `sandbox up`.\n{text}\n"

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
     from sandbox.streams import Stream
 
-# One broker: no internal topic can have a second replica, and few partitions start faster.
+# One broker: internal topics have one replica, and few partitions for a fast start.
 _INTERNAL_TOPICS = ("offsets.topic", "transaction.state.log", "share.coordinator.state.topic")
 
 
 def admin(home: Home) -> AdminClient:
-    """A client for the sandbox's broker that keeps its complaints to itself."""
+    """An admin client for the sandbox's broker, without log output."""
     from confluent_kafka.admin import AdminClient
 
     quiet = logging.getLogger("sandbox.kafka")
@@ -74,7 +74,7 @@ def _prepare(home: Home) -> None:
 
 
 def _format(home: Home, data: Path) -> None:
-    """Make the data folder in one step: a killed format leaves nothing half made."""
+    """Create the data folder atomically, so that a killed format leaves no partial folder."""
     new = data.with_name("data.new")
     shutil.rmtree(new, ignore_errors=True)
     shutil.rmtree(data, ignore_errors=True)
@@ -85,7 +85,7 @@ def _format(home: Home, data: Path) -> None:
         for credential in user_credentials(home):
             arguments += ["--add-scram", credential]
     java, *options = java_command("kafka", "kafka.tools.StorageTool", *arguments, heap="128m")
-    # Everybody may read a command line: Java takes its own from a file as well.
+    # Command lines are public: pass the arguments to Java in a file.
     command_line = data.with_name("format.arguments")
     write_secret(command_line, "\n".join(map(_java_quoted, options)) + "\n")
     done = subprocess.run([java, f"@{command_line}"], capture_output=True, text=True, check=False)
@@ -98,13 +98,13 @@ def _format(home: Home, data: Path) -> None:
 
 
 def _java_quoted(argument: str) -> str:
-    """An argument as Java's argument files write it."""
+    """An argument, quoted for Java's argument files."""
     escaped = argument.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 
 
 def _cluster_id() -> str:
-    """A Kafka UUID: 16 bytes in URL-safe Base64, which may not begin like an option."""
+    """A Kafka UUID: 16 bytes in URL-safe Base64, without a leading hyphen."""
     text = "-"
     while text.startswith("-"):
         text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
@@ -125,7 +125,7 @@ def _own_cluster_id(home: Home) -> str | None:
 
 
 def _is_ready(home: Home) -> bool:
-    """Whether a broker answers for itself, and whether it is the one with our data."""
+    """Whether the broker responds, and has the cluster id of this sandbox."""
     if not accepts(home.ports["kafka"]):
         return False
     from confluent_kafka import KafkaException
@@ -138,7 +138,7 @@ def _is_ready(home: Home) -> bool:
 
 
 def missing_topics(home: Home) -> list[str]:
-    """Topics of the streams that the broker does not have.
+    """Topics of the streams that do not exist on the broker.
 
     Raises:
         ServiceUnavailable: The broker does not answer.
@@ -150,7 +150,7 @@ def missing_topics(home: Home) -> list[str]:
 
 
 def present_topics(home: Home) -> set[str]:
-    """The topics that the broker has.
+    """The topics on the broker.
 
     Raises:
         ServiceUnavailable: It does not answer.
@@ -166,7 +166,7 @@ def present_topics(home: Home) -> set[str]:
 
 
 def end_offsets(home: Home, topic: str) -> dict[int, int]:
-    """The end offset of each partition: how many records it has taken in its life.
+    """The end offset of each partition.
 
     Raises:
         ServiceUnavailable: The broker does not answer, or has no such topic.
@@ -190,7 +190,7 @@ def end_offsets(home: Home, topic: str) -> dict[int, int]:
 
 
 def _settle(home: Home) -> list[str]:
-    """Create the streams' topics that are not there."""
+    """Create missing topics of the streams."""
     from sandbox.streams import STREAMS
 
     absent = set(missing_topics(home))
@@ -201,7 +201,7 @@ def _settle(home: Home) -> list[str]:
 
 
 def create_topic(home: Home, stream: Stream) -> None:
-    """Create the topic of a stream that is none of the sandbox's own, where it is not there.
+    """Create the topic of a user-defined stream if it does not exist.
 
     Raises:
         ServiceUnavailable: The broker does not answer.
@@ -212,7 +212,7 @@ def create_topic(home: Home, stream: Stream) -> None:
 
 
 def create_topics(home: Home, partitions: Mapping[str, int]) -> None:
-    """Create the topics that are not there, each with so many partitions.
+    """Create missing topics, with their number of partitions.
 
     Raises:
         ServiceUnavailable: The broker does not answer.
@@ -221,8 +221,8 @@ def create_topics(home: Home, partitions: Mapping[str, int]) -> None:
     from confluent_kafka import KafkaError, KafkaException
     from confluent_kafka.cimpl import NewTopic
 
-    # Replayed events may be years old: with the default retention they would be gone in minutes,
-    # and a row that does not change in a week.
+    # No retention limit: replayed events may be years old, and captured rows may not change
+    # for weeks.
     config = {"retention.ms": "-1", "cleanup.policy": "delete"}
     there = present_topics(home)
     topics = [
@@ -243,10 +243,10 @@ def create_topics(home: Home, partitions: Mapping[str, int]) -> None:
 
 
 def _permit(home: Home, *further: str) -> None:
-    """Let the users of a secure sandbox at the streams' topics, and at further ones.
+    """Create the ACLs of a secure sandbox for the streams' topics and further ones.
 
-    Who may not see a topic is not told that it does not exist: so the ingest user may also see
-    those of captured tables, which nobody makes here.
+    Without the permission to describe a topic, a client cannot see that it does not exist: so
+    the ingest user may also describe the topics of captured tables.
     """
     if not home.secure:
         return

@@ -1,4 +1,4 @@
-"""The broker's listeners: open to this machine, or behind TLS, users and permissions."""
+"""The broker's listeners: plaintext, or TLS with authentication and ACLs."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ _LOGIN = "org.apache.kafka.common.security"
 
 
 def listeners(home: Home) -> dict[str, str]:
-    """The settings of the broker that say where it listens, and to whom."""
+    """The listener and security settings of the broker."""
     return _secure(home) if home.secure else _open(home)
 
 
 def user_credentials(home: Home) -> list[str]:
-    """What makes the users while the data folder is formatted; secret."""
+    """Arguments that create the SCRAM users while the storage is formatted; secret."""
     return [f"SCRAM-SHA-512=[name={user},password={password(home, user)}]" for user in USERS]
 
 
 def permissions(
     written: Iterable[str], read: Iterable[str], published: Iterable[str] = ()
 ) -> list[AclBinding]:
-    """What the users may do; whatever is not among these is refused.
+    """The ACLs of the users; everything else is denied.
 
-    Reading needs no permission on a consumer group: nobody here reads as a group. The producer
-    writes to ``written``, the ingest reads ``read``; the publisher may create ``published``,
-    those that exposures publish.
+    There are no ACLs for consumer groups, which are not used. The producer may write to
+    ``written``, the ingest user may read ``read``; the publisher may create the topics
+    ``published`` of exposures.
     """
     from confluent_kafka.admin import (
         AclBinding,
@@ -76,7 +76,7 @@ def permissions(
 
 
 def _places(home: Home, names: dict[str, str]) -> dict[str, str]:
-    """Listener names to ports: where to listen, and what to tell clients."""
+    """Listeners and advertised listeners, by listener name."""
     where = ",".join(f"{name}://127.0.0.1:{home.ports[port]}" for name, port in names.items())
     return {
         "controller.quorum.bootstrap.servers": (f"127.0.0.1:{home.ports['kafka-controller']}"),
@@ -118,7 +118,7 @@ def _secure(home: Home) -> dict[str, str]:
             f' password="{password(home, ADMIN)}";'
         ),
         "listener.name.users.plain.sasl.jaas.config": plain(ADMIN, USERS),
-        # The controller knows one user, whom no client is told of.
+        # The controller has one user, which clients do not know.
         "sasl.mechanism.controller.protocol": "PLAIN",
         "listener.name.controller.sasl.enabled.mechanisms": "PLAIN",
         "listener.name.controller.plain.sasl.jaas.config": plain(CONTROLLER, (CONTROLLER,)),

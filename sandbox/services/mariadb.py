@@ -1,4 +1,4 @@
-"""MariaDB whose changes are captured: its binary log has whole rows, before and after."""
+"""MariaDB with change data capture: its binary log has full row images."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ADMIN = "admin"
 APP = "app"
 """Owns the tables and writes to them."""
 DEBEZIUM = "debezium"
-"""Reads the tables and the log, and writes nothing."""
+"""Reads the tables and the log; read-only."""
 RECONCILE = "reconcile"
 """Counts rows."""
 
@@ -47,13 +47,13 @@ _SYSTEM_TABLES = (
 def connect(
     home: Home, database: str | None = MARIADB_DATABASE, user: str = APP
 ) -> Connection[Cursor]:
-    """A connection to the sandbox's MariaDB; whoever asks closes it.
+    """A connection to the sandbox's MariaDB; the caller closes it.
 
-    ``user`` is ``app``, which writes; ``debezium`` or ``reconcile``, which read; ``admin``,
-    which may all.
+    ``user`` is ``app``, which writes; ``debezium`` or ``reconcile``, which read; ``admin``
+    has all privileges.
 
     Raises:
-        ServiceUnavailable: MariaDB does not answer, or not as one of ours.
+        ServiceUnavailable: MariaDB is down, or denies access.
     """
     import pymysql
 
@@ -94,7 +94,7 @@ def _settings(home: Home) -> str:
         "lc-messages-dir": programs / "share",
         "character-sets-dir": programs / "share" / "charsets",
         "datadir": folder / "data",
-        # Below the data folder: a whole path may be longer than the 107 letters of a socket's.
+        # Relative to the data folder: socket paths are limited to 107 characters.
         "socket": "mariadb.sock",
         "pid-file": folder / "data" / "mariadb.pid",
         "bind-address": _HOST,
@@ -102,14 +102,14 @@ def _settings(home: Home) -> str:
         "default-time-zone": "+00:00",
         "character-set-server": "utf8mb4",
         "innodb-buffer-pool-size": "64M",
-        # Certificates for connections that do not leave this machine take it seconds.
+        # Generating certificates takes seconds; connections are local.
         "ssl": 0,
         "server-id": 1,
         "log-bin": "binlog",
         "binlog-format": "ROW",
         "binlog-row-image": "FULL",
         "gtid-strict-mode": 1,
-        # Nothing of it is removed by age: a connector may have been away for long.
+        # No expiration of the binary log: a connector may be down for long.
         "binlog-expire-logs-seconds": 0,
     }
     lines = [f"{key}={value}" for key, value in settings.items()]
@@ -117,7 +117,7 @@ def _settings(home: Home) -> str:
 
 
 def _prepare(home: Home) -> None:
-    """Make the data folder in one step: what was killed leaves nothing half made."""
+    """Create the data folder atomically, so that a killed start leaves no partial folder."""
     folder = _folder(home)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "my.cnf").write_text(_settings(home))
@@ -136,13 +136,13 @@ def _prepare(home: Home) -> None:
     # fmt: on
     done = run_as_somebody(make, dict(os.environ), _first_statements(home))
     if done.returncode != 0 or "ERROR: " in done.stderr:
-        said = [line for line in done.stderr.splitlines() if "ERROR" in line]
-        raise MillraceError(f"MariaDB cannot make {new}: {(said or ['it says nothing'])[0]}")
+        output = [line for line in done.stderr.splitlines() if "ERROR" in line]
+        raise MillraceError(f"MariaDB cannot make {new}: {(output or ['no error message'])[0]}")
     new.rename(data)
 
 
 def _first_statements(home: Home) -> str:
-    """What makes the system's tables and one user: a statement ends where its line does."""
+    """SQL that creates the system tables and the admin user, one statement per line."""
     share = component_folder("mariadb") / "share"
     lines = [
         "create database if not exists mysql;",
@@ -150,7 +150,7 @@ def _first_statements(home: Home) -> str:
         "set @auth_root_socket=NULL;",
         *((share / name).read_text() for name in _SYSTEM_TABLES),
         "flush privileges;",
-        # The tables come with a root that has no password.
+        # The system tables contain a root user without a password.
         "delete from mysql.global_priv where user in ('root', '');",
         "flush privileges;",
         f"create user {ADMIN}@'{_HOST}' identified by '{password(_folder(home), ADMIN)}';",
@@ -173,7 +173,7 @@ def _is_ready(home: Home) -> bool:
 
 
 def _settle(home: Home) -> list[str]:
-    """Make the database, its users and its tables, where missing."""
+    """Create the database, its users and its tables if missing."""
     made = []
     with closing(connect(home, None, ADMIN)) as connection:
         cursor = connection.cursor()
@@ -201,7 +201,7 @@ def _found(cursor: Cursor, query: str, *values: Any) -> bool:
 
 
 def _statements(text: str) -> list[str]:
-    """The statements of a schema's file: MariaDB takes one at a time."""
+    """The statements of a schema file: MariaDB executes one at a time."""
     lines = [line for line in text.splitlines() if not line.lstrip().startswith("--")]
     return [part for part in "\n".join(lines).split(";\n") if part.strip()]
 

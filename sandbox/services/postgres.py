@@ -1,4 +1,4 @@
-"""PostgreSQL whose changes are captured: logical decoding, its databases and roles."""
+"""PostgreSQL with change data capture: logical decoding, databases and roles."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ ADMIN = "admin"
 APP = "app"
 """Owns the tables and writes to them."""
 DEBEZIUM = "debezium"
-"""Reads the tables and the log, and writes nothing."""
+"""Reads the tables and the log; read-only."""
 RECONCILE = "reconcile"
-"""Counts rows, at a moment at which nobody changes them."""
+"""Counts rows while the tables are locked."""
 PUBLICATION = "captured"
-# Of tables; to maintain one is to be able to lock it.
+# Table privileges; `maintain` includes the right to lock.
 _RIGHTS = {DEBEZIUM: "select", RECONCILE: "select, maintain"}
-# Kept as PostgreSQL makes tables: changes bring the old values of the key alone.
+# Default replica identity: changes contain the old values of the key only.
 _DEFAULT_IDENTITY = ("film",)
 
 _SETTINGS = """
@@ -52,13 +52,13 @@ host replication all 127.0.0.1/32 scram-sha-256
 
 
 def connect(home: Home, database: str, user: str = APP) -> Connection:
-    """A connection to one of the sandbox's databases; whoever asks closes it.
+    """A connection to one of the sandbox's databases; the caller closes it.
 
     ``database`` is one of ``POSTGRES_DATABASES``; ``user`` is ``app``, which writes;
-    ``debezium`` or ``reconcile``, which read; ``admin``, which may all.
+    ``debezium`` or ``reconcile``, which read; ``admin`` has all privileges.
 
     Raises:
-        ServiceUnavailable: PostgreSQL does not answer, or not as one of ours.
+        ServiceUnavailable: PostgreSQL is down, or denies access.
     """
     import psycopg2
 
@@ -84,7 +84,7 @@ def _folder(home: Home) -> Path:
 
 
 def _prepare(home: Home) -> None:
-    """Make the data folder in one step: what was killed leaves nothing half made."""
+    """Create the data folder atomically, so that a killed start leaves no partial folder."""
     folder = _folder(home)
     data = folder / "data"
     folder.mkdir(parents=True, exist_ok=True)
@@ -120,7 +120,7 @@ def _is_ready(home: Home) -> bool:
 
 
 def _settle(home: Home) -> list[str]:
-    """Make the roles, the databases, their tables and publications, where missing."""
+    """Create the roles, databases, tables and publications if missing."""
     made = _make_roles_and_databases(home)
     for database in POSTGRES_DATABASES:
         made += _make_tables(home, database)
@@ -149,12 +149,12 @@ def _make_roles_and_databases(home: Home) -> list[str]:
 
 
 def _make_tables(home: Home, database: str) -> list[str]:
-    """Run the schema's file in a database that has no table, as their owner."""
+    """Run the schema file in an empty database, as the owner of its tables."""
     schema = schema_of(database)
     with closing(connect(home, database)) as connection, connection:
         cursor = connection.cursor()
         cursor.execute(f"create schema if not exists {schema}")
-        # Statements that name no schema mean this one, here and in later sessions.
+        # The default schema, here and in later sessions.
         cursor.execute(f"alter database {database} set search_path to {schema}")
         cursor.execute(f"set search_path to {schema}")
         for role, rights in _RIGHTS.items():
@@ -171,7 +171,7 @@ def _make_tables(home: Home, database: str) -> list[str]:
 
 
 def _prepare_capture(home: Home, database: str) -> list[str]:
-    """Make the publication, and let the log hold whole old rows."""
+    """Create the publication, and set the replica identity."""
     made = []
     schema = schema_of(database)
     with closing(connect(home, database, ADMIN)) as connection, connection:
@@ -188,7 +188,7 @@ def _prepare_capture(home: Home, database: str) -> list[str]:
         if cursor.fetchone() is None:
             cursor.execute(
                 f"create publication {PUBLICATION} for tables in schema {schema}"
-                # Rows of a partitioned table come in its topic, not in each partition's.
+                # Rows of a partitioned table go to its topic, not to topics of partitions.
                 " with (publish_via_partition_root = true)"
             )
             made.append(f"publication {PUBLICATION} of {database}")
@@ -210,27 +210,27 @@ POSTGRES = Service(
 
 
 def main(home: Home) -> None:
-    """Run PostgreSQL until this process is told to end."""
-    told = threading.Event()
+    """Run PostgreSQL until this process is stopped."""
+    stopping = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: told.set())
+        signal.signal(number, lambda *_: stopping.set())
     folder = _folder(home)
     with postgres_programs.programs(folder) as programs:
         database = postgres_programs.start(
             "postgres", home.ports["postgres"], folder / "data", programs
         )
         try:
-            while database.poll() is None and not told.wait(0.5):
+            while database.poll() is None and not stopping.wait(0.5):
                 pass
         finally:
             postgres_programs.end(database)
-    if not told.is_set():
+    if not stopping.is_set():
         raise MillraceError("PostgreSQL ended by itself: see above")
 
 
 if __name__ == "__main__":
     try:
-        # Its port is in the settings, which `up` has written.
+        # The port is in the settings, which `up` has written.
         main(load_home({"SANDBOX_HOME": sys.argv[1]}))
     except MillraceError as error:
         sys.exit(str(error))

@@ -1,4 +1,4 @@
-"""PostgreSQL's programs, for whoever has a database to make and to run."""
+"""Run PostgreSQL's programs."""
 
 from __future__ import annotations
 
@@ -22,14 +22,13 @@ READY_SECONDS = 60.0
 
 @contextmanager
 def programs(folder: Path) -> Iterator[Path]:
-    """The folder of PostgreSQL's programs, where whoever runs them may look.
+    """The folder of PostgreSQL's programs, readable for the user that runs them.
 
-    Root does not run them: `nobody` does, who must be let into all folders above. So
-    root's are a copy, as long as they are needed; one that a killed server has left is
-    removed.
+    PostgreSQL refuses to run as root, so `nobody` runs it and needs access to all parent
+    folders. For root this is a temporary copy; a copy left by a killed server is removed.
 
     Raises:
-        ConfigurationError: They have not been fetched.
+        ConfigurationError: They have not been downloaded.
     """
     fetched = component_folder("postgres")
     if not (fetched / "bin" / "postgres").is_file():
@@ -49,12 +48,12 @@ def programs(folder: Path) -> Iterator[Path]:
 
 
 def start(service: str, port: int, data: Path, programs_folder: Path) -> subprocess.Popen[bytes]:
-    """Start PostgreSQL as a child of this process, and wait until it takes connections.
+    """Start PostgreSQL as a child process, and wait until it accepts connections.
 
     ``programs_folder`` is from ``programs``.
 
     Raises:
-        MillraceError: It ended, or took too long; its words are in the service's log.
+        MillraceError: It exited, or took too long; see the service's log.
     """
     program = [str(programs_folder / "postgres"), "-D", str(data), "-p", str(port)]
     process = subprocess.Popen(
@@ -72,7 +71,7 @@ def start(service: str, port: int, data: Path, programs_folder: Path) -> subproc
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
-    """End it: connections first, then by force."""
+    """Stop it: fast shutdown first, then kill it."""
     if process.poll() is None:
         process.send_signal(signal.SIGINT)
         try:
@@ -83,19 +82,19 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 
 def run_program(programs_folder: Path, command: list[str], script: str = "") -> None:
-    """Run one of its programs to the end.
+    """Run one of its programs.
 
     Raises:
-        MillraceError: It failed; the message has its words.
+        MillraceError: It failed; the message contains its error.
     """
     program = [str(programs_folder / command[0]), *command[1:]]
     done = run_as_somebody(program, _environment(), script)
-    said = done.stderr.strip()
-    if done.returncode != 0 or "ERROR:" in said:
-        error = next((line for line in said.splitlines() if "ERROR:" in line), said)
+    output = done.stderr.strip()
+    if done.returncode != 0 or "ERROR:" in output:
+        error = next((line for line in output.splitlines() if "ERROR:" in line), output)
         raise MillraceError(f"{command[0]} failed: {error[-1000:]}")
 
 
 def _environment() -> dict[str, str]:
-    """Without what another PostgreSQL of this user is told."""
+    """The environment without the variables of other PostgreSQL clients."""
     return {name: value for name, value in os.environ.items() if not name.startswith("PG")}

@@ -1,4 +1,4 @@
-"""Apicurio Registry, spoken to through its Confluent-compatible API."""
+"""Apicurio Registry, used through its Confluent-compatible API."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _prepare(home: Home) -> None:
 
 
 def _secure_settings(home: Home) -> str:
-    """TLS, users, and who may write: a file, since everybody may read a command line."""
+    """TLS, users and roles: in a file, because command lines are public."""
     settings = {
         "quarkus.http.insecure-requests": "disabled",
         "quarkus.http.ssl-port": str(home.ports["registry"]),
@@ -98,7 +98,7 @@ def _command(home: Home) -> list[str]:
         str(java_program()),
         "-Xmx256m",
         "-XX:+UseSerialGC",
-        # Its few requests never pay for Java's second compiler, which takes half of its start.
+        # C1 only: for its few requests C2 does not pay off, and takes half of the startup time.
         "-XX:TieredStopAtLevel=1",
         "-XX:+ExitOnOutOfMemoryError",
         "-Duser.timezone=UTC",
@@ -112,7 +112,7 @@ def _is_ready(home: Home) -> bool:
     try:
         scheme = "https" if home.secure else "http"
         url = f"{scheme}://{REGISTRY.address(home)}/health/ready"
-        # No proxy of the environment stands between us and 127.0.0.1.
+        # Do not use a proxy from the environment for 127.0.0.1.
         opener = urllib.request.build_opener(
             urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=trust(home))
         )
@@ -123,10 +123,10 @@ def _is_ready(home: Home) -> bool:
 
 
 def missing_subjects(home: Home) -> list[str]:
-    """Subjects of the streams that the registry does not have.
+    """Subjects of the streams that do not exist in the registry.
 
     Raises:
-        ServiceUnavailable: The registry does not answer.
+        ServiceUnavailable: The registry is down.
     """
     from sandbox.streams import STREAMS
 
@@ -148,7 +148,7 @@ def _settle(home: Home) -> list[str]:
 
     registry = client(home)
     absent = set(missing_subjects(home))
-    # A fresh registry accepts any change; one that a person has set otherwise stays so.
+    # A new registry has compatibility NONE; a value set by the user is kept.
     if registry.get_config().compatibility_level == "NONE":
         level = ConfigCompatibilityLevel.BACKWARD
         registry.set_config(config=ServerConfig(compatibility=level))

@@ -1,7 +1,7 @@
-"""A secure sandbox: who its users are, and the files that hold their secrets.
+"""A secure sandbox: its users, and the files with their secrets.
 
-A sandbox is secure or not for as long as its data live: its folder ``security`` says so,
-made by `sandbox up --secure` before anything else and removed by `sandbox reset`.
+A sandbox with data cannot change between secure and not secure: it is secure if the folder
+``security`` exists, which `sandbox up --secure` creates first and `sandbox reset` removes.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from sandbox.settings import Home
 from spark_ingest.errors import ConfigurationError
 
 ADMIN = "admin"
-"""Makes topics and schemas; the broker's own name too. May do everything."""
+"""Super user: creates topics and schemas; also the broker's own user."""
 PRODUCER = "producer"
-"""Sends to the streams' topics, and nothing else."""
+"""May only write to the streams' topics."""
 INGEST = "ingest"
-"""Reads the streams' topics, and nothing else: the user of `spark-ingest`."""
+"""May only read the streams' topics: the user of `spark-ingest`."""
 PUBLISHER = "publisher"
 """Writes what exposures publish, and their schemas: the user of `spark-ingest publish`."""
 USERS = (ADMIN, PRODUCER, INGEST, PUBLISHER)
 CONTROLLER = "controller"
-"""Who the broker is to its controller; no other listener knows this user."""
+"""The broker's user for its controller; unknown to the other listeners."""
 
 
 def make_secure(home: Home) -> None:
-    """Make the authority, the certificates and the passwords, unless they are there.
+    """Create the certificate authority, certificates and passwords if they do not exist.
 
     Raises:
-        ConfigurationError: The sandbox has data that were made without them.
+        ConfigurationError: The sandbox has data from before it was secure.
     """
     if home.secure:
         return
@@ -42,7 +42,7 @@ def make_secure(home: Home) -> None:
                 f"the sandbox in {home.path} has data of a {service} without security, and"
                 " stays so: `sandbox reset --yes` removes them, or choose another SANDBOX_HOME"
             )
-    # In one step: half of it would count as all.
+    # Atomically: a partial folder would count as complete.
     new = home.security.with_name("security.new")
     shutil.rmtree(new, ignore_errors=True)
     new.mkdir(mode=0o700, parents=True)
@@ -51,7 +51,7 @@ def make_secure(home: Home) -> None:
     _write(new / "ca.pem", authority.signed.certificate)
     server = authority.server("sandbox", "127.0.0.1", "localhost")
     _write_signed(new, "server", server)
-    # The broker wants both in one file.
+    # The broker needs both in one file.
     _write(new / "server.keystore", server.key + server.certificate)
     for user in USERS:
         _write_signed(new, user, authority.client(user))
@@ -61,20 +61,20 @@ def make_secure(home: Home) -> None:
 
 
 def authority_of(home: Home) -> Authority:
-    """The sandbox's own authority, to sign more."""
+    """The sandbox's certificate authority, to sign more certificates."""
     folder = home.security
     return Authority(Signed((folder / "ca.key").read_bytes(), (folder / "ca.pem").read_bytes()))
 
 
 def password(home: Home, user: str) -> str:
-    """A user's password at the broker, and at the registry."""
+    """A user's password for the broker and the registry."""
     return (home.security / f"{user}.password").read_text()
 
 
 def kafka_properties(home: Home, user: str) -> dict[str, str]:
-    """How a client of the sandbox's broker connects, as librdkafka writes it.
+    """Client settings for the sandbox's broker, for librdkafka.
 
-    ``user`` has no meaning where the sandbox is not secure.
+    ``user`` is ignored if the sandbox is not secure.
     """
     found = {"bootstrap.servers": home.bootstrap_servers}
     if home.secure:
@@ -89,7 +89,7 @@ def kafka_properties(home: Home, user: str) -> dict[str, str]:
 
 
 def registry_properties(home: Home, user: str) -> dict[str, str]:
-    """How a client of the sandbox's registry connects, as confluent-kafka writes it."""
+    """Client settings for the sandbox's registry, for confluent-kafka."""
     found = {"url": home.registry_url}
     if home.secure:
         found |= {
@@ -100,14 +100,14 @@ def registry_properties(home: Home, user: str) -> dict[str, str]:
 
 
 def trust(home: Home) -> ssl.SSLContext | None:
-    """What a TLS client of the sandbox's servers trusts; None where they speak no TLS."""
+    """The TLS trust settings for the sandbox's servers; None without TLS."""
     if not home.secure:
         return None
     return ssl.create_default_context(cafile=str(home.security / "ca.pem"))
 
 
 def write_secret(file: Path, text: str) -> None:
-    """Write a file that only its owner may read, whatever the umask."""
+    """Write a file that only its owner can read, regardless of the umask."""
     _write(file, text.encode())
 
 

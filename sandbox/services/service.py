@@ -1,4 +1,4 @@
-"""What the sandbox must know of a service to run it."""
+"""The definition of a service."""
 
 from __future__ import annotations
 
@@ -11,26 +11,24 @@ from sandbox.settings import Home
 
 @dataclass(frozen=True)
 class Service:
-    """A server that the sandbox starts, asks and stops.
+    """A server of the sandbox.
 
     Attributes:
         name: Its name on the command line.
-        title: What it is, for a person.
-        parts: The components it is made of (configurations of ``ivy.xml``).
+        title: Its title in messages.
+        parts: Its components (configurations of ``ivy.xml``).
         ports: Names of its listeners; the first is the one that clients use.
         command: The program and arguments that run it in the foreground.
-        is_ready: Asks the running service whether it works; quick, and never raises.
-        prepare: Makes its files and its data folder; called before every start, and
-            changes nothing that is there already.
-        settle: Brings the ready service to the state that the sandbox promises
-            (topics, schemas); changes nothing when it is in that state. Returns a line
-            for each thing that it made.
-        secure_ports: Names of the listeners that it has besides in a secure sandbox.
+        is_ready: Health check of the running service; fast, and never raises.
+        prepare: Creates its files and data folder before every start; idempotent.
+        settle: Creates topics, schemas and the like when the service is ready; idempotent.
+            Returns a line for each object that it created.
+        secure_ports: Names of additional listeners in a secure sandbox.
         timeout: Seconds until it must be ready.
-        needs: Names of the services that are started with it.
-        is_asked_for: Only started when it is named.
-        is_open_only: Cannot run in a secure sandbox.
-        lacks_platform: Says why there is none for this machine; none where there is.
+        needs: Names of the services that it depends on.
+        is_asked_for: Started only on request.
+        is_open_only: Not supported in a secure sandbox.
+        lacks_platform: The reason why it is not available on this platform, or None.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Bring the services up, take them down, tell how they are."""
+"""Start and stop the services, and report their status."""
 
 from __future__ import annotations
 
@@ -28,8 +28,7 @@ from spark_ingest.lake.preflight import check_disk, check_java
 
 POLL_SECONDS = 0.1
 _RELEASE_SECONDS = 10.0
-# In the order in which they start. A new one is a module beside this one that makes a
-# ``Service``, and an entry here.
+# In start order. To add a service, add a module with a ``Service``, and an entry here.
 SERVICES: dict[str, Service] = {
     service.name: service
     for service in (KAFKA, REGISTRY, REDSHIFT, THRIFT, POSTGRES, MARIADB, CONNECT)
@@ -39,7 +38,7 @@ GROUPS = {"cdc": ("postgres", "mariadb", "connect")}
 
 
 class State(StrEnum):
-    """How a service is."""
+    """The state of a service."""
 
     STOPPED = "stopped"
     STARTING = "starting"
@@ -49,11 +48,11 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class Status:
-    """A service and how it is.
+    """A service and its state.
 
     Attributes:
-        state: Asked of the process and of the service itself.
-        record: Its process, when it was started and not taken down since.
+        state: From its process and its health check.
+        record: Its process, if it was started and not stopped since.
     """
 
     service: Service
@@ -62,7 +61,7 @@ class Status:
 
 
 def chosen(names: Iterable[str]) -> list[Service]:
-    """The named services and groups in starting order; all when none is named.
+    """The named services and groups in start order; all if none is named.
 
     Raises:
         ConfigurationError: There is no such service.
@@ -78,7 +77,7 @@ def chosen(names: Iterable[str]) -> list[Service]:
 
 
 def status_of(home: Home, service: Service) -> Status:
-    """How one service is, by asking it."""
+    """The status of one service, by its health check."""
     record = read_record(service.folder(home))
     if record is None:
         return Status(service, State.STOPPED, None)
@@ -88,26 +87,26 @@ def status_of(home: Home, service: Service) -> Status:
 
 
 def status(home: Home) -> list[Status]:
-    """How every service is."""
+    """The status of every service."""
     return [status_of(home, service) for service in SERVICES.values()]
 
 
 def work_lock(home: Home) -> AbstractContextManager[int]:
-    """Held by whoever starts, stops or removes services of this sandbox."""
-    return locked(home.path / "lock", "another `sandbox` command is at work here")
+    """Lock of commands that start, stop or remove services of this sandbox."""
+    return locked(home.path / "lock", "another `sandbox` command is running here")
 
 
 def up(home: Home, names: Collection[str] = (), *, secure: bool = False) -> list[str]:
-    """Start what does not run yet, wait until it works, make topics and schemas.
+    """Start services, wait until they are ready, create topics and schemas.
 
-    When it fails or is interrupted, what it started is stopped again. Without ``names``, all
-    but those that must be asked for. ``secure`` makes a sandbox secure that has no data yet;
-    one that is secure stays so. Returns the names of the services that were started now.
+    On failure or interrupt, the services that it started are stopped. Empty ``names`` start the
+    default services. ``secure`` makes a sandbox without data secure; a secure sandbox stays
+    secure. Returns the names of the started services.
 
     Raises:
-        ConfigurationError: It shall be secure, and has data from before or a service
-            that cannot be; there is no such service for this machine.
-        MillraceError: Something is missing, a port is taken, or a service died.
+        ConfigurationError: ``secure`` with existing data or with a service that does not support
+            it; a service is unknown or not available for this platform.
+        MillraceError: A binary is missing, a port is in use, or a service died.
     """
     services = _to_start(names)
     if secure or home.secure:
@@ -132,7 +131,7 @@ def up(home: Home, names: Collection[str] = (), *, secure: bool = False) -> list
                 _wait(home, service)
             for service in services:
                 _settle(home, service)
-        except BaseException:  # an interrupted `up` leaves nothing behind either
+        except BaseException:  # also after Ctrl-C
             for service in reversed(started):
                 process.stop(service.folder(home))
             raise
@@ -141,7 +140,7 @@ def up(home: Home, names: Collection[str] = (), *, secure: bool = False) -> list
 
 
 def down(home: Home, names: Iterable[str] = ()) -> list[str]:
-    """Stop services; their data stay. Returns the names of those that ran."""
+    """Stop services and keep their data. Returns the names of those that were running."""
     services = chosen(names)
     if not home.services.exists():
         return []
@@ -152,16 +151,16 @@ def down(home: Home, names: Iterable[str] = ()) -> list[str]:
 
 
 def died(record: ProcessRecord) -> MillraceError:
-    """The error that shows what a dead service said last."""
+    """The error for a died service, with its last output."""
     lines = process.tail(record)
-    said = "\n".join(["; it said last:", *(f"  | {line}" for line in lines)]) if lines else ""
+    output = "\n".join(["; last output:", *(f"  | {line}" for line in lines)]) if lines else ""
     return MillraceError(
-        f"{record.name} (pid {record.pid}) died: see {record.log}, then `sandbox up`{said}"
+        f"{record.name} (pid {record.pid}) died: see {record.log}, then `sandbox up`{output}"
     )
 
 
 def _to_start(names: Collection[str]) -> list[Service]:
-    """What `up` means by these names: with what they need, without what cannot be here."""
+    """The services to start: with dependencies, without those unavailable on this platform."""
     services = [s for s in chosen(names) if names or not s.is_asked_for]
     needed = {need for service in services for need in service.needs}
     services = chosen({service.name for service in services} | needed)
@@ -203,14 +202,14 @@ def _runs(service: Service, home: Home) -> bool:
 
 
 def _start(home: Home, service: Service) -> None:
-    """Start the service; say what became of it when it had died."""
+    """Start the service; if it had died, log the reason."""
     record = read_record(service.folder(home))
     if record is not None:
         say(f"{died(record)}", style="yellow")
         say(f"  starting {service.name} again, with its data", style="yellow")
     for name in service.listeners(home):
         port = home.ports[name]
-        # One that was killed a moment ago may not have let go of it.
+        # A recently killed process may not have released it yet.
         if not process.becomes_free(port, _RELEASE_SECONDS if record else 0):
             raise ConfigurationError(
                 f"port {port} of {service.name} is taken by {process.port_holder(port)}: end it,"
@@ -229,11 +228,11 @@ def _start(home: Home, service: Service) -> None:
 
 def _settle(home: Home, service: Service) -> None:
     for made in service.settle(home):
-        say(f"  made {made}")
+        say(f"  created {made}")
 
 
 def _wait(home: Home, service: Service) -> None:
-    """Ask until the service is ready; stop asking when it died or takes too long."""
+    """Wait until the service is ready; fail if it died or takes too long."""
     record = read_record(service.folder(home))
     if record is None:
         raise MillraceError(f"{service.name} was stopped by another program: `sandbox up` again")
@@ -249,7 +248,7 @@ def _wait(home: Home, service: Service) -> None:
 
 
 def _write_env(home: Home) -> None:
-    """``NAME=value`` lines, for programs that read files instead of the environment."""
+    """Write ``NAME=value`` lines, for programs that read files instead of the environment."""
     text = "".join(f"{name}={value}\n" for name, value in home.environment().items())
     if not home.env_file.exists() or home.env_file.read_text() != text:
         home.env_file.write_text(text)

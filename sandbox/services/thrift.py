@@ -1,4 +1,4 @@
-"""Spark's Thrift server on the sandbox's lake: Spark for programs that start none themselves."""
+"""Spark's Thrift server on the sandbox's lake, for clients without a Spark of their own."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ THRIFT = Service(
 
 
 def serve(home: Home) -> None:
-    """Open the lake, and answer until the process is ended."""
+    """Open the lake and serve until the process is stopped."""
     os.environ["SPARK_CONF_DIR"] = str(home.spark_conf)
     os.environ.pop("SPARK_HOME", None)
     from pyspark.sql import SparkSession
@@ -48,7 +48,7 @@ def serve(home: Home) -> None:
         .config(f"{hive}.authentication", "NOSASL")
         .getOrCreate()
     )
-    # PyHive, through which dbt-spark speaks Thrift, begins each connection with `use default`.
+    # PyHive, which dbt-spark uses, starts each connection with `use default`.
     spark.sql("create namespace if not exists default")
     java = Jvm(spark).packages.org.apache.spark.sql
     server = java.hive.thriftserver.HiveThriftServer2

@@ -1,4 +1,4 @@
-"""Programs that refuse root: run by `nobody` where the person is root, else as they are."""
+"""Run programs that refuse to run as root: as `nobody` if the user is root."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ NOBODY = "nobody"
 
 
 def as_somebody(command: list[str], *, dies_with_us: bool = False) -> list[str]:
-    """The command as one that root does not run.
+    """The command, run as `nobody` if the user is root.
 
-    `nobody` may enter the folders above its data all the same. ``dies_with_us`` ends it, as
-    Ctrl-C would, when the process that started it ends.
+    `nobody` can still access the parent folders of its data. ``dies_with_us`` interrupts it when
+    the parent process exits.
     """
     if sys.platform != "linux":
         return command
@@ -29,13 +29,13 @@ def as_somebody(command: list[str], *, dies_with_us: bool = False) -> list[str]:
 
 
 def give(path: Path) -> None:
-    """Let who runs such programs own a file or folder of theirs."""
+    """Make the user of such programs the owner of a file or folder."""
     if os.geteuid() == 0:
         shutil.chown(path, NOBODY)
 
 
 def give_new_folder(path: Path) -> None:
-    """Make an empty folder that such a program owns, and nobody else may enter."""
+    """Create an empty private folder for such a program."""
     shutil.rmtree(path, ignore_errors=True)
     path.mkdir(parents=True, mode=0o700)
     give(path)
@@ -44,7 +44,7 @@ def give_new_folder(path: Path) -> None:
 def run_as_somebody(
     command: list[str], environment: dict[str, str], script: str = ""
 ) -> subprocess.CompletedProcess[str]:
-    """Run such a program to its end, with a text on its standard input."""
+    """Run such a program, with a text on its standard input."""
     return subprocess.run(
         as_somebody(command, dies_with_us=True),
         input=script,

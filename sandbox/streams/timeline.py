@@ -39,7 +39,7 @@ class Record(NamedTuple):
         value: Framed value, or a broken one.
         timestamp: Kafka timestamp: when it arrives, milliseconds since 1970 UTC.
         kind: ``on_time``, ``late``, ``wrong`` or a name of ``FAULTS``.
-        beside: The topic, when the record is no event of the run but tells something
+        beside: The topic, when the record is no event of the run but describes something
             beside them; it counts for no share and no rate.
     """
 

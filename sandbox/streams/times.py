@@ -10,7 +10,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?", re.ASCII)
 _BLANK_BEFORE_ZONE = re.compile(r"\s+(?=[+-]\d{2}(:?\d{2})?$|[zZ]$)", re.ASCII)
 
-# An epoch number tells its unit by its size: each bound is 5138 in the unit before it
+# The unit of an epoch number follows from its size: each bound is 5138 in the unit before it
 # and 1973 in its own, so no instant between those years is misread.
 _SMALLEST_EPOCH = 10**8
 _EPOCH_UNITS = ((10**11, 1_000_000), (10**14, 1_000), (10**17, 1))
@@ -23,7 +23,7 @@ def instant_micros(written: str | int | Decimal) -> int:
         written: ISO 8601 (``T`` or a blank between date and time; offsets as ``Z``,
             ``+00``, ``+0000``, ``+00:00``, also after a blank; UTC when there is none;
             a date alone is its midnight), or a number since 1970 in seconds,
-            milliseconds, microseconds or nanoseconds, told apart by its size.
+            milliseconds, microseconds or nanoseconds, distinguished by its size.
 
     Raises:
         ValueError: It is no instant; the text says why, to follow "<value> ".

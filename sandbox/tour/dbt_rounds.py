@@ -1,7 +1,7 @@
-"""dbt increments round after round, in one process that keeps its Spark and its manifest.
+"""Repeated dbt increments, in one process that keeps its Spark session and manifest.
 
-`sandbox live` runs it as a program of its own. It prints one line of JSON when the marts
-are there and one for each round, and ends after the round at work when it gets SIGTERM.
+`sandbox live` runs it as a separate program. It prints one line of JSON when the marts are
+built and one per round, and on SIGTERM exits after the current round.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from sandbox.services.kafka import present_topics
 from sandbox.settings import Home, load_home
-from sandbox.tour import left_out
+from sandbox.tour import exclusions
 from sandbox.tour.query import open_lake
 from sandbox.tour.round_report import PREPARING, READY, ROUND
 from spark_ingest.errors import MillraceError
@@ -32,17 +32,17 @@ if TYPE_CHECKING:
     from dbt.contracts.graph.nodes import SourceDefinition
     from pyspark.sql import SparkSession
 
-# The facts whose age is told, and their event time.
+# The fact tables whose age is reported, and their event time.
 NEWEST = {"marts.fct_rental_sales": "paid_at", "marts.fct_purchases_enriched": "purchased_at"}
-# All that increments are built from, and nothing that is rebuilt from all its rows.
+# Incremental models with their upstream nodes; no model that is rebuilt in full.
 INCREMENTS = "+config.materialized:incremental,path:models/marts"
 _VIEWS = "config.materialized:view"
 _POLL_SECONDS = 0.25
-# Readers of a mart may hold an older version of it for so long.
+# Readers of a mart may use an older snapshot for this long.
 _KEEP_SECONDS = 600
 _KEEP_SNAPSHOTS = 5
-# A process that runs for hours must not remember each of its queries; and the code that is
-# generated for one round serves the next.
+# A process that runs for hours must not keep the metrics of all queries; and the code
+# generated in one round is reused in the next.
 _SPARK = {
     "spark.ui.retainedJobs": "50",
     "spark.ui.retainedStages": "50",
@@ -52,17 +52,17 @@ _SPARK = {
 
 
 class RoundFailed(MillraceError):
-    """A run of dbt did not end well."""
+    """A dbt run failed."""
 
 
 @dataclass
 class Rounds:
-    """The work: everything once, then what is new, again and again.
+    """A full build once, then increments, round after round.
 
     Attributes:
         stopping: Set by :meth:`stop`.
         manifest: The project as dbt parsed it at the start.
-        streams: The tables that are asked what is new.
+        streams: The tables that are polled for new snapshots.
         spark: The session that dbt uses as well.
     """
 
@@ -75,19 +75,19 @@ class Rounds:
     _increments: Sequence[str] = ()
 
     def stop(self, _signal: int, _frame: FrameType | None) -> None:
-        """For a signal: the round at work is the last.
+        """Signal handler: the current round is the last.
 
-        A build, which may take minutes, is broken off: dbt finishes the models at work.
+        A build, which may take minutes, is interrupted: dbt finishes the running models.
         """
         self.stopping.set()
         if self._may_break_off:
             raise KeyboardInterrupt
 
     def run(self) -> None:
-        """Go on until told to stop.
+        """Run until stopped.
 
         Raises:
-            MillraceError: dbt failed; the message is its first complaint.
+            MillraceError: dbt failed; the message is its first error.
         """
         self.manifest = self._dbt("parse")
         sources = self.manifest.sources.values()
@@ -128,21 +128,21 @@ class Rounds:
             self._forget_old_versions(number)
 
     def _make_ready(self) -> bool:
-        """Build and test when something is missing, else make the views again.
+        """Build and test if a relation is missing, otherwise recreate the views.
 
-        As in the demo, tests of code are left out, and what is built from captured tables
-        without a topic that hold nothing. Returns whether it was built.
+        As in the demo, tests of code are excluded, and models of empty captured tables
+        without a topic. Returns whether it ran a build.
         """
         begun = time.monotonic()
         manifest = self.manifest.writable_manifest().to_dict()
-        sources = left_out.unfilled(manifest, self._may_fill)
-        unwanted = left_out.readers(manifest, sources)
-        self._increments = increments(self.manifest.nodes.values(), unwanted)
-        missing = self._missing_relations(unwanted)
+        sources = exclusions.unfilled(manifest, self._may_fill)
+        excluded = exclusions.readers(manifest, sources)
+        self._increments = increments(self.manifest.nodes.values(), excluded)
+        missing = self._missing_relations(excluded)
         arguments = (
-            ["build", *left_out.selection(manifest, sources)]
+            ["build", *exclusions.selection(manifest, sources)]
             if missing
-            else ["run", "--select", _VIEWS, *left_out.excluded(sources)]
+            else ["run", "--select", _VIEWS, *exclusions.excluded(sources)]
         )
         _print_message(PREPARING, missing=missing)
         with suppress(KeyboardInterrupt):
@@ -155,7 +155,7 @@ class Rounds:
         return bool(missing)
 
     def _dbt(self, *arguments: str) -> Any:
-        """Run dbt in this process; what it returns.
+        """Run dbt in this process and return its result.
 
         Raises:
             RoundFailed: It failed.
@@ -171,18 +171,18 @@ class Rounds:
                 "--cache-selected-only",
                 "--no-write-json",
                 *arguments,
-                # Not the checkout's: other commands of dbt may be at work there.
+                # Not the checkout's target folder: other dbt commands may use it.
                 *("--target-path", str(self.home.path / "live-target")),
             ]
         )
         if not done.success:
             if self.stopping.is_set() and self._may_break_off:
                 return None
-            raise RoundFailed(f"`dbt {' '.join(arguments)}` failed: {_complaint(done)}")
+            raise RoundFailed(f"`dbt {' '.join(arguments)}` failed: {_first_error(done)}")
         return done.result
 
     def _wait_for_bronze(self) -> bool:
-        """Wait until ingest has made its tables; false when told to stop before."""
+        """Wait until ingest has created its tables; false if stopped before."""
         needed = {
             f"{source.schema}.{source.identifier}" for source in self.manifest.sources.values()
         }
@@ -193,20 +193,20 @@ class Rounds:
         return True
 
     def _may_fill(self, table: str) -> bool:
-        """Whether a captured table holds something, or a round may find something new in it."""
+        """Whether a captured table has rows, or may get some."""
         return table in self.streams.values() or was_filled(self.spark, table)
 
-    def _missing_relations(self, unwanted: Set[str]) -> list[str]:
-        """Tables and views of the project, but for some, that the lake does not have."""
+    def _missing_relations(self, excluded: Set[str]) -> list[str]:
+        """Tables and views of the project that the lake does not have, except the excluded."""
         wanted = {
             (node.schema, node.alias)
             for node in self.manifest.nodes.values()
             if node.resource_type in ("model", "seed")
-            and node.unique_id not in unwanted
+            and node.unique_id not in excluded
             and node.config.materialized != "ephemeral"
         }
         schemas = {row[0] for row in self.spark.sql("show schemas").collect()}
-        # Spark's own question for one table does not see Iceberg's views.
+        # Spark's `tableExists` does not find Iceberg views.
         there = {
             (schema, row[1])
             for schema in schemas & {schema for schema, _ in wanted}
@@ -216,7 +216,7 @@ class Rounds:
         return sorted(f"{schema}.{name}" for schema, name in wanted - there)
 
     def _newest_commits(self) -> dict[str, int]:
-        """The number of the newest snapshot of each stream's bronze table."""
+        """The current snapshot id of each stream's bronze table."""
         jvm = Jvm(self.spark)
         commits = {}
         for name, table in self.streams.items():
@@ -233,13 +233,13 @@ class Rounds:
         }
 
     def _newest_events(self) -> dict[str, float | None]:
-        """The newest event time that each fact of ``NEWEST`` holds, in seconds since 1970.
+        """The newest event time in each fact table of ``NEWEST``, in seconds since 1970.
 
-        Not as Python's own times, which end with the year 9999: an event may have any.
+        Not as a Python datetime, which ends with the year 9999.
         """
         found: dict[str, float | None] = {}
         for table, column in NEWEST.items():
-            # Iceberg answers this from the metadata of the files.
+            # Iceberg answers this from file metadata.
             row = self.spark.sql(
                 f"select unix_micros(newest) from (select max({column}) as newest from {table})"
             ).first()
@@ -248,9 +248,9 @@ class Rounds:
         return found
 
     def _forget_old_versions(self, number: int) -> None:
-        """Remove what only old versions of one mart hold; each round it is another's turn.
+        """Expire old snapshots of one mart, another one each round.
 
-        Each increment rewrites its days: without this the disk fills within hours.
+        Each increment rewrites partitions: without this the disk fills within hours.
         """
         tables = self._increments
         table = Jvm(self.spark).iceberg_table(tables[number % len(tables)])
@@ -258,25 +258,23 @@ class Rounds:
         table.expireSnapshots().expireOlderThan(before).retainLast(_KEEP_SNAPSHOTS).commit()
 
 
-def increments(nodes: Iterable[Any], unwanted: Set[str]) -> list[str]:
-    """The tables, ``schema.name``, that are built by increments.
+def increments(nodes: Iterable[Any], excluded: Set[str]) -> list[str]:
+    """The incremental tables, as ``schema.name``.
 
-    ``nodes`` are as dbt parsed them; ``unwanted`` has the unique ids of those that nobody
-    builds, since captured tables hold nothing.
+    ``nodes`` are from dbt's manifest; ``excluded`` has the unique ids of excluded nodes.
     """
     return [
         f"{node.schema}.{node.alias}"
         for node in nodes
-        if node.config.materialized == "incremental" and node.unique_id not in unwanted
+        if node.config.materialized == "incremental" and node.unique_id not in excluded
     ]
 
 
 def tables_with_topics(sources: Iterable[SourceDefinition], topics: Set[str]) -> dict[str, str]:
-    """The bronze table of each source table whose topic is there, by its dbt name.
+    """The bronze table of each source table whose topic exists, by its dbt name.
 
-    Captured tables of which nothing was captured yet are left out: to ask each of them what
-    is new, four times a second, would cost the others their time. ``topics`` are those that the
-    broker has.
+    Captured tables without a topic are not polled, which would slow down the others.
+    ``topics`` are the topics on the broker.
     """
     return {
         f"{source.source_name}.{source.name}": f"{source.schema}.{source.identifier}"
@@ -286,7 +284,7 @@ def tables_with_topics(sources: Iterable[SourceDefinition], topics: Set[str]) ->
 
 
 def _ages(newest: Mapping[str, float | None], now: float) -> dict[str, float | None]:
-    """How long ago the newest event of each fact happened, in seconds."""
+    """Age of the newest event of each fact table, in seconds."""
     return {table: None if at is None else round(now - at, 1) for table, at in newest.items()}
 
 
@@ -294,8 +292,8 @@ def _print_message(event: str, **facts: Any) -> None:
     print(json.dumps({"event": event, **facts}), flush=True)
 
 
-def _complaint(done: Any) -> str:
-    """What dbt said of the first thing that failed, on one line."""
+def _first_error(done: Any) -> str:
+    """Dbt's first error, on one line."""
     if done.exception is not None:
         return _one_line(str(done.exception))
     for result in done.result.results if done.result else ():
@@ -309,7 +307,7 @@ def _one_line(text: str) -> str:
 
 
 def main() -> None:
-    """The program; a failure is one line on standard error."""
+    """Entry point; a failure is one line on standard error."""
     try:
         rounds = Rounds(load_home())
         signal.signal(signal.SIGTERM, rounds.stop)

@@ -1,4 +1,4 @@
-"""`sandbox demo`: the whole way once, from events or databases to the docs, and a report."""
+"""`sandbox demo`: run the pipeline once, from events or databases to the docs and a report."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ from sandbox.settings import Home
 from sandbox.streams import declared_topics
 from sandbox.streams.generator import generators
 from sandbox.tour import demo_marts
-from sandbox.tour.accounts import Account, total
-from sandbox.tour.showings import EVENTS, Showing
-from sandbox.ui import err, say, tell
+from sandbox.tour.row_counts import RowCounts, total
+from sandbox.tour.scenarios import EVENTS, Scenario
+from sandbox.ui import echo, err, say
 from spark_ingest.errors import MillraceError
 from spark_ingest.lake.preflight import check_disk, check_java, check_spark_home
 
-_SHOWING_THEMSELVES = ("parts", "services")
-# Of what a step tells, so that a second line stands below the first.
+_WITH_OWN_PROGRESS = ("parts", "services")
+# Indent of the second line of a step's message.
 _INDENT = 17
 DEFAULT_COUNT = 100_000
 DEFAULT_SCALE = 0.1
-# In the ticket shop, once its databases are filled.
+# Changes in the ticket shop once its databases are filled.
 CHANGES = 1_000
 LATE = 0.05
 BAD = 0.01
 WRONG = 0.01
-# What each generator shall make: some events late, some broken, some wrong, on purpose.
+# Each generator makes some late, some broken and some wrong events, on purpose.
 SHARES = {
     command: (
         *("--late", str(LATE), "--bad", str(BAD)),
@@ -54,7 +54,7 @@ SHARES = {
 
 
 class DemoFailed(MillraceError):
-    """A step did not end well, or the report does not add up."""
+    """A step failed, or the row counts of the report do not add up."""
 
 
 @dataclass
@@ -62,21 +62,20 @@ class Demo:
     """One run.
 
     Attributes:
-        count: How many events to send, as many from each generator.
+        count: Number of events to send, split evenly between the generators.
         keep: Leave the services running.
-        secure: Make a sandbox secure that has no data yet.
-        scale: How large an empty ticket shop gets, where it shows that.
+        secure: Make a sandbox without data secure.
+        scale: Size of an empty ticket shop, in that scenario.
         started: Services that this run started.
-        ends: End offset by stream and partition after the events were sent: what must be
-            found.
-        tests: How many dbt nodes of each kind ended how.
+        ends: End offset by stream and partition after the events were sent.
+        tests: Number of dbt nodes by kind and status.
     """
 
     home: Home
     count: int
     keep: bool
     secure: bool = False
-    showing: Showing = EVENTS
+    scenario: Scenario = EVENTS
     scale: float = DEFAULT_SCALE
     started: list[str] = field(default_factory=list)
     ends: dict[str, dict[int, int]] = field(default_factory=dict)
@@ -84,10 +83,10 @@ class Demo:
     _marts: Dialogue = field(init=False)
 
     def run(self) -> None:
-        """All steps and the report; stops what it started, unless told to keep it.
+        """Run all steps and print the report; stops what it started, unless ``keep`` is set.
 
         Raises:
-            MillraceError: A step failed, or records are missing or doubled.
+            MillraceError: A step failed, or records are missing or duplicated.
         """
         check_java()
         check_spark_home()
@@ -99,11 +98,11 @@ class Demo:
         begun = time.monotonic()
         try:
             self._step("parts", self._parts)
-            # It parses the project and starts Spark while others wait for each other.
+            # It parses the project and starts Spark while the services start.
             with self._begin_marts(lock) as self._marts:
                 self._step("services", self._services)
-                send = self._events if self.showing is EVENTS else self._changes
-                self._step(self.showing.sent, send)
+                send = self._events if self.scenario is EVENTS else self._changes
+                self._step(self.scenario.sent, send)
                 self._step("ingest", self._ingest)
                 self._step("dbt build", self._build)
                 self._step("docs", self._docs)
@@ -112,19 +111,19 @@ class Demo:
             self._stop()
 
     def _step(self, name: str, step: Callable[[], str]) -> None:
-        steps = self.showing.steps
+        steps = self.scenario.steps
         number = steps.index(name) + 1
         head = f"[{number}/{len(steps)}] {name:<10}"
         begun = time.monotonic()
         try:
-            with _working(head, live=name not in _SHOWING_THEMSELVES):
-                told = step()
+            with _working(head, live=name not in _WITH_OWN_PROGRESS):
+                outcome = step()
         except MillraceError as error:
             raise DemoFailed(f"step {number}, {name}: {error}") from error
-        tell(f"{head}{time.monotonic() - begun:6.1f} s  {told}")
+        echo(f"{head}{time.monotonic() - begun:6.1f} s  {outcome}")
 
     def _begin_marts(self, lock: int) -> Dialogue:
-        command = [sys.executable, "-m", "sandbox.tour.demo_marts", self.showing.name]
+        command = [sys.executable, "-m", "sandbox.tour.demo_marts", self.scenario.name]
         log = self.home.logs / "demo-spark.log"
         is_usual = self.count <= DEFAULT_COUNT and self.scale <= DEFAULT_SCALE
         settings = spark_settings(is_usual=is_usual)
@@ -141,21 +140,21 @@ class Demo:
         return f"fetched {', '.join(fetched)}" if fetched else "all there"
 
     def _services(self) -> str:
-        self.started = stack.up(self.home, self.showing.services, secure=self.secure)
+        self.started = stack.up(self.home, self.scenario.services, secure=self.secure)
         return f"broker {self.home.bootstrap_servers}, registry {self.home.registry_url}"
 
     def _events(self) -> str:
-        seed = next_seed(self.home, self.showing.streams)
+        seed = next_seed(self.home, self.scenario.streams)
         facts: Counter[str] = Counter()
         for source, count in shared_out(self.count).items():
             # fmt: off
-            told = self._told(
+            reported = self._result_of(
                 "events", "sandbox", "produce", source, "--count", str(count),
                 *SHARES[source], "--seed", str(seed), "--json",
             )
             # fmt: on
-            facts.update({name: told.get(name, 0) for name in _TOLD})
-        self.ends = stream_ends(self.home, self.showing.streams)
+            facts.update({name: reported.get(name, 0) for name in _COUNTED})
+        self.ends = stream_ends(self.home, self.scenario.streams)
         rate = facts["delivered"] / facts["seconds"]
         return (
             f"{facts['delivered']:,} sent, {rate:,.0f}/s: {facts['late']:,} late,"
@@ -164,11 +163,11 @@ class Demo:
 
     def _changes(self) -> str:
         shop = ("sandbox", "produce", "tickit", "--json")
-        filled = self._told("rows", *shop, "--scale", str(self.scale))
-        # Its connectors have passed all rows: now each topic is there.
-        seed = next_seed(self.home, self.showing.streams)
-        changed = self._told("changes", *shop, "--changes", str(CHANGES), "--seed", str(seed))
-        self.ends = stream_ends(self.home, self.showing.streams)
+        filled = self._result_of("rows", *shop, "--scale", str(self.scale))
+        # The connectors have delivered all rows: all topics exist now.
+        seed = next_seed(self.home, self.scenario.streams)
+        changed = self._result_of("changes", *shop, "--changes", str(CHANGES), "--seed", str(seed))
+        self.ends = stream_ends(self.home, self.scenario.streams)
         rows = sum(
             sum(database["rows_before"].values()) + sum(database["rows_written"].values())
             for database in filled["databases"].values()
@@ -179,17 +178,17 @@ class Demo:
             f" {changed['changes']:,} changes{lacking}"
         )
 
-    def _told(self, name: str, *command: str) -> dict[str, Any]:
-        (told,) = json_lines(self._program(name, *command))
-        return told
+    def _result_of(self, name: str, *command: str) -> dict[str, Any]:
+        (reported,) = json_lines(self._program(name, *command))
+        return reported
 
     def _ingest(self) -> str:
-        self._marts.tell(ends=self.ends)
-        told = self._hear(demo_marts.INGESTED)
-        return f"{told['rows']:,} rows in bronze, {told['quarantined']:,} in quarantine"
+        self._marts.send(ends=self.ends)
+        reported = self._hear(demo_marts.INGESTED)
+        return f"{reported['rows']:,} rows in bronze, {reported['quarantined']:,} in quarantine"
 
     def _build(self) -> str:
-        # All that is to come is in the lake: broker and registry stop while dbt works.
+        # All records are in the lake: broker and registry can stop while dbt runs.
         if not self.keep:
             self._stop()
         left_out = self._hear(demo_marts.BUILT)["left_out"]
@@ -207,28 +206,28 @@ class Demo:
     def _report(self, begun: float) -> None:
         with _working("reading the report from the tables"):
             report = self._hear(demo_marts.REPORT)
-        counted = {name: Account(**of) for name, of in report["accounts"].items()}
+        counted = {name: RowCounts(**of) for name, of in report["row_counts"].items()}
         seconds = time.monotonic() - begun
-        tell("")
-        tell_accounts(counted)
-        tell(f"  dbt: {dbt_line(self.tests)}")
+        echo("")
+        print_row_counts(counted)
+        echo(f"  dbt: {dbt_line(self.tests)}")
         for title, rows in report["tops"].items():
-            tell("")
-            tell(title)
-            tell(indent(rows.rstrip(), "  "))
-        tell("")
-        tell(f"Done in {seconds:.0f} s. The docs are in {_page()}: `make docs` serves them.")
-        tell("What to try next:")
-        for command, says in {**_FIRST_HINTS, **self.showing.hints}.items():
-            tell(f"  {command:<41}  {says}".rstrip())
-        if not total(counted).holds:
-            raise DemoFailed("records are missing or doubled: `spark-ingest verify` names them")
+            echo("")
+            echo(title)
+            echo(indent(rows.rstrip(), "  "))
+        echo("")
+        echo(f"Done in {seconds:.0f} s. The docs are in {_page()}: `make docs` serves them.")
+        echo("What to try next:")
+        for command, says in {**_FIRST_HINTS, **self.scenario.hints}.items():
+            echo(f"  {command:<41}  {says}".rstrip())
+        if not total(counted).is_complete:
+            raise DemoFailed("records are missing or duplicated: `spark-ingest verify` lists them")
 
     def _stop(self) -> None:
         if not self.started:
             return
         if self.keep:
-            tell(f"Still running: {', '.join(self.started)}. Stop with `sandbox down`.")
+            echo(f"Still running: {', '.join(self.started)}. Stop with `sandbox down`.")
             return
         # A second Ctrl-C must not leave half of them running.
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -239,7 +238,7 @@ class Demo:
             signal.signal(signal.SIGINT, before)
 
 
-_TOLD = ("delivered", "late", "wrong", "bad", "seconds")
+_COUNTED = ("delivered", "late", "wrong", "bad", "seconds")
 _FIRST_HINTS = {
     "make docs": "browse models, columns, lineage",
     ". .venv/bin/activate": "then, typed by hand:",
@@ -247,7 +246,7 @@ _FIRST_HINTS = {
 
 
 def shared_out(events: int) -> dict[str, int]:
-    """Events by generator's command; they have as many each, or the first ones one more."""
+    """Number of events by generator command, split as evenly as possible."""
     return {
         source: (events + len(SHARES) - 1 - number) // len(SHARES)
         for number, source in enumerate(SHARES)
@@ -265,7 +264,7 @@ def stream_ends(home: Home, streams: Iterable[str]) -> dict[str, dict[int, int]]
 
 
 def next_seed(home: Home, streams: Iterable[str]) -> int:
-    """A seed that no run on this broker had: other events each time.
+    """A seed that no earlier run on this broker used, so that events differ.
 
     Raises:
         ServiceUnavailable: The broker does not answer, or has no such topic.
@@ -273,18 +272,18 @@ def next_seed(home: Home, streams: Iterable[str]) -> int:
     return 1 + sum(sum(ends.values()) for ends in stream_ends(home, streams).values())
 
 
-def tell_accounts(counted: dict[str, Account]) -> None:
-    """A line for each stream and one for all, what does not hold in bold."""
-    names = [one.name for one in fields(Account)]
-    tell("  " + f"{'stream':<24}" + "".join(f"{name:>12}" for name in names))
-    for stream, account in {**counted, "all": total(counted)}.items():
-        numbers = "".join(f"{number:>12,}" for number in astuple(account))
-        tell(f"  {stream:<24}{numbers}", style="" if account.holds else "bold")
+def print_row_counts(counted: dict[str, RowCounts]) -> None:
+    """Print a line per stream and a total; incomplete streams are bold."""
+    names = [one.name for one in fields(RowCounts)]
+    echo("  " + f"{'stream':<24}" + "".join(f"{name:>12}" for name in names))
+    for stream, counts in {**counted, "all": total(counted)}.items():
+        numbers = "".join(f"{number:>12,}" for number in astuple(counts))
+        echo(f"  {stream:<24}{numbers}", style="" if counts.is_complete else "bold")
 
 
 @contextmanager
 def _working(text: str, *, live: bool = True) -> Iterator[None]:
-    """A spinner with the time on a terminal, the text once elsewhere."""
+    """Show a spinner with elapsed time on a terminal, otherwise just the text."""
     if not live or not err.is_terminal:
         say(f"{text} ...")
         yield
@@ -296,14 +295,14 @@ def _working(text: str, *, live: bool = True) -> Iterator[None]:
 
 
 def _page() -> str:
-    """The docs' first page, as it is reached from here."""
+    """The start page of the docs, as a path relative to the working directory."""
     return os.path.relpath(demo_marts.TARGET / "index.html")
 
 
 def spark_settings(*, is_usual: bool) -> dict[str, str]:
-    """Environment variables of ingest and dbt for a demo of the usual size, or a larger one.
+    """Environment variables of ingest and dbt, by the size of the demo.
 
-    For the usual demo compiling takes longer than what it saves; a large one needs it.
+    At the default size whole-stage code generation costs more than it saves.
     """
     if not is_usual:
         return {}
@@ -311,7 +310,7 @@ def spark_settings(*, is_usual: bool) -> dict[str, str]:
 
 
 def dbt_results(file: Path) -> Counter[tuple[str, str]]:
-    """How many nodes ended how, by kind (model, test, seed, unit_test) and status."""
+    """Number of nodes by kind (model, test, seed, unit_test) and status."""
     try:
         results = json.loads(file.read_text())["results"]
     except (OSError, ValueError, KeyError) as error:
@@ -336,5 +335,5 @@ def dbt_line(results: Counter[tuple[str, str]]) -> str:
         if counts[kind]
     )
     bad = {key: number for key, number in results.items() if key[1] not in _GOOD}
-    told = ", ".join(f"{number} {kind} {status}" for (kind, status), number in bad.items())
-    return f"{what}: {told or 'all good'}"
+    failures = ", ".join(f"{number} {kind} {status}" for (kind, status), number in bad.items())
+    return f"{what}: {failures or 'all good'}"

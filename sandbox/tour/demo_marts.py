@@ -1,9 +1,9 @@
 """The demo's ingest, marts, docs and report: one process, one Spark, one parse of the project.
 
-The demo runs it as a program of its own, beside the services. It parses the project and starts
-Spark, then waits until the demo says that the records are on the broker; what each word of its
-standard output means stands below. `spark-ingest run --once` and dbt's commands are those that a
-person types: only Spark and the manifest are there already, and Java has compiled what it needs.
+The demo runs it as a separate program. It parses the project and starts Spark, then waits for the
+message that the records are on the broker; the events that it prints on standard output are below.
+`spark-ingest run --once` and the dbt commands are the ones that users run: but Spark and the
+manifest exist already, and the JVM is warm.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from typing import IO, TYPE_CHECKING, Any
 
 from sandbox.processes.programs import json_lines
 from sandbox.settings import PROJECT, Home, load_home
-from sandbox.tour import left_out
-from sandbox.tour.accounts import accounts
+from sandbox.tour import exclusions
 from sandbox.tour.query import open_lake, write_table
-from sandbox.tour.showings import SHOWINGS, Showing
+from sandbox.tour.row_counts import row_counts
+from sandbox.tour.scenarios import SCENARIOS, Scenario
 from spark_ingest.errors import MillraceError
 from spark_ingest.sources import target_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# `spark-ingest run --once` has landed all; with it, its batches added up.
+# `spark-ingest run --once` has finished; with the totals of its batches.
 INGESTED = "ingested"
-# dbt has built and tested; with it, what was left out.
+# dbt has built and tested; with a summary of what was left out.
 BUILT = "built"
-# The docs are there.
+# The docs are generated.
 DOCUMENTED = "documented"
-# What the broker took, what the tables hold, and what ranks first in marts.
+# Records on the broker, row counts of the tables, and top lists of the marts.
 REPORT = "report"
 
 TARGET = target_folder(PROJECT)
@@ -44,63 +44,63 @@ _STOPPING = (signal.SIGINT, signal.SIGTERM)
 
 
 class DbtFailed(MillraceError):
-    """A command of dbt did not end well; what it printed says how."""
+    """A dbt command failed; see its output."""
 
 
 class Marts:
     """dbt in this process, with the manifest that it parsed at the start."""
 
     def __init__(
-        self, home: Home, showing: Showing, answers: IO[str], asked: Iterator[str]
+        self, home: Home, scenario: Scenario, answers: IO[str], asked: Iterator[str]
     ) -> None:
-        """Bind the work to its lake and to whoever listens.
+        """Set up the run.
 
         Args:
-            answers: Takes a line of JSON for each thing that is done.
-            asked: A line of JSON when the records are on the broker: ``ends`` are the end
-                offsets by stream and partition before which each must be found.
+            answers: Receives a line of JSON per finished step.
+            asked: Yields a line of JSON when the records are on the broker: ``ends`` are
+                the end offsets by stream and partition.
         """
         self._home = home
-        self._showing = showing
+        self._scenario = scenario
         self._answers = answers
         self._asked = asked
         self._manifest: Any = None
 
     def run(self) -> None:
-        """Do it all; nothing more when nobody listens any more.
+        """Run all steps; stop early if standard input is closed.
 
         Raises:
-            DbtFailed: dbt did not end well.
+            DbtFailed: dbt failed.
             MillraceError: Spark does not start.
         """
         self._manifest = self._dbt("parse")
-        # dbt leaves the file as it is when nothing changed in it.
+        # dbt does not rewrite an unchanged file.
         os.utime(TARGET / "manifest.json")
         spark = open_lake(self._home, "sandbox demo")
         try:
-            told = next(self._asked, None)
-            if told is None:
+            message = next(self._asked, None)
+            if message is None:
                 return
             self._ingest()
             self._build(spark)
-            # Compiled is what was built: only the catalogue is asked for.
+            # The build has compiled everything: only the catalog is queried.
             self._dbt("docs", "generate", "--no-compile")
             self._say(DOCUMENTED)
-            self._report(spark, json.loads(told)["ends"])
+            self._report(spark, json.loads(message)["ends"])
         finally:
             spark.stop()
 
     def _ingest(self) -> None:
-        """Land what the topics hold, as `spark-ingest run --once` on the Spark that is there."""
+        """Ingest all topics as `spark-ingest run --once` does, in the existing Spark session."""
         from spark_ingest.cli import app
 
         printed = StringIO()
         before = {number: signal.getsignal(number) for number in _STOPPING}
         try:
             with redirect_stdout(printed):
-                app(["run", *self._showing.ingest, "--once"], standalone_mode=False)
+                app(["run", *self._scenario.ingest, "--once"], standalone_mode=False)
         finally:
-            # They finish the batch at work first; dbt has none.
+            # Ingest's handlers finish the current batch; dbt has no batches.
             for number, handler in before.items():
                 signal.signal(number, handler)
             print(printed.getvalue(), end="", flush=True)
@@ -113,10 +113,10 @@ class Marts:
         from spark_ingest.streaming.captured_topics import was_filled
 
         manifest = json.loads((TARGET / "manifest.json").read_text())
-        sources = left_out.unfilled(manifest, lambda table: was_filled(spark, table))
-        group = self._showing.group
-        self._dbt("build", *left_out.selection(manifest, sources, group))
-        self._say(BUILT, left_out=left_out.told(manifest, sources, group))
+        sources = exclusions.unfilled(manifest, lambda table: was_filled(spark, table))
+        group = self._scenario.group
+        self._dbt("build", *exclusions.selection(manifest, sources, group))
+        self._say(BUILT, left_out=exclusions.summary(manifest, sources, group))
 
     def _report(self, spark: SparkSession, ends: Mapping[str, Mapping[str, int]]) -> None:
         # JSON has no numbers as keys.
@@ -124,18 +124,18 @@ class Marts:
             stream: {int(partition): end for partition, end in of.items()}
             for stream, of in ends.items()
         }
-        counted = accounts(spark, numbered)
+        counted = row_counts(spark, numbered)
         tops = {}
-        for top in self._showing.tops:
-            if top.stream in self._showing.streams:
+        for top in self._scenario.tops:
+            if top.stream in self._scenario.streams:
                 table = StringIO()
                 write_table(spark.sql(top.query), table)
                 tops[top.title] = table.getvalue()
-        told = {name: asdict(account) for name, account in counted.items()}
-        self._say(REPORT, accounts=told, tops=tops)
+        as_dicts = {name: asdict(counts) for name, counts in counted.items()}
+        self._say(REPORT, row_counts=as_dicts, tops=tops)
 
     def _dbt(self, *arguments: str) -> Any:
-        """Run dbt in this process; what it returns.
+        """Run dbt in this process and return its result.
 
         Raises:
             DbtFailed: It failed.
@@ -146,23 +146,23 @@ class Marts:
         sys.stdout.flush()
         if done.success:
             return done.result
-        # What a node lacks is printed already; what broke dbt off before is not.
-        told = f"`dbt {' '.join(arguments)}` failed"
-        raise DbtFailed(f"{told}: {done.exception}" if done.exception else told)
+        # Node errors are printed already; an exception that aborted dbt is not.
+        message = f"`dbt {' '.join(arguments)}` failed"
+        raise DbtFailed(f"{message}: {done.exception}" if done.exception else message)
 
     def _say(self, event: str, **facts: Any) -> None:
         print(json.dumps({"event": event, **facts}), file=self._answers, flush=True)
 
 
 def main() -> None:
-    """The program; a failure is one line on standard error."""
+    """Entry point; a failure is one line on standard error."""
     from spark_ingest.lake.jvm import JAVA_ERRORS, java_reason
 
-    # What dbt and Java print is for the log, which standard error goes to.
+    # The output of dbt and Java goes to the log, as standard error does.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     try:
-        Marts(load_home(), SHOWINGS[sys.argv[1]], answers, iter(sys.stdin)).run()
+        Marts(load_home(), SCENARIOS[sys.argv[1]], answers, iter(sys.stdin)).run()
     except MillraceError as error:
         print(error, file=sys.stderr)
         sys.exit(error.exit_code)

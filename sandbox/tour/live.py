@@ -1,4 +1,4 @@
-"""`sandbox live`: events, ingest and marts at once, until a person stops it."""
+"""`sandbox live`: producers, ingest and dbt rounds together, until it is stopped."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from sandbox.services import stack
 from sandbox.settings import Home
 from sandbox.tour.demo import SHARES, next_seed
 from sandbox.tour.round_report import PREPARING, READY, ROUND, History, Round
-from sandbox.tour.showings import EVENTS
-from sandbox.ui import err, out, say, tell
+from sandbox.tour.scenarios import EVENTS
+from sandbox.ui import echo, err, out, say
 from spark_ingest.lake.preflight import check_disk, check_java, check_spark_home
 
 DEFAULT_RATE = 500.0
 EVERY = "5s"
 _POLL_SECONDS = 0.2
-# Ingest finishes its batch, dbt its round.
+# Time for ingest to finish its batch and dbt its round.
 _END_SECONDS = 120.0
 
 
@@ -37,7 +37,7 @@ class Live:
 
     Attributes:
         rate: Events per second, over all sources.
-        minutes: How long rounds go on; None is until stopped.
+        minutes: Stop after this time; None runs until stopped.
     """
 
     home: Home
@@ -47,10 +47,10 @@ class Live:
     _stopped: bool = False
 
     def run(self) -> None:
-        """Start all, show what happens, end all.
+        """Start all programs, show their progress, stop them.
 
         Raises:
-            MillraceError: Something does not start, or a program died.
+            MillraceError: A program did not start, or died.
         """
         check_java()
         check_spark_home()
@@ -62,11 +62,11 @@ class Live:
             self._programs(lock) as programs,
         ):
             self._watch(programs)
-        tell(self._history.summary())
+        echo(self._history.summary())
 
     @contextmanager
     def _until_stopped(self) -> Iterator[None]:
-        """Ctrl-C asks for the end, once and as often as it is pressed."""
+        """Stop gracefully on Ctrl-C, however often it is pressed."""
         before = signal.signal(signal.SIGINT, self._stop)
         try:
             yield
@@ -76,11 +76,11 @@ class Live:
     def _stop(self, _signal: int, _frame: FrameType | None) -> None:
         if not self._stopped:
             self._stopped = True
-            say("ending: the batch and the round at work are finished first")
+            say("stopping after the current batch and round")
 
     @contextmanager
     def _services(self) -> Iterator[None]:
-        # Ingest and dbt would fetch them too, with the progress in their logs.
+        # Otherwise ingest and dbt download the JARs, with the progress only in their logs.
         spark_conf.bring_spark()
         say("starting broker and registry")
         started = stack.up(self.home)
@@ -92,7 +92,7 @@ class Live:
 
     @contextmanager
     def _programs(self, lock: int) -> Iterator[list[Running]]:
-        """Producers, ingest and the rounds; all have ended behind it."""
+        """Start producers, ingest and the rounds; stop them on exit."""
         seed = next_seed(self.home, EVENTS.streams)
         commands = {
             f"produce-{source}": [
@@ -113,7 +113,7 @@ class Live:
             yield programs
         finally:
             for program in programs:
-                # Producers and ingest end well at Ctrl-C, the rounds at SIGTERM.
+                # Producers and ingest stop gracefully on SIGINT, the rounds on SIGTERM.
                 last = program.name == "rounds"
                 program.ask_to_end(signal.SIGTERM if last else signal.SIGINT)
             deadline = time.monotonic() + _END_SECONDS
@@ -135,7 +135,7 @@ class Live:
                 if deadline is not None and time.monotonic() > deadline:
                     self._stopped = True
                 if err.is_terminal:
-                    running = f"live for {time.monotonic() - begun:.0f} s, Ctrl-C ends it"
+                    running = f"live for {time.monotonic() - begun:.0f} s, Ctrl-C stops it"
                     screen.update(self._history.table(running), refresh=True)
                 time.sleep(_POLL_SECONDS)
 
@@ -145,20 +145,20 @@ class Live:
             history.lags[message["stream"]] = message["lag"]
         elif message["event"] == PREPARING:
             say(
-                f"building and testing all, because {_some(message['missing'])} missing"
+                f"building and testing everything: {_some(message['missing'])} missing"
                 if message["missing"]
-                else "all marts are there: making the views again"
+                else "all marts exist: recreating the views"
             )
         elif message["event"] == READY:
             say(f"ready after {message['seconds']:.0f} s: increments begin")
         elif message["event"] == ROUND:
             history.rounds.append(Round.read(message))
             if not err.is_terminal:
-                tell(history.last_line())
+                echo(history.last_line())
                 out.file.flush()
 
 
 def _some(relations: list[str]) -> str:
-    """The first of them and how many more."""
+    """The first one and the number of the others."""
     more = len(relations) - 1
     return relations[0] + (f" and {more} more are" if more else " is")

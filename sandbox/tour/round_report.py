@@ -1,4 +1,4 @@
-"""Rounds of dbt increments: how a program tells them, and how a person reads them."""
+"""Rounds of dbt increments: the messages of the program, and their summary."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ class Round:
 
     @classmethod
     def read(cls, message: dict[str, Any]) -> Round:
-        """From what the rounds' program prints."""
+        """Parse a message of the rounds' program."""
         return cls(**{name: message[name] for name in cls.__dataclass_fields__})
 
     @property
     def age(self) -> float | None:
-        """The age of the fact that is furthest behind, in seconds."""
+        """The age of the fact table that is furthest behind, in seconds."""
         return _oldest(self.ages)
 
     @property
     def age_before(self) -> float | None:
-        """The same until this round."""
+        """The same before this round."""
         return _oldest(self.ages_before)
 
 
@@ -62,12 +62,12 @@ class History:
 
     @property
     def lag(self) -> int | None:
-        """Records that ingest has not committed yet; None before its first batch."""
+        """The ingest lag in records; None before the first batch."""
         known = [lag for lag in self.lags.values() if lag is not None]
         return sum(known) if known else None
 
     def last_line(self) -> str:
-        """The last round, for a log."""
+        """The last round as a log line."""
         last = self.rounds[-1]
         facts = ", ".join(
             f"{table.removeprefix('marts.')} {_seconds(age)}" for table, age in last.ages.items()
@@ -79,24 +79,24 @@ class History:
         )
 
     def summary(self) -> str:
-        """All rounds, at the end."""
+        """Summary of all rounds."""
         if not self.rounds:
             return "ended before the first round"
         first, *later = self.rounds
-        told = [f"{_count(len(self.rounds), 'round')}: the first took {first.seconds:.1f} s"]
+        parts = [f"{_count(len(self.rounds), 'round')}: the first took {first.seconds:.1f} s"]
         if later:
-            told.append(_spread("the others", [one.seconds for one in later]))
-        # Until its end the first round works off what was there before.
+            parts.append(_spread("the others", [one.seconds for one in later]))
+        # The first round processes the backlog.
         ages = [one.age for one in later if one.age is not None]
         seen = [one.age_before for one in later[1:] if one.age_before is not None]
         if ages:
-            told.append(_spread("age after them", ages))
+            parts.append(_spread("age after them", ages))
         if seen:
-            told.append(f"at most {max(seen):.1f} s before one")
-        return "; ".join(told)
+            parts.append(f"at most {max(seen):.1f} s before one")
+        return "; ".join(parts)
 
     def table(self, title: str) -> Table:
-        """The state, for a terminal."""
+        """The current state as a table for the terminal."""
         table = Table(title=title, title_justify="left", show_header=False)
         table.add_column()
         table.add_column(justify="right")

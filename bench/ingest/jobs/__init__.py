@@ -1,1 +1,1 @@
-"""The contestants that are programs of ours: each runs in a process of its own."""
+"""Systems under test that are programs of this repository; each runs in its own process."""

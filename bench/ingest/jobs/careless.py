@@ -1,4 +1,4 @@
-"""The usual job: one fixed schema for all values, plain Parquet files. It loses what is bad or new.
+"""The usual job: one fixed schema, plain Parquet files. It loses bad records and new fields.
 
 usage: python -m bench.ingest.jobs.careless SERVERS TOPIC SCHEMA FOLDER
 """
@@ -15,7 +15,7 @@ from bench.ingest.jobs import marks
 from bench.ingest.jobs.kafka_reader import options
 from spark_ingest.lake.session import open_session
 
-# As many as ours takes: it does with the same heap.
+# The same batch size as Millrace, with the same heap.
 _BATCH_RECORDS = 2_500_000
 
 
@@ -25,8 +25,8 @@ def main(servers: str, topic: str, schema: str, folder: str) -> None:
     Args:
         servers: The broker.
         topic: What to read.
-        schema: The file of the schema that is taken to be everybody's.
-        folder: For the files, and for the checkpoint beside them.
+        schema: The file of the schema that all values are decoded with.
+        folder: For the files and the checkpoint.
     """
     spark = open_session()
     fixed = Path(schema).read_text()
@@ -37,7 +37,7 @@ def main(servers: str, topic: str, schema: str, folder: str) -> None:
         .option("maxOffsetsPerTrigger", _BATCH_RECORDS)
         .load()
     )
-    # Not FAILFAST: the first bad record would end the job, at every start.
+    # Not FAILFAST: the first bad record would fail the job on every start.
     payload = F.expr("substring(value, 6)")
     rows = records.select(from_avro(payload, fixed, {"mode": "PERMISSIVE"}).alias("value")).select(
         "value.*"

@@ -1,4 +1,4 @@
-"""As far as Spark alone could go: read Kafka, decode with one schema, write nowhere.
+"""The upper limit of Spark: read from Kafka, decode with one schema, no sink.
 
 usage: python -m bench.ingest.jobs.decode SERVERS TOPIC SCHEMA
 """

@@ -1,4 +1,4 @@
-"""How the Spark contestants that are not ours read Kafka: fetching as well as we do."""
+"""Kafka source options of the plain Spark systems: the same fetch settings as Millrace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two words from a contestant to the benchmark: reading begins now, all is there now."""
+"""Marks that a system prints for the benchmark: start of reading, all records visible."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ MARK = "bench"
 
 
 def begin() -> None:
-    """What comes before, such as the start of a JVM, does not count."""
+    """Mark the start; time before it, such as JVM startup, does not count."""
     _say("begin")
 
 
 def end() -> None:
-    """All records are where a reader sees them."""
+    """Mark the end: all records are visible to readers."""
     _say("end")
 
 
 def read(line: str) -> tuple[str, float] | None:
-    """A mark and its moment, seconds since 1970; None where a line is something else."""
+    """A mark and its time, in seconds since 1970; None if the line is no mark."""
     if not line.startswith("{"):
         return None
     try:
-        said: Any = json.loads(line)
+        parsed: Any = json.loads(line)
     except ValueError:
         return None
-    if not isinstance(said, dict) or MARK not in said:
+    if not isinstance(parsed, dict) or MARK not in parsed:
         return None
-    return str(said[MARK]), float(said["at"])
+    return str(parsed[MARK]), float(parsed["at"])
 
 
 def _say(what: str) -> None:

@@ -2,48 +2,55 @@
 
 from __future__ import annotations
 
-from sandbox.databases.draft import Draft, Move, Weighted, chosen, one_of, whole
 from sandbox.databases.moma import rows, words
-from sandbox.databases.moves import Habits, moves_of
+from sandbox.databases.operations import RowRules, operations_on
 from sandbox.databases.tables import Database, Row, Table
+from sandbox.databases.transactions import (
+    Operation,
+    Txn,
+    Weighted,
+    chosen,
+    one_of,
+    whole,
+)
 
 _MOST_WORKS = 5
 _CRAFTS = tuple((craft.weight, craft) for craft in words.CRAFTS)
 
 
-def _new_artist(draft: Draft) -> Row:
-    return rows.artist(draft.random, draft.contents.next_number("artists", "artist_id"))
+def _new_artist(txn: Txn) -> Row:
+    return rows.artist(txn.random, txn.state.next_number("artists", "artist_id"))
 
 
-def _edited_artist(draft: Draft, row: Row) -> Row:
-    random = draft.random
+def _edited_artist(txn: Txn, row: Row) -> Row:
+    random = txn.random
     edits = (
         (5, {"nationality": one_of(random, words.MOVED_TO)}),
         (1, {"nationality": one_of(random, words.NO_NATIONALITY)}),
-        (2, {"death_year": _death_year(draft, row)}),
+        (2, {"death_year": _death_year(txn, row)}),
         (1, {"gender": rows.gender(random, is_woman=random() < 0.5)}),
         (1, {"name": f"{row['name'].rstrip()} ", "birth_year": 0}),
     )
     return chosen(random, edits)
 
 
-def _death_year(draft: Draft, row: Row) -> int | None:
+def _death_year(txn: Txn, row: Row) -> int | None:
     born = row["birth_year"]
-    return born + whole(draft.random, 27, 96) if born else None
+    return born + whole(txn.random, 27, 96) if born else None
 
 
-def _moved_artist(draft: Draft, _row: Row) -> Row:
-    return {"artist_id": draft.contents.next_number("artists", "artist_id")}
+def _moved_artist(txn: Txn, _row: Row) -> Row:
+    return {"artist_id": txn.state.next_number("artists", "artist_id")}
 
 
-def _new_work(draft: Draft) -> Row:
-    number = draft.contents.next_number("artworks", "artwork_id")
-    artist = draft.draw("artists")
-    return rows.artwork(draft.random, number, artist["artist_id"] if artist else number)
+def _new_work(txn: Txn) -> Row:
+    number = txn.state.next_number("artworks", "artwork_id")
+    artist = txn.draw("artists")
+    return rows.artwork(txn.random, number, artist["artist_id"] if artist else number)
 
 
-def _edited_work(draft: Draft, row: Row) -> Row:
-    random = draft.random
+def _edited_work(txn: Txn, row: Row) -> Row:
+    random = txn.random
     craft = chosen(random, _CRAFTS)
     edits: tuple[tuple[float, Row], ...] = (
         (3, {"classification": craft.classification, "medium": None}),
@@ -55,26 +62,26 @@ def _edited_work(draft: Draft, row: Row) -> Row:
     return chosen(random, edits)
 
 
-def _moved_work(draft: Draft, _row: Row) -> Row:
-    return {"artwork_id": draft.contents.next_number("artworks", "artwork_id")}
+def _moved_work(txn: Txn, _row: Row) -> Row:
+    return {"artwork_id": txn.state.next_number("artworks", "artwork_id")}
 
 
-def _renumber(draft: Draft) -> None:
+def _renumber(txn: Txn) -> None:
     """An artist gets another number, and so do those of their works that we come across."""
-    artist = draft.draw("artists")
+    artist = txn.draw("artists")
     if artist is None:
         return
-    key = _moved_artist(draft, artist)
-    draft.update("artists", artist, key)
+    key = _moved_artist(txn, artist)
+    txn.update("artists", artist, key)
     for _ in range(_MOST_WORKS):
-        work = draft.draw("artworks")
+        work = txn.draw("artworks")
         if work is not None and work["artist_id"] != key["artist_id"]:
-            draft.update("artworks", work, key)
+            txn.update("artworks", work, key)
 
 
-MOVES: Weighted[Move] = (
-    *moves_of(Habits("artists", _new_artist, _edited_artist, _moved_artist), 40),
-    *moves_of(Habits("artworks", _new_work, _edited_work, _moved_work), 56),
+OPERATIONS: Weighted[Operation] = (
+    *operations_on(RowRules("artists", _new_artist, _edited_artist, _moved_artist), 40),
+    *operations_on(RowRules("artworks", _new_work, _edited_work, _moved_work), 56),
     (4, _renumber),
 )
 
@@ -105,6 +112,6 @@ MOMA = Database(
     ),
     size=1_500,
     rows=rows.rows,
-    moves=MOVES,
+    operations=OPERATIONS,
     help="A museum's artists and works, in PostgreSQL.",
 )  # fmt: skip

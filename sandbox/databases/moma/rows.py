@@ -7,9 +7,9 @@ from datetime import date, timedelta
 from decimal import Decimal
 from random import Random
 
-from sandbox.databases.draft import chosen, one_of, whole
 from sandbox.databases.moma import words
 from sandbox.databases.tables import Row
+from sandbox.databases.transactions import chosen, one_of, whole
 from sandbox.streams.generator import Chance
 
 WORKS_PER_ARTIST = 2

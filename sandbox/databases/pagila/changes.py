@@ -5,22 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable
 from decimal import Decimal
 
-from sandbox.databases.draft import Draft, Move, Weighted, chosen, one_of, whole
-from sandbox.databases.moves import Habits, moves_of
+from sandbox.databases.operations import RowRules, operations_on
 from sandbox.databases.pagila import rows, words
 from sandbox.databases.tables import Database, Row, Table
+from sandbox.databases.transactions import (
+    Operation,
+    Txn,
+    Weighted,
+    chosen,
+    one_of,
+    whole,
+)
 
 _FIRST_CAST = 4
 _KEPT = 0.5
 
 
-def _new_film(draft: Draft) -> Row:
-    return rows.film(draft.random, draft.contents.next_number("film", "film_id"))
+def _new_film(txn: Txn) -> Row:
+    return rows.film(txn.random, txn.state.next_number("film", "film_id"))
 
 
-def _edited_film(draft: Draft, _row: Row) -> Row:
+def _edited_film(txn: Txn, _row: Row) -> Row:
     """Mostly without the description, which the log then leaves out."""
-    random = draft.random
+    random = txn.random
     edits: tuple[tuple[float, Row], ...] = (
         (4, {"rental_rate": Decimal(one_of(random, words.RATES))}),
         (3, {"replacement_cost": rows.replacement_cost(random)}),
@@ -32,39 +39,39 @@ def _edited_film(draft: Draft, _row: Row) -> Row:
     return chosen(random, edits)
 
 
-def _new_actor(draft: Draft) -> Row:
-    return rows.actor(draft.random, draft.contents.next_number("actor", "actor_id"))
+def _new_actor(txn: Txn) -> Row:
+    return rows.actor(txn.random, txn.state.next_number("actor", "actor_id"))
 
 
-def _edited_actor(draft: Draft, _row: Row) -> Row:
-    return {"last_name": one_of(draft.random, words.LAST_NAMES)}
+def _edited_actor(txn: Txn, _row: Row) -> Row:
+    return {"last_name": one_of(txn.random, words.LAST_NAMES)}
 
 
-def _new_category(draft: Draft) -> Row:
-    number = draft.contents.next_number("category", "category_id")
+def _new_category(txn: Txn) -> Row:
+    number = txn.state.next_number("category", "category_id")
     return {"category_id": number, "name": f"Genre {number}"}
 
 
-def _edited_category(draft: Draft, _row: Row) -> Row:
-    return {"name": one_of(draft.random, words.CATEGORIES)}
+def _edited_category(txn: Txn, _row: Row) -> Row:
+    return {"name": one_of(txn.random, words.CATEGORIES)}
 
 
-def _new_language(draft: Draft) -> Row:
-    number = draft.contents.next_number("language", "language_id")
+def _new_language(txn: Txn) -> Row:
+    number = txn.state.next_number("language", "language_id")
     return rows.language(number, f"Dialect {number}")
 
 
-def _edited_language(draft: Draft, row: Row) -> Row:
-    name = one_of(draft.random, words.LANGUAGES)
+def _edited_language(txn: Txn, row: Row) -> Row:
+    name = one_of(txn.random, words.LANGUAGES)
     return {"name": rows.language(row["language_id"], name)["name"]}
 
 
-def _new_address(draft: Draft) -> Row:
-    return rows.address(draft.random, draft.contents.next_number("address", "address_id"))
+def _new_address(txn: Txn) -> Row:
+    return rows.address(txn.random, txn.state.next_number("address", "address_id"))
 
 
-def _edited_address(draft: Draft, _row: Row) -> Row:
-    random = draft.random
+def _edited_address(txn: Txn, _row: Row) -> Row:
+    random = txn.random
     edits: tuple[tuple[float, Row], ...] = (
         (2, {"phone": rows.phone(random)}),
         (2, {"postal_code": rows.postal_code(random)}),
@@ -75,75 +82,77 @@ def _edited_address(draft: Draft, _row: Row) -> Row:
 
 
 def _numbered(
-    table: str, fresh: Callable[[Draft], Row], edited: Callable[[Draft, Row], Row]
-) -> Habits:
+    table: str,
+    fresh: Callable[[Txn], Row],
+    edited: Callable[[Txn, Row], Row],
+) -> RowRules:
     """Of a table whose key is a number."""
     column = f"{table}_id"
 
-    def moved(draft: Draft, _row: Row) -> Row:
-        return {column: draft.contents.next_number(table, column)}
+    def moved(txn: Txn, _row: Row) -> Row:
+        return {column: txn.state.next_number(table, column)}
 
-    return Habits(table, fresh, edited, moved)
+    return RowRules(table, fresh, edited, moved)
 
 
-def _linked(table: str, other: str) -> Habits:
+def _linked(table: str, other: str) -> RowRules:
     """Of a table between films and another one, whose rows are keys alone.
 
     What an edit changes is the time of the last update; a key changes in one of its columns.
     """
     column = f"{other}_id"
 
-    def fresh(draft: Draft) -> Row | None:
-        film, one = draft.draw("film"), draft.draw(other)
-        return None if film is None or one is None else unused(draft, film, one)
+    def fresh(txn: Txn) -> Row | None:
+        film, one = txn.draw("film"), txn.draw(other)
+        return None if film is None or one is None else unused(txn, film, one)
 
-    def moved(draft: Draft, row: Row) -> Row | None:
-        one = draft.draw(other)
-        key = None if one is None else unused(draft, row, one)
+    def moved(txn: Txn, row: Row) -> Row | None:
+        one = txn.draw(other)
+        key = None if one is None else unused(txn, row, one)
         return None if key is None else {column: key[column]}
 
-    def unused(draft: Draft, film: Row, one: Row) -> Row | None:
+    def unused(txn: Txn, film: Row, one: Row) -> Row | None:
         both = {**film, column: one[column]}
         key = {name: both[name] for name in PAGILA.table(table).key}
-        return None if draft.contents.has(table, *key.values()) else key
+        return None if txn.state.has(table, *key.values()) else key
 
-    return Habits(table, fresh, lambda _draft, row: dict(row), moved)
+    return RowRules(table, fresh, lambda _txn, row: dict(row), moved)
 
 
-def _release(draft: Draft) -> None:
+def _release(txn: Txn) -> None:
     """A film comes with its cast and its category."""
-    film = _new_film(draft)
-    draft.insert("film", film)
-    for _ in range(whole(draft.random, 1, _FIRST_CAST)):
-        actor = draft.draw("actor")
+    film = _new_film(txn)
+    txn.insert("film", film)
+    for _ in range(whole(txn.random, 1, _FIRST_CAST)):
+        actor = txn.draw("actor")
         if actor is not None:
             key = {"actor_id": actor["actor_id"], "film_id": film["film_id"]}
-            if not draft.contents.has("film_actor", *key.values()):
-                draft.insert("film_actor", key)
-    category = draft.draw("category")
+            if not txn.state.has("film_actor", *key.values()):
+                txn.insert("film_actor", key)
+    category = txn.draw("category")
     if category is not None:
         key = {"film_id": film["film_id"], "category_id": category["category_id"]}
-        draft.insert("film_category", key)
+        txn.insert("film_category", key)
 
 
-def _empty(draft: Draft) -> None:
+def _empty(txn: Txn) -> None:
     """A table is emptied at once; mostly some of its rows come again right away."""
-    table = one_of(draft.random, PAGILA.tables).name
-    before = list(draft.contents.rows(table))
-    draft.truncate(table)
-    if draft.random() < _KEPT:
-        for row in before[: whole(draft.random, 1, 20)]:
-            draft.insert(table, row)
+    table = one_of(txn.random, PAGILA.tables).name
+    before = list(txn.state.rows(table))
+    txn.truncate(table)
+    if txn.random() < _KEPT:
+        for row in before[: whole(txn.random, 1, 20)]:
+            txn.insert(table, row)
 
 
-MOVES: Weighted[Move] = (
-    *moves_of(_numbered("film", _new_film, _edited_film), 36),
-    *moves_of(_numbered("address", _new_address, _edited_address), 20),
-    *moves_of(_numbered("actor", _new_actor, _edited_actor), 12),
-    *moves_of(_linked("film_actor", "actor"), 12),
-    *moves_of(_linked("film_category", "category"), 8),
-    *moves_of(_numbered("category", _new_category, _edited_category), 4),
-    *moves_of(_numbered("language", _new_language, _edited_language), 4),
+OPERATIONS: Weighted[Operation] = (
+    *operations_on(_numbered("film", _new_film, _edited_film), 36),
+    *operations_on(_numbered("address", _new_address, _edited_address), 20),
+    *operations_on(_numbered("actor", _new_actor, _edited_actor), 12),
+    *operations_on(_linked("film_actor", "actor"), 12),
+    *operations_on(_linked("film_category", "category"), 8),
+    *operations_on(_numbered("category", _new_category, _edited_category), 4),
+    *operations_on(_numbered("language", _new_language, _edited_language), 4),
     (4, _release),
 )
 
@@ -178,7 +187,7 @@ PAGILA = Database(
     ),
     size=1_000,
     rows=rows.rows,
-    moves=MOVES,
+    operations=OPERATIONS,
     truncates=((1, _empty),),
     help="Pagila's films, who plays in them, and addresses, in PostgreSQL.",
 )  # fmt: skip

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from decimal import Decimal
 from random import Random
 
-from sandbox.databases.draft import one_of, whole
 from sandbox.databases.pagila import words
 from sandbox.databases.tables import Row
+from sandbox.databases.transactions import one_of, whole
 from sandbox.streams.generator import Chance
 
 _SCRIPTS = 0.05
@@ -81,12 +81,12 @@ def description(random: Chance) -> str | None:
 def script(random: Chance) -> str:
     """So many words that PostgreSQL cannot make them small."""
     left = whole(random, _LEAST_SCRIPT, _MOST_SCRIPT)
-    said: list[str] = []
+    words_drawn: list[str] = []
     while left > 0:
         word = "".join(one_of(random, words.SYLLABLES) for _ in range(whole(random, 2, 5)))
-        said.append(word)
+        words_drawn.append(word)
         left -= len(word) + 1
-    return " ".join(said)
+    return " ".join(words_drawn)
 
 
 def replacement_cost(random: Chance) -> Decimal:

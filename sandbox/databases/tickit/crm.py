@@ -6,21 +6,21 @@ numbers, and go only where somebody asks to be forgotten. No foreign key reaches
 
 from __future__ import annotations
 
-from sandbox.databases.draft import Draft, Move, Weighted, chosen, one_of
-from sandbox.databases.moves import Habits, moves_of
+from sandbox.databases.operations import RowRules, operations_on
 from sandbox.databases.tables import Database, Row, Table
 from sandbox.databases.tickit import people
 from sandbox.databases.tickit.names import names
 from sandbox.databases.tickit.shop import LAST_OLD, LISTINGS, later_row
+from sandbox.databases.transactions import Operation, Txn, Weighted, chosen, one_of
 
 
-def _new_user(draft: Draft) -> Row:
-    number = draft.contents.next_number("user", "userid", LAST_OLD)
-    return people.user(draft.random, number)
+def _new_user(txn: Txn) -> Row:
+    number = txn.state.next_number("user", "userid", LAST_OLD)
+    return people.user(txn.random, number)
 
 
-def _edited_user(draft: Draft, row: Row) -> Row:
-    random = draft.random
+def _edited_user(txn: Txn, row: Row) -> Row:
+    random = txn.random
     last = one_of(random, names().last)
     edits: tuple[tuple[float, Row], ...] = (
         (4, {one_of(random, people.LIKES): people.liking(random)}),
@@ -38,25 +38,25 @@ def _edited_user(draft: Draft, row: Row) -> Row:
     return chosen(random, edits)
 
 
-def _moved_user(draft: Draft, _row: Row) -> Row:
+def _moved_user(txn: Txn, _row: Row) -> Row:
     """With the name of the new number: the old one's is free for whoever comes next."""
-    number = draft.contents.next_number("user", "userid", LAST_OLD)
+    number = txn.state.next_number("user", "userid", LAST_OLD)
     return {"userid": number, "username": people.username(number)}
 
 
-def _free_user(draft: Draft) -> Row | None:
-    return later_row(draft, "user", "userid", LAST_OLD)
+def _free_user(txn: Txn) -> Row | None:
+    return later_row(txn, "user", "userid", LAST_OLD)
 
 
-def _forget(draft: Draft) -> None:
+def _forget(txn: Txn) -> None:
     """Whoever asks for it goes, whatever they sold or bought."""
-    row = draft.draw("user")
+    row = txn.draw("user")
     if row is not None:
-        draft.delete("user", row)
+        txn.delete("user", row)
 
 
-MOVES: Weighted[Move] = (
-    *moves_of(Habits("user", _new_user, _edited_user, _moved_user, _free_user), 98),
+OPERATIONS: Weighted[Operation] = (
+    *operations_on(RowRules("user", _new_user, _edited_user, _moved_user, _free_user), 98),
     (2, _forget),
 )
 
@@ -77,6 +77,6 @@ CRM = Database(
     ),
     size=LISTINGS,
     rows=people.rows,
-    moves=MOVES,
+    operations=OPERATIONS,
     help="TICKIT's users, in PostgreSQL.",
 )  # fmt: skip

@@ -10,11 +10,11 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from sandbox.databases.draft import Draft, Move, Weighted, chosen, whole
-from sandbox.databases.moves import Habits, moves_of
+from sandbox.databases.operations import RowRules, operations_on
 from sandbox.databases.tables import Database, Row, Table
 from sandbox.databases.tickit import listings
 from sandbox.databases.tickit.shop import BEGIN, LAST_DATE_ID, LAST_OLD, LISTINGS, later_row
+from sandbox.databases.transactions import Operation, Txn, Weighted, chosen, whole
 
 _MOST_SOLD = 4
 _EARLIER = timedelta(days=30)
@@ -23,172 +23,172 @@ _CENT = Decimal("0.01")
 _TRIES = 5
 
 
-def _new_day(draft: Draft) -> Row:
-    return listings.day(draft.contents.next_number("date", "dateid", LAST_DATE_ID))
+def _new_day(txn: Txn) -> Row:
+    return listings.day(txn.state.next_number("date", "dateid", LAST_DATE_ID))
 
 
-def _edited_day(_draft: Draft, row: Row) -> Row:
+def _edited_day(_txn: Txn, row: Row) -> Row:
     return {"holiday": not row["holiday"]}
 
 
-def _moved_day(_draft: Draft, _row: Row) -> None:
+def _moved_day(_txn: Txn, _row: Row) -> None:
     """The number of a day is its date: it has no other."""
 
 
-def _free_day(draft: Draft) -> Row | None:
+def _free_day(txn: Txn) -> Row | None:
     """A day behind those on which something is listed, sold or given."""
-    return later_row(draft, "date", "dateid", LAST_DATE_ID)
+    return later_row(txn, "date", "dateid", LAST_DATE_ID)
 
 
-def _new_listing(draft: Draft) -> Row | None:
+def _new_listing(txn: Txn) -> Row | None:
     """For the event of another listing, whose price is about the same."""
-    other = draft.draw("listing")
+    other = txn.draw("listing")
     if other is None:
         return None
-    number = draft.contents.next_number("listing", "listid")
+    number = txn.state.next_number("listing", "listid")
     return listings.listing(
-        draft.random,
+        txn.random,
         number,
-        _user(draft),
+        _user(txn),
         other["eventid"],
-        _listed_before(draft, other),
+        _listed_before(txn, other),
         _cents(other),
     )
 
 
-def _edited_listing(draft: Draft, row: Row) -> Row:
-    random = draft.random
+def _edited_listing(txn: Txn, row: Row) -> Row:
+    random = txn.random
     other_price = listings.prices(random, row["numtickets"], _cents(row))
-    if _sales_of(draft, row):
+    if _sales_of(txn, row):
         return other_price
     tickets = whole(random, 1, 30)
-    other = draft.draw("listing") or row
-    at = _listed_before(draft, other)
+    other = txn.draw("listing") or row
+    at = _listed_before(txn, other)
     edits: tuple[tuple[float, Row], ...] = (
         (3, other_price),
         (2, {"numtickets": tickets, "totalprice": row["priceperticket"] * tickets}),
-        (1, {"sellerid": _user(draft)}),
+        (1, {"sellerid": _user(txn)}),
         (2, {"eventid": other["eventid"], **listings.listed_at(at)}),
     )
     return chosen(random, edits)
 
 
-def _moved_listing(draft: Draft, _row: Row) -> Row:
-    return {"listid": draft.contents.next_number("listing", "listid")}
+def _moved_listing(txn: Txn, _row: Row) -> Row:
+    return {"listid": txn.state.next_number("listing", "listid")}
 
 
-def _free_listing(draft: Draft) -> Row | None:
+def _free_listing(txn: Txn) -> Row | None:
     for _ in range(_TRIES):
-        row = draft.draw("listing")
-        if row is not None and not _sales_of(draft, row):
+        row = txn.draw("listing")
+        if row is not None and not _sales_of(txn, row):
             return row
     return None
 
 
-def _new_sale(draft: Draft) -> Row | None:
+def _new_sale(txn: Txn) -> Row | None:
     for _ in range(_TRIES):
-        listing = draft.draw("listing")
-        if listing is not None and _left(draft, listing) > 0:
-            return _sale_of(draft, listing)
+        listing = txn.draw("listing")
+        if listing is not None and _left(txn, listing) > 0:
+            return _sale_of(txn, listing)
     return None
 
 
-def _sale_of(draft: Draft, listing: Row) -> Row:
+def _sale_of(txn: Txn, listing: Row) -> Row:
     return listings.sale(
-        draft.random,
-        draft.contents.next_number("sale", "saleid"),
+        txn.random,
+        txn.state.next_number("sale", "saleid"),
         listing,
-        _user(draft, listing["sellerid"]),
-        _left(draft, listing),
-        _end(draft, listing),
+        _user(txn, listing["sellerid"]),
+        _left(txn, listing),
+        _end(txn, listing),
     )
 
 
-def _edited_sale(draft: Draft, row: Row) -> Row:
+def _edited_sale(txn: Txn, row: Row) -> Row:
     """Some tickets of it are given back, it was somebody else's, or on another day."""
-    random = draft.random
+    random = txn.random
     kept = whole(random, 1, row["qtysold"])
     price = (row["pricepaid"] / row["qtysold"]).quantize(_CENT)
     edits: list[tuple[float, Row]] = [
         (2, {"qtysold": kept, **listings.paid(kept * price)}),
-        (1, {"buyerid": _user(draft, row["sellerid"])}),
+        (1, {"buyerid": _user(txn, row["sellerid"])}),
     ]
-    listing = draft.contents.row("listing", row["listid"])
+    listing = txn.state.row("listing", row["listid"])
     if listing is not None:
-        end = _end(draft, listing)
+        end = _end(txn, listing)
         at = listings.sold_between(random, listing["listtime"], end)
         edits.append((1, at))
     return chosen(random, edits)
 
 
-def _moved_sale(draft: Draft, _row: Row) -> Row:
-    return {"saleid": draft.contents.next_number("sale", "saleid")}
+def _moved_sale(txn: Txn, _row: Row) -> Row:
+    return {"saleid": txn.state.next_number("sale", "saleid")}
 
 
-def _sale_fits(draft: Draft, row: Row) -> bool:
+def _sale_fits(txn: Txn, row: Row) -> bool:
     """Whether its listing is there as it was, with so many tickets left."""
-    listing = draft.contents.row("listing", row["listid"])
+    listing = txn.state.row("listing", row["listid"])
     return (
         listing is not None
         and listing["sellerid"] == row["sellerid"]
         and listing["eventid"] == row["eventid"]
         and listing["listtime"] < row["saletime"]
-        and _left(draft, listing) >= row["qtysold"]
+        and _left(txn, listing) >= row["qtysold"]
     )
 
 
-def _sell_out(draft: Draft) -> None:
+def _sell_out(txn: Txn) -> None:
     """Several buyers take tickets of one listing, until it has none."""
-    listing = draft.draw("listing")
-    for _ in range(whole(draft.random, 2, _MOST_SOLD)):
-        if listing is None or _left(draft, listing) < 1:
+    listing = txn.draw("listing")
+    for _ in range(whole(txn.random, 2, _MOST_SOLD)):
+        if listing is None or _left(txn, listing) < 1:
             return
-        draft.insert("sale", _sale_of(draft, listing))
+        txn.insert("sale", _sale_of(txn, listing))
 
 
-def _tidy_up(draft: Draft) -> None:
+def _tidy_up(txn: Txn) -> None:
     """A listing goes that has sold tickets, best all of them; its sales stay."""
     sold = [
         row
-        for row in (draft.draw("listing") for _ in range(_TRIES))
-        if row is not None and _sales_of(draft, row)
+        for row in (txn.draw("listing") for _ in range(_TRIES))
+        if row is not None and _sales_of(txn, row)
     ]
     if sold:
-        draft.delete("listing", min(sold, key=lambda row: _left(draft, row)))
+        txn.delete("listing", min(sold, key=lambda row: _left(txn, row)))
 
 
-def _sales_of(draft: Draft, listing: Row) -> list[Row]:
-    return draft.contents.holding("sale", "listid", listing["listid"])
+def _sales_of(txn: Txn, listing: Row) -> list[Row]:
+    return txn.state.holding("sale", "listid", listing["listid"])
 
 
-def _left(draft: Draft, listing: Row) -> int:
+def _left(txn: Txn, listing: Row) -> int:
     """How many tickets of a listing are not sold."""
-    sold = sum(sale["qtysold"] for sale in _sales_of(draft, listing))
+    sold = sum(sale["qtysold"] for sale in _sales_of(txn, listing))
     return int(listing["numtickets"] - sold)
 
 
-def _end(draft: Draft, listing: Row) -> datetime:
+def _end(txn: Txn, listing: Row) -> datetime:
     """A time up to which a listing's tickets can be sold: its event is not over."""
-    known = [sale["saletime"] for sale in _sales_of(draft, listing)]
+    known = [sale["saletime"] for sale in _sales_of(txn, listing)]
     end: datetime = max([listing["listtime"] + listings.ON_SALE, *known])
     return end
 
 
-def _listed_before(draft: Draft, other: Row) -> datetime:
+def _listed_before(txn: Txn, other: Row) -> datetime:
     """A time before another listing of the same event, which is before the event."""
     last = other["listtime"]
-    return listings.listed(draft.random, max(BEGIN, last - _EARLIER), last)
+    return listings.listed(txn.random, max(BEGIN, last - _EARLIER), last)
 
 
-def _user(draft: Draft, other_than: int = 0) -> int:
+def _user(txn: Txn, other_than: int = 0) -> int:
     """Any user up to the largest number that is seen here, but not the other one."""
-    contents = draft.contents
+    state = txn.state
     most = max(
-        contents.largest("listing", "sellerid", LAST_OLD),
-        contents.largest("sale", "buyerid", LAST_OLD),
+        state.largest("listing", "sellerid", LAST_OLD),
+        state.largest("sale", "buyerid", LAST_OLD),
         2,
     )
-    found = whole(draft.random, 1, most)
+    found = whole(txn.random, 1, most)
     return found % most + 1 if found == other_than else found
 
 
@@ -196,10 +196,12 @@ def _cents(listing: Row) -> int:
     return int(listing["priceperticket"] * 100)
 
 
-MOVES: Weighted[Move] = (
-    *moves_of(Habits("sale", _new_sale, _edited_sale, _moved_sale, fits=_sale_fits), 54),
-    *moves_of(Habits("listing", _new_listing, _edited_listing, _moved_listing, _free_listing), 34),
-    *moves_of(Habits("date", _new_day, _edited_day, _moved_day, _free_day), 4),
+OPERATIONS: Weighted[Operation] = (
+    *operations_on(RowRules("sale", _new_sale, _edited_sale, _moved_sale, fits=_sale_fits), 54),
+    *operations_on(
+        RowRules("listing", _new_listing, _edited_listing, _moved_listing, _free_listing), 34
+    ),
+    *operations_on(RowRules("date", _new_day, _edited_day, _moved_day, _free_day), 4),
     (4, _sell_out),
     (1, _tidy_up),
 )
@@ -236,6 +238,6 @@ ECOMM = Database(
     ),
     size=LISTINGS,
     rows=listings.rows,
-    moves=MOVES,
+    operations=OPERATIONS,
     help="TICKIT's listings of tickets, their sales and days, in MariaDB.",
 )  # fmt: skip

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from sandbox.databases.draft import Draft, Move, Weighted, chosen, one_of, whole
-from sandbox.databases.moves import Habits, moves_of
+from sandbox.databases.operations import RowRules, operations_on
 from sandbox.databases.tables import Database, Row, Table
 from sandbox.databases.tickit import events, words
 from sandbox.databases.tickit.shop import (
@@ -24,6 +23,14 @@ from sandbox.databases.tickit.shop import (
     later_row,
     occasion,
 )
+from sandbox.databases.transactions import (
+    Operation,
+    Txn,
+    Weighted,
+    chosen,
+    one_of,
+    whole,
+)
 
 _GROUPS = (SPORTS, SHOWS, CONCERTS)
 _ELSEWHERE = 0.3
@@ -31,71 +38,71 @@ _ELSEWHERE = 0.3
 _DRAWN = 5
 
 
-def _next(draft: Draft, table: str, column: str) -> int:
-    return draft.contents.next_number(table, column, LAST_OLD)
+def _next(txn: Txn, table: str, column: str) -> int:
+    return txn.state.next_number(table, column, LAST_OLD)
 
 
-def _new_event(draft: Draft) -> Row | None:
+def _new_event(txn: Txn) -> Row | None:
     """At a venue that suits it, or at any, those that came later too."""
-    random, contents = draft.random, draft.contents
-    one = occasion(random, _next(draft, "event", "eventid"))
-    venue, category = draft.draw("venue"), draft.draw("category")
+    random, state = txn.random, txn.state
+    one = occasion(random, _next(txn, "event", "eventid"))
+    venue, category = txn.draw("venue"), txn.draw("category")
     if venue is None or category is None:
         return None
     if random() < _ELSEWHERE or not (
-        contents.has("venue", one.venueid) and contents.has("category", one.catid)
+        state.has("venue", one.venueid) and state.has("category", one.catid)
     ):
         one = one._replace(venueid=venue["venueid"], catid=category["catid"])
-    return events.event(one, _name(draft, one.catid))
+    return events.event(one, _name(txn, one.catid))
 
 
-def _name(draft: Draft, catid: int) -> str:
+def _name(txn: Txn, catid: int) -> str:
     """What an event may be called; one of a later category like a band."""
     if catid <= len(CATEGORIES):
-        return events.title(draft.random, catid)
-    return events.band(draft.random, "Pop")
+        return events.title(txn.random, catid)
+    return events.band(txn.random, "Pop")
 
 
-def _edited_event(draft: Draft, row: Row) -> Row:
-    random = draft.random
-    venue = draft.draw("venue") or row
+def _edited_event(txn: Txn, row: Row) -> Row:
+    random = txn.random
+    venue = txn.draw("venue") or row
     later = row["starttime"] + timedelta(whole(random, 1, 14))
     edits: tuple[tuple[float, Row], ...] = (
-        (3, {"eventname": _name(draft, row["catid"])}),
+        (3, {"eventname": _name(txn, row["catid"])}),
         (1, {"venueid": venue["venueid"]}),
         (2 if later <= LAST_MOMENT else 0, events.starting(later)),
     )
     return chosen(random, edits)
 
 
-def _moved_event(draft: Draft, _row: Row) -> Row:
-    return {"eventid": _next(draft, "event", "eventid")}
+def _moved_event(txn: Txn, _row: Row) -> Row:
+    return {"eventid": _next(txn, "event", "eventid")}
 
 
-def _free_event(draft: Draft) -> Row | None:
-    return later_row(draft, "event", "eventid", LAST_OLD)
+def _free_event(txn: Txn) -> Row | None:
+    return later_row(txn, "event", "eventid", LAST_OLD)
 
 
-def _clear_away(draft: Draft) -> None:
+def _clear_away(txn: Txn) -> None:
     """An event that is over goes, whatever was sold for it."""
-    drawn = [draft.draw("event") for _ in range(_DRAWN)]
+    drawn = [txn.draw("event") for _ in range(_DRAWN)]
     events_there = [row for row in drawn if row is not None]
     if events_there:
-        draft.delete("event", min(events_there, key=lambda row: row["starttime"]))
+        txn.delete("event", min(events_there, key=lambda row: row["starttime"]))
 
 
-def _event_fits(draft: Draft, row: Row) -> bool:
-    contents = draft.contents
-    return contents.has("venue", row["venueid"]) and contents.has("category", row["catid"])
+def _event_fits(txn: Txn, row: Row) -> bool:
+    state = txn.state
+    return state.has("venue", row["venueid"]) and state.has("category", row["catid"])
 
 
-def _new_venue(draft: Draft) -> Row:
-    number = _next(draft, "venue", "venueid")
-    return events.venue(draft.random, number, one_of(draft.random, _GROUPS))
+def _new_venue(txn: Txn) -> Row:
+    number = _next(txn, "venue", "venueid")
+    return events.venue(txn.random, number, one_of(txn.random, _GROUPS))
 
 
-def _edited_venue(draft: Draft, row: Row) -> Row:
-    random = draft.random
+def _edited_venue(txn: Txn, row: Row) -> Row:
+    random = txn.random
     other = events.venue(random, row["venueid"], one_of(random, _GROUPS))
     edits: tuple[tuple[float, Row], ...] = (
         (3, {"venueseats": other["venueseats"]}),
@@ -104,53 +111,53 @@ def _edited_venue(draft: Draft, row: Row) -> Row:
     return chosen(random, edits)
 
 
-def _moved_venue(draft: Draft, _row: Row) -> Row:
-    return {"venueid": _next(draft, "venue", "venueid")}
+def _moved_venue(txn: Txn, _row: Row) -> Row:
+    return {"venueid": _next(txn, "venue", "venueid")}
 
 
-def _free_venue(draft: Draft) -> Row | None:
-    return _without_events(draft, "venue", "venueid")
+def _free_venue(txn: Txn) -> Row | None:
+    return _without_events(txn, "venue", "venueid")
 
 
-def _new_category(draft: Draft) -> Row:
-    random = draft.random
+def _new_category(txn: Txn) -> Row:
+    random = txn.random
     return {
-        "catid": _next(draft, "category", "catid"),
+        "catid": _next(txn, "category", "catid"),
         "catgroup": one_of(random, _GROUPS),
         "catname": one_of(random, words.HOBBIES),
         "catdesc": None,
     }
 
 
-def _edited_category(draft: Draft, row: Row) -> Row:
+def _edited_category(txn: Txn, row: Row) -> Row:
     words_of_it = f"{row['catgroup']}, {row['catname']}"
-    return {"catdesc": one_of(draft.random, (words_of_it, row["catname"], None))}
+    return {"catdesc": one_of(txn.random, (words_of_it, row["catname"], None))}
 
 
-def _moved_category(draft: Draft, _row: Row) -> Row:
-    return {"catid": _next(draft, "category", "catid")}
+def _moved_category(txn: Txn, _row: Row) -> Row:
+    return {"catid": _next(txn, "category", "catid")}
 
 
-def _free_category(draft: Draft) -> Row | None:
-    return _without_events(draft, "category", "catid")
+def _free_category(txn: Txn) -> Row | None:
+    return _without_events(txn, "category", "catid")
 
 
-def _without_events(draft: Draft, table: str, column: str) -> Row | None:
+def _without_events(txn: Txn, table: str, column: str) -> Row | None:
     """A later row that no event refers to."""
-    row = later_row(draft, table, column, LAST_OLD)
-    if row is None or draft.contents.holding("event", column, row[column]):
+    row = later_row(txn, table, column, LAST_OLD)
+    if row is None or txn.state.holding("event", column, row[column]):
         return None
     return row
 
 
-MOVES: Weighted[Move] = (
-    *moves_of(
-        Habits("event", _new_event, _edited_event, _moved_event, _free_event, _event_fits), 78
+OPERATIONS: Weighted[Operation] = (
+    *operations_on(
+        RowRules("event", _new_event, _edited_event, _moved_event, _free_event, _event_fits), 78
     ),
     (2, _clear_away),
-    *moves_of(Habits("venue", _new_venue, _edited_venue, _moved_venue, _free_venue), 16),
-    *moves_of(
-        Habits("category", _new_category, _edited_category, _moved_category, _free_category), 4
+    *operations_on(RowRules("venue", _new_venue, _edited_venue, _moved_venue, _free_venue), 16),
+    *operations_on(
+        RowRules("category", _new_category, _edited_category, _moved_category, _free_category), 4
     ),
 )
 
@@ -176,6 +183,6 @@ EMS = Database(
     ),
     size=LISTINGS,
     rows=events.rows,
-    moves=MOVES,
+    operations=OPERATIONS,
     help="TICKIT's categories, venues and events, in PostgreSQL.",
 )  # fmt: skip

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from sandbox.databases.draft import one_of, whole
 from sandbox.databases.tables import Row
 from sandbox.databases.tickit import words
 from sandbox.databases.tickit.names import names
@@ -20,6 +19,7 @@ from sandbox.databases.tickit.shop import (
     dateid_of,
     occasions,
 )
+from sandbox.databases.transactions import one_of, whole
 from sandbox.streams.generator import Chance
 
 # How many bands play in a year, so that a band plays often.

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 
-from sandbox.databases.draft import Weighted, chosen, one_of, whole
 from sandbox.databases.tables import Row
 from sandbox.databases.tickit.shop import (
     BEGIN,
@@ -28,6 +27,7 @@ from sandbox.databases.tickit.shop import (
     shuffled,
     skewed,
 )
+from sandbox.databases.transactions import Weighted, chosen, one_of, whole
 from sandbox.streams.generator import Chance
 
 COMMISSION = Decimal("0.15")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import NamedTuple
 
-from sandbox.databases.draft import one_of
+from sandbox.databases.transactions import one_of
 from sandbox.streams.generator import Chance
 
 _SEED = 1

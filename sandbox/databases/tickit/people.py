@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sandbox.databases.draft import one_of, whole
 from sandbox.databases.tables import Row
 from sandbox.databases.tickit.names import names
 from sandbox.databases.tickit.shop import USERS, chance, in_proportion
+from sandbox.databases.transactions import one_of, whole
 from sandbox.streams.generator import Chance
 
 LIKES = (
@@ -60,8 +60,8 @@ def home(random: Chance) -> Row:
 
 def email(random: Chance, first: str, last: str, userid: int) -> str:
     """An address of a domain where nobody lives."""
-    said = f"{first}.{last}".lower().replace(" ", "").replace("'", "")
-    return f"{said}{userid % 1000}@{one_of(random, _DOMAINS)}"
+    local_part = f"{first}.{last}".lower().replace(" ", "").replace("'", "")
+    return f"{local_part}{userid % 1000}@{one_of(random, _DOMAINS)}"
 
 
 def phone(random: Chance) -> str | None:

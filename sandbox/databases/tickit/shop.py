@@ -14,8 +14,8 @@ from math import exp
 from random import Random
 from typing import NamedTuple
 
-from sandbox.databases.draft import Draft, one_of, whole
 from sandbox.databases.tables import Row
+from sandbox.databases.transactions import Txn, one_of, whole
 from sandbox.streams.generator import Chance
 
 LISTINGS = 192_497
@@ -114,15 +114,15 @@ def skewed(random: Chance, numbers: Sequence[int], steepness: float) -> int:
     return numbers[min(int(share * len(numbers)), len(numbers) - 1)]
 
 
-def later_row(draft: Draft, table: str, column: str, above: int) -> Row | None:
+def later_row(txn: Txn, table: str, column: str, above: int) -> Row | None:
     """A row at random whose number is above another; None where none is found.
 
     ``column`` is the whole key of the table, ``above`` the largest number of those that it
     began with.
     """
-    largest = draft.contents.largest(table, column)
+    largest = txn.state.largest(table, column)
     for _ in range(_TRIES if largest > above else 0):
-        row = draft.contents.row(table, whole(draft.random, above + 1, largest))
+        row = txn.state.row(table, whole(txn.random, above + 1, largest))
         if row is not None:
             return row
     return None

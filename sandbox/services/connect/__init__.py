@@ -1,8 +1,8 @@
-"""Kafka Connect with Debezium: what changes in the databases becomes records of topics.
+"""Kafka Connect with Debezium: changes of the databases become records in topics.
 
-``worker`` what the process reads at its start, and the converter that it writes Avro with ·
-``rest`` how it is spoken to · ``connectors`` what it shall do, from
-``sandbox/connectors/*.json`` · ``position`` how far they have come in their databases' logs.
+``worker`` configuration of the worker, and its Avro converter · ``rest`` client of its REST API ·
+``connectors`` connectors from ``sandbox/connectors/*.json`` · ``position`` their position in the
+logs of the databases.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The connectors: made from their files, started again, waited for."""
+"""The connectors: create them from their files, restart them, wait for them."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ _ON_THE_WAY = ("starting", "unassigned", "restarting")
 _WORDS = 300
 _POLL_SECONDS = 0.3
 _SETTLE_SECONDS = 60.0
-# One that has more to read than it reads in this time is left to itself.
+# Do not wait longer for a connector that has more to read.
 _RELAPSE_SECONDS = 90.0
 _RESTART_SECONDS = 10.0
-_TELL_SECONDS = 5.0
+_LOG_SECONDS = 5.0
 _PATIENCE_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
 class ConnectorStatus:
-    """A connector and how it is.
+    """A connector and its state.
 
     Attributes:
-        state: ``running``, ``failed``, or what else Connect calls it.
-        behind: Bytes of its database's log that are not in Kafka yet; none while it
-            reads the rows that were there before, or cannot say.
+        state: The state in Connect, such as ``running`` or ``failed``.
+        behind: Lag in bytes of the database's log; None during the initial snapshot, or if it
+            is unknown.
     """
 
     name: str
@@ -48,19 +48,19 @@ class ConnectorStatus:
 
 
 def declared() -> dict[str, dict[str, str]]:
-    """The configuration of each connector that the sandbox brings, by name."""
+    """The configuration of the sandbox's connectors, by name."""
     return {file.stem: json.loads(file.read_text()) for file in sorted(CONNECTORS.glob("*.json"))}
 
 
 def apply_connectors(home: Home, names: Collection[str] = ()) -> list[str]:
-    """Make connectors, change those that are otherwise, start again those that failed.
+    """Create or update connectors, and restart failed ones.
 
-    Connect runs. Without ``names``, all whose database runs. Returns a line for each that was
-    made or changed.
+    Connect must be running. Empty ``names`` select all whose database is running. Returns a line
+    for each connector that was created or updated.
 
     Raises:
         ConfigurationError: There is no such connector.
-        MillraceError: Connect refuses one, or does not start it.
+        MillraceError: Connect rejects one, or does not start it.
     """
     known = declared()
     for name in names:
@@ -84,10 +84,10 @@ def apply_connectors(home: Home, names: Collection[str] = ()) -> list[str]:
 
 
 def connector_status(home: Home) -> list[ConnectorStatus]:
-    """How each connector is.
+    """The status of each connector.
 
     Raises:
-        ServiceUnavailable: Connect does not answer.
+        ServiceUnavailable: Connect is down.
     """
     found = []
     for name, about in sorted(rest.connectors(home).items()):
@@ -98,11 +98,11 @@ def connector_status(home: Home) -> list[ConnectorStatus]:
 
 
 def wait_until_passed(home: Home, connector: str) -> None:
-    """Return when all that is committed in a connector's database by now is in Kafka.
+    """Wait until all changes committed so far in a connector's database are in Kafka.
 
     Raises:
-        ServiceUnavailable: Connect or the database does not answer.
-        MillraceError: The connector has failed, is not there, or does not get on.
+        ServiceUnavailable: Connect or the database is down.
+        MillraceError: The connector has failed, does not exist, or makes no progress.
     """
     about = rest.connectors(home).get(connector)
     if about is None:
@@ -111,7 +111,7 @@ def wait_until_passed(home: Home, connector: str) -> None:
     end = log_end(home, config)
     if end is None:
         raise MillraceError(f"connector {connector} reads no database of the sandbox")
-    last, told, moved = None, time.monotonic(), time.monotonic()
+    last, logged, moved = None, time.monotonic(), time.monotonic()
     while True:
         at = passed(home, config, rest.source_offset(home, connector))
         if at is not None and at >= end:
@@ -122,17 +122,17 @@ def wait_until_passed(home: Home, connector: str) -> None:
         _refuse_failed(home, connector)
         if now - moved > _PATIENCE_SECONDS:
             raise MillraceError(
-                f"connector {connector} has not got on for {_PATIENCE_SECONDS:.0f} s:"
+                f"connector {connector} has made no progress for {_PATIENCE_SECONDS:.0f} s:"
                 " `sandbox logs connect`"
             )
-        if now - told > _TELL_SECONDS:
-            told = now
+        if now - logged > _LOG_SECONDS:
+            logged = now
             say(f"  {connector}: {_distance(None if at is None else end - at)}")
         time.sleep(_POLL_SECONDS)
 
 
 def describe(status: ConnectorStatus) -> str:
-    """A connector in a line, for a person."""
+    """One line about the status of a connector."""
     if status.reason is not None:
         return f"{status.name}: {status.reason} (see {RUNBOOK})"
     return f"{status.name}: {_distance(status.behind)}"
@@ -140,7 +140,7 @@ def describe(status: ConnectorStatus) -> str:
 
 def _distance(behind: int | None) -> str:
     if behind is None:
-        return "reads the rows that were there before"
+        return "initial snapshot in progress"
     return f"{behind:,} bytes of the database's log behind"
 
 
@@ -154,7 +154,7 @@ def _behind(home: Home, name: str, config: Mapping[str, str]) -> int | None:
 
 
 def _state(status: Mapping[str, Any]) -> tuple[str, str | None]:
-    """The state of a connector and its tasks, with the reason when one has failed."""
+    """The state of a connector and its tasks, with the reason of a failure."""
     parts = [status["connector"], *status["tasks"]]
     for part in parts:
         if part["state"] == "FAILED":
@@ -166,13 +166,13 @@ def _state(status: Mapping[str, Any]) -> tuple[str, str | None]:
 
 
 def _reason(trace: str) -> str:
-    """What a Java stack trace says went wrong first: the innermost cause, in one line."""
+    """The root cause of a Java stack trace, on one line."""
     lines = [line.strip() for line in trace.splitlines() if line.strip()]
     causes = [line for line in lines if line.startswith("Caused by: ")]
-    said = causes[-1].removeprefix("Caused by: ") if causes else (lines or ["unknown"])[0]
-    error, colon, words = said.partition(": ")
+    cause = causes[-1].removeprefix("Caused by: ") if causes else (lines or ["unknown"])[0]
+    error, colon, words = cause.partition(": ")
     if len(words) > _WORDS:
-        # Debezium says all that it knows between what it does and what is wrong.
+        # Debezium's messages have the operation at the start and the error at the end.
         words = f"{words[: _WORDS // 2]} … {words[-_WORDS // 2 :]}"
     return f"{error.rpartition('.')[2]}{colon}{words}"
 
@@ -200,18 +200,18 @@ def _wait_until_started(home: Home, names: Collection[str]) -> None:
 
 
 def _restart_failed(home: Home, names: Collection[str]) -> None:
-    """Start failed connectors again, and see whether they stay so."""
+    """Restart failed connectors, and check that they do not fail again."""
     found = rest.connectors(home)
     for name in names:
         if _state(found[name]["status"])[0] != FAILED:
             continue
-        say(f"  connector {name} had failed: starting it again", style="yellow")
+        say(f"  connector {name} had failed: restarting it", style="yellow")
         config = found[name]["info"]["config"]
         path = f"/connectors/{name}/restart?includeTasks=true&onlyFailed=true"
         rest.request(home, "POST", path)
-        # Connect answers before it does it.
+        # Connect responds before the restart.
         _becomes(partial(_is_no_more_failed, home, name), _RESTART_SECONDS)
-        # Beyond this it has got over what it failed on.
+        # Beyond this position it has passed what it failed on.
         end = log_end(home, config)
         _becomes(partial(_is_decided, home, name, config, end), _RELAPSE_SECONDS)
 
@@ -222,7 +222,7 @@ def _is_no_more_failed(home: Home, name: str) -> bool:
 
 
 def _is_decided(home: Home, name: str, config: Mapping[str, str], end: int | None) -> bool:
-    """Whether a connector that was started again has failed again, or has not."""
+    """Whether it is known if a restarted connector fails again."""
     status = rest.request(home, "GET", f"/connectors/{name}/status")
     if _state(status)[0] == FAILED:
         return True
@@ -231,7 +231,7 @@ def _is_decided(home: Home, name: str, config: Mapping[str, str], end: int | Non
 
 
 def _becomes(what: Callable[[], bool], seconds: float) -> bool:
-    """Whether something comes true within some seconds."""
+    """Whether a condition becomes true within some seconds."""
     end = time.monotonic() + seconds
     while not what():
         if time.monotonic() > end:

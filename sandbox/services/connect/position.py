@@ -1,4 +1,4 @@
-"""How far a connector has come in the log of its database, in bytes."""
+"""The position of a connector in the log of its database, in bytes."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Any
 from sandbox.services import mariadb, postgres
 from sandbox.settings import Home
 
-# The service that a connector reads from, by the last word of its class.
+# The database service, by the class name of the connector.
 _DATABASES = {"PostgresConnector": "postgres", "MariaDbConnector": "mariadb"}
 
 
 def database_of(config: Mapping[str, str]) -> str | None:
-    """The service that a connector reads from; none when it is no database of ours."""
+    """The database service of a connector; None if it is not part of the sandbox."""
     return _DATABASES.get(config.get("connector.class", "").rpartition(".")[2])
 
 
 def log_end(home: Home, config: Mapping[str, str]) -> int | None:
-    """Where the log of a connector's database ends now.
+    """The current end of the log of a connector's database.
 
     Raises:
-        ServiceUnavailable: The database does not answer.
+        ServiceUnavailable: The database is down.
     """
     database = database_of(config)
     if database == "postgres":
@@ -38,15 +38,15 @@ def log_end(home: Home, config: Mapping[str, str]) -> int | None:
 
 
 def passed(home: Home, config: Mapping[str, str], offset: Mapping[str, Any]) -> int | None:
-    """Up to where everything of the log is in Kafka.
+    """The position up to which the log is in Kafka.
 
-    ``offset`` is what the connector has committed. None when it has not got beyond its first
-    snapshot, or stands somewhere that is not in this log.
+    ``offset`` is the connector's committed offset. None during the initial snapshot, or if the
+    position is not in this log.
 
     Raises:
-        ServiceUnavailable: The database does not answer.
+        ServiceUnavailable: The database is down.
     """
-    # Said for as long as rows are read that were there before.
+    # Set during the initial snapshot.
     if offset.get("snapshot"):
         return None
     database = database_of(config)
@@ -62,7 +62,7 @@ def passed(home: Home, config: Mapping[str, str], offset: Mapping[str, Any]) -> 
 
 
 def _binary_logs(home: Home) -> dict[str, int]:
-    """Size in bytes of each file of MariaDB's log, in their order."""
+    """Size in bytes of each file of MariaDB's binary log, in order."""
     with closing(mariadb.connect(home, None, mariadb.DEBEZIUM)) as connection:
         cursor = connection.cursor()
         cursor.execute("show binary logs")

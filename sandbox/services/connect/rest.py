@@ -1,4 +1,4 @@
-"""Kafka Connect's REST interface, of the sandbox's one worker."""
+"""Client of Kafka Connect's REST API, for the single worker of the sandbox."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FIRST_REFUSAL, _CONFLICT = 400, 409
 
 
 def is_healthy(home: Home) -> bool:
-    """Whether the worker takes requests."""
+    """Whether the worker accepts requests."""
     try:
         code, answer = _ask(home, "GET", "/health", seconds=5)
     except (OSError, http.client.HTTPException):
@@ -25,22 +25,22 @@ def is_healthy(home: Home) -> bool:
 
 
 def connectors(home: Home) -> dict[str, Any]:
-    """What the worker knows of its connectors, by name: ``status`` and ``info``."""
+    """The connectors with their ``status`` and ``info``, by name."""
     return dict(request(home, "GET", "/connectors?expand=status&expand=info"))
 
 
 def source_offset(home: Home, name: str) -> dict[str, Any]:
-    """The position that a connector has committed; empty when it has none."""
+    """The committed source offset of a connector; empty if there is none."""
     found = request(home, "GET", f"/connectors/{name}/offsets")["offsets"]
     return dict(found[0]["offset"] or {}) if found else {}
 
 
 def request(home: Home, method: str, path: str, body: object = None) -> Any:
-    """Ask the worker, again while it moves its tasks about.
+    """Send a request, with retries during a rebalance.
 
     Raises:
-        ServiceUnavailable: It does not answer.
-        MillraceError: It refuses; the message has its words.
+        ServiceUnavailable: Connect is down.
+        MillraceError: Connect returned an error; the message contains it.
     """
     begun = time.monotonic()
     while True:
@@ -60,7 +60,7 @@ def request(home: Home, method: str, path: str, body: object = None) -> Any:
 def _ask(
     home: Home, method: str, path: str, body: object = None, seconds: float = _SECONDS
 ) -> tuple[int, bytes]:
-    """Its answer's code and text."""
+    """Status code and body of the response."""
     connection = http.client.HTTPConnection("127.0.0.1", home.ports["connect"], timeout=seconds)
     with closing(connection):
         text = None if body is None else json.dumps(body)

@@ -1,4 +1,4 @@
-"""What a Connect worker reads at its start: its settings, its plugins, its secrets."""
+"""Configuration of a Connect worker: settings, plugins and secrets."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from spark_ingest.errors import ConfigurationError
 from spark_ingest.lake.preflight import java_program
 
 SECRETS = "secrets.properties"
-"""What connectors name as ``${file:secrets.properties:KEY}``; the worker runs beside it."""
+"""Referenced by connectors as ``${file:secrets.properties:KEY}``; in the working directory."""
 _CONVERTER = "millrace.NullKeepingConverter"
 _CONVERTER_SOURCE = Path(__file__).with_name("NullKeepingConverter.java")
 _CONVERTER_SERVICE = "META-INF/services/org.apache.kafka.connect.storage.Converter"
 
 
 def prepare(home: Home, folder: Path) -> None:
-    """Write all that the worker reads.
+    """Write the configuration of the worker.
 
     Raises:
-        ConfigurationError: The folder's name is none that Connect takes.
+        ConfigurationError: Connect does not support the path of the folder.
     """
     if "," in str(folder):
         raise ConfigurationError(
@@ -41,7 +41,7 @@ def prepare(home: Home, folder: Path) -> None:
 
 
 def command(folder: Path) -> list[str]:
-    """The program that runs the worker in the foreground."""
+    """The command that runs the worker in the foreground."""
     return java_command(
         "connect",
         "org.apache.kafka.connect.cli.ConnectDistributed",
@@ -58,15 +58,15 @@ def _settings(home: Home, folder: Path) -> dict[str, str]:
         "listeners": f"http://127.0.0.1:{home.ports['connect']}",
         "rest.advertised.host.name": "127.0.0.1",
         "plugin.path": str(folder / "plugins"),
-        # Asks packages what they hold, where reading all of their classes takes 20 s.
+        # Discover plugins by service files; scanning all classes takes 20 s.
         "plugin.discovery": "service_load",
         "config.providers": "file",
         "config.providers.file.class": (
             "org.apache.kafka.common.config.provider.FileConfigProvider"
         ),
-        # What the log shows as passed is passed: nobody waits a minute for it.
+        # Commit offsets often, so that the position is up to date; the default is a minute.
         "offset.flush.interval.ms": "1000",
-        # One worker: whoever was killed does not come back for its tasks.
+        # One worker: do not wait for a killed one to rejoin.
         "session.timeout.ms": "6000",
         "heartbeat.interval.ms": "2000",
         "scheduled.rebalance.max.delay.ms": "0",
@@ -81,7 +81,7 @@ def _settings(home: Home, folder: Path) -> dict[str, str]:
         "": _CONVERTER,
         ".apicurio.registry.url": (f"http://127.0.0.1:{home.ports['registry']}/apis/registry/v2"),
         ".apicurio.registry.auto-register": "true",
-        # Confluent's framing: a zero, and the schema's id in four bytes.
+        # Confluent framing: a zero byte and the four-byte schema id.
         ".apicurio.registry.headers.enabled": "false",
         ".apicurio.registry.id-handler": ("io.apicurio.registry.serde.Legacy4ByteIdHandler"),
         ".apicurio.registry.use-id": "contentId",
@@ -92,7 +92,7 @@ def _settings(home: Home, folder: Path) -> dict[str, str]:
 
 
 def _secrets(home: Home) -> dict[str, str]:
-    """What differs between sandboxes, and what nobody else shall read."""
+    """Values that differ between sandboxes, and secrets."""
     found = {"kafka.bootstrap.servers": home.bootstrap_servers}
     for database in ("postgres", "mariadb"):
         found[f"{database}.port"] = str(home.ports[database])
@@ -101,7 +101,7 @@ def _secrets(home: Home) -> dict[str, str]:
 
 
 def _lay_out_plugins(folder: Path) -> None:
-    """A folder per plugin: Connect loads the packages of each apart from all others."""
+    """One folder per plugin, which Connect loads in a class loader of its own."""
     own = _converter_package(folder)
     plugins = folder / "plugins"
     shutil.rmtree(plugins, ignore_errors=True)
@@ -114,7 +114,7 @@ def _lay_out_plugins(folder: Path) -> None:
 
 
 def _converter_package(folder: Path) -> Path:
-    """Our converter, compiled once against the one that it corrects, as a package."""
+    """Our converter, compiled once against Apicurio's converter that it wraps, as a JAR."""
     parts = [component_folder(name) for name in ("avro-converter", "connect")]
     source = _CONVERTER_SOURCE.read_bytes()
     made_of = source + "".join(map(str, parts)).encode()
@@ -122,7 +122,7 @@ def _converter_package(folder: Path) -> Path:
     if package.exists():
         return package
     with tempfile.TemporaryDirectory(dir=folder) as classes:
-        # The compiler is a module of every JDK, and of no mere runtime.
+        # The compiler is part of a JDK, but not of a JRE.
         compiler = [str(java_program()), "-m", "jdk.compiler/com.sun.tools.javac.Main"]
         packages = [str(file) for part in parts for file in part.glob("*.jar")]
         compiler += ["-cp", ":".join(packages), "-proc:none"]
@@ -133,16 +133,16 @@ def _converter_package(folder: Path) -> Path:
             check=False,
         )
         if done.returncode != 0:
-            said = (done.stdout + done.stderr).strip().splitlines()
+            output = (done.stdout + done.stderr).strip().splitlines()
             raise ConfigurationError(
-                f"{java_program()} cannot compile Connect's converter ({said[0]}):"
+                f"{java_program()} cannot compile Connect's converter ({output[0]}):"
                 " install a JDK 17 or 21, not only its runtime"
             )
         new = package.with_suffix(".new")
         with zipfile.ZipFile(new, "w") as jar:
             for file in Path(classes).rglob("*.class"):
                 jar.write(file, file.relative_to(classes))
-            # Found by this file; Apicurio's own package lacks one.
+            # The service file, which Apicurio's own JAR lacks.
             jar.writestr(_CONVERTER_SERVICE, f"{_CONVERTER}\n")
         new.replace(package)
     return package

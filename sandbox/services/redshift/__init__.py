@@ -1,15 +1,15 @@
-"""The Redshift stand-in: what the real `dbt-redshift` can be tried on without an account.
+"""The Redshift emulator: run the real `dbt-redshift` without an AWS account.
 
-A PostgreSQL of its own, and in front of it a server that speaks to Redshift's driver,
-refuses what Redshift refuses and says the rest in PostgreSQL's words. It is made for the
-statements of this project and of its adapter, and is not Redshift: `docs/redshift.md`
-tells what only a real one can show.
+A PostgreSQL server behind a proxy that accepts Redshift's driver, rejects what Redshift
+rejects and translates the other statements to PostgreSQL's dialect. It supports the statements
+of this project and of its adapter, and is not Redshift: `docs/redshift.md` lists what only a
+real cluster can show.
 
-``refusals`` what is not Redshift SQL: in its shape by ``rules``, and by the functions that
-it calls (``calls``), which ``functions.yml`` lists ·
-``dialect`` Redshift SQL → PostgreSQL SQL · ``*.sql`` what PostgreSQL lacks ·
+``refusals`` rejects what is not Redshift SQL: constructs by ``rules``, and function calls
+(``calls``) by ``functions.yml`` ·
+``dialect`` Redshift SQL → PostgreSQL SQL · ``*.sql`` functions that PostgreSQL lacks ·
 ``lake`` bronze as external tables · ``wire`` the connection between driver and server ·
-``postgres`` the database itself · ``server`` the process that runs them all.
+``postgres`` the database itself · ``server`` the process that runs all of them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _prepare(home: Home) -> None:
 
 
 def _is_ready(home: Home) -> bool:
-    """It opens its port when PostgreSQL takes connections."""
+    """It opens its port when PostgreSQL accepts connections."""
     try:
         address = ("127.0.0.1", home.ports["redshift"])
         with socket.create_connection(address, timeout=5):
@@ -42,7 +42,7 @@ def _is_ready(home: Home) -> bool:
 
 REDSHIFT = Service(
     name="redshift",
-    title="Redshift stand-in (PostgreSQL)",
+    title="Redshift emulator (PostgreSQL)",
     parts=("postgres",),
     ports=("redshift", "redshift-postgres", "redshift-lake"),
     prepare=_prepare,

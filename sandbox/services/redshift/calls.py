@@ -1,6 +1,6 @@
-"""Which functions a text calls, by the names that stand in it.
+"""The functions that a statement calls.
 
-Read from tokens: a parser gives functions names of its own, and one name to several.
+Found in the tokens: a parser normalizes function names, several of them to one name.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from sqlglot import Token, TokenType
 
-# What stands before a parenthesis and calls nothing.
+# Words before a parenthesis that are not function calls.
 _SYNTAX = frozenset({
     "all", "and", "any", "as", "between", "by", "case", "check", "cross",
     "distinct", "distkey", "else", "encode", "except", "exists", "filter", "from",
@@ -24,13 +24,13 @@ _TYPES = frozenset({
     "numeric", "nvarchar", "precision", "time", "timestamp", "timestamptz", "timetz",
     "varbyte", "varchar", "varying",
 })  # fmt: skip
-# Calls that need no parentheses.
+# Function calls without parentheses.
 _BARE = frozenset({
     "current_date", "current_role", "current_schema", "current_time",
     "current_timestamp", "current_user", "localtime", "localtimestamp",
     "session_user", "sysdate",
 })  # fmt: skip
-# Behind these stands the name of a relation, and then perhaps the names of its columns.
+# Words that are followed by a relation name and an optional column list.
 _BEFORE_RELATIONS = frozenset({
     "exists", "into", "references", "table", "update", "view",
 })  # fmt: skip
@@ -38,9 +38,9 @@ _NAMES_NOTHING = frozenset({TokenType.STRING, TokenType.NUMBER, TokenType.PARAME
 
 
 def function_calls(tokens: Sequence[Token]) -> Iterator[Token]:
-    """The name tokens of all calls, in the order of the text.
+    """The name tokens of all function calls, in order.
 
-    ``tokens`` are one statement's, as sqlglot tokenizes it; a quoted name is no call.
+    ``tokens`` are from sqlglot's tokenizer, of one statement; a quoted name is not a call.
     """
     for at, token in enumerate(tokens):
         if token.token_type in _NAMES_NOTHING or token.token_type == TokenType.IDENTIFIER:
@@ -63,7 +63,7 @@ def function_calls(tokens: Sequence[Token]) -> Iterator[Token]:
 
 
 def _follows_name(tokens: Sequence[Token], at: int) -> bool:
-    """Whether a column's name stands before a type, or a word that belongs to the type."""
+    """Whether the token before a type is a column name, or a word of the type."""
     before = tokens[at - 1] if at else None
     # Also one that is a word elsewhere: `settings varchar(64)`.
     return before is not None and (
@@ -73,7 +73,7 @@ def _follows_name(tokens: Sequence[Token], at: int) -> bool:
 
 
 def _names_columns(tokens: Sequence[Token], at: int) -> bool:
-    """Whether the name is a relation's or a CTE's, and a list of columns follows."""
+    """Whether it is the name of a relation or CTE, followed by a column list."""
     first = at
     while first >= 2 and tokens[first - 1].token_type == TokenType.DOT:
         first -= 2

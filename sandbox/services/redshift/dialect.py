@@ -1,7 +1,7 @@
-"""Redshift SQL said in PostgreSQL's words, by small edits of the text.
+"""Translate Redshift SQL to PostgreSQL SQL, by small edits of the text.
 
-Nothing is translated whole: what no rule here names reaches PostgreSQL as it was written.
-Whether a statement is Redshift SQL at all, ``refusals`` has decided before.
+Text that no rule matches is passed to PostgreSQL unchanged. ``refusals`` has checked before that
+the statement is Redshift SQL.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _COMMENT = re.compile(r"\s*(?:/\*.*?\*/\s*|--[^\n]*\n\s*)*", re.DOTALL)
 
 
 def to_postgres(sql: str, listing: Callable[[], str]) -> str:
-    """One statement of Redshift's driver as PostgreSQL takes it.
+    """Translate one statement of Redshift's driver to PostgreSQL.
 
-    ``listing`` gives what is in the data catalogue, as ``lake.sql`` takes it.
+    ``listing`` returns the data catalog, in the format of ``lake.sql``.
 
     Raises:
-        NotRedshift: It is not Redshift SQL, or not of the part that the stand-in knows.
+        NotRedshift: It is not Redshift SQL, or not supported by the emulator.
     """
     text = _COMMENT.sub("", sql, count=1)
     # Values of a seed: the driver binds them to $1, $2, ..., which read as quotes.
@@ -52,7 +52,7 @@ def to_postgres(sql: str, listing: Callable[[], str]) -> str:
 
 @dataclass
 class _Words:
-    """A statement, its words, and the edits to be made in it."""
+    """A statement, its tokens and the edits to apply."""
 
     sql: str
     tokens: list[Token]
@@ -64,20 +64,20 @@ class _Words:
         tokens = Redshift().tokenize(sql)
         while tokens and tokens[-1].token_type is TokenType.SEMICOLON:
             sql = sql[: tokens.pop().start]
-        # A quoted name or a text is never a keyword.
+        # A quoted name or a string literal is never a keyword.
         quoted = {TokenType.IDENTIFIER, TokenType.STRING}
         low = [f"'{t.text}" if t.token_type in quoted else t.text.lower() for t in tokens]
         return cls(sql, tokens, low)
 
     def text(self, first: int, last: int) -> str:
-        """What is written from one word to another, both included."""
+        """The text from one token to another, inclusive."""
         return self.sql[self.tokens[first].start : self.tokens[last].end + 1]
 
     def replace(self, first: int, last: int, text: str) -> None:
         self.edits.append((self.tokens[first].start, self.tokens[last].end + 1, text))
 
     def closing(self, opening: int) -> int:
-        """The word that closes a parenthesis."""
+        """The token that closes a parenthesis."""
         depth = 0
         for at in range(opening, len(self.low)):
             depth += (self.low[at] == "(") - (self.low[at] == ")")
@@ -86,7 +86,7 @@ class _Words:
         raise NotRedshift("a parenthesis is not closed")
 
     def rest(self, first: int, last: int | None = None) -> _Words:
-        """A part of the statement as one of its own."""
+        """A part of the statement as a statement of its own."""
         return _Words.of(self.text(first, len(self.low) - 1 if last is None else last))
 
     def edited(self) -> str:
@@ -97,7 +97,7 @@ class _Words:
 
 
 def _edited(words: _Words) -> str:
-    """The statement with the edits that hold in any statement."""
+    """The statement with the edits that apply to every statement."""
     low = words.low
     for at, word in enumerate(low):
         following = low[at + 1] if at + 1 < len(low) else ""
@@ -118,7 +118,7 @@ def _edited(words: _Words) -> str:
 
 
 def _edit_cast(words: _Words, at: int) -> None:
-    """``cast(x as varchar(n))`` cuts at n bytes."""
+    """``cast(x as varchar(n))`` truncates to n bytes."""
     low, end = words.low, words.closing(at + 1)
     depth, last_as = 0, None
     for here in range(at + 1, end):
@@ -135,7 +135,7 @@ def _edit_cast(words: _Words, at: int) -> None:
 def _edit_listagg(words: _Words, at: int) -> None:
     """``listagg(x, ', ') within group (order by x)`` is ``string_agg``.
 
-    One whose order is not said is any list, and is left for PostgreSQL to refuse.
+    Without an order the result is undefined; PostgreSQL rejects it.
     """
     end = words.closing(at + 1)
     if words.low[end + 1 : end + 4] == ["within", "group", "("]:
@@ -170,9 +170,9 @@ def _edit_unnesting(words: _Words) -> None:
 
 
 def _edit_fields(words: _Words) -> None:
-    """``t.struct.field`` of ``from x as t``: a field's value, as a text (nested data).
+    """``t.struct.field`` of ``from x as t``: a field's value, as text (nested data).
 
-    Behind ``from`` it is a list, whose elements are texts; ``as x at i`` counts them from 0
+    After ``from`` it is a list of texts; ``as x at i`` counts them from 0
     (query-super, unnesting).
     """
     low = words.low
@@ -197,7 +197,7 @@ def _edit_fields(words: _Words) -> None:
 
 
 def _create_table(words: _Words) -> str:
-    """Without ``dist`` and ``sort``, which the stand-in keeps beside the table."""
+    """Remove ``dist`` and ``sort``, which the emulator stores separately."""
     low = words.low
     start = low.index("table") + 1
     if low[start : start + 3] == ["if", "not", "exists"]:
@@ -224,7 +224,7 @@ def _create_table(words: _Words) -> str:
         elif low[at] == "backup":
             last = at + 1
         elif low[at] not in {"compound", "interleaved"}:
-            raise NotRedshift(f"the stand-in knows no table attribute {low[at]}")
+            raise NotRedshift(f"the emulator does not support table attribute {low[at]}")
         words.replace(at, last, "")
         at = last + 1
     arrayed = ", ".join(_literal(key_) for key_ in sort_keys)
@@ -238,7 +238,7 @@ def _create_table(words: _Words) -> str:
 def _create_view(words: _Words) -> str:
     low = words.low
     if "replace" in low[:3]:
-        raise NotRedshift("the stand-in knows `create view`, not `create or replace view`")
+        raise NotRedshift("the emulator supports `create view`, not `create or replace view`")
     body = low.index("as") + 1
     name = words.text(low.index("view") + 1, body - 2)
     if low[-4:] != ["with", "no", "schema", "binding"]:
@@ -255,7 +255,9 @@ def _external_schema(words: _Words, listing: str) -> str:
     catalog = ["from", "data", "catalog", "database"]
     at = next((i for i in range(len(low)) if low[i : i + 4] == catalog), None)
     if at is None:
-        raise NotRedshift("the stand-in reads external schemas `from data catalog database`")
+        raise NotRedshift(
+            "the emulator supports external schemas `from data catalog database` only"
+        )
     database = words.tokens[at + 4].text
     return (
         f"select rs.create_external_schema({_literal(named)}, {_literal(database)},"
@@ -264,7 +266,7 @@ def _external_schema(words: _Words, listing: str) -> str:
 
 
 def _setting(words: _Words) -> str:
-    """Settings that only Redshift has become ones that mean nothing."""
+    """Map settings that only Redshift has to settings without effect."""
     for at, word in enumerate(words.low[:3]):
         if word in {"query_group", "enable_result_cache_for_session", "statement_timeout"}:
             words.replace(at, at, f"rs.{word}")
@@ -272,7 +274,7 @@ def _setting(words: _Words) -> str:
 
 
 def _granting(words: _Words) -> str:
-    """PostgreSQL has one kind of grantee, and no word for its kind (r_GRANT)."""
+    """Remove the kind of the grantee, which PostgreSQL does not have (r_GRANT)."""
     for at, word in enumerate(words.low):
         if word in {"role", "group"} and words.low[at - 1] in {"to", "from", ","}:
             words.replace(at, at, "")

@@ -1,7 +1,7 @@
-"""The lake as Redshift sees it: its tables with Redshift's types, and their rows.
+"""The lake as external tables of Redshift: columns with Redshift's types, and rows.
 
 Types: Amazon Redshift Database Developer Guide, "Querying Iceberg tables" (supported data
-types). Each scan reads the table's newest snapshot, as there.
+types). Each scan reads the current snapshot, as Redshift does.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from pyiceberg.types import (
     TimestamptzType,
 )
 
-# A longer one is cut.
+# Longer values are truncated.
 STRING_BYTES = 16384
 
 _TYPES: dict[type[IcebergType], str] = {
@@ -57,7 +57,7 @@ _TYPES: dict[type[IcebergType], str] = {
 
 
 def redshift_type(iceberg: IcebergType) -> str | None:
-    """The type in which Redshift reads a column; None: it does not."""
+    """The Redshift type of a column; None if Redshift cannot read it."""
     if isinstance(iceberg, DecimalType):
         return f"numeric({iceberg.precision},{iceberg.scale})"
     return _TYPES.get(type(iceberg))
@@ -71,7 +71,7 @@ class Lake:
         self._tables: dict[str, StaticTable] = {}
 
     def listing(self) -> str:
-        """Every table with the columns that Redshift reads, as ``lake.sql`` takes it."""
+        """All tables with the columns that Redshift reads, in the format of ``lake.sql``."""
         tables = []
         for (database, name), location in sorted(self._locations().items()):
             columns = [
@@ -88,7 +88,7 @@ class Lake:
         return json.dumps(tables)
 
     def rows(self, database: str, name: str, columns: Sequence[str]) -> Iterator[bytes]:
-        """The rows of a table as pieces of CSV, none empty; a missing value is unquoted.
+        """The rows of a table as non-empty chunks of CSV; null is an unquoted empty value.
 
         Raises:
             KeyError: There is no such table.
@@ -107,7 +107,7 @@ class Lake:
             yield buffer.getvalue()
 
     def table(self, database: str, name: str) -> StaticTable:
-        """A table as it is now.
+        """Load a table at its current snapshot.
 
         Raises:
             KeyError: There is no such table.
@@ -115,7 +115,7 @@ class Lake:
         return self._table(self._locations()[database, name])
 
     def _locations(self) -> dict[tuple[str, str], str]:
-        """Where each table's metadata lie now, by database and name."""
+        """The current metadata location of each table, by database and name."""
         if not self._catalog.exists():
             return {}
         catalog = f"{self._catalog.as_uri()}?mode=ro"
@@ -139,7 +139,7 @@ class Lake:
 
 
 def _plain(column: pa.Array) -> pa.Array:
-    """A column as CSV can hold it: nested values as JSON, bytes in PostgreSQL's notation."""
+    """A column for CSV: nested values as JSON, bytes in PostgreSQL's notation."""
     if pa.types.is_nested(column.type):
         return _texts(column, lambda value: json.dumps(value, default=_in_json))
     if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):

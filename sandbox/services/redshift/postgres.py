@@ -1,6 +1,6 @@
-"""PostgreSQL as the stand-in needs it: its roles, its settings, what Redshift adds to it.
+"""PostgreSQL for the emulator: roles, settings, and functions of Redshift.
 
-Its data are worth nothing: everything in it comes from bronze and from dbt.
+Its data is disposable: everything in it comes from bronze and from dbt.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ DATABASE = "dev"
 USER = "millrace"
 OWNER = "stand_in"
 
-# In this order: each uses what those before it make.
+# In this order: each depends on the previous ones.
 _SCRIPTS = ("types.sql", "functions.sql", "objects.sql", "lake.sql", "catalogue.sql")
 _HERE = Path(__file__).parent
 
@@ -41,10 +41,10 @@ full_page_writes = off
 
 
 def initialise(home: Home, folder: Path) -> None:
-    """Make the database; one that was made of other scripts is recreated.
+    """Create the database; recreate it if the scripts have changed.
 
     Raises:
-        MillraceError: PostgreSQL refuses; the message has its words.
+        MillraceError: PostgreSQL failed; the message contains its error.
     """
     script = "\n\n".join((_HERE / name).read_text() for name in _SCRIPTS)
     script = script.replace("{{ scan }}", _scan_command(home).replace("'", "''"))
@@ -66,7 +66,7 @@ def _fill(programs_folder: Path, data: Path, script: str) -> None:
     run_program(programs_folder, make)
     with (data / "postgresql.conf").open("a") as file:
         file.write(_SETTINGS)
-    # Nobody connects as the owner, who could start programs.
+    # No connections as the owner, who could start programs.
     (data / "pg_hba.conf").write_text(f"host {DATABASE} {USER} 127.0.0.1/32 md5\n")
     alone = ["postgres", "--single", "-j", "-D", str(data)]
     alone += ["-c", "allow_system_table_mods=on", "-c", "exit_on_error=on"]
@@ -75,6 +75,6 @@ def _fill(programs_folder: Path, data: Path, script: str) -> None:
 
 
 def _scan_command(home: Home) -> str:
-    """The program that gives an external table's rows, to which its names are added."""
+    """The program that returns the rows of an external table; its names are appended."""
     scan = [sys.executable, "-I", "-S", str(_HERE / "scan.py")]
     return shlex.join([*scan, str(home.ports["redshift-lake"])])

@@ -1,7 +1,7 @@
-"""What is not Redshift SQL, or says something else there than on Spark.
+"""Reject what is not Redshift SQL, or has another meaning there than on Spark.
 
-No server is asked: the text is parsed and held against `rules`, and each function against
-`functions.yml`.
+A static check without a server: the parsed statement is checked against `rules`, and each
+function against `functions.yml`.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ FUNCTIONS = Path(__file__).with_name("functions.yml")
 
 
 class NotRedshift(MillraceError):
-    """A statement that Redshift refuses, or reads otherwise than Spark.
+    """A statement that Redshift rejects, or interprets differently from Spark.
 
-    The text says which construct, what to write instead, and which page says so.
+    The message names the construct, the alternative and the page of the documentation.
     """
 
 
 @dataclass(frozen=True)
 class Functions:
-    """What `functions.yml` says.
+    """The content of `functions.yml`.
 
     Attributes:
-        allowed: The page of each function that may be called.
-        leader_node: The page of each that may be called where no table is read.
-        instead: For each that is refused by name: what to write, and the page.
+        allowed: Supported functions, with their page.
+        leader_node: Functions that are allowed only if no table is read, with their page.
+        instead: Rejected functions, with the alternative and the page.
     """
 
     allowed: dict[str, Page]
@@ -48,7 +48,7 @@ class Functions:
     instead: dict[str, tuple[str, Page]]
 
 
-# What is not looked into: it reads nothing and computes nothing.
+# Statements that are not checked: they neither read nor compute anything.
 _COMMANDS = frozenset({
     "abort", "alter", "analyze", "begin", "call", "cancel", "comment", "commit",
     "deallocate", "drop", "end", "explain", "grant", "lock", "reset", "revoke",
@@ -58,18 +58,18 @@ _QUERIES = frozenset({
     "(", "create", "delete", "insert", "merge", "select", "update", "with",
 })  # fmt: skip
 _CATALOGUE = re.compile(r"(pg|stl|stv|svl|svv|sys)_\w+|information_schema", re.IGNORECASE)
-# How dbt asks for no row. Redshift runs it, because nothing of it is left to compute.
+# dbt's query for no rows, which Redshift optimizes away.
 _NO_ROW = ["false", "and", "current_timestamp", "=", "current_timestamp"]
 
 
 def check(sql: str) -> None:
-    """Refuse what Redshift refuses, or reads otherwise than Spark.
+    """Reject what Redshift rejects, or interprets differently from Spark.
 
-    The adapter's questions about the catalogue, and commands like ``grant``, pass. ``sql`` is
-    one or more statements.
+    Catalog queries of the adapter, and commands like ``grant``, are accepted. ``sql`` is one or
+    more statements.
 
     Raises:
-        NotRedshift: In one line: the construct, what to write instead, the page.
+        NotRedshift: On one line: the construct, the alternative, the page.
     """
     if reason := _reason(sql):
         raise NotRedshift(reason)
@@ -77,14 +77,14 @@ def check(sql: str) -> None:
 
 @cache
 def functions() -> Functions:
-    """What `functions.yml` says."""
-    said = yaml.safe_load(FUNCTIONS.read_text())
+    """Load `functions.yml`."""
+    content = yaml.safe_load(FUNCTIONS.read_text())
     return Functions(
-        allowed={name: Page(**page) for name, page in said["functions"].items()},
-        leader_node={name: Page(**page) for name, page in said["leader_node"].items()},
+        allowed={name: Page(**page) for name, page in content["functions"].items()},
+        leader_node={name: Page(**page) for name, page in content["leader_node"].items()},
         instead={
             name: (instead, Page(group["title"], group["page"]))
-            for group in said["refused"]
+            for group in content["refused"]
             for name, instead in group["instead"].items()
         },
     )
@@ -92,7 +92,7 @@ def functions() -> Functions:
 
 @lru_cache(maxsize=2048)
 def _reason(sql: str) -> str | None:
-    """Why the text is refused; none: it is not."""
+    """The reason to reject the text; None if it is accepted."""
     try:
         for tokens in _statements(Redshift().tokenize(sql)):
             if reason := _statement_reason(tokens, sql):

@@ -1,6 +1,6 @@
-"""What Redshift refuses in the shape of a statement, or reads otherwise than Spark.
+"""Constructs that Redshift rejects, or interprets differently from Spark.
 
-Each rule names its page of the Amazon Redshift Database Developer Guide.
+Each rule refers to a page of the Amazon Redshift Database Developer Guide.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ class Page:
 
 @dataclass(frozen=True)
 class Rule:
-    """A construct that is refused.
+    """A construct that is rejected.
 
     Attributes:
-        says: What is wrong, and what to write instead.
-        page: Where the documentation says so.
-        nodes: The parts of a statement that the rule looks at.
-        is_broken: Whether such a part breaks it.
+        says: The error message, with the alternative.
+        page: The page of the documentation.
+        nodes: The syntax nodes that the rule checks.
+        is_broken: Whether a node violates the rule.
     """
 
     says: str
@@ -75,7 +75,7 @@ _RANKING = (
     exp.CumeDist, exp.DenseRank, exp.Lag, exp.Lead, exp.Ntile, exp.PercentRank,
     exp.Rank, exp.RowNumber,
 )  # fmt: skip
-# A blank at the end of what these are given is given on as a value.
+# These functions treat trailing blanks of their arguments as significant.
 _PASSING_ON = (
     exp.Case, exp.Cast, exp.Coalesce, exp.Concat, exp.Greatest, exp.If, exp.Least,
     exp.Nullif,
@@ -315,7 +315,7 @@ RULES = (
     ),
 )
 
-# The same for words, wherever they stand.
+# Rules for words, anywhere in the statement.
 WORDS = {
     "regexp": ("the operator is ~, and no part of models: use like", PATTERNS),
     "rlike": ("the operator is ~, and no part of models: use like", PATTERNS),

@@ -1,9 +1,8 @@
-"""The rows of an external table, asked from the stand-in's server: run by PostgreSQL.
+"""Fetch the rows of an external table from the emulator's server; run by PostgreSQL.
 
-A program of its own and of the standard library alone, because it starts for each scan.
-Arguments: the server's port on 127.0.0.1, the table, its columns. The answer comes in
-pieces, each behind its length; a piece of length 0 is the end, and one of negative length
-an error's words.
+A separate program that uses only the standard library, because it starts for each scan.
+Arguments: the server's port on 127.0.0.1, the table, its columns. The response consists of
+length-prefixed chunks; length 0 marks the end, and a negative length an error message.
 """
 
 from __future__ import annotations
@@ -35,5 +34,5 @@ if __name__ == "__main__":
     try:
         main(int(sys.argv[1]), sys.argv[2:])
         sys.stdout.flush()
-    except BrokenPipeError:  # PostgreSQL has the rows that it wanted
+    except BrokenPipeError:  # PostgreSQL has read enough rows
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

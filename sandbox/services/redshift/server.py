@@ -1,4 +1,4 @@
-"""The stand-in's process: PostgreSQL, the way to it, and the lake beside it.
+"""The emulator's process: PostgreSQL, the proxy in front of it, and access to the lake.
 
 ``python -m sandbox.services.redshift.server SANDBOX_HOME``; `sandbox up redshift` runs it.
 """
@@ -22,11 +22,11 @@ _PIECE = struct.Struct("!i")
 
 
 async def serve(home: Home, lake: Lake) -> None:
-    """Take connections until the process is told to end."""
-    told = asyncio.Event()
+    """Accept connections until the process is stopped."""
+    stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, told.set)
+        loop.add_signal_handler(number, stopping.set)
     session = Session(
         translate=lambda sql: to_postgres(sql, lake.listing),
         opening=lambda: f"select rs.sync_external($listing${lake.listing()}$listing$)",
@@ -38,18 +38,18 @@ async def serve(home: Home, lake: Lake) -> None:
         home.ports["redshift-lake"],
     )
     await asyncio.start_server(session.serve, "127.0.0.1", home.ports["redshift"])
-    await told.wait()
+    await stopping.wait()
 
 
 async def answer_scan(lake: Lake, reader: StreamReader, writer: StreamWriter) -> None:
-    """Give ``scan.py`` the rows that it asks for."""
+    """Send ``scan.py`` the requested rows."""
     try:
         request = (await reader.readline()).decode().rstrip("\n")
         table, *columns = request.split("\t")
         database, name = table.rsplit(".", 1)
         rows = lake.rows(database, name, columns)
         while True:
-            # Whatever goes wrong, the query must say it.
+            # Any error must be reported by the query.
             [piece] = await asyncio.gather(
                 asyncio.to_thread(next, rows, b""), return_exceptions=True
             )
@@ -62,13 +62,13 @@ async def answer_scan(lake: Lake, reader: StreamReader, writer: StreamWriter) ->
                 return
             await writer.drain()
     except ConnectionError:
-        pass  # PostgreSQL has the rows that it wanted
+        pass  # PostgreSQL has read enough rows
     finally:
         writer.close()
 
 
 def main(home: Home) -> None:
-    """Run PostgreSQL and serve it."""
+    """Run PostgreSQL and the proxy."""
     folder = home.services / "redshift"
     port = home.ports["redshift-postgres"]
     with postgres_programs.programs(folder) as programs:
@@ -81,7 +81,7 @@ def main(home: Home) -> None:
 
 if __name__ == "__main__":
     try:
-        # Its ports are in the settings, which `up` has written.
+        # The ports are in the settings, which `up` has written.
         main(load_home({"SANDBOX_HOME": sys.argv[1]}))
     except MillraceError as error:
         sys.exit(str(error))

@@ -1,7 +1,7 @@
-"""The connection between Redshift's driver and PostgreSQL, message by message.
+"""The proxy between Redshift's driver and PostgreSQL, message by message.
 
-PostgreSQL's frontend/backend protocol 3.0, which Redshift speaks too. Three things are
-changed on the way: the greeting, each statement, and the version that the server tells.
+PostgreSQL's frontend/backend protocol 3.0, which Redshift uses too. Three things are changed:
+the startup message, each statement, and the server version.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from spark_ingest.errors import MillraceError
 _LENGTH = struct.Struct("!i")
 _ENCRYPTION_REQUESTS = {80877103, 80877104}
 _PROTOCOL_3 = 196608
-# What PostgreSQL understands of a greeting; Redshift's driver tells more of itself.
+# Startup parameters that PostgreSQL knows; Redshift's driver sends more.
 _KNOWN = {b"user", b"database", b"application_name", b"client_encoding"}
-# What Redshift tells: it descends from that version.
+# The version that Redshift reports: it is derived from that version.
 _SERVER_VERSION = b"server_version\0008.0.2\0"
 
 Translate = Callable[[str], str]
@@ -28,8 +28,8 @@ Translate = Callable[[str], str]
 class Session:
     """One connection of a driver.
 
-    ``translate`` says a statement in PostgreSQL's words, ``opening`` gives one to run before
-    the driver's first; PostgreSQL listens on ``port``.
+    ``translate`` translates a statement, ``opening`` returns one to run before the driver's
+    first; PostgreSQL listens on ``port``.
     """
 
     def __init__(self, translate: Translate, opening: Callable[[], str], port: int) -> None:
@@ -38,7 +38,7 @@ class Session:
         self._port = port
 
     async def serve(self, reader: StreamReader, writer: StreamWriter) -> None:
-        """Carry messages both ways until one side ends."""
+        """Forward messages both ways until one side closes."""
         writers = [writer]
         try:
             kind, body = await _greeting(reader, writer)
@@ -68,13 +68,13 @@ class Session:
         server: StreamReader,
         to_server: StreamWriter,
     ) -> None:
-        """Carry the greeting's answers, until the server waits for a statement."""
+        """Forward the startup responses until the server is ready for a query."""
         async for kind, body in _messages(server):
             if kind == b"Z":
                 await self._open(server, writer, to_server)
             is_version = kind == b"S" and body.startswith(b"server_version\0")
             await _send(writer, kind, _SERVER_VERSION if is_version else body)
-            # Any request but "you are in" (0) is answered with one message.
+            # Every authentication request except AuthenticationOk (0) gets one response.
             if kind == b"R" and _LENGTH.unpack(body[:4])[0] != 0:
                 await _send(to_server, *await _message(reader))
             if kind in (b"Z", b"E"):
@@ -83,7 +83,7 @@ class Session:
     async def _open(
         self, server: StreamReader, writer: StreamWriter, to_server: StreamWriter
     ) -> None:
-        """Run the opening statement; only what went wrong with it is for the driver."""
+        """Run the opening statement; only its errors are forwarded to the driver."""
         await _send(to_server, b"Q", self._opening().encode() + b"\0")
         async for kind, body in _messages(server):
             if kind == b"E":
@@ -92,7 +92,7 @@ class Session:
                 return
 
     async def _forward(self, reader: StreamReader, to_server: StreamWriter) -> None:
-        """Carry the driver's messages, its statements in PostgreSQL's words."""
+        """Forward the driver's messages, with translated statements."""
         async for kind, body in _messages(reader):
             await _send(to_server, kind, self._rewritten(kind, body))
 
@@ -105,16 +105,16 @@ class Session:
         return body
 
     def _said(self, statement: bytes) -> bytes:
-        """A refused statement becomes one that fails, so that all else goes its way."""
+        """Replace a rejected statement by one that fails, so that the protocol continues."""
         sql = statement.decode()
         try:
             return self._translate(sql).encode()
         except NotRedshift as refused:
             words = str(refused)
         except (MillraceError, ValueError, LookupError) as broken:
-            words = f"the stand-in failed: {type(broken).__name__}: {broken}"
+            words = f"the emulator failed: {type(broken).__name__}: {broken}"
         print(f"refused: {words}\n  {sql}", flush=True)
-        message = f"Redshift stand-in: {words}".replace("'", "''").replace("$", "")
+        message = f"Redshift emulator: {words}".replace("'", "''").replace("$", "")
         return (
             "do $refused$ begin raise exception using"
             f" message = '{message}', errcode = '42601'; end $refused$"
@@ -122,7 +122,7 @@ class Session:
 
 
 async def _greeting(reader: StreamReader, writer: StreamWriter) -> tuple[int, bytes]:
-    """The driver's first message that is not a wish for encryption: its kind and body."""
+    """The driver's first message after encryption requests: its kind and body."""
     while True:
         size, kind = struct.unpack("!ii", await reader.readexactly(8))
         if kind not in _ENCRYPTION_REQUESTS:

@@ -1,6 +1,6 @@
 """The products: what they are, what they cost, how much is in stock, how likely they sell.
 
-``products.json`` has 27 of them in four categories, told apart by the letters of the id:
+``products.json`` has 27 of them in four categories, distinguished by the letters of the id:
 CS classic, SF superfoods, SC supercharged, IS indulgent.
 """
 

@@ -121,7 +121,7 @@ def main(arguments: list[str]) -> int:
         return 2
     if asked.list:
         for one in wanted:
-            ui.tell(one.why)
+            ui.echo(one.why)
         return 0
     if asked.page:
         PAGE.write_text(with_trials(PAGE.read_text(), known, []))

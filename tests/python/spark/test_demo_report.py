@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sandbox.streams import STREAMS
-from sandbox.tour.accounts import Account, Ends, accounts
+from sandbox.tour.row_counts import Ends, RowCounts, row_counts
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,8 +42,8 @@ def land(spark: SparkSession, table: str, *positions: tuple[int, int], stream: s
     spark.sql(f"insert into {SCHEMA}.{table} values {rows}")
 
 
-def account(spark: SparkSession, ends: Ends) -> list[Account]:
-    return list(accounts(spark, ends, SCHEMA).values())
+def counts(spark: SparkSession, ends: Ends) -> list[RowCounts]:
+    return list(row_counts(spark, ends, SCHEMA).values())
 
 
 def test_records_in_either_table_are_all_there(spark: SparkSession, tables: str) -> None:
@@ -51,13 +51,13 @@ def test_records_in_either_table_are_all_there(spark: SparkSession, tables: str)
     land(spark, "quarantine", (1, 1))
     land(spark, "quarantine", (0, 0), stream=LINES)
 
-    assert account(spark, {SALES: {0: 2, 1: 2}}) == [Account(4, 3, 1, 0, 0)]
+    assert counts(spark, {SALES: {0: 2, 1: 2}}) == [RowCounts(4, 3, 1, 0, 0)]
 
 
 def test_a_missing_and_a_doubled_record_do_not_cancel_out(spark: SparkSession, tables: str) -> None:
     land(spark, "pagila__sales", (0, 0), (0, 0), (1, 0))
 
-    assert account(spark, {SALES: {0: 2, 1: 1}}) == [Account(3, 3, 0, 1, 1)]
+    assert counts(spark, {SALES: {0: 2, 1: 1}}) == [RowCounts(3, 3, 0, 1, 1)]
 
 
 def test_records_that_came_after_the_events_are_not_counted(
@@ -65,7 +65,7 @@ def test_records_that_came_after_the_events_are_not_counted(
 ) -> None:
     land(spark, "pagila__sales", (0, 0), (0, 1), (0, 2))
 
-    assert account(spark, {SALES: {0: 2}}) == [Account(2, 2, 0, 0, 0)]
+    assert counts(spark, {SALES: {0: 2}}) == [RowCounts(2, 2, 0, 0, 0)]
 
 
 def test_each_stream_has_its_own_account_also_where_nothing_came(
@@ -75,8 +75,8 @@ def test_each_stream_has_its_own_account_also_where_nothing_came(
     land(spark, "quarantine", (0, 0), (0, 1), stream=LINES)
     ends = {LINES: {0: 2}, SALES: {0: 1, 1: 0}}
 
-    assert accounts(spark, ends, SCHEMA) == {
-        LINES: Account(2, 0, 2, 0, 0),
-        SALES: Account(1, 1, 0, 0, 0),
+    assert row_counts(spark, ends, SCHEMA) == {
+        LINES: RowCounts(2, 0, 2, 0, 0),
+        SALES: RowCounts(1, 1, 0, 0, 0),
     }
-    assert account(spark, {LINES: {0: 0}}) == [Account(0, 0, 0, 0, 0)]
+    assert counts(spark, {LINES: {0: 0}}) == [RowCounts(0, 0, 0, 0, 0)]

@@ -26,7 +26,7 @@ def test_the_benchmark_measures_us_and_the_careless_job(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     results = BENCHMARK.read(folder / "ingest-part.json")
     table = results.table("ingest")
-    loses = dict(zip(table.column("contestant"), table.column("loses"), strict=True))
+    loses = dict(zip(table.column("system"), table.column("loses"), strict=True))
     careless = str(loses["careless spark job"])
     assert str(results.parts["ingest_machine"][1]).startswith(f"{RECORDS:,} records")
     assert loses["**millrace**"] == "nothing"

@@ -21,13 +21,13 @@ from typing import Any
 import pytest
 
 from sandbox.databases import statements
-from sandbox.databases.contents import Contents
-from sandbox.databases.draft import transactions
 from sandbox.databases.known import DATABASES, TICKIT
 from sandbox.databases.run import run
 from sandbox.databases.server import opened
+from sandbox.databases.state import DatabaseState
 from sandbox.databases.tables import Database, Row
 from sandbox.databases.tickit.shop import LISTINGS
+from sandbox.databases.transactions import transactions
 from sandbox.events.produce_tickit import split
 from sandbox.services import postgres
 from sandbox.services import stack as services
@@ -77,12 +77,12 @@ def fill(stack: Stack, database: Database) -> None:
     produced(stack, database, *size)
 
 
-def rows_of(contents: Contents) -> dict[tuple[str, Any], Row]:
+def rows_of(state: DatabaseState) -> dict[tuple[str, Any], Row]:
     """All rows of what a database should hold, by table and key."""
     return {
         (table.name, table.key_of(row)): row
-        for table in contents.database.tables
-        for row in contents.rows(table.name)
+        for table in state.database.tables
+        for row in state.rows(table.name)
     }
 
 
@@ -107,9 +107,9 @@ def test_an_empty_database_is_filled_once(stack: Stack, name: str) -> None:
 def test_the_ticket_shop_is_filled_once_and_changed_by_one_command(stack: Stack) -> None:
     scale = ROWS / LISTINGS
     first = said_of(stack, "tickit", "--scale", str(scale))
-    wanted = {database.name: Contents(database, database.rows(1, ROWS)) for database in TICKIT}
+    wanted = {database.name: DatabaseState(database, database.rows(1, ROWS)) for database in TICKIT}
     made = {database.name: stored(stack, database) for database in TICKIT}
-    assert made == {name: rows_of(contents) for name, contents in wanted.items()}
+    assert made == {name: rows_of(state) for name, state in wanted.items()}
 
     again = said_of(stack, "tickit", "--changes", "200", "--seed", "4")
 
@@ -121,11 +121,11 @@ def test_the_ticket_shop_is_filled_once_and_changed_by_one_command(stack: Stack)
         assert found["rows_written"] == {}
         assert found["rows_before"] == first["databases"][database.name]["rows_written"]
         assert found["changes"] == shares[database.name]
-        contents = Contents(
+        state = DatabaseState(
             database, ((table, row) for (table, _), row in made[database.name].items())
         )
-        list(transactions(contents, database.moves, 4, shares[database.name]))
-        assert stored(stack, database) == rows_of(contents)
+        list(transactions(state, database.operations, 4, shares[database.name]))
+        assert stored(stack, database) == rows_of(state)
 
 
 @EVERY
@@ -133,13 +133,13 @@ def test_random_changes_leave_the_database_as_their_generator_says(stack: Stack,
     database = DATABASES[name]
     fill(stack, database)
     with opened(stack.home, database) as connection:
-        contents = Contents(database, statements.stored(database, connection))
-        moves = database.moves + database.truncates
-        done = run(database, connection, transactions(contents, moves, 3, 400))
+        state = DatabaseState(database, statements.stored(database, connection))
+        operations = database.operations + database.truncates
+        done = run(database, connection, transactions(state, operations, 3, 400))
 
     assert done.changes.total() == 400
     assert done.rolled_back > 0
-    assert stored(stack, database) == rows_of(contents)
+    assert stored(stack, database) == rows_of(state)
 
 
 @ALONE
@@ -147,14 +147,14 @@ def test_the_command_makes_the_changes_that_its_seed_says(stack: Stack, name: st
     database = DATABASES[name]
     produced(stack, database, "--rows", str(ROWS))
     before = stored(stack, database)
-    contents = Contents(database, ((table, row) for (table, _), row in before.items()))
-    list(transactions(contents, database.moves, 5, 60))
+    state = DatabaseState(database, ((table, row) for (table, _), row in before.items()))
+    list(transactions(state, database.operations, 5, 60))
 
     said = produced(stack, database, "--changes", "60", "--seed", "5")
 
     assert said["changes"] == 60
     assert said["inserts"] + said["updates"] + said["deletes"] == 60
-    assert stored(stack, database) == rows_of(contents)
+    assert stored(stack, database) == rows_of(state)
 
 
 def test_an_update_that_leaves_a_long_description_alone_has_none_in_the_log(stack: Stack) -> None:
@@ -199,16 +199,16 @@ def test_ctrl_c_ends_between_two_transactions(stack: Stack) -> None:
     program.send_signal(signal.SIGINT)
     said = json.loads(program.communicate(timeout=120)[0])
 
-    contents = Contents(database, ((table, row) for (table, _), row in before.items()))
+    state = DatabaseState(database, ((table, row) for (table, _), row in before.items()))
     committed = 0
-    for transaction in transactions(contents, database.moves, 9, 100_000):
+    for transaction in transactions(state, database.operations, 9, 100_000):
         committed += 0 if transaction.is_rolled_back else len(transaction.changes)
         if committed >= said["changes"]:
             break
     assert program.returncode == 130
     assert said["interrupted"]
     assert committed == said["changes"]
-    assert stored(stack, database) == rows_of(contents)
+    assert stored(stack, database) == rows_of(state)
 
 
 def replayed(stack: Stack, folder: Path, table: str, text: str, *options: str) -> Any:

@@ -13,7 +13,7 @@ import pytest
 
 from sandbox.settings import PROJECT
 from sandbox.streams import STREAMS
-from sandbox.tour import left_out
+from sandbox.tour import exclusions
 from spark_ingest.publish.publications import read_publications
 from spark_ingest.sources import target_folder
 from tests.python.conftest import Stack
@@ -52,12 +52,12 @@ def test_the_demo_accounts_for_every_event_and_leaves_what_it_found(
     assert numbers["all"] == {what: sum(stream[what] for stream in streams) for what in EVENTS}
     manifest = json.loads((demo.site / "manifest.json").read_text())
     # Nothing was captured on this stack.
-    captured = left_out.unfilled(manifest, lambda _table: False)
-    built = left_out.built(manifest, captured)
+    captured = exclusions.unfilled(manifest, lambda _table: False)
+    built = exclusions.built(manifest, captured)
     assert (
         f"dbt: {built['model']} models, 1 seed, {built['test']} data tests: all good" in demo.report
     )
-    assert left_out.told(manifest, captured) in demo.report
+    assert exclusions.summary(manifest, captured) in demo.report
     for title in ("largest regional sales windows", "products that sold most"):
         after = demo.report.partition(title)[2].splitlines()
         # A heading, its line, and the five rows.
@@ -85,8 +85,8 @@ def test_the_catalogue_has_every_built_model_and_column_with_type_and_descriptio
         for name, node in {**manifest["nodes"], **manifest["sources"]}.items()
         if node["resource_type"] in {"model", "seed", "source"}
     }
-    captured = left_out.unfilled(manifest, lambda _table: False)
-    assert found.keys() == described.keys() - left_out.readers(manifest, captured)
+    captured = exclusions.unfilled(manifest, lambda _table: False)
+    assert found.keys() == described.keys() - exclusions.readers(manifest, captured)
     for name in found:
         node = described[name]
         assert node["description"], name
@@ -121,13 +121,14 @@ def test_the_tests_of_code_that_the_demo_leaves_out_hold(
     stack: Stack, spark: SparkSession, demo: DemoRun
 ) -> None:
     manifest = json.loads((demo.site / "manifest.json").read_text())
-    captured = left_out.unfilled(manifest, lambda _table: False)
-    unbuilt = left_out.readers(manifest, captured)
-    macros = left_out.macro_tests(manifest)
+    captured = exclusions.unfilled(manifest, lambda _table: False)
+    unbuilt = exclusions.readers(manifest, captured)
+    macros = exclusions.macro_tests(manifest)
     names = sorted(manifest["nodes"][name]["name"] for name in macros)
 
     ran = passed(
-        *(stack, spark, "test", "--select", "test_type:unit", *names), *left_out.excluded(captured)
+        *(stack, spark, "test", "--select", "test_type:unit", *names),
+        *exclusions.excluded(captured),
     )
 
     of_built = {
@@ -145,13 +146,13 @@ def test_the_models_that_the_demo_leaves_out_can_be_built(
     stack: Stack, spark: SparkSession, demo: DemoRun
 ) -> None:
     manifest = json.loads((demo.site / "manifest.json").read_text())
-    captured = left_out.unfilled(manifest, lambda _table: False)
+    captured = exclusions.unfilled(manifest, lambda _table: False)
 
     ran = passed(stack, spark, "build", "--select", *(f"source:{name}+" for name in captured))
 
     assert ran >= {
         name
-        for name in left_out.readers(manifest, captured)
+        for name in exclusions.readers(manifest, captured)
         if name.startswith(("model.", "test."))
     }
 

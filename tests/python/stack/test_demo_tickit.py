@@ -21,7 +21,7 @@ from sandbox.services import stack as services
 from sandbox.services.mariadb import MARIADB
 from sandbox.services.redshift.lake import Lake
 from sandbox.services.stack import State
-from sandbox.tour.showings import TICKETS
+from sandbox.tour.scenarios import TICKETS
 from tests.python.conftest import Stack, make_home, program_environment
 
 pytestmark = [

@@ -1,8 +1,8 @@
-"""The Redshift stand-in does what Redshift's documentation says, through its own driver.
+"""The Redshift emulator does what Redshift's documentation says, through its own driver.
 
 Each rule names its page of the Amazon Redshift Database Developer Guide.
 
-Fails when the stand-in gives another value than Redshift documents, or accepts what it refuses.
+Fails when the emulator gives another value than Redshift documents, or accepts what it refuses.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def ask_with(connection: Connection) -> Ask:
 
 @pytest.fixture(scope="module")
 def lake(home: Home) -> Iterator[Home]:
-    """The session's lake, with the stand-in before it."""
+    """The session's lake, with the emulator in front of it."""
     try:
         services.up(home, ["redshift"])
         yield home
@@ -223,7 +223,7 @@ def test_what_is_not_redshift_is_refused(ask: Ask, statement: str, said: str) ->
     with pytest.raises(ProgrammingError) as refused:
         ask(statement)
 
-    assert "Redshift stand-in: " in str(refused.value)
+    assert "Redshift emulator: " in str(refused.value)
     assert said in str(refused.value)
     # The connection goes on.
     assert ask("select 1 as one") == [[1]]

@@ -271,7 +271,7 @@ def test_doctor_names_a_missing_topic_and_up_makes_it(own: Stack) -> None:
 
     assert doctor.returncode == 1
     assert f"topic {topic} missing: `sandbox up`" in doctor.stdout
-    assert f"made topic {topic}" in up.stderr
+    assert f"created topic {topic}" in up.stderr
     assert missing_topics(own.home) == []
 
 

@@ -13,11 +13,11 @@ from random import Random
 from typing import Any
 
 from sandbox.databases import statements
-from sandbox.databases.contents import Change, Contents, Kind
-from sandbox.databases.draft import Transaction, transactions
 from sandbox.databases.server import opened
+from sandbox.databases.state import Change, DatabaseState, Kind
 from sandbox.databases.statements import Connection, quoted
 from sandbox.databases.tables import Database, Key, Row
+from sandbox.databases.transactions import Transaction, transactions
 from sandbox.settings import Home
 from tests.python.parity.relations import Cell, Relation
 
@@ -142,12 +142,12 @@ class Writer:
     def write(self, stopping: threading.Event, logging: threading.Event) -> None:
         """Go on until told to stop; states are logged from when they shall be."""
         database = self.lane.database
-        moves = database.moves + (database.truncates if self.lane.truncates else ())
+        operations = database.operations + (database.truncates if self.lane.truncates else ())
         with opened(self._home, database) as connection:
-            contents = Contents(database, statements.stored(database, connection))
+            state = DatabaseState(database, statements.stored(database, connection))
             schema_changes = self._schema_changes()
             next_moment = next_alter = next_shift = 0.0
-            for transaction in transactions(contents, moves, self._seed, None):
+            for transaction in transactions(state, operations, self._seed, None):
                 now = time.monotonic()
                 if stopping.is_set():
                     break
@@ -160,8 +160,8 @@ class Writer:
                     next_alter = now + _BETWEEN_SCHEMA_CHANGES
                 self._carry_out(connection, transaction)
                 if database.name in _SHIFTED and now > next_shift:
-                    self._shift(connection, contents, _SHIFTED[database.name])
-                    self._go_beyond(connection, contents, *_BEYOND[database.name])
+                    self._shift(connection, state, _SHIFTED[database.name])
+                    self._go_beyond(connection, state, *_BEYOND[database.name])
                     next_shift = now + _BETWEEN_SHIFTS
             self._log(connection)
 
@@ -182,14 +182,14 @@ class Writer:
                     self.rekeyed.add((change.table, key))
         time.sleep(self._random.uniform(0, 2) * len(transaction.changes) / _RATE)
 
-    def _shift(self, connection: Connection, contents: Contents, table: str) -> None:
+    def _shift(self, connection: Connection, state: DatabaseState, table: str) -> None:
         """A few rows, one behind the other, take the key of the next: `set id = id + 1`."""
         (key,) = self.lane.database.table(table).key
-        row = contents.draw(table, self._random.random)
+        row = state.draw(table, self._random.random)
         if row is None:
             return
         first = last = row[key]
-        while contents.has(table, last + 1):
+        while state.has(table, last + 1):
             last += 1
         first = max(first, last - 3)
         connection.cursor().execute(
@@ -198,23 +198,23 @@ class Writer:
         connection.commit()
         for number in range(last, first - 1, -1):
             change = Change(table, Kind.UPDATE, (number,), {key: number + 1})
-            contents.apply(change)
+            state.apply(change)
             self.rekeyed.add((table, (number + 1,)))
             self.changes += 1
-        contents.keep()
+        state.keep()
 
     def _go_beyond(
-        self, connection: Connection, contents: Contents, table: str, values: Row
+        self, connection: Connection, state: DatabaseState, table: str, values: Row
     ) -> None:
         """A row gets one of the values that become null."""
-        row = contents.draw(table, self._random.random)
+        row = state.draw(table, self._random.random)
         if row is None:
             return
         column = self._random.choice(sorted(values))
         key = self.lane.database.table(table).key_of(row)
         change = Change(table, Kind.UPDATE, key, {column: values[column]})
-        contents.apply(change)
-        contents.keep()
+        state.apply(change)
+        state.keep()
         self._carry_out(connection, Transaction((change,)))
 
     def _log(self, connection: Connection) -> None:

@@ -1,4 +1,4 @@
-"""The benchmark of captured histories: what it counts, how it judges, what it writes."""
+"""The benchmark of captured histories: counts, limits and output."""
 
 from __future__ import annotations
 

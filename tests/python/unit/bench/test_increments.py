@@ -1,4 +1,4 @@
-"""The benchmark of increments: what it counts, how it judges, what it writes."""
+"""The benchmark of increments: counts, limits and output."""
 
 from __future__ import annotations
 

@@ -14,12 +14,12 @@ import pytest
 
 from bench.ingest import load
 from bench.ingest.__main__ import BENCHMARK, chosen
-from bench.ingest.contest import Said
 from bench.ingest.latency import Produced, waits
 from bench.ingest.load import PERIOD, Sent, Shape, payloads, records, schemas
 from bench.ingest.losses import METADATA, Landed, losses
-from bench.ingest.peers_contest import consumer_span
-from bench.ingest.results import Load, Run, contest
+from bench.ingest.peer_systems import consumer_span
+from bench.ingest.results import Load, Run, comparison
+from bench.ingest.system_run import Output
 from bench.ingest.usage import Sample, percentile, usage
 from bench.ingest.watch import Seen
 from bench.report.page import table_lines, with_results
@@ -52,10 +52,10 @@ def run(seconds: float) -> Run:
 
 
 def measured(**runs: list[Run]) -> Results:
-    """A contest of the usual engine, and of the careless job where it takes part."""
+    """A comparison of Millrace, and of the careless job if it takes part."""
     names = {"millrace": "millrace", "careless": "careless spark job"}
     by_name = {names[name]: its for name, its in runs.items()}
-    return contest(by_name, LOAD, about("ingest", minutes=3))
+    return comparison(by_name, LOAD, about("ingest", minutes=3))
 
 
 def landed(
@@ -64,11 +64,11 @@ def landed(
     empty: int = 0,
     fields: frozenset[str] = frozenset(FIELDS),
     metadata: frozenset[str] = frozenset(METADATA),
-    tells_tombstones: bool = True,
+    marks_tombstones: bool = True,
     is_table: bool = True,
     numbers: frozenset[str] = frozenset(),
 ) -> Landed:
-    return Landed(rows, empty, set_aside, fields, metadata, tells_tombstones, is_table, numbers)
+    return Landed(rows, empty, set_aside, fields, metadata, marks_tombstones, is_table, numbers)
 
 
 def sent() -> Sent:
@@ -127,7 +127,7 @@ def test_nothing_is_lost_when_every_record_is_a_row_or_set_aside() -> None:
     [
         (landed(7, set_aside=2), "1 records"),
         (landed(9, set_aside=2), "1 records are there twice"),
-        (landed(10, empty=2, tells_tombstones=False), "2 records became rows of nulls"),
+        (landed(10, empty=2, marks_tombstones=False), "2 records became rows of nulls"),
         (landed(8, set_aside=2, metadata=frozenset({"key"})), "headers, position"),
         (landed(8, set_aside=2, fields=frozenset(FIELDS[:-1])), "field channel"),
         (landed(8, set_aside=2, is_table=False), "no table"),
@@ -140,7 +140,7 @@ def test_what_is_lost_is_said(there: Landed, lost: str) -> None:
 
 def test_bad_records_that_pass_as_good_are_counted() -> None:
     # A row of nulls for the tombstone; both bad ones look like rows.
-    there = landed(10, empty=1, tells_tombstones=False)
+    there = landed(10, empty=1, marks_tombstones=False)
     assert "2 bad records pass as good" in losses(there, sent(), FIELDS)
 
 
@@ -181,7 +181,7 @@ def test_rates_are_compared_round_by_round() -> None:
         millrace=[run(1.0), run(4.0), run(3.0)], careless=[run(2.0), run(4.0), run(3.0)]
     )
     table = results.table("ingest")
-    mine = table.column("contestant").index("**millrace**")
+    mine = table.column("system").index("**millrace**")
     assert table.column("times the careless job")[mine] == 1.0
     assert table.column("records/s")[mine] == 333
     assert table.column("CPU s per million")[mine] == 2000
@@ -193,10 +193,10 @@ def test_without_the_careless_job_there_is_no_ratio() -> None:
 
 
 def test_a_program_tells_when_it_begins() -> None:
-    said = Said([(1.0, "noise\n"), (2.0, '{"bench": "begin", "at": 1.9}\n')])
-    assert said.mark("begin") == 1.9
-    assert said.mark("end") is None
-    assert said.moment("noise") == 1.0
+    output = Output([(1.0, "noise\n"), (2.0, '{"bench": "begin", "at": 1.9}\n')])
+    assert output.mark("begin") == 1.9
+    assert output.mark("end") is None
+    assert output.moment("noise") == 1.0
 
 
 def test_the_page_keeps_what_was_not_measured() -> None:
@@ -218,7 +218,7 @@ def test_the_fastest_stands_first_and_ours_stands_out() -> None:
 
 def test_contestants_are_chosen_by_a_part_of_their_name() -> None:
     assert [each.name for each in chosen(["raw", "mill"], [])] == ["limit raw consumer", "millrace"]
-    with pytest.raises(ConfigurationError, match=r"--only horse: no contestant"):
+    with pytest.raises(ConfigurationError, match=r"--only horse: no such system"):
         chosen(["horse"], [])
 
 

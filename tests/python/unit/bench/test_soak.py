@@ -49,8 +49,8 @@ def test_a_soak_that_was_too_short_says_nothing() -> None:
 
 
 def test_the_page_gets_the_numbers_and_the_plot_is_the_same_twice(tmp_path: Path) -> None:
-    said = "9,000 records at 500 a second"
-    soak = soaked(of([10, 200] * 15, [0.4] * 30), said, about("soak", minutes=30))
+    summary = "9,000 records at 500 a second"
+    soak = soaked(of([10, 200] * 15, [0.4] * 30), summary, about("soak", minutes=30))
     text = with_results(page_of("soak"), soak)
     assert "| files | 105 / 200 | 105 / 200 | 105 / 200 |" in text
     assert "9,000 records at 500 a second" in text

@@ -32,7 +32,7 @@ from dashboard.queries import Query, TablesMissing
 from dashboard.scan import scans
 from sandbox.settings import PROJECT
 
-# By place, as nobody tells mypy that they may be.
+# Positional, which mypy does not know.
 EqualTo: Any = expressions.EqualTo
 GreaterThanOrEqual: Any = expressions.GreaterThanOrEqual
 LessThan: Any = expressions.LessThan

@@ -9,8 +9,8 @@ import pytest
 from docs.generate.demo_sample import PAGE, SAMPLE, sample
 from docs.generate.domain_pages import Manifest
 from docs.generate.parts import GENERATED
-from sandbox.tour import left_out
-from sandbox.tour.showings import EVENTS
+from sandbox.tour import exclusions
+from sandbox.tour.scenarios import EVENTS
 
 LOG = """\
 noise of a first start
@@ -74,12 +74,12 @@ def test_a_demo_that_did_not_end_well_is_no_sample() -> None:
 
 
 def test_the_readme_counts_what_the_demo_builds_of_this_project(manifest: Manifest) -> None:
-    captured = left_out.unfilled(manifest, lambda _table: False)
-    built = left_out.built(manifest, captured)
+    captured = exclusions.unfilled(manifest, lambda _table: False)
+    built = exclusions.built(manifest, captured)
     shown = part(SAMPLE)
 
     line = f"{built['model']} models, {built['seed']} seed, {built['test']} data tests"
     # Where the step is, and where the report is.
     assert shown.count(f"{line}: all good") == 2, "docs.generate.demo_sample writes it"
-    assert left_out.told(manifest, captured) in shown
+    assert exclusions.summary(manifest, captured) in shown
     assert re.findall(r"^\[\d/\d\] (\w+(?: \w+)*)", shown, re.MULTILINE) == [*EVENTS.steps]

@@ -33,13 +33,13 @@ def test_connectors_hold_nothing_of_one_machine_and_no_secret(tmp_path: Path) ->
     known = worker._secrets(Home(tmp_path))
 
     for name, config in declared().items():
-        told = {
+        values = {
             key: value
             for key, value in config.items()
             if key.endswith((".password", ".port", ".servers"))
         }
-        assert len(told) >= 2, name
-        for value in told.values():
+        assert len(values) >= 2, name
+        for value in values.values():
             named = re.fullmatch(r"\$\{file:secrets\.properties:([\w.]+)\}", value)
             assert named is not None, value
             assert known[named[1]]
@@ -74,8 +74,8 @@ def test_every_database_is_captured_by_one_connector() -> None:
 
 def test_connectors_of_one_prefix_share_nothing_else() -> None:
     for what in ("slot.name", "database.server.id", "topic.heartbeat.prefix"):
-        told = [config[what] for config in declared().values() if what in config]
-        assert len(told) == len(set(told)), what
+        values = [config[what] for config in declared().values() if what in config]
+        assert len(values) == len(set(values)), what
     shop = {
         name: config for name, config in declared().items() if config["topic.prefix"] == "tickit"
     }
@@ -130,8 +130,8 @@ def test_a_connector_without_its_task_is_starting() -> None:
     running = {"state": "RUNNING"}
 
     def state(*tasks: str) -> str:
-        told = [{"state": task} for task in tasks]
-        return connectors._state({"connector": running, "tasks": told})[0]
+        states = [{"state": task} for task in tasks]
+        return connectors._state({"connector": running, "tasks": states})[0]
 
     assert state() == "starting"
     assert state("UNASSIGNED") == "unassigned"
@@ -142,7 +142,7 @@ def test_a_line_says_the_distance_or_the_reason() -> None:
     running = ConnectorStatus("moma", "running", None, 1234)
 
     assert describe(running) == "moma: 1,234 bytes of the database's log behind"
-    assert "before" in describe(replace(running, behind=None))
+    assert "snapshot" in describe(replace(running, behind=None))
     failed = describe(replace(running, state="failed", reason="Gone: slot"))
     assert failed == "moma: Gone: slot (see docs/runbooks/connector.md)"
 

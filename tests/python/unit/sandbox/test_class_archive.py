@@ -46,7 +46,7 @@ def test_the_archive_is_written_once_where_the_settings_look_for_it(
     assert calls.read_text() == "once\n"
 
 
-def test_a_java_that_writes_none_is_told_and_not_asked_again(
+def test_a_java_without_archives_is_reported_and_not_tried_again(
     conf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     calls = use_python(monkeypatch, tmp_path, "exit 1")

@@ -40,10 +40,10 @@ def sandbox(
         monkeypatch.setattr(sys, "argv", ["sandbox", *arguments])
         with pytest.raises(SystemExit) as ended:
             cli.main()
-        said = capsys.readouterr()
+        captured = capsys.readouterr()
         code = ended.value.code or 0
         assert isinstance(code, int)
-        return subprocess.CompletedProcess(arguments, code, said.out, said.err)
+        return subprocess.CompletedProcess(arguments, code, captured.out, captured.err)
 
     yield run
     signal.signal(signal.SIGTERM, before)
@@ -82,7 +82,7 @@ def test_down_of_a_sandbox_that_never_ran_is_fine(home: Home, sandbox: Run) -> N
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (("up", "kafak"), "there is no service 'kafak'; known: kafka, registry"),
         (("up", "--port", "kafka"), "--port kafka: write it as kafka=29092"),
@@ -95,13 +95,13 @@ def test_down_of_a_sandbox_that_never_ran_is_fine(home: Home, sandbox: Run) -> N
     ],
 )
 def test_wrong_use_is_one_line_on_standard_error_and_exit_2(
-    sandbox: Run, arguments: tuple[str, ...], told: str
+    sandbox: Run, arguments: tuple[str, ...], message: str
 ) -> None:
     done = sandbox(*arguments)
 
     assert done.returncode == 2
     assert done.stdout == ""
-    assert told in done.stderr
+    assert message in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 import yaml
 
-from sandbox.databases.contents import Change, Contents, Kind
-from sandbox.databases.draft import Transaction, transactions
 from sandbox.databases.known import DATABASES
 from sandbox.databases.run import run
+from sandbox.databases.state import Change, DatabaseState, Kind
 from sandbox.databases.statements import OtherWriter, sql_of, upsert
 from sandbox.databases.tables import Database, Row
+from sandbox.databases.transactions import Transaction, transactions
 from sandbox.services.captured_databases import schema_text
 from sandbox.settings import PROJECT
 
@@ -33,23 +33,23 @@ INTEGERS = {"smallint": 16, "integer": 32, "int": 32, "year": 32}
 State = dict[tuple[str, tuple[Any, ...]], Row]
 
 
-def first_contents(database: Database, seed: int = 1) -> Contents:
-    return Contents(database, database.rows(seed, SIZE))
+def first_contents(database: Database, seed: int = 1) -> DatabaseState:
+    return DatabaseState(database, database.rows(seed, SIZE))
 
 
 def drawn(
-    database: Database, contents: Contents, changes: int | None = CHANGES, seed: int = 1
+    database: Database, in_memory: DatabaseState, changes: int | None = CHANGES, seed: int = 1
 ) -> Iterator[Transaction]:
-    moves = database.moves + database.truncates
-    return transactions(contents, moves, seed, changes)
+    operations = database.operations + database.truncates
+    return transactions(in_memory, operations, seed, changes)
 
 
-def state_of(contents: Contents) -> State:
-    tables = contents.database.tables
+def state_of(in_memory: DatabaseState) -> State:
+    tables = in_memory.database.tables
     return {
         (table.name, table.key_of(row)): row
         for table in tables
-        for row in contents.rows(table.name)
+        for row in in_memory.rows(table.name)
     }
 
 
@@ -70,8 +70,8 @@ def schema(name: str) -> dict[str, dict[str, tuple[str, str, str]]]:
 
 def described(file: str) -> dict[str, Any]:
     """What a YAML file says of models or sources."""
-    said: dict[str, Any] = yaml.safe_load((PROJECT / "models" / file).read_text())
-    return said
+    content: dict[str, Any] = yaml.safe_load((PROJECT / "models" / file).read_text())
+    return content
 
 
 def fits(value: Any, kind: str, size: str, rest: str) -> bool:
@@ -97,7 +97,7 @@ def fits(value: Any, kind: str, size: str, rest: str) -> bool:
     return type(value) is types[kind]
 
 
-def misfits(database: Database, table: str, row: Row) -> list[str]:
+def type_errors(database: Database, table: str, row: Row) -> list[str]:
     columns = schema(database.name)[table]
     return [
         f"{table}.{column} = {value!r}"
@@ -116,12 +116,12 @@ def test_the_same_seed_makes_the_same_rows_and_another_seed_others(name: str) ->
 @EVERY
 def test_every_first_row_fits_its_table_and_has_a_key_of_its_own(name: str) -> None:
     database = DATABASES[name]
-    contents = first_contents(database)  # raises where a key stands twice
+    in_memory = first_contents(database)  # raises where a key stands twice
     for table in database.tables:
-        assert contents.count(table.name) > 0
-        for row in contents.rows(table.name):
+        assert in_memory.count(table.name) > 0
+        for row in in_memory.rows(table.name):
             assert set(row) == set(table.columns)
-            assert misfits(database, table.name, row) == []
+            assert type_errors(database, table.name, row) == []
 
 
 @EVERY
@@ -159,7 +159,7 @@ def test_every_changed_value_fits_its_column(name: str) -> None:
     database = DATABASES[name]
     for transaction in drawn(database, first_contents(database)):
         for change in transaction.changes:
-            assert misfits(database, change.table, change.values) == []
+            assert type_errors(database, change.table, change.values) == []
 
 
 @EVERY
@@ -191,14 +191,14 @@ def applied(state: State, database: Database, transaction: Transaction) -> State
 @EVERY
 def test_the_contents_are_as_each_transaction_leaves_the_database(name: str) -> None:
     database = DATABASES[name]
-    contents = first_contents(database)
-    state = state_of(contents)
+    in_memory = first_contents(database)
+    state = state_of(in_memory)
     rolled_back = 0
-    for transaction in drawn(database, contents):
+    for transaction in drawn(database, in_memory):
         after = applied(state, database, transaction)
         rolled_back += transaction.is_rolled_back
         state = state if transaction.is_rolled_back else after
-        assert state_of(contents) == state
+        assert state_of(in_memory) == state
     assert rolled_back > 10
 
 
@@ -247,8 +247,8 @@ def test_all_that_capture_finds_hard_happens(name: str) -> None:
 
 def test_tables_are_emptied_only_where_that_is_asked_for() -> None:
     database = DATABASES["pagila"]
-    contents = first_contents(database)
-    made = transactions(contents, database.moves, 1, CHANGES)
+    in_memory = first_contents(database)
+    made = transactions(in_memory, database.operations, 1, CHANGES)
     kinds = Counter(change.kind for one in made for change in one.changes)
     assert kinds[Kind.TRUNCATE] == 0
     assert not DATABASES["moma"].truncates  # a flattened connector does not send it
@@ -325,10 +325,10 @@ def test_a_row_of_nothing_but_its_key_is_written_over_all_the_same() -> None:
 
 
 class Server:
-    """A database that only notes what it is told, and is interrupted at a statement."""
+    """A database that only notes the statements it gets, and is interrupted at a statement."""
 
     def __init__(self, interrupted_at: int = 0, rowcount: int = 1) -> None:
-        self.said: list[str] = []
+        self.statements: list[str] = []
         self.rowcount = rowcount
         self._interrupted_at = interrupted_at
 
@@ -336,8 +336,8 @@ class Server:
         return self
 
     def execute(self, statement: str, _parameters: Any = None, /) -> None:
-        self.said.append(statement.partition(" ")[0])
-        if 0 < self._interrupted_at <= len(self.said):
+        self.statements.append(statement.partition(" ")[0])
+        if 0 < self._interrupted_at <= len(self.statements):
             self._interrupted_at = 0
             signal.raise_signal(signal.SIGINT)
 
@@ -345,13 +345,13 @@ class Server:
         return []
 
     def commit(self) -> None:
-        self.said.append("commit")
+        self.statements.append("commit")
 
     def rollback(self) -> None:
-        self.said.append("rollback")
+        self.statements.append("rollback")
 
     def close(self) -> None:
-        self.said.append("close")
+        self.statements.append("close")
 
 
 def test_each_transaction_ends_as_it_says_and_only_committed_changes_count() -> None:
@@ -360,17 +360,17 @@ def test_each_transaction_ends_as_it_says_and_only_committed_changes_count() -> 
     done = run(moma, server, made)
     assert done.changes.total() == 300
     assert done.transactions + done.rolled_back == len(made)
-    assert server.said.count("commit") == done.transactions
-    assert server.said.count("rollback") == done.rolled_back > 0
+    assert server.statements.count("commit") == done.transactions
+    assert server.statements.count("rollback") == done.rolled_back > 0
 
 
 def test_ctrl_c_ends_it_with_whole_transactions() -> None:
     moma, server = DATABASES["moma"], Server(interrupted_at=40)
     done = run(moma, server, drawn(moma, first_contents(moma), None))
     assert done.interrupted
-    assert server.said[-1] in {"commit", "rollback"}
-    assert 40 <= len(server.said) < 100
-    assert server.said.count("commit") == done.transactions > 0
+    assert server.statements[-1] in {"commit", "rollback"}
+    assert 40 <= len(server.statements) < 100
+    assert server.statements.count("commit") == done.transactions > 0
     # The next Ctrl-C is everybody else's again.
     with pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)
@@ -386,4 +386,4 @@ def test_a_row_that_somebody_else_deleted_ends_the_run() -> None:
     moma, server = DATABASES["moma"], Server(rowcount=0)
     with pytest.raises(OtherWriter, match=r"moma\.\w+ has no row"):
         run(moma, server, islice(drawn(moma, first_contents(moma), None), 500))
-    assert server.said[-1] == "rollback"
+    assert server.statements[-1] == "rollback"

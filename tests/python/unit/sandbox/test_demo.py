@@ -1,4 +1,4 @@
-"""What the demo sends, starts, stops and tells."""
+"""What the demo sends, starts, stops and reports."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from sandbox.services import stack
 from sandbox.settings import Home
 from sandbox.streams import declared_topics
 from sandbox.tour import demo, demo_marts
-from sandbox.tour.accounts import Account
 from sandbox.tour.demo import Demo, DemoFailed
-from sandbox.tour.showings import SHOWINGS, TICKETS
+from sandbox.tour.row_counts import RowCounts
+from sandbox.tour.scenarios import SCENARIOS, TICKETS
 from spark_ingest.errors import ConfigurationError
 
 
@@ -53,7 +53,7 @@ def test_only_what_it_started_is_stopped_and_kept_when_asked(
 
 
 class Marts:
-    """In place of dbt: says at once what it is listened for, and notes what it was told."""
+    """In place of dbt: says at once what it is listened for, and records what it was sent."""
 
     def __init__(self, happened: list[str]) -> None:
         self.happened = happened
@@ -62,7 +62,7 @@ class Marts:
             {"event": demo_marts.INGESTED, "rows": 2, "quarantined": 0},
             {"event": demo_marts.BUILT, "left_out": "left out: much"},
             {"event": demo_marts.DOCUMENTED},
-            {"event": demo_marts.REPORT, "accounts": {"a.b": account}, "tops": {"T": "r"}},
+            {"event": demo_marts.REPORT, "row_counts": {"a.b": account}, "tops": {"T": "r"}},
         ]
 
     def __enter__(self) -> Marts:
@@ -71,8 +71,8 @@ class Marts:
     def __exit__(self, *_: object) -> None:
         self.happened.append("dbt ended")
 
-    def tell(self, **facts: Any) -> None:
-        self.happened.append(f"told {facts}")
+    def send(self, **facts: Any) -> None:
+        self.happened.append(f"sent {facts}")
 
     def hear(self) -> dict[str, Any]:
         heard = self.answers.pop(0)
@@ -100,12 +100,12 @@ def test_ingest_hears_when_the_records_are_there_and_services_end_behind_it(
 
     Demo(Home(tmp_path), 2, keep=keep).run()
 
-    told = happened.index("heard ingested") - 1
-    assert happened[told].startswith("told {'ends': {'pagila.sales': {0: 2}")
-    assert set(happened[:told]) == {"sandbox produce"}
+    sent = happened.index("heard ingested") - 1
+    assert happened[sent].startswith("sent {'ends': {'pagila.sales': {0: 2}")
+    assert set(happened[:sent]) == {"sandbox produce"}
     after = ["heard built", "heard documented", "heard report"]
     meanwhile = [] if keep else ["down"]
-    assert happened[told + 2 :] == [*meanwhile, *after, "dbt ended"]
+    assert happened[sent + 2 :] == [*meanwhile, *after, "dbt ended"]
     shown = capsys.readouterr().out
     assert "all good\n                 left out: much\n" in shown
     assert ("Still running: kafka" in shown) is keep
@@ -134,7 +134,7 @@ def test_the_ticket_shop_is_filled_and_then_changed_as_never_before(
     monkeypatch.setattr(Demo, "_begin_marts", lambda _demo, _lock: Marts([]))
     monkeypatch.setattr(Demo, "_program", program)
 
-    Demo(Home(tmp_path), 2, keep=False, showing=TICKETS, scale=0.5).run()
+    Demo(Home(tmp_path), 2, keep=False, scenario=TICKETS, scale=0.5).run()
 
     seed = 1 + 10 * len(TICKETS.streams)
     assert happened == [
@@ -149,9 +149,9 @@ def test_the_ticket_shop_is_filled_and_then_changed_as_never_before(
 
 
 def test_what_a_demo_shows_are_streams_of_the_project() -> None:
-    for showing in SHOWINGS.values():
+    for scenario in SCENARIOS.values():
         topics = set(declared_topics())
-        assert {top.stream for top in showing.tops} | {*showing.streams} <= topics
+        assert {top.stream for top in scenario.tops} | {*scenario.streams} <= topics
 
 
 def test_only_a_demo_of_the_usual_size_goes_without_the_compilers() -> None:
@@ -170,10 +170,10 @@ def test_every_event_is_sent_and_each_source_gets_as_many() -> None:
 def test_what_is_missing_in_one_stream_is_in_its_line_and_in_that_of_all(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    demo.tell_accounts(
+    demo.print_row_counts(
         {
-            "pagila.sales": Account(3_000, 2_980, 20, 0, 0),
-            "smoothies.products": Account(27, 26, 0, 1, 0),
+            "pagila.sales": RowCounts(3_000, 2_980, 20, 0, 0),
+            "smoothies.products": RowCounts(27, 26, 0, 1, 0),
         }
     )
 
@@ -222,6 +222,6 @@ def test_dbt_results_are_counted_by_kind_and_bad_ones_named(tmp_path: Path) -> N
     assert demo.dbt_line(Counter({("model", "success"): 1})) == "1 model: all good"
 
 
-def test_a_dbt_without_results_is_told(tmp_path: Path) -> None:
+def test_dbt_without_results_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(DemoFailed, match="left no results"):
         demo.dbt_results(tmp_path / "run_results.json")

@@ -1,4 +1,4 @@
-"""What a live run tells of its rounds, and how it is asked for."""
+"""The report of a live run, and its options."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_a_line_tells_a_round_whole() -> None:
     )
 
 
-def test_what_is_not_known_is_said_to_be_unknown() -> None:
+def test_missing_values_are_shown_as_unknown() -> None:
     history = History([a_round(1, ages={SALES: None})], {"pagila.sales": None})
 
     assert history.last_line() == (
@@ -120,12 +120,12 @@ def test_the_table_shows_the_last_round_and_all_ages() -> None:
     with console.capture() as shown:
         console.print(history.table("live for 30 s"))
 
-    told = " ".join(shown.get().split())
+    text = " ".join(shown.get().split())
     for part in ("live for 30 s", "8.0 s", "5,000", "4.0 s old", "8.2 / 12.5 s", "9 records"):
-        assert part in told
+        assert part in text
 
 
-def test_a_rate_that_is_none_is_told() -> None:
+def test_an_invalid_rate_is_rejected() -> None:
     done = CliRunner().invoke(cli.app, ["live", "--rate", "fast"])
 
     assert isinstance(done.exception, ConfigurationError)

@@ -173,7 +173,7 @@ def test_two_at_once_fetch_once(fake: Ivy) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "kind", "told"),
+    ("output", "kind", "message"),
     [
         (
             "\t\tjava.net.UnknownHostException: repo1.maven.org",
@@ -208,12 +208,12 @@ def test_two_at_once_fetch_once(fake: Ivy) -> None:
     ],
 )
 def test_what_ivy_says_becomes_one_line_with_the_fix(
-    tmp_path: Path, said: str, kind: type[Exception], told: str
+    tmp_path: Path, output: str, kind: type[Exception], message: str
 ) -> None:
-    failure = ivy.explain(f":: resolving\n{said}\n", tmp_path / "ivy.log")
+    failure = ivy.explain(f":: resolving\n{output}\n", tmp_path / "ivy.log")
 
     assert type(failure) is kind
-    assert told in str(failure)
+    assert message in str(failure)
     assert "\n" not in str(failure)
 
 
@@ -237,13 +237,13 @@ def test_a_child_holds_the_lock_when_its_parent_is_killed(tmp_path: Path) -> Non
         parent.kill()
         parent.wait()
 
-        held = not _can_lock(file)
+        was_locked = not _can_lock(file)
         os.kill(child, signal.SIGKILL)
     deadline = time.monotonic() + 10
     while not _can_lock(file) and time.monotonic() < deadline:
         time.sleep(0.02)
 
-    assert held
+    assert was_locked
     assert _can_lock(file)
 
 

@@ -28,7 +28,7 @@ class Answers:
     """A connection, and its cursor, that answers a fetch with some of the rows at a time."""
 
     def __init__(self, *fetched: int) -> None:
-        self.said: list[tuple[str, Any]] = []
+        self.statements: list[tuple[str, Any]] = []
         self.rolled_back = 0
         self._fetched = iter(fetched)
         self._number = 0
@@ -41,7 +41,7 @@ class Answers:
         return self
 
     def execute(self, statement: str, parameters: Any = None, /) -> None:
-        self.said.append((statement, parameters))
+        self.statements.append((statement, parameters))
 
     def fetchall(self) -> list[tuple[str, str, str]]:
         first = self._number
@@ -57,7 +57,7 @@ class Answers:
 
 
 class Broker:
-    """Producer and group at once; refuses a record when told to."""
+    """Producer and group at once; rejects a record on request."""
 
     def __init__(self, refuses: str | None) -> None:
         self.refuses = refuses
@@ -116,7 +116,7 @@ def test_a_broker_that_keeps_no_place_is_not_asked_for_ever(
     for name in ("_PAUSE_SECONDS", "_ANSWER_SECONDS"):
         monkeypatch.setattr(poll, name, 0)
 
-    with pytest.raises(ServiceUnavailable, match="does not keep the place"):
+    with pytest.raises(ServiceUnavailable, match="does not store the position"):
         of.place()
 
 
@@ -150,7 +150,7 @@ def test_rows_are_fetched_until_there_is_none_and_the_transaction_ends() -> None
     found = list(ADDRESS.rows(answers, "then", 5))
 
     assert [row.updated_at for row in found] == ["time 0", "time 1", "time 2"]
-    assert answers.said[0][1] == {"seen": "then", "delay": 5}
+    assert answers.statements[0][1] == {"seen": "then", "delay": 5}
     assert answers.rolled_back == 1
 
 
@@ -199,7 +199,7 @@ def test_a_record_that_is_refused_ends_the_poll_without_a_place(
     assert broker.taken == [ROWS[0].key]
 
 
-def test_a_table_that_cannot_be_polled_is_told_with_those_that_can() -> None:
+def test_an_unknown_table_is_rejected_with_the_known_ones() -> None:
     done = CliRunner().invoke(cli.app, ["poll", "ecomm.sale"])
 
     assert isinstance(done.exception, ConfigurationError)

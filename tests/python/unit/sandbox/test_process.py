@@ -115,7 +115,7 @@ def test_the_tail_is_of_this_run_only(folder: Path) -> None:
     assert process.tail(record) == ["a", "b", "c"]
 
 
-def test_a_taken_port_is_told_with_pid_name_and_sandbox(folder: Path) -> None:
+def test_a_port_in_use_is_reported_with_pid_name_and_sandbox(folder: Path) -> None:
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port = int(found.getsockname()[1])

@@ -13,10 +13,10 @@ import pytest
 from fastavro import parse_schema, schemaless_reader
 
 from sandbox.events import produce_csv, schema_ids
-from sandbox.events.encode_row import Fitter
+from sandbox.events.encode_row import RowEncoder
 from sandbox.events.file_rows import read_table
 from sandbox.events.replay import Replay
-from sandbox.events.replay_rows import Reading
+from sandbox.events.replay_rows import FileFormat
 from sandbox.settings import Home
 from sandbox.streams import Stream
 from spark_ingest.drafts.csv_schema import read_shape
@@ -42,11 +42,11 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     found: list[Any] = []
 
     def send(
-        stream: Stream, text: Any, name: str, reading: Reading, timestamps: str | None
+        stream: Stream, text: Any, name: str, file_format: FileFormat, timestamps: str | None
     ) -> None:
-        table = read_table(text, name, (), reading.delimiter, reading.null)
-        rows = Replay(stream, table, timestamps, reading.columns)
-        found.append((stream, [*rows.records(Fitter(stream, 3, 4))]))
+        table = read_table(text, name, (), file_format.delimiter, file_format.null)
+        rows = Replay(stream, table, timestamps, file_format.columns)
+        found.append((stream, [*rows.records(RowEncoder(stream, 3, 4))]))
 
     monkeypatch.setattr(produce_csv, "send_rows", send)
     monkeypatch.setattr(produce_csv, "create_topic", lambda _, stream: None)
@@ -161,6 +161,6 @@ def test_a_union_is_no_schema_of_rows(home: Home, monkeypatch: pytest.MonkeyPatc
         schema_ids.registered_schema(home, "shop.orders-value")
 
 
-def test_a_registry_that_is_down_is_told_with_the_command(home: Home) -> None:
+def test_a_registry_that_is_down_is_reported_with_the_command(home: Home) -> None:
     with pytest.raises(ServiceUnavailable, match="sandbox up"):
         schema_ids.registered_schema(home, "shop.orders-value")

@@ -23,7 +23,7 @@ from sandbox.processes.programs import (
 from sandbox.settings import Home
 from tests.python.programs import assert_gone
 
-# Starts a child, tells both pids, then waits for its end.
+# Starts a child, prints both pids, then waits for its exit.
 _FAMILY = """
 import os, subprocess, sys, time
 child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
@@ -41,7 +41,7 @@ def lock() -> Iterator[int]:
     os.close(number)
 
 
-def test_a_failing_program_is_told_with_its_exit_log_and_last_lines(tmp_path: Path) -> None:
+def test_a_failed_program_is_reported_with_its_exit_log_and_last_lines(tmp_path: Path) -> None:
     code = "import sys; print('working'); print('broke here', file=sys.stderr); sys.exit(3)"
     log = tmp_path / "logs" / "demo-ingest.log"
 
@@ -94,7 +94,7 @@ def test_a_running_program_is_read_line_by_line_and_ends_when_asked(
 ) -> None:
     code = (
         "import json, time\n"
-        "print('said in words')\n"
+        "print('plain text')\n"
         "print(json.dumps({'round': 1}))\n"
         "print('{\"round\"', end='', flush=True)\n"
         "try:\n"
@@ -117,7 +117,7 @@ def test_a_running_program_is_read_line_by_line_and_ends_when_asked(
     assert running.messages() == [{"round": 2}]
 
 
-def test_a_program_that_ended_is_told_on_one_line_with_its_log(tmp_path: Path, lock: int) -> None:
+def test_an_exited_program_is_reported_on_one_line_with_its_log(tmp_path: Path, lock: int) -> None:
     code = "import sys; print('{}'); print('no  lake\\n', file=sys.stderr); sys.exit(2)"
     log = tmp_path / "x.log"
     running = Running("ingest", [sys.executable, "-c", code], Home(tmp_path), log, lock)
@@ -125,8 +125,8 @@ def test_a_program_that_ended_is_told_on_one_line_with_its_log(tmp_path: Path, l
     assert running.end(grace=10) == 2
     with pytest.raises(ProgramFailed) as caught:
         running.check()
-    told = f"ingest ended with exit code 2: no lake; its log is {log}"
-    assert str(caught.value) == told
+    message = f"ingest ended with exit code 2: no lake; its log is {log}"
+    assert str(caught.value) == message
 
 
 @pytest.mark.parametrize(
@@ -154,44 +154,42 @@ def test_nothing_is_left_of_a_program_that_ended_or_would_not(
 
 def dialogue(tmp_path: Path, lock: int, code: str) -> Dialogue:
     command = [sys.executable, "-u", "-c", f"import json, sys, time\n{code}"]
-    return Dialogue("partner", command, Home(tmp_path), tmp_path / "log", lock)
+    return Dialogue("dialogue", command, Home(tmp_path), tmp_path / "log", lock)
 
 
-def test_a_partner_hears_what_it_is_told_and_answers_beside_its_log(
-    tmp_path: Path, lock: int
-) -> None:
+def test_a_dialogue_exchanges_messages_apart_from_the_log(tmp_path: Path, lock: int) -> None:
     code = (
         "print('working', file=sys.stderr)\n"
         "for line in sys.stdin: print(json.dumps({'twice': 2 * json.loads(line)['n']}))"
     )
 
-    with dialogue(tmp_path, lock, code) as partner:
-        partner.tell(n=2)
-        partner.tell(n=3)
-        heard = [partner.hear(), partner.hear()]
+    with dialogue(tmp_path, lock, code) as child:
+        child.send(n=2)
+        child.send(n=3)
+        heard = [child.hear(), child.hear()]
 
     assert heard == [{"twice": 4}, {"twice": 6}]
     assert (tmp_path / "log").read_text() == "working\n"
 
 
-def test_a_partner_that_ends_early_is_told_with_its_exit_log_and_last_lines(
+def test_a_dialogue_that_exits_early_is_reported_with_its_exit_log_and_last_lines(
     tmp_path: Path, lock: int
 ) -> None:
     code = "print('broke here', file=sys.stderr); sys.exit(3)"
 
     def listen() -> None:
-        with dialogue(tmp_path, lock, code) as partner:
-            partner.tell(n=2)
-            partner.hear()
+        with dialogue(tmp_path, lock, code) as child:
+            child.send(n=2)
+            child.hear()
 
     with pytest.raises(ProgramFailed) as caught:
         listen()
 
-    assert f"partner exited with 3: see {tmp_path / 'log'}" in str(caught.value)
+    assert f"dialogue exited with 3: see {tmp_path / 'log'}" in str(caught.value)
     assert "| broke here" in str(caught.value)
 
 
-def test_a_partner_that_fails_when_all_is_said_is_no_success(tmp_path: Path, lock: int) -> None:
+def test_a_dialogue_that_fails_at_the_end_is_an_error(tmp_path: Path, lock: int) -> None:
     with (
         pytest.raises(ProgramFailed, match="exited with 4"),
         dialogue(tmp_path, lock, "sys.stdin.read(); sys.exit(4)"),
@@ -199,7 +197,7 @@ def test_a_partner_that_fails_when_all_is_said_is_no_success(tmp_path: Path, loc
         pass
 
 
-def test_a_partner_and_what_it_started_end_with_our_work(tmp_path: Path, lock: int) -> None:
+def test_a_dialogue_and_what_it_started_end_with_our_work(tmp_path: Path, lock: int) -> None:
     pids = tmp_path / "pids"
     code = _FAMILY.format(pids=pids, then="time.sleep(60)")
 

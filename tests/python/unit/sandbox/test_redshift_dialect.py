@@ -1,4 +1,4 @@
-"""What the stand-in makes of a statement before PostgreSQL gets it."""
+"""How the emulator translates a statement for PostgreSQL."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sandbox.services.redshift.dialect import to_postgres
 from sandbox.services.redshift.refusals import NotRedshift
 
 
-def said(sql: str) -> str:
+def translated(sql: str) -> str:
     return " ".join(to_postgres(sql, lambda: "[]").split())
 
 
@@ -24,7 +24,7 @@ def said(sql: str) -> str:
     ],
 )
 def test_what_both_say_alike_stays_as_it_is(sql: str) -> None:
-    assert said(sql) == sql
+    assert translated(sql) == sql
 
 
 @pytest.mark.parametrize(
@@ -85,23 +85,23 @@ def test_what_both_say_alike_stays_as_it_is(sql: str) -> None:
     ],
 )
 def test_what_redshift_says_otherwise_is_put_in_postgresqls_words(sql: str, postgres: str) -> None:
-    assert said(sql) == postgres
+    assert translated(sql) == postgres
 
 
 def test_texts_and_comments_are_no_code() -> None:
     sql = "select 'datediff(day, a)' as a, 'cast(a as varchar(3))' as b -- cast(x as text)"
 
-    assert said(sql) == sql
+    assert translated(sql) == sql
 
 
 def test_the_values_of_a_seed_are_bound_as_the_driver_sends_them() -> None:
     sql = "insert into s.t (a, b) values ($1,$2),($3,$4)"
 
-    assert said(sql) == sql
+    assert translated(sql) == sql
 
 
 def test_a_tables_layout_is_kept_beside_it() -> None:
-    assert said(
+    assert translated(
         '/* {"app": "dbt"} */ create table "dev"."s"."t" (a integer, b varchar(3))'
         " diststyle key distkey (a) compound sortkey(b, a);"
     ) == (
@@ -112,7 +112,7 @@ def test_a_tables_layout_is_kept_beside_it() -> None:
 
 
 def test_a_late_binding_view_becomes_a_call_with_its_query() -> None:
-    assert said("create view s.v as ( select a from s.t ) with no schema binding;") == (
+    assert translated("create view s.v as ( select a from s.t ) with no schema binding;") == (
         "select rs.create_late_binding_view($rs$s.v$rs$, $rs$( select a from s.t )$rs$)"
     )
 
@@ -135,6 +135,6 @@ def test_an_external_schema_gets_what_the_lake_lists() -> None:
         ("select string_agg(a, ',') from s.t", "string_agg"),
     ],
 )
-def test_what_the_stand_in_cannot_do_is_refused_in_words(sql: str, words: str) -> None:
+def test_unsupported_statements_are_rejected_with_a_message(sql: str, words: str) -> None:
     with pytest.raises(NotRedshift, match=words):
         to_postgres(sql, lambda: "[]")

@@ -1,4 +1,4 @@
-"""What the stand-in and `make render` refuse, and what they let through."""
+"""What the Redshift emulator and `make render` reject, and what they accept."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def test_a_second_statement_is_looked_at_too() -> None:
         check("delete from t where a = 1; insert into t select string_agg(a, '') from u")
 
 
-def test_each_function_has_one_verdict_and_a_page() -> None:
+def test_each_function_is_listed_once_with_a_page() -> None:
     known = functions()
     names = [*known.allowed, *known.leader_node, *known.instead]
 

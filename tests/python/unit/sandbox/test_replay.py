@@ -1,4 +1,4 @@
-"""A person's own rows: what fits is encoded, what does not is told with line and reason."""
+"""Rows of a file: valid ones are encoded, invalid ones are reported with line and reason."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from fastavro import parse_schema, schemaless_reader
 
-from sandbox.events.encode_row import Fitter, fields_of
-from sandbox.events.fields import Misfit
+from sandbox.events.encode_row import RowEncoder, fields_of
+from sandbox.events.fields import InvalidValue
 from sandbox.events.file_rows import read_table
 from sandbox.events.replay import Replay, replay
 from sandbox.streams import STREAMS, Stream
@@ -53,7 +53,7 @@ def replayed(
     with open_text(file) as opened:
         table = read_table(opened, str(file), names, delimiter)
         run = Replay(stream, table, timestamps, columns or {}, constants or {})
-        return list(run.records(Fitter(stream, 3, 4))), run
+        return list(run.records(RowEncoder(stream, 3, 4))), run
 
 
 def decoded(record: Record, stream: Stream = STREAM) -> Any:
@@ -126,7 +126,7 @@ def test_columns_match_by_name_in_any_order_and_case_and_nullable_ones_may_miss(
     }
 
 
-def test_rows_that_do_not_fit_are_told_by_line_and_the_others_go_on(
+def test_invalid_rows_are_reported_by_line_and_the_others_are_sent(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines = [
@@ -178,9 +178,9 @@ def test_a_row_whose_timestamp_kafka_would_refuse_is_refused_here(
     text = f"{HEADER},arrived\n{ROW},{written}\n{ROW},2021-05-10\n"
     records, run = replayed(tmp_path, text, timestamps="arrived")
     assert (len(records), run.refused) == (1, 1)
-    told = capsys.readouterr().err
-    assert told.startswith("line 2: ")
-    assert reason in told
+    errors = capsys.readouterr().err
+    assert errors.startswith("line 2: ")
+    assert reason in errors
 
 
 ARRAY = """[
@@ -220,7 +220,7 @@ def test_json_lines_go_on_after_a_broken_line(
     assert capsys.readouterr().err.startswith("line 2: is not JSON")
 
 
-def test_an_array_that_breaks_off_is_told(
+def test_an_incomplete_array_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     records, run = replayed(tmp_path, ARRAY.splitlines()[0] + ARRAY.splitlines()[1])
@@ -233,7 +233,7 @@ def test_an_array_that_breaks_off_is_told(
     [
         ("", "is empty"),
         ("payment_id,customer_id\n1,2\n", "column amount is missing"),
-        (HEADER.replace("city", "country") + "\n", "column 'country' stands there twice"),
+        (HEADER.replace("city", "country") + "\n", "duplicate column 'country'"),
         (HEADER.encode() + b"\n" + ROW.encode() + b"\xf1\n", "not UTF-8"),
     ],
 )
@@ -282,7 +282,7 @@ def stream_with(kind: Any) -> Stream:
 )
 def test_each_type_is_encoded(kind: Any, written: str | None, encoded: bytes) -> None:
     stream = stream_with(kind)
-    _, value = Fitter(stream, 1, 1).fit({"x": written, "n": 0})
+    _, value = RowEncoder(stream, 1, 1).encode({"x": written, "n": 0})
     assert value == b"\x00\x00\x00\x00\x01" + encoded + b"\x00"
 
 
@@ -299,9 +299,9 @@ def test_each_type_is_encoded(kind: Any, written: str | None, encoded: bytes) ->
         ({"type": "int", "logicalType": "date"}, "10.05.2021"),
     ],
 )
-def test_what_does_not_fit_a_type_is_a_misfit(kind: Any, written: str) -> None:
-    with pytest.raises(Misfit, match=r"^x '"):
-        Fitter(stream_with(kind), 1, 1).fit({"x": written, "n": 0})
+def test_a_value_that_does_not_fit_its_type_is_invalid(kind: Any, written: str) -> None:
+    with pytest.raises(InvalidValue, match=r"^x '"):
+        RowEncoder(stream_with(kind), 1, 1).encode({"x": written, "n": 0})
 
 
 def test_a_type_that_rows_cannot_give_is_a_clear_error() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from sandbox.databases.columns import Column
 from sandbox.events.column_fields import column_field
-from sandbox.events.fields import Misfit
+from sandbox.events.fields import InvalidValue
 from sandbox.events.file_rows import Table, read_table
 from sandbox.events.replay import replay
 from spark_ingest.drafts.text_file import open_text
@@ -116,7 +116,7 @@ def column(kind: str, **more: Any) -> Column:
 def test_a_cell_becomes_what_its_column_holds(
     kind: str, more: dict[str, Any], written: str, value: object
 ) -> None:
-    assert column_field(column(kind, **more)).fitted({"c": written}) == value
+    assert column_field(column(kind, **more)).converted({"c": written}) == value
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_a_cell_becomes_what_its_column_holds(
             "Café",
             "c 'Café' has 4 characters, the column takes 3",
         ),
-        ("text", {}, "a\0b", r"c 'a\x00b' has a NUL character, which no text may have"),
+        ("text", {}, "a\0b", r"c 'a\x00b' has a NUL character, which text must not contain"),
         (
             "datetime",
             {"fraction": 0},
@@ -147,18 +147,18 @@ def test_a_cell_becomes_what_its_column_holds(
         ("text", {}, None, "c is empty, and needs a value"),
     ],
 )
-def test_what_a_column_would_cut_or_refuse_is_told_with_its_name(
+def test_a_value_that_a_column_rejects_is_reported_with_its_name(
     kind: str, more: dict[str, Any], written: str | None, reason: str
 ) -> None:
-    with pytest.raises(Misfit) as refused:
-        column_field(column(kind, **more)).fitted({"c": written})
+    with pytest.raises(InvalidValue) as refused:
+        column_field(column(kind, **more)).converted({"c": written})
     assert str(refused.value) == reason
 
 
 def test_rows_go_to_a_stream_or_to_a_table_and_not_to_both(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="say where the rows go"):
+    with pytest.raises(ConfigurationError, match="choose a target"):
         replay(tmp_path / "rows.txt")
-    with pytest.raises(ConfigurationError, match="say where the rows go"):
+    with pytest.raises(ConfigurationError, match="choose a target"):
         replay(tmp_path / "rows.txt", "pagila.sales", "moma.artists")
     with pytest.raises(ConfigurationError, match="--timestamps belongs to --stream"):
         replay(tmp_path / "rows.txt", table="moma.artists", timestamps="born")

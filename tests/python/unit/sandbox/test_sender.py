@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.events.sender import Outlet, Tally
+from sandbox.events.sender import DeliveryReport, StreamProducer
 from sandbox.streams.timeline import ON_TIME, Record
 
 
@@ -53,18 +53,18 @@ def handled_by(handler: Any) -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def sent(records: Iterator[Record], rate: float | None) -> tuple[Tally, Interrupted]:
-    outlet, producer = object.__new__(Outlet), Interrupted()
-    vars(outlet).update(_producer=producer, stream=SimpleNamespace(topic="events"))
-    return outlet.send(records, rate), producer
+def sent(records: Iterator[Record], rate: float | None) -> tuple[DeliveryReport, Interrupted]:
+    sender, producer = object.__new__(StreamProducer), Interrupted()
+    vars(sender).update(_producer=producer, stream=SimpleNamespace(topic="events"))
+    return sender.send(records, rate), producer
 
 
 def test_who_ignores_ctrl_c_goes_on_ignoring_it() -> None:
     with handled_by(signal.SIG_IGN):
-        tally, producer = sent(islice(records(), 5), None)
+        report, producer = sent(islice(records(), 5), None)
 
-    assert not tally.interrupted
-    assert tally.delivered == producer.taken == 5
+    assert not report.interrupted
+    assert report.delivered == producer.taken == 5
 
 
 @pytest.mark.parametrize("rate", [None, 1000.0])
@@ -73,7 +73,7 @@ def test_a_record_that_is_sent_is_counted_when_ctrl_c_comes(
     handler: Any, rate: float | None
 ) -> None:
     with handled_by(handler):
-        tally, producer = sent(records(), rate)
+        report, producer = sent(records(), rate)
 
-    assert tally.interrupted
-    assert tally.delivered == producer.taken
+    assert report.interrupted
+    assert report.delivered == producer.taken

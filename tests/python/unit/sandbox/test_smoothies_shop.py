@@ -107,8 +107,8 @@ def test_the_bytes_stay_those_that_were_published() -> None:
     digest = hashlib.sha256()
     for key, value, timestamp, kind, topic in made(3_000, 0.05, 0.02, 0.03):
         assert key is not None
-        told = (str(timestamp), kind, topic)
-        digest.update(b"|".join((key, value, *(word.encode() for word in told))))
+        metadata = (str(timestamp), kind, topic)
+        digest.update(b"|".join((key, value, *(word.encode() for word in metadata))))
     assert digest.hexdigest()[:16] == "1c42b4c7a378e0cd"
 
 

@@ -161,7 +161,7 @@ def test_jars_fetched_to_another_cache_are_where_spark_looks(
     assert settings["spark.millrace.home"] == str(tmp_path / "a home")
 
 
-def test_jars_that_cannot_be_fetched_are_told_in_one_line(
+def test_jars_that_cannot_be_downloaded_are_reported_in_one_line(
     conf: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("SPARK_CONF_DIR", str(conf))

@@ -13,12 +13,12 @@ import pytest
 from typer.testing import CliRunner
 
 from sandbox import cli
-from sandbox.databases.contents import Contents, Kind
-from sandbox.databases.draft import transactions
 from sandbox.databases.known import DATABASES, TICKIT
 from sandbox.databases.run import Part, run_together
+from sandbox.databases.state import DatabaseState, Kind
 from sandbox.databases.tables import Row
 from sandbox.databases.tickit import listings, people, shop
+from sandbox.databases.transactions import transactions
 from sandbox.events import produce_tickit
 from spark_ingest.errors import ConfigurationError
 from tests.python.unit.sandbox.test_databases import Server
@@ -48,22 +48,22 @@ def changed(
     now: dict[str, list[Row]] = {}
     ever: dict[str, list[Row]] = {}
     for database in TICKIT:
-        contents = Contents(database, database.rows(seed, size))
-        held = {
-            table.name: {table.key_of(row): row for row in contents.rows(table.name)}
+        state = DatabaseState(database, database.rows(seed, size))
+        state_of = {
+            table.name: {table.key_of(row): row for row in state.rows(table.name)}
             for table in database.tables
         }
-        for transaction in transactions(contents, database.moves, seed, changes):
+        for transaction in transactions(state, database.operations, seed, changes):
             if transaction.is_rolled_back:
                 continue
             for change in transaction.changes:
                 if change.kind is not Kind.DELETE:
-                    rows = held[change.table]
+                    rows = state_of[change.table]
                     before = {} if change.kind is Kind.INSERT else rows[change.key]
                     after = {**before, **change.values}
                     rows[database.table(change.table).key_of(after)] = after
-        for name, rows in held.items():
-            now[name] = list(contents.rows(name))
+        for name, rows in state_of.items():
+            now[name] = list(state.rows(name))
             ever[name] = list(rows.values())
     return now, ever
 
@@ -73,7 +73,7 @@ def by(rows: list[Row], column: str) -> dict[Any, Row]:
 
 
 def assert_whole(rows: dict[str, list[Row]], ever: dict[str, list[Row]]) -> None:
-    """Nothing refers to what never was there, and what is said twice is said alike."""
+    """Nothing refers to what never was there, and what is stored twice is equal."""
     categories, venues = by(rows["category"], "catid"), by(rows["venue"], "venueid")
     events, users = by(ever["event"], "eventid"), by(ever["user"], "userid")
     days, offers = by(rows["date"], "dateid"), by(ever["listing"], "listid")
@@ -206,9 +206,9 @@ def test_what_other_databases_refer_to_goes_seldom_and_keeps_its_key() -> None:
     ):
         database = DATABASES[name]
         (key,) = database.table(table).key
-        contents = Contents(database, database.rows(1, 60))
+        state = DatabaseState(database, database.rows(1, 60))
         seen, old = Counter[Kind](), Counter[Kind]()
-        for transaction in transactions(contents, database.moves, 1, 2_000):
+        for transaction in transactions(state, database.operations, 1, 2_000):
             for change in transaction.changes:
                 if change.table == table:
                     seen[change.kind] += 1
@@ -223,10 +223,10 @@ def test_what_other_databases_refer_to_goes_seldom_and_keeps_its_key() -> None:
 
 def test_a_listing_with_sales_changes_its_price_alone() -> None:
     database = DATABASES["ecomm"]
-    contents = Contents(database, database.rows(1, 60))
+    state = DatabaseState(database, database.rows(1, 60))
     changes = 0
-    for transaction in transactions(contents, database.moves, 1, 3_000):
-        sold = {row["listid"] for row in contents.rows("sale")}
+    for transaction in transactions(state, database.operations, 1, 3_000):
+        sold = {row["listid"] for row in state.rows("sale")}
         for change in transaction.changes:
             if change.table == "listing" and change.kind is Kind.UPDATE:
                 of_sold = len(transaction.changes) == 1 and change.key[0] in sold
@@ -237,12 +237,12 @@ def test_a_listing_with_sales_changes_its_price_alone() -> None:
 
 def test_an_event_is_put_off_and_never_begins_earlier() -> None:
     database = DATABASES["ems"]
-    contents = Contents(database, database.rows(1, 60))
-    before = {row["eventid"]: row["starttime"] for row in contents.rows("event")}
-    list(transactions(contents, database.moves, 1, 3_000))
+    state = DatabaseState(database, database.rows(1, 60))
+    before = {row["eventid"]: row["starttime"] for row in state.rows("event")}
+    list(transactions(state, database.operations, 1, 3_000))
     later = [
         row["starttime"] - before[row["eventid"]]
-        for row in contents.rows("event")
+        for row in state.rows("event")
         if row["eventid"] in before
     ]
     assert min(later) == timedelta(0)
@@ -251,16 +251,16 @@ def test_an_event_is_put_off_and_never_begins_earlier() -> None:
 
 def test_rows_are_found_by_a_value_as_they_change_and_change_back() -> None:
     database = DATABASES["ecomm"]
-    contents = Contents(database, database.rows(1, 60))
+    state = DatabaseState(database, database.rows(1, 60))
 
     def searched(listid: int) -> list[int]:
-        rows = contents.rows("sale")
+        rows = state.rows("sale")
         return sorted(row["saleid"] for row in rows if row["listid"] == listid)
 
-    for transaction in transactions(contents, database.moves, 3, 1_000):
+    for transaction in transactions(state, database.operations, 3, 1_000):
         for change in transaction.changes:
             listid = {"listid": change.key[0], **change.values}["listid"]
-            found = contents.holding("sale", "listid", listid)
+            found = state.holding("sale", "listid", listid)
             assert sorted(row["saleid"] for row in found) == searched(listid)
 
 
@@ -276,8 +276,8 @@ def test_changes_are_split_and_end_together() -> None:
     server, parts = Server(), []
     for name, changes in produce_tickit.split(200, ["ems", "ecomm", "crm"]).items():
         database = DATABASES[name]
-        contents = Contents(database, database.rows(1, 60))
-        drawn = transactions(contents, database.moves, 1, changes)
+        state = DatabaseState(database, database.rows(1, 60))
+        drawn = transactions(state, database.operations, 1, changes)
         parts.append(Part(database, server, drawn, changes))
     counted: list[int] = []
     done = run_together(parts, on_progress=counted.append)

@@ -30,7 +30,7 @@ SALE = "1|1|36861|21191|7872|1875|4|728|109.2|2008-02-18 02:36:48\n"
 
 
 def column(name: str, kind: str, size: str, rest: str) -> Column:
-    """A column as its server tells of it."""
+    """A column as its server describes it."""
     numbers = [int(number) for number in size.split(",") if number]
     return Column(
         name,
@@ -56,7 +56,7 @@ def rows_of(table: str, text: str) -> list[Row]:
     rows = []
     for row in found.rows:
         values = matching.values(row)
-        rows.append({one: fields[one].fitted(values) for one in values})
+        rows.append({one: fields[one].converted(values) for one in values})
     return rows
 
 

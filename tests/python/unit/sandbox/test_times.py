@@ -38,7 +38,7 @@ def test_the_constant_above_is_right() -> None:
     assert datetime.fromtimestamp(MOMENT // 10**6, UTC) == moment.replace(microsecond=0)
 
 
-def test_epoch_seconds_and_milliseconds_are_told_apart_by_size() -> None:
+def test_epoch_seconds_and_milliseconds_are_distinguished_by_size() -> None:
     assert instant_micros("1620651846") == instant_micros("1620651846000")
 
 

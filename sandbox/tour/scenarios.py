@@ -1,4 +1,4 @@
-"""What `sandbox demo` can show: two generators' events, or the ticket shop's databases."""
+"""Scenarios of `sandbox demo`: events of two generators, or the ticket shop's databases."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Top:
 
     Attributes:
         title: What it shows.
-        stream: The stream that it needs: left out where that was.
-        query: Of the lake.
+        stream: The stream that it needs; without it the table is omitted.
+        query: The SQL query.
     """
 
     title: str
@@ -28,17 +28,17 @@ class Top:
 
 
 @dataclass(frozen=True)
-class Showing:
-    """What a demo does, of all that the project can.
+class Scenario:
+    """A scenario of the demo.
 
     Attributes:
-        name: As `sandbox demo` takes it.
-        sent: What its third step is called.
-        streams: Those whose every record must be found.
-        services: Those that it starts, as `sandbox up` takes them; the usual ones when empty.
-        ingest: What `spark-ingest run --once` is told besides.
-        group: The group of models that dbt builds with what they need; all when None.
-        tops: What the report ends with.
+        name: The argument of `sandbox demo`.
+        sent: Name of its third step.
+        streams: Streams whose records are counted.
+        services: Arguments of `sandbox up`; empty starts the default services.
+        ingest: Additional arguments of `spark-ingest run --once`.
+        group: The group of models to build, with its upstream nodes; None builds all.
+        tops: Tables at the end of the report.
         hints: Commands to try next.
     """
 
@@ -53,11 +53,11 @@ class Showing:
 
     @property
     def steps(self) -> tuple[str, ...]:
-        """What the steps are called, in their order."""
+        """The names of the steps, in order."""
         return ("parts", "services", self.sent, "ingest", "dbt build", "docs")
 
 
-EVENTS = Showing(
+EVENTS = Scenario(
     name="events",
     sent="events",
     streams=tuple(STREAMS),
@@ -92,7 +92,7 @@ EVENTS = Showing(
 
 
 def _captured_here() -> tuple[str, ...]:
-    """The shop's tables, without those of a server that this machine cannot have."""
+    """The shop's tables, without those of servers that this platform does not support."""
     return tuple(
         f"tickit.{table.name}"
         for database in SHOP
@@ -101,7 +101,7 @@ def _captured_here() -> tuple[str, ...]:
     )
 
 
-TICKETS = Showing(
+TICKETS = Scenario(
     name="tickit",
     sent="changes",
     streams=_captured_here(),
@@ -142,5 +142,5 @@ TICKETS = Showing(
     },
 )
 
-SHOWINGS: Mapping[str, Showing] = {one.name: one for one in (EVENTS, TICKETS)}
+SCENARIOS: Mapping[str, Scenario] = {one.name: one for one in (EVENTS, TICKETS)}
 """By their names."""

@@ -1,4 +1,4 @@
-"""The contestants that others made: Kafka's own consumer, Kafka Connect, a loop in Python."""
+"""Third-party systems: Kafka's console consumer, Kafka Connect, a Python consumer."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import time
 from pathlib import Path
 
 from bench.ingest import peers
-from bench.ingest.contest import Contestant, Said
-from bench.ingest.contestants import TABLE, job
 from bench.ingest.fill import make_topic
-from bench.ingest.ground import SCHEMA, Ground, free_ports
+from bench.ingest.fixture import SCHEMA, Fixture, free_ports
 from bench.ingest.jobs.one_table import make_catalog
 from bench.ingest.losses import Landed
+from bench.ingest.system_run import Output, System
+from bench.ingest.systems import TABLE, job
 from bench.ingest.watch import Seen, columns, metadata, numbered_times, record_count
 from sandbox.install.parts import component_folder
 from spark_ingest.lake.preflight import java_program, pyspark_folder
@@ -20,7 +20,7 @@ _CONSUMER_VALUES = 8
 _HEAP = "2g"
 _TASKS = 2
 _COMMIT_MS = 5_000
-# Nothing new for as long as three commits take: what is missing by then never comes.
+# No new commit for three commit intervals: missing records will never arrive.
 _DONE_SECONDS = 3 * _COMMIT_MS / 1000
 _GIVE_UP_SECONDS = 90.0
 _FETCH = {
@@ -30,13 +30,13 @@ _FETCH = {
 }
 
 
-class RawConsumer(Contestant):
-    """Reads bytes and forgets them: nothing that reads Kafka from Java is faster."""
+class RawConsumer(System):
+    """Reads and discards bytes: the upper limit of a Java consumer."""
 
     name = "limit raw consumer"
 
-    def command(self, ground: Ground) -> list[str]:
-        settings = ground.folder / "consumer.properties"
+    def command(self, fixture: Fixture) -> list[str]:
+        settings = fixture.folder / "consumer.properties"
         write_properties(settings, {**_FETCH, "isolation.level": "read_committed"})
         jars = [peers.jars("tools"), component_folder("kafka")]
         return [
@@ -47,11 +47,11 @@ class RawConsumer(Contestant):
             ":".join(f"{folder}/*" for folder in jars),
             "org.apache.kafka.tools.ConsumerPerformance",
             "--bootstrap-server",
-            ground.home.bootstrap_servers,
+            fixture.home.bootstrap_servers,
             "--topic",
-            ground.topic,
+            fixture.topic,
             "--messages",
-            str(ground.sent.records),
+            str(fixture.sent.records),
             "--group",
             f"raw-{time.time_ns()}",
             "--consumer.config",
@@ -60,30 +60,30 @@ class RawConsumer(Contestant):
             "60000",
         ]
 
-    def span(self, said: Said, seen: list[Seen]) -> tuple[float, float] | None:
+    def span(self, output: Output, seen: list[Seen]) -> tuple[float, float] | None:
         del seen
-        return consumer_span([line for _, line in said.lines])
+        return consumer_span([line for _, line in output.lines])
 
 
-class Connect(Contestant):
-    """Iceberg's own sink on Kafka Connect, as fast as it was found to go."""
+class Connect(System):
+    """Iceberg's sink connector on Kafka Connect, tuned for throughput."""
 
     name = "iceberg kafka connect"
     table = f"{SCHEMA}.{TABLE}"
 
-    def prepare(self, ground: Ground) -> None:
-        folder = ground.folder
+    def prepare(self, fixture: Fixture) -> None:
+        folder = fixture.folder
         peers.converter(folder / "classes", peers.jars("connect"))
         number = time.time_ns()
         control = f"bench.control-{number}"
-        make_topic(ground.home.bootstrap_servers, control, 1)
-        # Two tasks that both make it, or the namespace in it, would fail.
-        make_catalog(ground.catalog, SCHEMA)
-        write_properties(folder / "worker.properties", self._worker(ground))
-        write_properties(folder / "sink.properties", self._sink(ground, control, number))
+        make_topic(fixture.home.bootstrap_servers, control, 1)
+        # Two tasks that create it, or its namespace, at the same time would fail.
+        make_catalog(fixture.catalog, SCHEMA)
+        write_properties(folder / "worker.properties", self._worker(fixture))
+        write_properties(folder / "sink.properties", self._sink(fixture, control, number))
 
-    def command(self, ground: Ground) -> list[str]:
-        folder = ground.folder
+    def command(self, fixture: Fixture) -> list[str]:
+        folder = fixture.folder
         hadoop = sorted((pyspark_folder() / "jars").glob("hadoop-client-*.jar"))
         hadoop += sorted((pyspark_folder() / "jars").glob("commons-logging-*.jar"))
         path = [f"{folder}/classes", f"{peers.jars('connect')}/*", *map(str, hadoop)]
@@ -100,25 +100,25 @@ class Connect(Contestant):
             str(folder / "sink.properties"),
         ]
 
-    def is_done(self, ground: Ground, said: Said, seen: list[Seen]) -> bool:
-        del ground
-        begun = said.moment("Resetting offset for partition")
-        if said.moment("will not recover until manually restarted"):
+    def is_done(self, fixture: Fixture, output: Output, seen: list[Seen]) -> bool:
+        del fixture
+        begun = output.moment("Resetting offset for partition")
+        if output.moment("will not recover until manually restarted"):
             return True
         if begun is None:
             return False
-        # What comes later than this is lost to whoever waits for it.
+        # Records that arrive later than this count as lost.
         last = seen[-1].at + _DONE_SECONDS if seen else begun + _GIVE_UP_SECONDS
         return time.time() > last
 
-    def span(self, said: Said, seen: list[Seen]) -> tuple[float, float] | None:
-        begin = said.moment("Resetting offset for partition")
-        if said.moment("will not recover until manually restarted"):
+    def span(self, output: Output, seen: list[Seen]) -> tuple[float, float] | None:
+        begin = output.moment("Resetting offset for partition")
+        if output.moment("will not recover until manually restarted"):
             return None
         return None if begin is None or not seen else (begin, seen[-1].at)
 
-    def landed(self, ground: Ground) -> Landed:
-        found = metadata(ground.catalog, self.table)
+    def landed(self, fixture: Fixture) -> Landed:
+        found = metadata(fixture.catalog, self.table)
         names = columns(found)
         has = {"position": "_kafka_metadata_offset", "time in Kafka": "_kafka_metadata_timestamp"}
         return Landed(
@@ -127,47 +127,47 @@ class Connect(Contestant):
             set_aside=0,
             fields=frozenset(names),
             metadata=frozenset(what for what, name in has.items() if name in names),
-            numbers=numbered_times(found, ground.times),
+            numbers=numbered_times(found, fixture.times),
         )
 
-    def _worker(self, ground: Ground) -> dict[str, str]:
+    def _worker(self, fixture: Fixture) -> dict[str, str]:
         (port,) = free_ports(1)
         return {
-            "bootstrap.servers": ground.home.bootstrap_servers,
+            "bootstrap.servers": fixture.home.bootstrap_servers,
             "key.converter": "org.apache.kafka.connect.converters.ByteArrayConverter",
             "value.converter": "bench.FramedAvro",
-            "value.converter.schemas": str(ground.schema_file(0).parent),
-            "offset.storage.file.filename": str(ground.folder / "offsets"),
+            "value.converter.schemas": str(fixture.schema_file(0).parent),
+            "offset.storage.file.filename": str(fixture.folder / "offsets"),
             "listeners": f"http://127.0.0.1:{port}",
             "plugin.discovery": "only_scan",
-            # With the usual minute the end of a topic waits for it.
+            # The default of a minute would delay the end of the run.
             "offset.flush.interval.ms": "2000",
             "consumer.auto.offset.reset": "earliest",
             **{f"consumer.{key}": value for key, value in _FETCH.items()},
         }
 
-    def _sink(self, ground: Ground, control: str, number: int) -> dict[str, str]:
-        lake = ground.home.lake
+    def _sink(self, fixture: Fixture, control: str, number: int) -> dict[str, str]:
+        lake = fixture.home.lake
         return {
             "name": f"bench-{number}",
             "connector.class": "org.apache.iceberg.connect.IcebergSinkConnector",
             "tasks.max": str(_TASKS),
-            "topics": ground.topic,
+            "topics": fixture.topic,
             "iceberg.catalog": "lake",
             "iceberg.catalog.type": "jdbc",
             "iceberg.catalog.uri": (
-                f"jdbc:sqlite:{ground.catalog}?busy_timeout=30000&journal_mode=WAL"
+                f"jdbc:sqlite:{fixture.catalog}?busy_timeout=30000&journal_mode=WAL"
             ),
             "iceberg.catalog.jdbc.schema-version": "V1",
             "iceberg.catalog.warehouse": f"{lake}/warehouse",
             "iceberg.tables": self.table,
             "iceberg.tables.auto-create-enabled": "true",
             "iceberg.tables.evolve-schema-enabled": "true",
-            # It finds the worker's own settings only in a path without a blank.
-            "iceberg.kafka.bootstrap.servers": ground.home.bootstrap_servers,
+            # It reads the worker's settings only from a path without spaces.
+            "iceberg.kafka.bootstrap.servers": fixture.home.bootstrap_servers,
             "iceberg.control.topic": control,
             "iceberg.control.commit.interval-ms": str(_COMMIT_MS),
-            # Else the first bad record ends the task.
+            # Otherwise the first bad record fails the task.
             "errors.tolerance": "all",
             "transforms": "place",
             "transforms.place.type": (
@@ -176,24 +176,24 @@ class Connect(Contestant):
         }
 
 
-class PythonConsumer(Contestant):
+class PythonConsumer(System):
     """One process, one thread, one record at a time."""
 
     name = "python consumer"
     table = f"{SCHEMA}.{TABLE}"
 
-    def command(self, ground: Ground) -> list[str]:
+    def command(self, fixture: Fixture) -> list[str]:
         return job(
             "python_consumer",
-            ground,
-            str(ground.schema_file(0).parent),
-            str(ground.catalog),
-            f"{ground.home.lake}/warehouse",
+            fixture,
+            str(fixture.schema_file(0).parent),
+            str(fixture.catalog),
+            f"{fixture.home.lake}/warehouse",
             self.table,
         )
 
-    def landed(self, ground: Ground) -> Landed:
-        found = metadata(ground.catalog, self.table)
+    def landed(self, fixture: Fixture) -> Landed:
+        found = metadata(fixture.catalog, self.table)
         names = columns(found)
         has = {"position": "_offset", "time in Kafka": "_written_at"}
         return Landed(
@@ -206,10 +206,10 @@ class PythonConsumer(Contestant):
 
 
 def consumer_span(lines: list[str]) -> tuple[float, float] | None:
-    """From the first fetch to the last, by what Kafka's measuring consumer prints.
+    """From the first fetch to the last, as `kafka-consumer-perf-test` reports it.
 
-    It prints a line of names and one of values: begin and end (local times), then numbers,
-    of which the seventh is the milliseconds until it had its partitions.
+    It prints a header and a line of values: start and end (local time), then numbers, the
+    seventh of which is the rebalance time in milliseconds.
     """
     for line in lines:
         values = [value.strip() for value in line.split(",")]

@@ -1,4 +1,4 @@
-"""Where the contest takes place: a sandbox of its own, and topics in it."""
+"""The test fixture: a sandbox of its own, with a filled topic."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from sandbox.ui import say
 
 SCHEMA = "bronze"
 SOURCE = "bench"
-# Below those that the system gives to outgoing connections.
+# Below the ephemeral port range.
 _PORTS = range(20_000, 32_000)
 _SENDERS = 2
 
 
 @dataclass(frozen=True)
-class Ground:
-    """A topic with its records, and the sandbox around it.
+class Fixture:
+    """A sandbox with a topic that is filled with records.
 
     Attributes:
-        home: The sandbox; its services run.
+        home: The sandbox; its services are running.
         topic: The topic.
-        partitions: Of it.
-        shape: Of its records.
+        partitions: Number of partitions.
+        shape: The shape of its records.
         ids: The registry's ids of the older and the newer schema.
-        sent: What is in it.
+        sent: The records in it.
     """
 
     home: Home
@@ -50,7 +50,7 @@ class Ground:
 
     @property
     def folder(self) -> Path:
-        """For what the contestants make."""
+        """The working directory of the systems."""
         return self.home.path / "work"
 
     @property
@@ -65,7 +65,7 @@ class Ground:
 
     @property
     def times(self) -> list[str]:
-        """Those of them that are times."""
+        """The fields that are timestamps."""
         return [
             field["name"]
             for field in schemas(self.shape)[1]["fields"]
@@ -78,7 +78,7 @@ class Ground:
         return self.home.path / "schemas" / f"{self.ids[which]}.avsc"
 
     def clear(self) -> None:
-        """Leave nothing of the contestant before: no table, no file."""
+        """Remove the tables and files of the previous system."""
         for folder in (self.home.lake, self.folder):
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
@@ -86,12 +86,12 @@ class Ground:
 
 @contextmanager
 def open_sandbox(folder: Path) -> Iterator[Home]:
-    """A sandbox on free ports, its services up; all of it is gone afterwards.
+    """Start a sandbox on free ports, and remove it afterwards.
 
-    Only the logs stay when something failed.
+    After a failure the logs are kept.
 
     Args:
-        folder: For all of its state; emptied.
+        folder: The directory of the sandbox; it is emptied first.
     """
     shutil.rmtree(folder, ignore_errors=True)
     free = free_ports(len(DEFAULT_PORTS))
@@ -117,15 +117,15 @@ def _close(home: Home) -> None:
 
 def prepare(
     home: Home, topic: str, records: int, partitions: int = 4, shape: Shape | None = None
-) -> Ground:
-    """Make a topic, register its schemas, and fill it.
+) -> Fixture:
+    """Create a topic, register its schemas and fill it with records.
 
     Args:
         home: The sandbox.
         topic: Its name.
-        records: How many; none leaves it empty.
-        partitions: How many.
-        shape: How the records look; the usual one by default.
+        records: Number of records; with 0 the topic stays empty.
+        partitions: Number of partitions.
+        shape: The shape of the records.
     """
     shape = shape or Shape()
     ids = register(home, topic, shape)
@@ -136,11 +136,11 @@ def prepare(
     else:
         make_topic(home.bootstrap_servers, topic, partitions)
         sent = Sent()
-    return Ground(home, topic, partitions, shape, ids, sent)
+    return Fixture(home, topic, partitions, shape, ids, sent)
 
 
 def register(home: Home, topic: str, shape: Shape) -> tuple[int, int]:
-    """Register both schemas of a shape for a topic, and keep them as files too.
+    """Register both schemas of a shape for a topic, and write them to files.
 
     Returns:
         The registry's ids of the older and the newer one.
@@ -159,7 +159,7 @@ def register(home: Home, topic: str, shape: Shape) -> tuple[int, int]:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports on 127.0.0.1 that nobody listens on now, all different."""
+    """Unused ports on 127.0.0.1, all different."""
     some = random.sample(_PORTS, 200)
     return [port for port in some if process.port_is_free(port)][:count]
 

@@ -1,10 +1,9 @@
-"""What of the dbt project the demo leaves out.
+"""The parts of the dbt project that the demo excludes.
 
-Tests of the code (unit tests, and tests of macros, which read no table): they run on rows of
-their own and say the same on every lake, so dbt, too, advises against them in production. And
-captured tables that hold nothing yet: they fill when somebody captures a database (`sandbox up
-cdc`), and until then all that is built from them is empty. Which these are is asked of dbt's
-manifest and of the lake: no list of them is kept.
+Unit tests and macro tests, which read no table: their result is the same on every lake, and dbt
+recommends not to run them in production. And captured tables that are still empty, with their
+downstream models: they fill once a database is captured (`sandbox up cdc`). Both are derived from
+dbt's manifest and the lake.
 """
 
 from __future__ import annotations
@@ -17,10 +16,10 @@ Manifest = Mapping[str, Any]
 
 
 def unfilled(manifest: Manifest, is_filled: Callable[[str], bool]) -> list[str]:
-    """The captured sources whose bronze table took nothing yet, as dbt selects them.
+    """The captured sources whose bronze table never had rows, sorted.
 
-    ``is_filled`` says whether a table, ``schema.name``, ever took something. Returns
-    ``source.table`` of each, in order.
+    ``is_filled`` says whether a table, ``schema.name``, ever had rows. Returns each as
+    ``source.table``, as dbt selects it.
     """
     return sorted(
         f"{source['source_name']}.{source['name']}"
@@ -30,7 +29,7 @@ def unfilled(manifest: Manifest, is_filled: Callable[[str], bool]) -> list[str]:
 
 
 def readers(manifest: Manifest, sources: Collection[str]) -> set[str]:
-    """The unique ids of all that reads some sources, itself or through others.
+    """The unique ids of all nodes downstream of some sources.
 
     Each source is ``source.table``.
     """
@@ -57,10 +56,10 @@ def macro_tests(manifest: Manifest) -> set[str]:
 
 
 def selection(manifest: Manifest, sources: Collection[str], group: str | None = None) -> list[str]:
-    """What `dbt build` is told, so that it leaves out tests of code and readers of sources.
+    """Arguments of `dbt build` that exclude tests of code and nodes downstream of sources.
 
-    Each source is ``source.table``; ``group`` is the group of models that is built, with what
-    it needs; all when None.
+    Each source is ``source.table``; ``group`` is the group of models to build, with its
+    upstream nodes; None builds all.
     """
     tests = sorted(manifest["nodes"][name]["name"] for name in macro_tests(manifest))
     chosen = ["--select", f"+group:{group}"] if group else []
@@ -69,13 +68,13 @@ def selection(manifest: Manifest, sources: Collection[str], group: str | None = 
 
 
 def excluded(sources: Collection[str], tests: Sequence[str] = ()) -> list[str]:
-    """What a command of dbt is told, so that it leaves out readers of sources, and tests."""
+    """Arguments of a dbt command that exclude tests and nodes downstream of sources."""
     names = [*tests, *(f"source:{name}+" for name in sources)]
     return ["--exclude", *names] if names else []
 
 
 def built(manifest: Manifest, sources: Collection[str]) -> Counter[str]:
-    """How many models, seeds and data tests that selection builds, by dbt's word for each."""
+    """Number of models, seeds and data tests that the selection builds, by resource type."""
     out = readers(manifest, sources) | macro_tests(manifest)
     return Counter(
         node["resource_type"]
@@ -84,8 +83,8 @@ def built(manifest: Manifest, sources: Collection[str]) -> Counter[str]:
     )
 
 
-def told(manifest: Manifest, sources: Collection[str], group: str | None = None) -> str:
-    """One line: what was left out, and how it is had."""
+def summary(manifest: Manifest, sources: Collection[str], group: str | None = None) -> str:
+    """One line: what was excluded, and the command that includes it."""
     tests = len(manifest["unit_tests"]) + len(macro_tests(manifest))
     text = f"left out (`dbt build` has them): {tests} tests of code"
     if group is not None:

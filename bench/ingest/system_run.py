@@ -1,4 +1,4 @@
-"""One run of one contestant: a process of its own, watched from outside."""
+"""One run of one system, in a process of its own that is monitored from outside."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bench.ingest.ground import Ground
+from bench.ingest.fixture import Fixture
 from bench.ingest.jobs import marks
 from bench.ingest.losses import Landed, losses
 from bench.ingest.results import Run
@@ -30,13 +30,13 @@ _LOOK_SECONDS = 0.05
 _TAIL_LINES = 5
 
 
-class ContestantFailed(MillraceError):
-    """A contestant ended with an error, or not at all."""
+class RunFailed(MillraceError):
+    """A system exited with an error, or did not finish in time."""
 
 
 @dataclass
-class Said:
-    """What a program printed, and when each line came.
+class Output:
+    """The output of a program, with the time of each line.
 
     Attributes:
         lines: Moment (seconds since 1970) and text.
@@ -45,76 +45,74 @@ class Said:
     lines: list[tuple[float, str]] = field(default_factory=list)
 
     def moment(self, word: str) -> float | None:
-        """When the first line came that has this in it."""
+        """The time of the first line that contains this text."""
         return next((at for at, line in self.lines if word in line), None)
 
     def mark(self, what: str) -> float | None:
-        """The moment of a mark."""
+        """The time of a mark."""
         found = (marks.read(line) for _, line in self.lines)
         return next((mark[1] for mark in found if mark and mark[0] == what), None)
 
 
-class Contestant(ABC):
-    """A way to get records out of Kafka.
+class System(ABC):
+    """A system under test: it reads records from Kafka.
 
     Attributes:
         name: For the results.
-        table: What it fills, in the lake's catalog; None where it fills none.
+        table: The Iceberg table that it writes; None if it writes none.
     """
 
     name: str
     table: str | None = None
 
-    def prepare(self, ground: Ground) -> None:
-        """Make what it needs, before its process starts."""
-        del ground
+    def prepare(self, fixture: Fixture) -> None:
+        """Create what it needs before its process starts."""
+        del fixture
 
     @abstractmethod
-    def command(self, ground: Ground) -> list[str]:
+    def command(self, fixture: Fixture) -> list[str]:
         """Its program and arguments."""
 
-    def is_done(self, ground: Ground, said: Said, seen: list[Seen]) -> bool:
-        """Whether it shall be ended now; most end by themselves."""
-        del ground, said, seen
+    def is_done(self, fixture: Fixture, output: Output, seen: list[Seen]) -> bool:
+        """Whether to stop it now; most systems exit on their own."""
+        del fixture, output, seen
         return False
 
-    def span(self, said: Said, seen: list[Seen]) -> tuple[float, float] | None:
+    def span(self, output: Output, seen: list[Seen]) -> tuple[float, float] | None:
         """From its first read until all is visible, in seconds since 1970."""
         del seen
-        begin, end = said.mark("begin"), said.mark("end")
+        begin, end = output.mark("begin"), output.mark("end")
         return None if begin is None or end is None else (begin, end)
 
-    def landed(self, ground: Ground) -> Landed | None:
-        """What it has now; None where it keeps nothing on purpose."""
-        del ground
+    def landed(self, fixture: Fixture) -> Landed | None:
+        """What it has written; None if it discards the records on purpose."""
+        del fixture
         return None
 
 
-def run(contestant: Contestant, ground: Ground) -> Run:
-    """Let a contestant take the whole topic once, and look what it has.
+def run(system: System, fixture: Fixture) -> Run:
+    """Let a system read the whole topic once, and check what it wrote.
 
     Raises:
-        ContestantFailed: It ended with an error, or not in time.
+        RunFailed: It exited with an error, or timed out.
     """
-    ground.clear()
-    contestant.prepare(ground)
+    fixture.clear()
+    system.prepare(fixture)
     load = os.getloadavg()[0]
-    log = ground.home.logs / f"{contestant.name.replace(' ', '-')}.log"
-    watch = Watch(ground.catalog, contestant.table, _LOOK_SECONDS) if contestant.table else None
+    log = fixture.home.logs / f"{system.name.replace(' ', '-')}.log"
+    watch = Watch(fixture.catalog, system.table, _LOOK_SECONDS) if system.table else None
     try:
-        with running(contestant.command(ground), ground.home, log) as program:
-            _wait(contestant, ground, program, watch)
+        with running(system.command(fixture), fixture.home, log) as program:
+            _wait(system, fixture, program, watch)
     finally:
         seen = watch.stop() if watch else []
-    span = contestant.span(program.said, seen)
+    span = system.span(program.output, seen)
     if span is None:
-        raise ContestantFailed(
-            f"{contestant.name} brought nothing to its end: its log is {log}{_tail(log)}"
-        )
+        raise RunFailed(f"{system.name} did not finish: see {log}{_tail(log)}")
     took = usage(program.samples, *span)
-    landed = contestant.landed(ground)
+    landed = system.landed(fixture)
     return Run(
-        records=ground.sent.records,
+        records=fixture.sent.records,
         seconds=round(took.seconds, 2),
         cpu_seconds=round(took.cpu_seconds, 2),
         peak_rss_mb=round(took.peak_rss_bytes / MIB),
@@ -122,24 +120,24 @@ def run(contestant: Contestant, ground: Ground) -> Run:
         loses=(
             "all: it keeps nothing"
             if landed is None
-            else losses(landed, ground.sent, ground.fields)
+            else losses(landed, fixture.sent, fixture.fields)
         ),
     )
 
 
 class Program:
-    """A running program: its process, what it says, what it takes."""
+    """A running program: its process, output and resource usage."""
 
     def __init__(self, popen: subprocess.Popen[str], log: Path) -> None:
         self.log = log
         self.popen = popen
-        self.said = Said()
+        self.output = Output()
         self.meter = Meter(popen.pid)
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
     def finish(self) -> None:
-        """End what still runs, and all that it started."""
+        """Stop it if it still runs, and its child processes."""
         if self.popen.poll() is None:
             process.end_group(self.popen.pid, _END_SECONDS)
         self.popen.wait()
@@ -148,21 +146,21 @@ class Program:
         self.samples = self.meter.stop()
 
     def stop(self, seconds: float) -> None:
-        """Let it finish what it does: what takes longer is killed, and must have done no harm."""
+        """Send SIGTERM and wait for a clean exit; after ``seconds`` it is killed."""
         self.popen.send_signal(signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):
             self.popen.wait(seconds)
 
     def check(self, name: str) -> None:
-        """Complain when it has ended with an error.
+        """Check that it has not failed.
 
         Raises:
-            ContestantFailed: With what it said last.
+            RunFailed: It exited with an error; the message ends with its last output.
         """
         code = self.popen.poll()
         if code:
             time.sleep(_POLL_SECONDS)
-            raise ContestantFailed(
+            raise RunFailed(
                 f"{name} ended with exit code {code}: its log is {self.log}{_tail(self.log)}"
             )
 
@@ -172,24 +170,24 @@ class Program:
             return
         with self.log.open("w") as log:
             for line in output:
-                self.said.lines.append((time.time(), line))
+                self.output.lines.append((time.time(), line))
                 log.write(line)
                 log.flush()
 
 
 @contextmanager
 def running(command: list[str], home: Home, log: Path) -> Iterator[Program]:
-    """A program in a process group of its own, which ends with the block, however it ends.
+    """Run a program in its own process group, which is stopped when the block exits.
 
     Args:
         command: The program and its arguments.
-        home: The sandbox that it sees.
-        log: The file that gets all it prints.
+        home: The sandbox that it uses.
+        log: The file for its output.
     """
     env = programs.environment(home)
     for name in ("SPARK_HOME", "SANDBOX_PORT_OFFSET"):
         env.pop(name, None)
-    # Whatever the machine is called: an executor of its own would listen on that address.
+    # Otherwise an executor would listen on the address of the host name.
     env["SPARK_LOCAL_IP"] = "127.0.0.1"
     env["SPARK_WORKER_DIR"] = str(home.path / "executors")
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -212,34 +210,34 @@ def running(command: list[str], home: Home, log: Path) -> Iterator[Program]:
 
 
 def wait_for(done: Callable[[], bool], program: Program, seconds: float) -> None:
-    """Wait until something is so, as long as a program runs.
+    """Wait for a condition while a program runs.
 
     Raises:
-        ContestantFailed: The program ended with an error, or the time is over.
+        RunFailed: The program exited with an error, or the wait timed out.
     """
     deadline = time.monotonic() + seconds
     while not done():
         program.check("spark-ingest")
         if program.popen.poll() is not None or time.monotonic() > deadline:
-            raise ContestantFailed(
+            raise RunFailed(
                 f"spark-ingest did not get there in {seconds:.0f} s: its log is"
                 f" {program.log}{_tail(program.log)}"
             )
         time.sleep(_POLL_SECONDS)
 
 
-def _wait(contestant: Contestant, ground: Ground, program: Program, watch: Watch | None) -> None:
+def _wait(system: System, fixture: Fixture, program: Program, watch: Watch | None) -> None:
     deadline = time.monotonic() + _RUN_SECONDS
     while program.popen.poll() is None:
-        if contestant.is_done(ground, program.said, watch.seen if watch else []):
+        if system.is_done(fixture, program.output, watch.seen if watch else []):
             return
         if time.monotonic() > deadline:
-            raise ContestantFailed(
-                f"{contestant.name} is not done after {_RUN_SECONDS:.0f} s: its log is"
+            raise RunFailed(
+                f"{system.name} is not done after {_RUN_SECONDS:.0f} s: its log is"
                 f" {program.log}{_tail(program.log)}"
             )
         time.sleep(_POLL_SECONDS)
-    program.check(contestant.name)
+    program.check(system.name)
 
 
 def _tail(log: Path) -> str:

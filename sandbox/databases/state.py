@@ -1,4 +1,4 @@
-"""What stands in a database, in memory: rows by key, one at random, and changes undone."""
+"""The rows of a database in memory: by key, at random, with rollback of changes."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from sandbox.databases.tables import Database, Key, Row, Table
 from sandbox.streams.generator import Chance
 
 _REMEMBERED = 50
-# No number is larger.
+# Larger than any number in a column.
 _ANY = 2**63
 
 
 class Kind(StrEnum):
-    """What a change does."""
+    """The kind of a change."""
 
     INSERT = "insert"
     UPDATE = "update"
@@ -26,14 +26,14 @@ class Kind(StrEnum):
 
 
 class Change(NamedTuple):
-    """One statement that changes one row, or empties a table.
+    """One statement that changes one row, or truncates a table.
 
     Attributes:
         table: The table's name.
-        kind: What it does.
-        key: Of the row before the change, of the new row for an insert; empty for a truncate.
-        values: The whole new row for an insert, the columns that an update sets (those of
-            the key too when the row gets another); empty for the others.
+        kind: The kind of the statement.
+        key: The key before the change, for an insert the new key; empty for a truncate.
+        values: The new row for an insert, the changed columns for an update (including key
+            columns if the key changes); empty for the others.
     """
 
     table: str
@@ -43,14 +43,14 @@ class Change(NamedTuple):
 
 
 class _Rows:
-    """The rows of one table, and their keys in an order in which one can be drawn."""
+    """The rows of one table, with constant-time choice of a random row."""
 
     def __init__(self, table: Table) -> None:
         self.table = table
         self.by_key: dict[Key, Row] = {}
         self._keys: list[Key] = []
         self._places: dict[Key, int] = {}
-        # Keys by the value of a column, of the columns that were asked for.
+        # Indexes: keys by the value of a column, built on first use.
         self._holding: dict[str, dict[Any, dict[Key, None]]] = {}
 
     def add(self, row: Row) -> None:
@@ -85,17 +85,17 @@ class _Rows:
         return [self.by_key[key] for key in self._holding[column].get(value, ())]
 
 
-class Contents:
-    """All rows of a database, as its transactions leave them.
+class DatabaseState:
+    """All rows of a database, including the changes of the open transaction.
 
-    ``rows`` come with their tables' names; drawing a row goes by their order too.
+    ``rows`` are pairs of table name and row; their order affects the choice of random rows.
     """
 
     def __init__(self, database: Database, rows: Iterable[tuple[str, Row]]) -> None:
         self.database = database
         self._tables = {table.name: _Rows(table) for table in database.tables}
         self._largest: dict[tuple[str, str, int], int] = {}
-        # Rows that were deleted last, for those that come back.
+        # Recently deleted rows, which may be inserted again.
         self._gone: dict[str, deque[Row]] = {
             table.name: deque(maxlen=_REMEMBERED) for table in database.tables
         }
@@ -104,25 +104,25 @@ class Contents:
             self._add(table, row)
 
     def rows(self, table: str) -> Iterator[Row]:
-        """The rows of a table now, each a copy."""
+        """Copies of the rows of a table."""
         return (copy(row) for row in self._tables[table].by_key.values())
 
     def count(self, table: str) -> int:
         return len(self._tables[table].by_key)
 
     def row(self, table: str, *key: object) -> Row | None:
-        """The row of a key, not to be changed; None where there is none."""
+        """The row with a key, read-only; None if there is none."""
         return self._tables[table].by_key.get(key)
 
     def has(self, table: str, *key: object) -> bool:
         return key in self._tables[table].by_key
 
     def draw(self, table: str, random: Chance) -> Row | None:
-        """A row at random, not to be changed; None where there is none."""
+        """A random row, read-only; None if the table is empty."""
         return self._tables[table].draw(random)
 
     def draw_gone(self, table: str, random: Chance) -> Row | None:
-        """A row that was deleted lately and whose key is free."""
+        """A random recently deleted row whose key is unused."""
         gone = self._gone[table]
         if not gone:
             return None
@@ -130,33 +130,33 @@ class Contents:
         return None if self._key(table, row) in self._tables[table].by_key else row
 
     def holding(self, table: str, column: str, value: object) -> list[Row]:
-        """The rows whose column has a value, not to be changed; found without a search."""
+        """The rows whose column has a value, read-only; by index."""
         return self._tables[table].holding(column, value)
 
     def next_number(self, table: str, column: str, above: int = 0) -> int:
-        """One more than a column has ever held; a number is given once, undone or not.
+        """The next value of a sequence; a value is used once, even if it is rolled back.
 
-        ``above`` is what a first number is above, whatever the column holds.
+        All values are larger than those that the column ever contained, and than ``above``.
         """
         number = max(self.largest(table, column), above) + 1
         self._largest[table, column, _ANY] = number
         return number
 
     def largest(self, table: str, column: str, most: int = _ANY) -> int:
-        """The largest number of at most ``most`` that a column has ever held; 0 is none."""
+        """The largest number up to ``most`` that a column ever contained; 0 if none."""
         name = (table, column, most)
         if name not in self._largest:
             rows = self._tables[table].by_key.values()
-            held = (row[column] for row in rows if row[column] <= most)
-            self._largest[name] = max(held, default=0)
+            values = (row[column] for row in rows if row[column] <= most)
+            self._largest[name] = max(values, default=0)
         return self._largest[name]
 
     def apply(self, change: Change) -> None:
-        """Make a change; ``undo`` takes it back until ``keep`` is called.
+        """Apply a change; ``undo`` reverts it until ``keep`` is called.
 
         Raises:
-            KeyError: The row is not there.
-            ValueError: Its new key is taken.
+            KeyError: The row does not exist.
+            ValueError: The new key is in use.
         """
         name, rows = change.table, self._tables[change.table]
         if change.kind is Kind.TRUNCATE:
@@ -177,7 +177,7 @@ class Contents:
         self._undo.append((name, None, before, after))
 
     def undo(self) -> None:
-        """Take back all changes since the last ``keep``."""
+        """Roll back all changes since the last ``keep``."""
         while self._undo:
             name, emptied, before, after = self._undo.pop()
             if emptied is not None:
@@ -188,7 +188,7 @@ class Contents:
                 self._tables[name].add(before)
 
     def keep(self) -> None:
-        """The changes since the last call are committed."""
+        """Commit the changes since the last call."""
         for name, _, before, after in self._undo:
             if before is not None and after is None:
                 self._gone[name].append(before)

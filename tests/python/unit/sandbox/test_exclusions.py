@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from docs.generate.domain_pages import Manifest
-from sandbox.tour import left_out
+from sandbox.tour import exclusions
 
 
 def source(name: str, **ingest: Any) -> dict[str, Any]:
@@ -61,52 +61,52 @@ def test_captured_tables_are_left_out_while_they_hold_nothing() -> None:
         asked.append(table)
         return table == "bronze.pagila__film"
 
-    assert left_out.unfilled(small(), is_filled) == ["pagila.actor"]
+    assert exclusions.unfilled(small(), is_filled) == ["pagila.actor"]
     assert asked == ["bronze.pagila__film", "bronze.pagila__actor"]
 
 
 def test_what_reads_them_through_others_is_left_out_with_its_tests() -> None:
-    assert left_out.readers(small(), ["pagila.film"]) == {
+    assert exclusions.readers(small(), ["pagila.film"]) == {
         "model.stg_film",
         "model.report",
         "test.report_holds",
     }
-    assert left_out.readers(small(), []) == set()
+    assert exclusions.readers(small(), []) == set()
 
 
-def test_dbt_is_told_no_more_than_what_to_leave_out() -> None:
+def test_dbt_gets_only_the_exclusions() -> None:
     without = ["--exclude-resource-types", "unit_test", "--exclude", "macro_counts"]
 
-    assert left_out.selection(small(), []) == without
-    assert left_out.selection(small(), ["pagila.actor", "pagila.film"]) == [
+    assert exclusions.selection(small(), []) == without
+    assert exclusions.selection(small(), ["pagila.actor", "pagila.film"]) == [
         *without,
         "source:pagila.actor+",
         "source:pagila.film+",
     ]
 
 
-def test_what_is_built_is_counted_and_what_is_not_is_told_in_one_line() -> None:
-    assert left_out.built(small(), ["pagila.film"]) == {"model": 2, "seed": 1, "test": 1}
-    assert left_out.told(small(), ["pagila.actor", "pagila.film"]) == (
+def test_built_nodes_are_counted_and_exclusions_are_summarized_in_one_line() -> None:
+    assert exclusions.built(small(), ["pagila.film"]) == {"model": 2, "seed": 1, "test": 1}
+    assert exclusions.summary(small(), ["pagila.actor", "pagila.film"]) == (
         "left out (`dbt build` has them): 2 tests of code,"
         " 3 models of 2 captured tables still empty"
     )
-    assert "captured" not in left_out.told(small(), [])
+    assert "captured" not in exclusions.summary(small(), [])
 
 
 def test_of_one_group_only_its_models_are_built_and_counted(manifest: Manifest) -> None:
-    selected = left_out.selection(manifest, ["tickit.sale"], "tickets")
-    told = left_out.told(manifest, ["tickit.sale", "moma.artists"], "tickets")
+    selected = exclusions.selection(manifest, ["tickit.sale"], "tickets")
+    line = exclusions.summary(manifest, ["tickit.sale", "moma.artists"], "tickets")
 
     assert selected[:2] == ["--select", "+group:tickets"]
     assert selected[-1] == "source:tickit.sale+"
-    assert "tests of code, all but the group tickets, " in told
-    assert told == left_out.told(manifest, ["tickit.sale", "moma.x"], "tickets")
+    assert "tests of code, all but the group tickets, " in line
+    assert line == exclusions.summary(manifest, ["tickit.sale", "moma.x"], "tickets")
 
 
 def test_of_this_project_the_sales_of_both_shops_stay(manifest: Manifest) -> None:
-    captured = left_out.unfilled(manifest, lambda _table: False)
-    stay = set(manifest["nodes"]) - left_out.readers(manifest, captured)
+    captured = exclusions.unfilled(manifest, lambda _table: False)
+    stay = set(manifest["nodes"]) - exclusions.readers(manifest, captured)
 
     assert "moma.artists" in captured
     assert "pagila.sales" not in captured
@@ -116,7 +116,7 @@ def test_of_this_project_the_sales_of_both_shops_stay(manifest: Manifest) -> Non
         assert f"model.millrace.{name}" not in stay
     # Each of them is the test of some macro: one of data reads what it tests.
     files = {
-        manifest["nodes"][name]["original_file_path"] for name in left_out.macro_tests(manifest)
+        manifest["nodes"][name]["original_file_path"] for name in exclusions.macro_tests(manifest)
     }
     assert files
     assert all(file.startswith("tests/dbt/macros/") for file in files)

@@ -1,4 +1,4 @@
-"""The contestants: what each is started with, how its time is told, what it has afterwards."""
+"""The systems under test: the command of each, how it is timed, and what it wrote."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 
 import duckdb
 
-from bench.ingest.contest import Contestant, Said
-from bench.ingest.ground import SCHEMA, Ground, write_manifest
+from bench.ingest.fixture import SCHEMA, Fixture, write_manifest
 from bench.ingest.losses import Landed
 from bench.ingest.results import CARELESS
+from bench.ingest.system_run import Output, System
 from bench.ingest.watch import Seen, columns, metadata, record_count
 from sandbox.install import spark_conf
 from sandbox.processes import programs
@@ -27,11 +27,11 @@ _OURS = {
 }
 
 
-class Millrace(Contestant):
-    """The engine as it is delivered, with all that it does.
+class Millrace(System):
+    """Millrace as it is shipped, with all its features.
 
     Args:
-        options: More options of `spark-ingest run`, for trials.
+        options: Additional options of `spark-ingest run`, for experiments.
         settings: Spark settings other than those of the sandbox.
     """
 
@@ -44,46 +44,46 @@ class Millrace(Contestant):
         self._options = options or []
         self._settings = settings or {}
 
-    def prepare(self, ground: Ground) -> None:
-        write_manifest(_manifest(ground), {TABLE: ground.topic})
-        write_settings(ground.home, self._settings)
+    def prepare(self, fixture: Fixture) -> None:
+        write_manifest(_manifest(fixture), {TABLE: fixture.topic})
+        write_settings(fixture.home, self._settings)
 
-    def command(self, ground: Ground) -> list[str]:
-        return run_command(_manifest(ground), "--once", *self._options)
+    def command(self, fixture: Fixture) -> list[str]:
+        return run_command(_manifest(fixture), "--once", *self._options)
 
-    def span(self, said: Said, seen: list[Seen]) -> tuple[float, float] | None:
-        batches = [(at, json.loads(line)) for at, line in said.lines if line.startswith("{")]
+    def span(self, output: Output, seen: list[Seen]) -> tuple[float, float] | None:
+        batches = [(at, json.loads(line)) for at, line in output.lines if line.startswith("{")]
         if not batches or not seen:
             return None
         at, first = batches[0]
         return at - first["seconds"], seen[-1].at
 
-    def landed(self, ground: Ground) -> Landed:
-        found = metadata(ground.catalog, self.table)
+    def landed(self, fixture: Fixture) -> Landed:
+        found = metadata(fixture.catalog, self.table)
         names = columns(found)
-        aside = metadata(ground.catalog, f"{SCHEMA}.quarantine")
+        aside = metadata(fixture.catalog, f"{SCHEMA}.quarantine")
         return Landed(
             rows=record_count(found),
             empty=0,
             set_aside=record_count(aside),
             fields=frozenset(names),
             metadata=_metadata(_OURS, names),
-            tells_tombstones="_is_tombstone" in names,
+            marks_tombstones="_is_tombstone" in names,
         )
 
 
-class CarelessJob(Contestant):
+class CarelessJob(System):
     """One fixed schema, plain Parquet."""
 
     name = CARELESS
 
-    def command(self, ground: Ground) -> list[str]:
-        # Everybody's schema is the older one: the job was written then.
-        return job("careless", ground, str(ground.schema_file(0)), str(ground.folder))
+    def command(self, fixture: Fixture) -> list[str]:
+        # It decodes all records with the older schema, which was current when it was written.
+        return job("careless", fixture, str(fixture.schema_file(0)), str(fixture.folder))
 
-    def landed(self, ground: Ground) -> Landed:
-        files = ground.folder / "files"
-        first = ground.fields[0]
+    def landed(self, fixture: Fixture) -> Landed:
+        files = fixture.folder / "files"
+        first = fixture.fields[0]
         with duckdb.connect() as base:
             found = base.execute(
                 f"select count(*), count(*) filter (where {first} is null) from read_parquet(?)",
@@ -103,13 +103,13 @@ class CarelessJob(Contestant):
         )
 
 
-class SparkDecode(Contestant):
-    """Spark's Kafka source and its decoder, and nothing behind them."""
+class SparkDecode(System):
+    """Spark's Kafka source and Avro decoder, without a sink."""
 
     name = "limit spark read and decode"
 
-    def command(self, ground: Ground) -> list[str]:
-        return job("decode", ground, str(ground.schema_file(0)))
+    def command(self, fixture: Fixture) -> list[str]:
+        return job("decode", fixture, str(fixture.schema_file(0)))
 
 
 def run_command(manifest: Path, *options: str) -> list[str]:
@@ -118,29 +118,29 @@ def run_command(manifest: Path, *options: str) -> list[str]:
 
 
 def write_settings(home: Home, settings: dict[str, str]) -> None:
-    """Give the sandbox's Spark its usual settings, but for these."""
+    """Write the Spark configuration of the sandbox with these settings overridden."""
     file = spark_conf.render(home, home.spark_conf)
     lines = [line for line in file.read_text().splitlines() if line.split(" ")[0] not in settings]
     lines += [f"{key} {value}" for key, value in settings.items()]
     file.write_text("\n".join(lines) + "\n")
 
 
-def job(module: str, ground: Ground, *arguments: str) -> list[str]:
-    """The command of one of our own programs."""
+def job(module: str, fixture: Fixture, *arguments: str) -> list[str]:
+    """The command of a program in `bench.ingest.jobs`."""
     return [
         sys.executable,
         "-m",
         f"bench.ingest.jobs.{module}",
-        ground.home.bootstrap_servers,
-        ground.topic,
+        fixture.home.bootstrap_servers,
+        fixture.topic,
         *arguments,
     ]
 
 
 def _metadata(names: dict[str, str], present: set[str]) -> frozenset[str]:
-    """What of Kafka's a table has, by the columns that would hold it."""
+    """The Kafka metadata that a table has columns for."""
     return frozenset(what for what, column in names.items() if column in present)
 
 
-def _manifest(ground: Ground) -> Path:
-    return ground.folder / "manifest.json"
+def _manifest(fixture: Fixture) -> Path:
+    return fixture.folder / "manifest.json"

@@ -1,4 +1,4 @@
-"""What the broker took against what the tables hold, stream by stream."""
+"""Records on the broker compared with the rows of the tables, by stream."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
 SCHEMA = "bronze"
 
 Ends = Mapping[str, Mapping[int, int]]
-"""By stream name and partition, the offset before which every record must be found."""
+"""End offset (exclusive) by stream name and partition."""
 
 
 @dataclass(frozen=True)
-class Account:
-    """Records of one stream, counted by their positions in Kafka.
+class RowCounts:
+    """Records of one stream, counted by their Kafka offsets.
 
     Attributes:
-        produced: How many the broker took.
+        produced: Records on the broker.
         bronze: Rows in the stream's bronze table.
         quarantine: Rows in quarantine.
-        missing: Positions that are in neither.
-        doubled: Rows beyond one for each position.
+        missing: Offsets that are in neither.
+        doubled: Rows beyond one per offset.
     """
 
     produced: int
@@ -36,16 +36,16 @@ class Account:
     doubled: int
 
     @property
-    def holds(self) -> bool:
-        """Whether each record is there, and once."""
+    def is_complete(self) -> bool:
+        """Whether each record is there exactly once."""
         return not (self.missing or self.doubled)
 
 
-def accounts(spark: SparkSession, ends: Ends, schema: str = SCHEMA) -> dict[str, Account]:
-    """Compare the positions that the broker gave with those that the tables hold.
+def row_counts(spark: SparkSession, ends: Ends, schema: str = SCHEMA) -> dict[str, RowCounts]:
+    """Compare the offsets of the broker with those in the tables.
 
-    What came later than ``ends`` is not counted; ``schema`` has the bronze tables and
-    quarantine. Returns an account for each stream of ``ends``, in that order.
+    Records after ``ends`` are not counted; ``schema`` has the bronze tables and quarantine.
+    Returns the counts of each stream of ``ends``, in that order.
     """
     places = " union all ".join(
         _positions(name, of, table, place)
@@ -67,7 +67,7 @@ def accounts(spark: SparkSession, ends: Ends, schema: str = SCHEMA) -> dict[str,
     for name, of in ends.items():
         bronze, quarantine, distinct = found.get(name, [0, 0, 0])
         produced = sum(of.values())
-        counted[name] = Account(
+        counted[name] = RowCounts(
             produced=produced,
             bronze=bronze,
             quarantine=quarantine,
@@ -77,12 +77,12 @@ def accounts(spark: SparkSession, ends: Ends, schema: str = SCHEMA) -> dict[str,
     return counted
 
 
-def total(counted: Mapping[str, Account]) -> Account:
-    """The sum of accounts."""
-    return Account(
+def total(counted: Mapping[str, RowCounts]) -> RowCounts:
+    """The sum over all streams."""
+    return RowCounts(
         **{
             field.name: sum(getattr(one, field.name) for one in counted.values())
-            for field in fields(Account)
+            for field in fields(RowCounts)
         }
     )
 
