@@ -3,7 +3,7 @@
 ) -%}
     {%- set increment = begin_increment(settings=captured_settings(stream)) -%}
     {%- do assert_names_are_free(key + attributes) -%}
-    {%- do look_at_new_changes(increment, changes, stream, key) -%}
+    {%- do classify_new_changes(increment, changes, stream, key) -%}
     {%- set truncates = truncates_of(*stream.split(".")) -%}
     {%- if truncates -%}
         {#- Those of before too: a change that lies before one may come after it. One without a
@@ -23,14 +23,14 @@
         key,
         attributes,
         chosen_attributes("track", track, attributes),
-        kept_values(
+        carried_values(
             attributes,
             texts_of_log(stream, attributes),
             chosen_attributes("ignore_null_updates", ignore_null_updates, attributes),
         ),
         truncates,
         increment.is_in_order,
-        may_take_keys(stream),
+        may_reuse_keys(stream),
     ) }}
 {%- endmacro %}
 
@@ -42,10 +42,10 @@
     key,
     attributes,
     tracked,
-    kept,
+    carried,
     truncates=none,
     is_in_order=false,
-    may_take_keys=true
+    may_reuse_keys=true
 ) -%}
 with
 
@@ -57,9 +57,9 @@ changes as (
 
 {{ ordered_changes(key, attributes, truncates, is_in_order) }},
 
-{{ distinct_changes(key, kept, is_in_order or not may_take_keys) }},
+{{ distinct_changes(key, carried, is_in_order or not may_reuse_keys) }},
 
-{{ row_versions(key, attributes, tracked, kept) }}
+{{ row_versions(key, attributes, tracked, carried) }}
 
 select * from row_versions
 {%- endmacro %}
@@ -132,24 +132,24 @@ select * from row_versions
 {#- Of an attribute that a change may leave as it was, the condition that the change says it, and
     the SQL of its value in a distinct change. What Debezium writes for a value that PostgreSQL did
     not log is the same text always (debezium.io, PostgreSQL connector, "Toasted values"). -#}
-{% macro kept_values(attributes, left_out, ignored) -%}
-    {%- set kept = {} -%}
+{% macro carried_values(attributes, left_out, ignored) -%}
+    {%- set carried = {} -%}
     {%- for attribute in attributes if attribute in left_out or attribute in ignored -%}
-        {%- set says = attribute ~ " <> " ~ left_out_value() -%}
+        {%- set has_value = attribute ~ " <> " ~ left_out_value() -%}
         {%- set filled = "_filled_" ~ attribute -%}
         {%- if attribute not in left_out -%}
-            {%- set says = attribute ~ " is not null" -%}
+            {%- set has_value = attribute ~ " is not null" -%}
         {%- elif attribute not in ignored -%}
-            {%- set says = "coalesce(" ~ says ~ ", true)" -%}
+            {%- set has_value = "coalesce(" ~ has_value ~ ", true)" -%}
         {%- endif -%}
-        {%- do kept.update({attribute: {
-            "says": "_is_current_version or is_deleted or change_kind <> 'update' or " ~ says,
+        {%- do carried.update({attribute: {
+            "has_value": "_is_current_version or is_deleted or change_kind <> 'update' or " ~ has_value,
             "value": "nullif(" ~ filled ~ ", " ~ left_out_value() ~ ")"
                 if attribute in left_out else filled,
             "may_be_left_out": attribute in left_out,
         }}) -%}
     {%- endfor -%}
-    {{ return(kept) }}
+    {{ return(carried) }}
 {%- endmacro %}
 
 {#- A row's key as one text of at most 128 bytes, another one for each key. A tilde stands before what

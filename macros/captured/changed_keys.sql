@@ -17,7 +17,7 @@
     says only where to look, since what changes later leaves the mart as it is, and a late change may
     touch any version. A parent without a stream is compared whole. -#}
 {% macro changed_keys(increment, key, parents, instant=none) -%}
-    {%- if not asks_the_lake() -%}
+    {%- if not queries_lake() -%}
         {{ return("") }}
     {%- endif -%}
     {%- for parent in parents -%}
@@ -33,22 +33,22 @@
     {%- for parent in parents[1:] %}
     {%- set is_dated = parent.get("stream") and instant %}
     union
-    select kept.{{ key }}
-    from {{ this }} as kept
+    select existing.{{ key }}
+    from {{ this }} as existing
     {{ "inner" if parent.get("stream") else "left outer" }} join (
         {%- set keys = changed_in(increment, parent) %}
         {{ dated_versions(parent, keys) if is_dated else newest_versions(parent, keys) }}
     ) as parent
         on
-            kept.{{ parent.column }} = parent.{{ parent.key }}
+            existing.{{ parent.column }} = parent.{{ parent.key }}
             {%- if is_dated %}
-            and {{ held_when("parent", "kept." ~ instant) }}
+            and {{ valid_at("parent", "existing." ~ instant) }}
             {%- endif %}
     where
         {%- for column in parent.attributes %}
         {{ "or " if not loop.first }}not coalesce(
-            kept.{{ column }} = parent.{{ column }},
-            kept.{{ column }} is null and parent.{{ column }} is null
+            existing.{{ column }} = parent.{{ column }},
+            existing.{{ column }} is null and parent.{{ column }} is null
         )
         {%- endfor %}
     {%- endfor -%}
@@ -58,16 +58,16 @@
     TRUNCATE. A history is read as far as it has read its stream. A TRUNCATE names no row: all are
     made anew. -#}
 {% macro follow_history(increment, parent) -%}
-    {%- do touch_days_of(increment, parent.relation) -%}
+    {%- do add_affected_days_of(increment, parent.relation) -%}
     {%- do read_with(increment, parent.relation, parent.stream) -%}
     {%- set truncates = truncates_of(*parent.stream.split(".")) -%}
-    {%- if truncates and not increment.is_everything -%}
+    {%- if truncates and not increment.is_full_refresh -%}
         {%- set found = lake_rows(
             "select count(*) as truncate_count from (" ~ truncates ~ ") as truncates where "
             ~ new_rows(increment, parent.stream),
             [[0]],
         )[0][0] -%}
-        {%- do increment.update({"is_everything": found | int > 0}) -%}
+        {%- do increment.update({"is_full_refresh": found | int > 0}) -%}
     {%- endif -%}
 {%- endmacro %}
 
@@ -106,9 +106,9 @@
         if theirs.model_name == name and theirs.source_name == stream -%}
         {{ return(read_of_stream(increment, stream, until=dict(theirs, to=theirs.read_to))) }}
     {%- endfor -%}
-    {%- if asks_the_lake() and writes_rows() and not is_partial_build()
+    {%- if queries_lake() and writes_rows() and not is_partial_build()
         and "deferred" not in increment.code and rendered_branch() is none -%}
-        {{ stop(
+        {{ raise_error(
             name ~ " has no read point in " ~ increment_tables().read_points,
             refresh_command(node_of(history).unique_id),
         ) }}

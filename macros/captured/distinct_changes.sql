@@ -3,10 +3,10 @@
     the last change that has it, in `_filled_<attribute>`; where no change ever had it, nobody
     knows it, and the change `_is_incomplete`. `is_in_order`: no transaction gave a row a key that
     another row freed later in it. -#}
-{% macro distinct_changes(key, kept, is_in_order=false) -%}
+{% macro distinct_changes(key, carried, is_in_order=false) -%}
 {%- set of_row = "partition by " ~ key | join(", ") -%}
 {%- set unknown = ["is_incomplete"] -%}
-{%- for attribute in kept if kept[attribute].may_be_left_out -%}
+{%- for attribute in carried if carried[attribute].may_be_left_out -%}
     {%- do unknown.append(
         "coalesce(_filled_" ~ attribute ~ " = " ~ left_out_value() ~ ", false)"
     ) -%}
@@ -64,8 +64,8 @@ numbered_values as (
 
     select
         *
-        {%- for attribute in kept %},
-        sum(case when {{ kept[attribute].says }} then 1 else 0 end) over (
+        {%- for attribute in carried %},
+        sum(case when {{ carried[attribute].has_value }} then 1 else 0 end) over (
             {{ of_row }}
             order by _position
             rows between unbounded preceding and current row
@@ -79,7 +79,7 @@ filled_values as (
 
     select
         *
-        {%- for attribute in kept %},
+        {%- for attribute in carried %},
         -- A delete has no values of its row: what comes behind it begins without it.
         first_value({{ attribute }}) over (
             {{ of_row }}, _value_of_{{ attribute }}, is_deleted

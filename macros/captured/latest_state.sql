@@ -11,7 +11,7 @@
         {{ columns_of_state(history) }}
     from {{ history }}
     where
-        {{ holds_at(instant) }}
+        {{ exists_at(instant) }}
 {%- endmacro %}
 
 {#- Each instant has one version of each row: what was there before capture began is as the first
@@ -25,8 +25,8 @@
                 = min(valid_from_position) over (partition by {{ parent.key }})
                 then cast('0001-01-01 00:00:00' as timestamp)
             else valid_from_at
-        end as held_from_at,
-        coalesce(valid_to_at, cast('9999-12-31 00:00:00' as timestamp)) as held_until_at
+        end as effective_from_at,
+        coalesce(valid_to_at, cast('9999-12-31 00:00:00' as timestamp)) as effective_to_at
     from {{ parent.relation }} as versions
     {%- if keys %}
     where {{ parent.key }} in ({{ keys }})
@@ -70,9 +70,9 @@
         end
 {%- endmacro %}
 
-{% macro held_when(version, instant) -%}
-    {{ instant }} >= {{ version }}.held_from_at
-            and {{ instant }} < {{ version }}.held_until_at
+{% macro valid_at(version, instant) -%}
+    {{ instant }} >= {{ version }}.effective_from_at
+            and {{ instant }} < {{ version }}.effective_to_at
 {%- endmacro %}
 
 {#- A version that is valid at both instants is there twice: it is no change. -#}
@@ -93,20 +93,20 @@
                 {{ columns }},
                 true as is_before
             from {{ history }}
-            where {{ holds_at(first_instant) }}
+            where {{ exists_at(first_instant) }}
             union all
             select
                 version_key,
                 {{ columns }},
                 false as is_before
             from {{ history }}
-            where {{ holds_at(last_instant) }}
+            where {{ exists_at(last_instant) }}
         ) as moments
     ) as counted
     where moment_count = 1
 {%- endmacro %}
 
-{% macro holds_at(instant) -%}
+{% macro exists_at(instant) -%}
     not is_deleted
             and valid_from_at <= {{ instant }}
             and (valid_to_at > {{ instant }} or valid_to_at is null)
@@ -119,14 +119,14 @@
 
 {#- The columns of a state, a list. -#}
 {% macro names_of_state(
-    history, kept=["is_incomplete", "valid_from_at", "_commit_id"]
+    history, names=["is_incomplete", "valid_from_at", "_commit_id"]
 ) -%}
     {%- if not execute -%}
         {{ return(["*"]) }}
     {%- endif -%}
     {%- set columns = [] -%}
     {%- for column in node_of(history).columns
-        if column in kept or column not in columns_of_history() -%}
+        if column in names or column not in columns_of_history() -%}
         {%- do columns.append(column) -%}
     {%- endfor -%}
     {{ return(columns) }}

@@ -13,10 +13,10 @@
     {%- set read = read_by_history(history, stream) -%}
     {%- set increment = {
         "reads": {stream: {"after": read.to, "to": 9223372036854775807}},
-        "is_everything": false, "late": none, "is_emptied": true,
+        "is_full_refresh": false, "keys_to_rebuild": none, "is_truncated": true,
     } -%}
     {%- set truncates = truncates_of(*stream.split(".")) -%}
-    {%- set kept = kept_values(
+    {%- set carried = carried_values(
         attributes, texts_of_log(stream, attributes, node_of(history)), []
     ) -%}
     {%- set names = names_of_state(history, ["is_incomplete", "seen_to_at", "_commit_id"]) -%}
@@ -51,18 +51,18 @@ newest_changes as (
                 _kafka_partition desc,
                 _kafka_offset desc
         ) as _recency
-        {%- for attribute in kept %},
+        {%- for attribute in carried %},
         -- The newest change that says it, by its position: s and the value, or n, a null.
         substring(
             max(
                 case
-                    when {{ kept[attribute].says }}
+                    when {{ carried[attribute].has_value }}
                         then rpad(_position, 160, ' ')
                             || coalesce('s' || {{ attribute }}, 'n')
                 end
             ) over ({{ of_row }}),
             161
-        ) as _said_{{ attribute }}
+        ) as _latest_{{ attribute }}
         {%- endfor %}
     from ordered_changes
 
@@ -73,9 +73,9 @@ newest_rows as (
     select
         {{ key | join(",\n        ") }},
         {%- for attribute in attributes %}
-        {%- if attribute in kept %}
+        {%- if attribute in carried %}
         nullif(
-            substring(nullif(_said_{{ attribute }}, 'n'), 2), {{ left_out_value() }}
+            substring(nullif(_latest_{{ attribute }}, 'n'), 2), {{ left_out_value() }}
         ) as {{ attribute }},
         {%- else %}
         {{ attribute }},
@@ -83,8 +83,8 @@ newest_rows as (
         {%- endfor %}
         is_deleted,
         is_incomplete
-        {%- for attribute in kept %}
-        or coalesce(_said_{{ attribute }} = 's' || {{ left_out_value() }}, true)
+        {%- for attribute in carried %}
+        or coalesce(_latest_{{ attribute }} = 's' || {{ left_out_value() }}, true)
         {%- endfor %} as is_incomplete,
         _changed_at as seen_to_at,
         _commit_id,
@@ -111,7 +111,7 @@ where
         where source_position is not null
     )
     {%- endif %}
-    and {{ stands_there(stream, read) | indent(4) }}
+    and {{ is_same_table(stream, read) | indent(4) }}
 {%- endmacro %}
 
 {#- What the YAML of a history lists between its key and the columns that each history has. -#}
@@ -127,7 +127,7 @@ where
 {#- How far a history has read a stream for sure, and of which bronze table. -#}
 {% macro read_by_history(history, stream) -%}
     {%- set read = dict(recorded_read(history, stream)) -%}
-    {%- if asks_the_lake() and are_increments_recorded() -%}
+    {%- if queries_lake() and are_increments_recorded() -%}
         {%- for row in lake_rows(
             "select coalesce(unfinished, '{}') from " ~ increment_tables().read_points
             ~ " where model_name = '" ~ history.schema ~ "." ~ history.identifier
@@ -144,7 +144,7 @@ where
 
 {#- Whether the stream's table is the one that a history was made of, and stands as it stood then;
     asked whenever the view is read. -#}
-{% macro stands_there(stream, read) -%}
+{% macro is_same_table(stream, read) -%}
     {%- set table = bronze_table(stream) -%}
     {%- if read.table_uuid is none -%}
 true

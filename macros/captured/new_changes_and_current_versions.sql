@@ -28,19 +28,19 @@
         cast(null as timestamp) as seen_to_at
     from {{ changes }}
     where
-        {{ has_place(key) }}
-        {%- if not increment.late %}
+        {{ has_key_and_position(key) }}
+        {%- if not increment.keys_to_rebuild %}
         and {{ new_rows(increment, stream) }}
         {%- else %}
         and (
             {{ new_rows(increment, stream) }}
             or (
                 _commit_id <= {{ increment.reads[stream].to }}
-                and {{ key_text(key) }} {{ increment.late }}
+                and {{ key_text(key) }} {{ increment.keys_to_rebuild }}
             )
         )
         {%- endif %}
-    {%- if not increment.is_everything %}
+    {%- if not increment.is_full_refresh %}
     union all
     -- The current versions of the other rows that have new changes.
     select
@@ -67,10 +67,10 @@
     from {{ history }}
     where
         is_current
-        {%- if increment.late %}
-        and not {{ key_text(key) }} {{ increment.late }}
+        {%- if increment.keys_to_rebuild %}
+        and not {{ key_text(key) }} {{ increment.keys_to_rebuild }}
         {%- endif %}
-        {%- if not increment.is_emptied %}
+        {%- if not increment.is_truncated %}
         and {{ has_new_changes(increment, changes, stream, key) | indent(8) }}
         {%- endif %}
     {%- endif %}
@@ -78,7 +78,7 @@
 
 {#- A change without a key is of no row, and one without a position lies nowhere in its row's
     order: no history can take it. -#}
-{% macro has_place(key) -%}
+{% macro has_key_and_position(key) -%}
     (source_position is not null or is_tombstone)
     {%- for column in key %} and {{ column }} is not null{% endfor %}
 {%- endmacro %}
@@ -91,6 +91,6 @@
     from {{ changes }}
     where
         {{ new_rows(increment, stream) }}
-        and {{ has_place(key) }}
+        and {{ has_key_and_position(key) }}
 )
 {%- endmacro %}

@@ -20,16 +20,16 @@
     place of its own, and may leave rows out. None where the connector does not say. -#}
 {% macro chunk_condition(stream) -%}
     {%- set captured = stream.config.meta.ingest.captured -%}
-    {%- set said = none -%}
+    {%- set snapshot = none -%}
     {%- if captured.form == "envelope" -%}
         {%- if "source" in stream.columns
             and "snapshot" in struct_fields(stream.columns["source"].data_type) -%}
-            {%- set said = source_field(captured, "snapshot") -%}
+            {%- set snapshot = source_field(captured, "snapshot") -%}
         {%- endif -%}
     {%- elif "__source_snapshot" in stream.columns -%}
-        {%- set said = source_field(captured, "snapshot") -%}
+        {%- set snapshot = source_field(captured, "snapshot") -%}
     {%- endif -%}
-    {{ return(said ~ " = 'incremental'" if said else none) }}
+    {{ return(snapshot ~ " = 'incremental'" if snapshot else none) }}
 {%- endmacro %}
 
 {#- Holds for a record that says that the table was emptied; none where there are no such. -#}

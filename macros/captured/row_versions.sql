@@ -1,12 +1,12 @@
 {#- Step 3: the versions of each row: its values from one change to the next that has
     others, with the columns of a history. -#}
-{% macro row_versions(key, attributes, tracked, kept) -%}
+{% macro row_versions(key, attributes, tracked, carried) -%}
 {%- set keys = key | join(", ") -%}
 {%- set in_order = "partition by " ~ keys ~ " order by _position" -%}
 {#- By attribute the SQL of its value. -#}
 {%- set value = {} -%}
 {%- for attribute in attributes -%}
-    {%- do value.update({attribute: kept.get(attribute, {"value": attribute}).value}) -%}
+    {%- do value.update({attribute: carried.get(attribute, {"value": attribute}).value}) -%}
 {%- endfor -%}
 {#- What a version has as of its newest change, and the SQL of it. -#}
 {%- set newest = {"is_incomplete": "_is_incomplete"} -%}

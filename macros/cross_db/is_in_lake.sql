@@ -15,7 +15,7 @@
 
 {#- External tables are in no list that the adapter reads: asked for once an invocation. -#}
 {% macro redshift__is_in_lake(source) -%}
-    {%- if not asks_the_lake() or rendered_branch() is not none -%}
+    {%- if not queries_lake() or rendered_branch() is not none -%}
         {{ return(true) }}
     {%- endif -%}
     {%- set memory = invocation_memory() -%}

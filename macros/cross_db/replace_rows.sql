@@ -14,7 +14,7 @@
 {%- endmacro %}
 
 {#- One commit of the table. Iceberg does not look whether another changed the same rows: SQL
-    cannot ask it to. Increments find out by themselves, see `assert_nobody_else_built`. -#}
+    cannot ask it to. Increments find out by themselves, see `assert_no_concurrent_build`. -#}
 {% macro spark__replace_rows(relation, condition, query) -%}
     insert into {{ relation }} replace where {{ condition }}
     {{ query }}

@@ -9,7 +9,7 @@
     {%- for row in rows %}
         ({{ row.values() | join(", ") }}){{ "," if not loop.last }}
     {%- endfor %}
-    as given ({{ (rows | first or {}) | join(", ") }})
+    as literals ({{ (rows | first or {}) | join(", ") }})
 {%- endmacro %}
 
 {% macro default__value_rows(rows) -%}

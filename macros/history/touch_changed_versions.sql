@@ -1,22 +1,22 @@
 {#- The history as it was when this model last read it is computed again from the records;
     as it is now it lies in the table. Only spans of time in which the two differ touch
     anything: a record that says nothing new touches no day. -#}
-{% macro touch_changed_versions(
+{% macro add_days_of_changed_versions(
     increment, table, records, stream, key, attributes, versions_of
 ) -%}
     {%- set theirs = recorded_read(table, stream) -%}
-    {%- if asks_the_lake() -%}
+    {%- if queries_lake() -%}
         {%- do increment.follows.append(node_of(table).unique_id) -%}
     {%- endif -%}
-    {%- if not theirs.is_recorded and asks_the_lake() and writes_rows()
+    {%- if not theirs.is_recorded and queries_lake() and writes_rows()
         and not is_partial_build() and "deferred" not in increment.code -%}
-        {{ stop(
+        {{ raise_error(
             table ~ " has no read point in " ~ increment_tables().read_points,
             refresh_command(),
         ) }}
     {%- endif -%}
     {%- set read = read_of_stream(increment, stream, until=theirs) -%}
-    {%- if not increment.is_everything and read.after < read.to -%}
+    {%- if not increment.is_full_refresh and read.after < read.to -%}
         {%- set records = queryable(records) -%}
         {%- set keys = (
             "(select " ~ key ~ " from " ~ records
@@ -34,7 +34,7 @@
             [[1, "2026-01-01"]],
         )[0] -%}
         {%- if found[0] | int > 0 -%}
-            {%- do touch_days_in(increment, lake_rows(
+            {%- do add_affected_days_in(increment, lake_rows(
                 rows_in_spans(increment, spans, key, found[1]), [["2026-01-03"]]
             )) -%}
         {%- endif -%}
@@ -45,17 +45,17 @@
     calendar of ours knows is in every span. The first day as a literal keeps the files of earlier
     days closed. -#}
 {% macro rows_in_spans(increment, spans, key, first_day) -%}
-    {%- set time_column = "kept." ~ increment.time_column -%}
-    {%- set is_timeless = (
+    {%- set time_column = "existing." ~ increment.time_column -%}
+    {%- set is_undated = (
         "(" ~ time_column ~ " is null or not (" ~ is_dated(time_column) ~ "))"
     ) -%}
     select distinct {{ day_text(time_column) }} as day_text
-    from {{ this }} as kept
+    from {{ this }} as existing
     inner join ({{ spans }}) as spans
         on
-            kept.{{ key }} = spans.{{ key }}
+            existing.{{ key }} = spans.{{ key }}
             and (
-                {{ is_timeless }}
+                {{ is_undated }}
                 or (
                     {{ time_column }} >= spans.starts_at
                     and {{ time_column }} < spans.ends_at
@@ -63,7 +63,7 @@
             )
     {%- if first_day != "none" %}
     where
-        {{ is_timeless }}
+        {{ is_undated }}
         or {{ time_column }} >= {{ midnight(calendar_day(first_day)) }}
     {%- endif %}
 {%- endmacro %}
@@ -94,7 +94,7 @@
 
     -- The first version held from the beginning, the current one holds to the end. In an
     -- order nulls are equal.
-    held as (
+    intervals as (
 
         select
             side,
@@ -102,8 +102,8 @@
             case
                 when is_first_version then cast('0001-01-01 00:00:00' as timestamp)
                 else valid_from_at
-            end as held_from,
-            coalesce(valid_to_at, cast('9999-12-31 00:00:00' as timestamp)) as held_until,
+            end as valid_from,
+            coalesce(valid_to_at, cast('9999-12-31 00:00:00' as timestamp)) as valid_until,
             dense_rank() over (
                 partition by {{ key }}
                 order by
@@ -120,21 +120,21 @@
     edges as (
 
         select
-            held.{{ key }},
-            case when ends.is_end = 1 then held.held_until else held.held_from end
+            intervals.{{ key }},
+            case when ends.is_end = 1 then intervals.valid_until else intervals.valid_from end
                 as edge_at
             {%- for side in sides %},
             max(case
-                when held.side <> '{{ side }}' then null
+                when intervals.side <> '{{ side }}' then null
                 when ends.is_end = 1 then 0
-                else held.content
+                else intervals.content
             end) as {{ side }}_content
             {%- endfor %}
-        from held
+        from intervals
         cross join (select 0 as is_end union all select 1 as is_end) as ends
         group by
-            held.{{ key }},
-            case when ends.is_end = 1 then held.held_until else held.held_from end
+            intervals.{{ key }},
+            case when ends.is_end = 1 then intervals.valid_until else intervals.valid_from end
 
     ),
 

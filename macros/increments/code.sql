@@ -143,11 +143,11 @@
 
 {#- Whether `ref` gives a relation of another target, as dbt decides it. -#}
 {% macro is_deferred(node) -%}
-    {%- set given = invocation_args_dict -%}
-    {%- if not given.get("defer") or node.config.materialized == "ephemeral" -%}
+    {%- set args = invocation_args_dict -%}
+    {%- if not args.get("defer") or node.config.materialized == "ephemeral" -%}
         {{ return(false) }}
     {%- endif -%}
-    {%- if given.get("favor_state") and node.unique_id not in selected_resources -%}
+    {%- if args.get("favor_state") and node.unique_id not in selected_resources -%}
         {{ return(true) }}
     {%- endif -%}
     {{ return(adapter.get_relation(node.database, node.schema, node.alias) is none) }}

@@ -4,10 +4,10 @@
     has from this code. What is built whole needs the parents alone. -#}
 {% macro assert_increment_fits(increment) -%}
     {%- set name = increment.model_name -%}
-    {%- if not increment.is_everything -%}
+    {%- if not increment.is_full_refresh -%}
         {%- set mine = own_reads(increment) -%}
         {%- if not mine -%}
-            {{ stop(
+            {{ raise_error(
                 name ~ " has no read point in " ~ increment_tables().read_points,
                 refresh_command(),
             ) }}
@@ -16,18 +16,18 @@
             fromjson(mine[0].settings), fromjson(increment.settings)
         ) -%}
         {%- if settings -%}
-            {{ stop(name ~ " was built with " ~ first_names(settings), refresh_command()) }}
+            {{ raise_error(name ~ " was built with " ~ first_names(settings), refresh_command()) }}
         {%- endif -%}
         {%- set changed = changed_code(increment, mine) -%}
         {%- if "checksums" in changed -%}
-            {{ stop(
+            {{ raise_error(
                 name ~ " was built by an older version of this project, which recorded no such"
                 ~ " checksums",
                 "dbt build --full-refresh",
             ) }}
         {%- endif -%}
         {%- if changed -%}
-            {{ stop(
+            {{ raise_error(
                 name ~ " was built from other code of " ~ first_names(changed),
                 refresh_command(),
             ) }}
@@ -49,13 +49,13 @@
         ) -%}
     {%- endfor -%}
     {%- if missing -%}
-        {{ stop(
+        {{ raise_error(
             increment.model_name ~ " reads " ~ first_names(missing)
             ~ ", not built yet",
             "dbt build --select +" ~ node_name(graph.nodes[model.unique_id]),
         ) }}
     {%- elif names -%}
-        {{ stop(
+        {{ raise_error(
             increment.model_name ~ " reads " ~ first_names(names)
             ~ ", built from other code than the project has",
             build_command(model.unique_id, flags.FULL_REFRESH),
@@ -109,7 +109,7 @@
     {%- set fix = "dbt build --full-refresh --select source:" ~ stream ~ "+" -%}
     {%- for mine in own_reads(increment) if mine.source_name == stream -%}
         {%- if mine.table_uuid and read.table_uuid and mine.table_uuid != read.table_uuid -%}
-            {{ stop(
+            {{ raise_error(
                 bronze_table(stream) ~ " was recreated (" ~ read.table_uuid ~ ") since "
                 ~ increment.model_name ~ " read it (" ~ mine.table_uuid ~ ")",
                 fix,
@@ -117,7 +117,7 @@
         {%- endif -%}
         {%- if mine.table_since and read.table_since
             and mine.table_since != read.table_since -%}
-            {{ stop(
+            {{ raise_error(
                 bronze_table(stream) ~ " was set back to an earlier commit since "
                 ~ increment.model_name ~ " read it",
                 fix,
@@ -125,7 +125,7 @@
         {%- endif -%}
     {%- endfor -%}
     {%- if read.to < read.after -%}
-        {{ stop(
+        {{ raise_error(
             bronze_table(stream) ~ " ends with commit " ~ read.to ~ " and "
             ~ increment.model_name ~ " has read up to " ~ read.after
             ~ ", so the table was recreated or set back",
@@ -159,12 +159,12 @@
     {%- set reads = {} if increment.get("own_changes") else increment.reads -%}
     {%- set names = unfollowed_parents(model.unique_id, reads, increment.follows) -%}
     {%- if names and model.config.materialized == "incremental" -%}
-        {%- do refuse_unfollowed(increment, names) -%}
+        {%- do raise_unfollowed_error(increment, names) -%}
     {%- endif -%}
 {%- endmacro %}
 
 {#- The error of `assert_parents_are_followed`. -#}
-{% macro refuse_unfollowed(increment, names) -%}
+{% macro raise_unfollowed_error(increment, names) -%}
     {{ exceptions.raise_compiler_error(
         increment.model_name ~ " reads " ~ first_names(names)
         ~ ", whose changes its increments do not follow: let them follow it "

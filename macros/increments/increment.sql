@@ -3,16 +3,16 @@
         "model_name": this.schema ~ "." ~ this.identifier,
         "time_column": time_column,
         "settings": tojson(settings, sort_keys=true),
-        "is_everything": true,
-        "has_timeless": false,
+        "is_full_refresh": true,
+        "has_undated": false,
         "days": [],
         "onwards_from": none,
-        "moved": none,
+        "repartitioned": none,
         "id": 1,
         "committed": 0,
         "code": "{}",
         "unfinished": {},
-        "is_announced": false,
+        "is_intent_recorded": false,
         "reads": {},
         "follows": [],
         "recorded": {"reads": [], "days": []},
@@ -24,21 +24,21 @@
             ~ "is_incremental, and see tests/python/spark/test_increments.py"
         ) }}
     {%- endif -%}
-    {%- if asks_the_lake() -%}
+    {%- if queries_lake() -%}
         {%- do increment.update({"recorded": recorded_increments()}) -%}
         {%- set ids = increment_ids(increment, increment.model_name) -%}
         {%- do increment.update({
             "id": ids.newest + 1,
             "committed": ids.committed,
-            "is_everything": not is_incremental(),
+            "is_full_refresh": not is_incremental(),
             "code": tojson(model_code(), sort_keys=true),
             "unfinished": unfinished_runs(increment),
         }) -%}
         {%- if writes_rows() and not is_partial_build() -%}
             {%- do assert_increment_fits(increment) -%}
         {%- endif -%}
-        {%- if not increment.is_everything -%}
-            {%- do touch_days(
+        {%- if not increment.is_full_refresh -%}
+            {%- do add_recorded_days(
                 increment, increment.model_name, ids.committed, increment.unfinished
             ) -%}
         {%- endif -%}
@@ -75,7 +75,7 @@
         ~ " case when is_onwards then 1 when is_onwards is null then 2 else 0 end,"
         ~ " increment_id, coalesce(run_id, 'none'), 'none', 'none', '{}', 0"
         ~ " from " ~ tables.touched_days ~ " where " ~ wanted,
-        made_up_increments(names),
+        sample_increments(names),
     ) -%}
     {%- for row in rows -%}
         {%- if row[0] == "read" -%}
@@ -106,7 +106,7 @@
 
 {#- What `recorded_increments` reads when there is no lake. As if each model had ended an increment
     that touched two days, the second with all after it. -#}
-{% macro made_up_increments(names) -%}
+{% macro sample_increments(names) -%}
     {%- set rows = [] -%}
     {%- for name in names -%}
         {%- do rows.append(
@@ -167,7 +167,7 @@
         {{ return(write_rows()) }}
     {%- endif -%}
     {%- do end_transaction() -%}
-    {%- do announce_increment(increment) -%}
+    {%- do record_intent(increment) -%}
     {%- set relations = write_rows() -%}
     {%- do record_increment(increment) -%}
     {{ return(relations) }}
@@ -225,7 +225,7 @@
 {% macro assert_same_columns(columns) -%}
     {%- if var("accept_changed_code")
         and get_columns_in_query(sql) | sort != columns | sort -%}
-        {{ stop(this.identifier ~ " has other columns than its query", refresh_command()) }}
+        {{ raise_error(this.identifier ~ " has other columns than its query", refresh_command()) }}
     {%- endif -%}
 {%- endmacro %}
 
@@ -249,9 +249,9 @@
 {% macro increment_statement(rows, columns) -%}
     {%- set increment = current_increment() -%}
     {%- set condition = (
-        in_touched_days(increment, increment.time_column)
+        in_affected_days(increment, increment.time_column)
         if config.get("incremental_strategy") == "rewrite"
-        else "1 = 1" if increment.is_everything
+        else "1 = 1" if increment.is_full_refresh
         else "" if is_anything_new(increment)
         else "1 = 0"
     ) -%}
@@ -259,7 +259,7 @@
         select 'nothing is new' as outcome
     {%- elif condition -%}
         {{ replace_rows(
-            this, condition, "select " ~ columns | join(", ") ~ " from " ~ rows ~ " as fresh"
+            this, condition, "select " ~ columns | join(", ") ~ " from " ~ rows ~ " as new_rows"
         ) }}
     {%- elif increment.own_changes -%}
         {{ replace_changed_rows(
@@ -267,7 +267,7 @@
             "select distinct " ~ increment.key ~ " from (" ~ increment.own_changes ~ ") as own"
         ) }}
     {%- else -%}
-        {{ replace_versions(this, rows, columns, increment.key, increment.late) }}
+        {{ replace_versions(this, rows, columns, increment.key, increment.keys_to_rebuild) }}
     {%- endif -%}
 {%- endmacro %}
 

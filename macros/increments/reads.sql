@@ -1,6 +1,6 @@
 {% macro new_rows(increment, stream, until=none) -%}
     {%- set read = read_of_stream(increment, stream, until) -%}
-    {%- if increment.is_everything -%}
+    {%- if increment.is_full_refresh -%}
         coalesce(_commit_id, 0) <= {{ read.to }}
     {%- else -%}
         _commit_id > {{ read.after }} and _commit_id <= {{ read.to }}
@@ -12,17 +12,17 @@
     increment. -#}
 {% macro read_of_stream(increment, stream, until=none) -%}
     {%- if stream not in increment.reads -%}
-        {%- set table = bronze_identity(stream) if asks_the_lake() else {} -%}
+        {%- set table = bronze_identity(stream) if queries_lake() else {} -%}
         {%- if until is none -%}
             {%- set until = dict(table, to=read_point(stream)) -%}
         {%- endif -%}
         {%- set read = {
-            "after": read_surely(increment, stream),
+            "after": confirmed_read_to(increment, stream),
             "to": until.to,
             "table_uuid": until.table_uuid,
             "table_since": until.table_since,
         } -%}
-        {%- if asks_the_lake() and writes_rows() and not increment.is_everything -%}
+        {%- if queries_lake() and writes_rows() and not increment.is_full_refresh -%}
             {%- do assert_same_table(increment, stream, read) -%}
         {%- endif -%}
         {%- do increment.reads.update({stream: read}) -%}
@@ -31,7 +31,7 @@
 {%- endmacro %}
 
 {#- How far the model has read a stream, whatever a run of unknown end may have replaced. -#}
-{% macro read_surely(increment, stream) -%}
+{% macro confirmed_read_to(increment, stream) -%}
     {%- set ends = [read_to(increment, stream)] -%}
     {%- for run in increment.unfinished.values() if stream in run.after -%}
         {%- do ends.append(run.after[stream]) -%}
@@ -52,7 +52,7 @@
     behind what is selected, in one statement: who bought is there with the sale, where ingest had
     both. Two threads may ask at once: both then go by the first answer. -#}
 {% macro read_point(stream) -%}
-    {%- if not asks_the_lake() -%}
+    {%- if not queries_lake() -%}
         {{ return(9223372036854775807) }}
     {%- endif -%}
     {%- set memory = invocation_memory() -%}
@@ -62,15 +62,15 @@
         {%- if not known -%}
             {%- do streams_behind(selected_resources, asked, []) -%}
         {%- endif -%}
-        {%- set queries, made_up, newest = [], [], {} -%}
+        {%- set queries, sample_rows, newest = [], [], {} -%}
         {%- for name in asked | unique | sort -%}
             {%- do queries.append(
                 "select '" ~ name ~ "' as stream, max(_commit_id) as newest from "
                 ~ bronze_table(name)
             ) -%}
-            {%- do made_up.append([name, 9]) -%}
+            {%- do sample_rows.append([name, 9]) -%}
         {%- endfor -%}
-        {%- for row in lake_rows(queries | join(" union all "), made_up) -%}
+        {%- for row in lake_rows(queries | join(" union all "), sample_rows) -%}
             {%- do newest.update({row[0]: (row[1] or 0) | int}) -%}
         {%- endfor -%}
         {%- do memory.setdefault("read points", newest).setdefault(

@@ -59,24 +59,24 @@
     It adds to what others told, and looks afterwards whether one of them has ended meanwhile:
     of two runs at one time at least one sees the other. Facts that no other fact reads tell,
     too: what a run that died beside another wrote is known from nowhere else. -#}
-{% macro announce_increment(increment) -%}
+{% macro record_intent(increment) -%}
     {%- if model.config.materialized == "incremental" and (
-        increment.is_everything or increment.has_timeless or increment.days
+        increment.is_full_refresh or increment.has_undated or increment.days
     ) -%}
         {%- set rows = [] -%}
-        {%- if increment.is_everything -%}
+        {%- if increment.is_full_refresh -%}
             {%- do rows.append([none, true]) -%}
         {%- else -%}
-            {%- if increment.has_timeless -%}
+            {%- if increment.has_undated -%}
                 {%- do rows.append([none, false]) -%}
             {%- endif -%}
             {%- for day in increment.days | sort -%}
                 {%- do rows.append([day, day == increment.onwards_from]) -%}
             {%- endfor -%}
         {%- endif -%}
-        {%- do run_query(touched_days_statement(increment, rows)) -%}
-        {%- do increment.update({"is_announced": true}) -%}
-        {%- do assert_nobody_else_built(
+        {%- do run_query(affected_days_statement(increment, rows)) -%}
+        {%- do increment.update({"is_intent_recorded": true}) -%}
+        {%- do assert_no_concurrent_build(
             increment, recorded_since(increment), has_written=false
         ) -%}
     {%- endif -%}
@@ -84,21 +84,21 @@
 
 {#- A statement that records which days an increment changes. Rows are added, and each twentieth
     time put together: what is told again goes then. Only rows that this run has seen are replaced. -#}
-{% macro touched_days_statement(increment, rows) -%}
+{% macro affected_days_statement(increment, rows) -%}
     {%- set table = increment_tables().touched_days -%}
-    {%- set told = [] -%}
+    {%- set recorded = [] -%}
     {%- for day, is_onwards in rows -%}
-        {%- do told.append(touched_day_row(
+        {%- do recorded.append(affected_day_row(
             increment, day, "true" if is_onwards else "false", increment.id, invocation_id
         )) -%}
     {%- endfor -%}
-    {%- if not increment.is_everything and increment.id % 20 != 0 -%}
+    {%- if not increment.is_full_refresh and increment.id % 20 != 0 -%}
         {{ return(in_own_transaction(
-            table, "insert into " ~ table ~ "\n" ~ written_rows(told)
+            table, "insert into " ~ table ~ "\n" ~ written_rows(recorded)
         )) }}
     {%- endif -%}
-    {%- for row in kept_days(increment, rows) -%}
-        {%- do told.append(touched_day_row(
+    {%- for row in days_to_keep(increment, rows) -%}
+        {%- do recorded.append(affected_day_row(
             increment,
             row.day,
             "null" if row.is_end else ("true" if row.is_onwards else "false"),
@@ -109,12 +109,12 @@
     {{ return(in_own_transaction(table, replace_rows(
         table,
         "model_name = '" ~ increment.model_name ~ "' and increment_id < " ~ increment.id,
-        written_rows(told),
+        written_rows(recorded),
     ))) }}
 {%- endmacro %}
 
 {#- One row of it. -#}
-{% macro touched_day_row(increment, day, is_onwards, increment_id, run_id) -%}
+{% macro affected_day_row(increment, day, is_onwards, increment_id, run_id) -%}
     {{ return({
         "model_name": "'" ~ increment.model_name ~ "'",
         "touched_date": (
@@ -129,25 +129,25 @@
 
 {#- What was told before and still says something: of each day the newest, and whatever a
     run told whose end nobody knows. -#}
-{% macro kept_days(increment, rows) -%}
+{% macro days_to_keep(increment, rows) -%}
     {%- set seen = [] -%}
     {%- for row in rows -%}
         {%- do seen.append(row) -%}
     {%- endfor -%}
-    {%- set kept = [] -%}
+    {%- set remaining = [] -%}
     {%- for row in increment.recorded.days | sort(attribute="increment_id", reverse=true)
         if row.model_name == increment.model_name -%}
         {%- if row.run_id in increment.unfinished -%}
-            {%- do kept.append(row) -%}
+            {%- do remaining.append(row) -%}
         {%- elif not (
-            increment.is_everything or row.is_end or [row.day, row.is_onwards] in seen
+            increment.is_full_refresh or row.is_end or [row.day, row.is_onwards] in seen
             or [row.day, true] in seen
         ) -%}
             {%- do seen.append([row.day, row.is_onwards]) -%}
-            {%- do kept.append(row) -%}
+            {%- do remaining.append(row) -%}
         {%- endif -%}
     {%- endfor -%}
-    {{ return(kept) }}
+    {{ return(remaining) }}
 {%- endmacro %}
 
 {#- After a run: increments that failed have ended, and need not be waited for. -#}
@@ -155,11 +155,11 @@
     {%- if execute -%}
         {%- for key, increment in invocation_memory().items()
             if key.startswith("increment of ")
-            and increment.is_announced and not increment.is_recorded -%}
+            and increment.is_intent_recorded and not increment.is_recorded -%}
             {%- set table = increment_tables().touched_days -%}
             {%- do run_query(in_own_transaction(
                 table,
-                "insert into " ~ table ~ "\n" ~ written_rows([touched_day_row(
+                "insert into " ~ table ~ "\n" ~ written_rows([affected_day_row(
                     increment, none, "null", increment.id, invocation_id
                 )]),
             )) -%}
@@ -170,9 +170,9 @@
 {#- After the rows are there: a run that dies in between reads the same rows again, and
     rewrites the same days to the same result. -#}
 {% macro record_increment(increment) -%}
-    {%- if increment.is_everything or is_anything_read(increment) -%}
+    {%- if increment.is_full_refresh or is_anything_read(increment) -%}
         {%- set since = recorded_since(increment) -%}
-        {%- do assert_nobody_else_built(increment, since, has_written=true) -%}
+        {%- do assert_no_concurrent_build(increment, since, has_written=true) -%}
         {%- do increment.update({
             "unfinished": still_unfinished(increment, since.others), "is_recorded": true,
         }) -%}
@@ -208,7 +208,7 @@
     at one time may each have replaced what the other wrote. Then nobody has read anything: the
     next run reads it once more, rewrites the days of this one too, and its rows are right again.
     Before a row was written it is enough to stop. -#}
-{% macro assert_nobody_else_built(increment, since, has_written) -%}
+{% macro assert_no_concurrent_build(increment, since, has_written) -%}
     {%- if since.newest != increment.committed -%}
         {%- if has_written -%}
             {%- set unfinished = still_unfinished(increment, since.others) -%}
@@ -221,7 +221,7 @@
             )) -%}
             {%- do increment.update({"is_recorded": true}) -%}
         {%- endif -%}
-        {{ stop(
+        {{ raise_error(
             "another run of dbt built " ~ increment.model_name
             ~ " at the same time. When it has ended",
             "dbt build --select " ~ this.identifier ~ "+",
@@ -257,7 +257,7 @@
     {%- set still = {} -%}
     {%- for run_id, run in runs.items()
         if run_id not in ended and run.since != "ended" and run.since > yesterday
-        and not (increment.is_everything and run_id in seen) -%}
+        and not (increment.is_full_refresh and run_id in seen) -%}
         {%- do still.update({run_id: run}) -%}
     {%- endfor -%}
     {{ return(still) }}
@@ -321,7 +321,7 @@
             {{ return(true) }}
         {%- endif -%}
     {%- endfor -%}
-    {{ return(increment.days | length > 0 or increment.has_timeless) }}
+    {{ return(increment.days | length > 0 or increment.has_undated) }}
 {%- endmacro %}
 
 {% macro recorded_read_point(relation, stream) -%}
@@ -331,7 +331,7 @@
 {#- How far a mart has read a stream, and of which table; `is_recorded` tells a mart that has
     read nothing from one that nobody knows of. -#}
 {% macro recorded_read(relation, stream) -%}
-    {%- if not asks_the_lake() -%}
+    {%- if not queries_lake() -%}
         {{ return({
             "to": 9223372036854775807, "table_uuid": none, "table_since": 0,
             "is_recorded": true,

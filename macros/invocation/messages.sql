@@ -1,5 +1,5 @@
 {#- What stops a build says what differs and the one command that mends it. -#}
-{% macro stop(message, command) -%}
+{% macro raise_error(message, command) -%}
     {{ exceptions.raise_compiler_error(message ~ ": run `" ~ command ~ command_end() ~ "`") }}
 {%- endmacro %}
 
@@ -14,17 +14,17 @@
 {#- The options of the command that was given, where another one needs them too. `flags` does not
     have these. -#}
 {% macro command_end() -%}
-    {%- set given = invocation_args_dict -%}
+    {%- set args = invocation_args_dict -%}
     {%- set words = [""] -%}
-    {%- if given.get("defer") -%}
+    {%- if args.get("defer") -%}
         {%- do words.append("--defer") -%}
-        {%- if given.get("favor_state") -%}
+        {%- if args.get("favor_state") -%}
             {%- do words.append("--favor-state") -%}
         {%- endif -%}
         {%- do words.append(state_option()) -%}
     {%- endif -%}
-    {%- if given.get("target") -%}
-        {%- do words.append("--target " ~ given.target) -%}
+    {%- if args.get("target") -%}
+        {%- do words.append("--target " ~ args.target) -%}
     {%- endif -%}
     {{ return(words | join(" ")) }}
 {%- endmacro %}
@@ -32,7 +32,7 @@
 {#- The option that names the folder of the artifacts to defer to. In quotes where a shell would
     take the folder for two. -#}
 {% macro state_option() -%}
-    {%- set given = invocation_args_dict -%}
-    {%- set folder = (given.get("defer_state") or given.get("state")) | string -%}
+    {%- set args = invocation_args_dict -%}
+    {%- set folder = (args.get("defer_state") or args.get("state")) | string -%}
     {{ return("--state " ~ ("'" ~ folder ~ "'" if " " in folder else folder)) }}
 {%- endmacro %}

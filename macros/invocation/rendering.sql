@@ -1,6 +1,6 @@
 {#- Whether queries may be sent while a model is rendered: not while parsing, linting or in unit
     tests. -#}
-{% macro asks_the_lake() -%}
+{% macro queries_lake() -%}
     {{ return(
         execute and target.name != "lint" and model.resource_type != "unit_test"
     ) }}
@@ -14,12 +14,12 @@
 
 {#- Rows that the lake gives for a query of a model. Without a lake they are made up, and the query
     is written to the log, for `make render` to check. -#}
-{% macro lake_rows(query, made_up) -%}
+{% macro lake_rows(query, sample_rows) -%}
     {%- if rendered_branch() is none -%}
         {{ return(run_query(query).rows) }}
     {%- endif -%}
     {%- do log("asks the lake: " ~ tojson({"node": model.unique_id, "query": query})) -%}
-    {{ return(made_up) }}
+    {{ return(sample_rows) }}
 {%- endmacro %}
 
 {#- Whether the command at work builds models, rather than only rendering them. `dbt compile` and

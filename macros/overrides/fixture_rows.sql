@@ -10,7 +10,7 @@
         {%- do types.update({column.name | lower: column.data_type}) -%}
     {%- endfor -%}
     {%- if not types -%}
-        {{ stop(
+        {{ raise_error(
             "a unit test reads the columns of " ~ this ~ ", not built yet",
             "dbt build --select +" ~ this.identifier,
         ) }}
@@ -18,7 +18,7 @@
     {%- if not rows -%}
         {{ return(dbt.get_fixture_sql(rows, column_name_to_data_types)) }}
     {%- endif -%}
-    {%- set given = [] -%}
+    {%- set literals = [] -%}
     {%- for row in rows -%}
         {%- set values = {} -%}
         {%- for column, type in types.items() -%}
@@ -27,9 +27,9 @@
         {%- for column, value in format_row(row, types).items() -%}
             {%- do values.update({adapter.quote(column): value | trim}) -%}
         {%- endfor -%}
-        {%- do given.append(values) -%}
+        {%- do literals.append(values) -%}
     {%- endfor -%}
-    {{ value_rows(given) }}
+    {{ value_rows(literals) }}
 {%- endmacro %}
 
 {#- Mends the rows that a unit test expects in the same way. dbt 1.10 says nothing of quotes, and

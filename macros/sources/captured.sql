@@ -10,17 +10,17 @@
         {%- endif -%}
         {%- set captured = source.config.meta.ingest.captured -%}
         {%- for option in captured if option not in options_of_captured() -%}
-            {%- do refuse_captured(
+            {%- do raise_captured_error(
                 source, option ~ " is none of its keys: " ~ options_of_captured() | join(", ")
                 ~ "; track and ignore_null_updates are arguments of change_history"
             ) -%}
         {%- endfor -%}
         {%- if captured.form not in ["flattened", "envelope", "rows"] -%}
-            {%- do refuse_captured(
+            {%- do raise_captured_error(
                 source, "form is " ~ captured.form ~ ": flattened, envelope or rows"
             ) -%}
         {%- elif captured.form == "rows" and captured.get("position", "lsn") is string -%}
-            {%- do refuse_captured(
+            {%- do raise_captured_error(
                 source, "form rows needs as position a list of columns, like [last_update]"
             ) -%}
         {%- endif -%}
@@ -65,7 +65,7 @@
     {%- set described = {} -%}
     {%- if captured.form == "envelope" -%}
         {%- if "after" not in stream.columns -%}
-            {%- do refuse_captured(
+            {%- do raise_captured_error(
                 stream, "form is envelope, and no column after is described, a struct"
             ) -%}
         {%- endif -%}
@@ -83,10 +83,10 @@
         {%- do columns.update({column: type}) -%}
     {%- endfor -%}
     {%- for name in named if name not in described -%}
-        {%- do refuse_captured(stream, "columns names " ~ name ~ ", which it does not describe") -%}
+        {%- do raise_captured_error(stream, "columns names " ~ name ~ ", which it does not describe") -%}
     {%- endfor -%}
     {%- for name in captured.key if name not in columns -%}
-        {%- do refuse_captured(stream, "key names " ~ name ~ ", which is none of its columns") -%}
+        {%- do raise_captured_error(stream, "key names " ~ name ~ ", which is none of its columns") -%}
     {%- endfor -%}
     {{ return(columns) }}
 {%- endmacro %}
@@ -127,7 +127,7 @@
 {%- endmacro %}
 
 {#- Stops with a mistake in `config.meta.ingest.captured`. -#}
-{% macro refuse_captured(stream, mistake) -%}
+{% macro raise_captured_error(stream, mistake) -%}
     {{ exceptions.raise_compiler_error(
         "source " ~ stream.source_name ~ "." ~ stream.name ~ " (" ~ stream.original_file_path
         ~ "): config.meta.ingest.captured: " ~ mistake

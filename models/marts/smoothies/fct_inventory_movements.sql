@@ -13,7 +13,7 @@ with
 
 movements as (
 
-    {{ new_and_kept_rows(
+    {{ new_and_existing_rows(
         increment,
         rows=ref("int_smoothies__inventories_restocked"),
         stream="smoothies.inventories",

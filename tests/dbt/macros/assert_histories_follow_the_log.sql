@@ -213,7 +213,7 @@ histories as (
             key=["row_name"],
             attributes=["name", "note", "rank"],
             tracked=["name", "note"],
-            kept=kept_values(["name", "note", "rank"], ["note"], ["name"]),
+            carried=carried_values(["name", "note", "rank"], ["note"], ["name"]),
         ) }}
     ) as versions
     union all
@@ -223,7 +223,7 @@ histories as (
             key=["row_name"],
             attributes=["name", "note", "rank"],
             tracked=["name", "note", "rank"],
-            kept={},
+            carried={},
             truncates=value_rows(truncate_rows),
         ) }}
     ) as emptied_versions

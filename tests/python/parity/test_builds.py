@@ -24,7 +24,7 @@ pytestmark = pytest.mark.long
 Step = dict[str, Any]
 
 # Behind what a run announces and before its rows. Only a run that is told to waits.
-ANNOUNCES = "{%- do announce_increment(increment) -%}"
+ANNOUNCES = "{%- do record_intent(increment) -%}"
 GATE = """{% macro wait_at_gate() -%}
     {%- if env_var("AT_GATE", "") == model.name -%}
         {%- do run_query(in_own_transaction("gate.gate", "select 1")) -%}

@@ -127,7 +127,7 @@ def test_names_that_begin_alike_meet_nowhere() -> None:
         ["row_name"],
         attributes,
         ["name", "last_name"],
-        made.kept_values(attributes, ["name", "deleted"], ["last_name", "row"]),
+        made.carried_values(attributes, ["name", "deleted"], ["last_name", "row"]),
     )
 
     rows = engine().execute(query).fetchall()

@@ -109,11 +109,14 @@ def lake() -> duckdb.DuckDBPyConnection:
     return made
 
 
-def found(is_everything: bool = False) -> Mapping[str, str]:
+def found(is_full_refresh: bool = False) -> Mapping[str, str]:
     """What the new changes bring, by row."""
     reads = {STREAM: {"after": 1, "to": 2}}
     query = context(this=Table("history")).findings_of_changes(
-        increment(is_everything=is_everything, reads=reads), Table("changes"), STREAM, ["row_name"]
+        increment(is_full_refresh=is_full_refresh, reads=reads),
+        Table("changes"),
+        STREAM,
+        ["row_name"],
     )
     return {row[1]: row[0] for row in lake().execute(query).fetchall()}
 
@@ -124,7 +127,7 @@ def test_every_rule_of_histories_gives_its_versions() -> None:
     context = {"model": SimpleNamespace(columns={}), "modules": SimpleNamespace(re=re)}
     made = Macros(engine="redshift", context=context)
     environment = jinja2.Environment(extensions=["jinja2.ext.do"], undefined=jinja2.StrictUndefined)
-    names = ("value_rows", "versions_of_changes", "kept_values")
+    names = ("value_rows", "versions_of_changes", "carried_values")
     query = environment.from_string(RULES.read_text()).render(
         {name: getattr(made, name) for name in names}
     )
@@ -148,7 +151,7 @@ def test_a_log_that_restarts_behind_a_change_without_a_version_is_noticed() -> N
 
 
 def test_a_first_build_asks_for_restarts_alone() -> None:
-    assert "late" not in found(is_everything=True)
+    assert "late" not in found(is_full_refresh=True)
 
 
 def stopped_by_a_restart(**options: Any) -> str:
@@ -164,7 +167,7 @@ def stopped_by_a_restart(**options: Any) -> str:
     begun = increment(reads={STREAM: {"after": 1, "to": 2}})
 
     with pytest.raises(CompilerError) as stop:
-        made.look_at_new_changes(begun, Table("changes"), STREAM, ["row_name"])
+        made.classify_new_changes(begun, Table("changes"), STREAM, ["row_name"])
     return str(stop.value)
 
 

@@ -112,7 +112,7 @@ def test_days_are_told_before_their_rows_are_written() -> None:
     lake = Lake([["read", 7]])
     begun = increment(days=[date(2026, 1, 5), date(2026, 1, 2)], reads={PARENT: {}})
 
-    on_lake(lake, begun).announce_increment(begun)
+    on_lake(lake, begun).record_intent(begun)
 
     told, *_ = lake.asked
     assert told.startswith("insert into state.touched_days")
@@ -120,7 +120,7 @@ def test_days_are_told_before_their_rows_are_written() -> None:
     assert "select /*+ coalesce(1) */ *" in told
     assert "2026-01-02" in told
     assert "2026-01-05" in told
-    assert begun["is_announced"]
+    assert begun["is_intent_recorded"]
 
 
 def test_of_two_builds_at_one_time_one_stops() -> None:
@@ -132,7 +132,7 @@ def test_of_two_builds_at_one_time_one_stops() -> None:
     )
 
     with pytest.raises(CompilerError, match="another run of dbt built marts"):
-        on_lake(lake, begun).announce_increment(begun)
+        on_lake(lake, begun).record_intent(begun)
 
 
 @pytest.mark.parametrize(
