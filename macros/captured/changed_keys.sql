@@ -11,18 +11,18 @@
     }) }}
 {%- endmacro %}
 
-{#- Of a mart whose rows are those of a captured table: which of them this increment makes anew.
-    The first parent is the table's own; a row of the mart is of one of its rows. Of each other one
-    the mart has attributes, as of `instant` or, where it is none, of now: that it has new changes
-    says only where to look, since what changes later leaves the mart as it is, and a late change may
-    touch any version. A parent without a stream is compared whole. -#}
+{#- The keys that this increment rewrites in a mart with one row per row of a captured table, its
+    first parent. From the other parents the mart takes attributes as of `instant` or, without it,
+    current ones. New changes of those only show where to compare: later changes do not affect the
+    mart, and a late change may affect any version. A parent without a stream is compared in
+    full. -#}
 {% macro changed_keys(increment, key, parents, instant=none) -%}
     {%- if not queries_lake() -%}
         {{ return("") }}
     {%- endif -%}
     {%- for parent in parents -%}
         {%- do increment.follows.append(node_of(parent.relation).unique_id) -%}
-        {#- One history may be for two columns: who bought and who sold. -#}
+        {#- Two columns may refer to the same history: buyer and seller. -#}
         {%- if parent.get("stream") and parent.stream not in increment.reads -%}
             {%- do follow_history(increment, parent) -%}
         {%- endif -%}
@@ -54,9 +54,8 @@
     {%- endfor -%}
 {%- endmacro %}
 
-{#- Records that an increment follows a history and its stream; everything is rewritten after a
-    TRUNCATE. A history is read as far as it has read its stream. A TRUNCATE names no row: all are
-    made anew. -#}
+{#- Records that an increment follows a history and its stream, up to the history's read point. A
+    TRUNCATE has no key: it causes a full refresh. -#}
 {% macro follow_history(increment, parent) -%}
     {%- do add_affected_days_of(increment, parent.relation) -%}
     {%- do read_with(increment, parent.relation, parent.stream) -%}
@@ -71,7 +70,7 @@
     {%- endif -%}
 {%- endmacro %}
 
-{#- The keys of a captured table that have new changes. -#}
+{#- The keys of a captured table with new changes. -#}
 {% macro changed_in(increment, parent) -%}
     {%- if parent.get("stream") -%}
     select {{ parent.key }}
@@ -82,8 +81,8 @@
     {%- endif -%}
 {%- endmacro %}
 
-{#- The staging model that a history is made of: of what it reads, that which has its stream behind
-    it. Marts do not read it, but that they ask what is new in it. -#}
+{#- The staging model of a history: its parent with the stream upstream. Marts query it for new
+    changes only. -#}
 {% macro changes_of(parent) -%}
     {%- for node_id in node_of(parent.relation).depends_on.nodes if node_id in graph.nodes -%}
         {%- set streams = [] -%}
@@ -95,11 +94,11 @@
     {%- endfor -%}
     {{ exceptions.raise_compiler_error(
         this.identifier ~ " follows " ~ parent.relation ~ " by the stream " ~ parent.stream
-        ~ ", which it is not made of"
+        ~ ", which is not upstream of it"
     ) }}
 {%- endmacro %}
 
-{#- A stream up to where its history has read it, and no further. -#}
+{#- Reads a stream up to the read point of its history. -#}
 {% macro read_with(increment, history, stream) -%}
     {%- set name = history.schema ~ "." ~ history.identifier -%}
     {%- for theirs in increment.recorded.reads

@@ -1,9 +1,9 @@
-{#- What the database holds now, as far as ingest has landed it: the newest versions of a history and
-    the changes behind what the history had read when this view was made, each build anew; of each
-    row what lies last in the log. Each table is read once, for most of an answer's time is Spark's
-    with tables and small files. Of another bronze table than the history was made of, the view is
-    empty until the next build. For people and dashboards: a mart that read it would hold what was
-    true once. -#}
+{#- The current rows of the database, as far as ingest has written them: the current versions of a
+    history and the changes after its read point when the view was created, which each build does;
+    for each row the last one in the log. Each table is read once: most of the query time is per
+    table and small file. If bronze is another table than the history was built from, the view is
+    empty until the next build. For people and dashboards: a mart that read it would become
+    stale. -#}
 {% macro live_state(history, changes, stream, key) -%}
     {%- if not execute -%}
         {{ return("select * from " ~ history ~ " cross join " ~ changes) }}
@@ -25,7 +25,7 @@ with
 
 changes as (
 
-    -- One shuffle for all windows; to Redshift no more than a comment.
+    -- One shuffle for all windows; a comment to Redshift.
     select /*+ repartition({{ key | join(", ") }}) */ *
     from (
         {{ new_changes_and_current_versions(
@@ -52,7 +52,7 @@ newest_changes as (
                 _kafka_offset desc
         ) as _recency
         {%- for attribute in carried %},
-        -- The newest change that says it, by its position: s and the value, or n, a null.
+        -- The value of the newest change that has it: s and the value, or n for null.
         substring(
             max(
                 case
@@ -114,7 +114,8 @@ where
     and {{ is_same_table(stream, read) | indent(4) }}
 {%- endmacro %}
 
-{#- What the YAML of a history lists between its key and the columns that each history has. -#}
+{#- The attributes of a history: its YAML columns without its key and the columns of every
+    history. -#}
 {% macro attributes_of_history(history, key) -%}
     {%- set attributes = [] -%}
     {%- for column in node_of(history).columns
@@ -124,7 +125,7 @@ where
     {{ return(attributes) }}
 {%- endmacro %}
 
-{#- How far a history has read a stream for sure, and of which bronze table. -#}
+{#- The confirmed read point of a history, with the bronze table's UUID. -#}
 {% macro read_by_history(history, stream) -%}
     {%- set read = dict(recorded_read(history, stream)) -%}
     {%- if queries_lake() and are_increments_recorded() -%}
@@ -142,8 +143,8 @@ where
     {{ return(read) }}
 {%- endmacro %}
 
-{#- Whether the stream's table is the one that a history was made of, and stands as it stood then;
-    asked whenever the view is read. -#}
+{#- Whether bronze is still the table that the history was built from, neither recreated nor
+    rolled back; evaluated whenever the view is queried. -#}
 {% macro is_same_table(stream, read) -%}
     {%- set table = bronze_table(stream) -%}
     {%- if read.table_uuid is none -%}

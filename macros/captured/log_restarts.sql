@@ -1,6 +1,6 @@
-{#- A place in the log of a database that was restored, set back (`RESET MASTER`) or replaced
-    lies behind all of the log before it: the instants in the variable `log_restarts`, by Kafka's
-    time, say when; in UTC, as timestamps are in every session. -#}
+{#- Positions in the log of a database that was restored, reset (`RESET MASTER`) or replaced sort
+    after all positions of the log before. The variable `log_restarts` lists the instants, in
+    Kafka's time and in UTC. -#}
 {% macro position_across_restarts(database, position, moment) -%}
     {%- set restarts = [] -%}
     {%- for instant in var("log_restarts").get(database) or [] -%}
@@ -29,7 +29,7 @@
     {%- endif -%}
 {%- endmacro %}
 
-{#- The same of rows of many streams, whose names are in a column. -#}
+{#- The same for rows of many streams, by a column with the stream's name. -#}
 {% macro position_across_restarts_of_streams(stream, position, moment) -%}
     case
         {%- for database, restarts in var("log_restarts").items() if restarts %}
@@ -41,11 +41,10 @@
     end
 {%- endmacro %}
 
-{#- A condition of changes that only a log that restarted has. Whether a change lies before one of
-    the same row that came before it, though it was committed after it: no log goes so, but for a
-    transaction of PostgreSQL that was open while a snapshot was taken. What is sent again has its
-    old time, and what was sent before the current version, through another partition, is of the
-    same log. -#}
+{#- A condition for changes that only a restarted log has: a change lies before an earlier change
+    of the same row, though it was committed later. The exception is a PostgreSQL transaction that
+    was open during a snapshot. Records that are sent again have their old time, and those sent
+    before the current version, through another partition, belong to the same log. -#}
 {% macro is_restart(stream, is_full_refresh) -%}
     {%- set source = captured_stream(stream) -%}
     {%- set position = source.config.meta.ingest.captured.get("position", "lsn") -%}
@@ -71,7 +70,7 @@
             new_changes.source_committed_at > current_versions.seen_to_at
             and new_changes._kafka_timestamp >= current_versions._kafka_timestamp
             {%- if position == "lsn" %}
-            -- A position with a c is a change's own, not that of a snapshot.
+            -- A position with a c is that of a change, not of a snapshot.
             and (
                 (
                     new_changes.log_position < current_versions.seen_to_position
@@ -90,7 +89,7 @@
     {%- endif -%}
 {%- endmacro %}
 
-{#- Stops the build with what to add to `log_restarts`. -#}
+{#- Raises an error that shows what to add to `log_restarts`. -#}
 {% macro raise_restarted_log_error(stream, restarted) -%}
     {%- set database = captured_database(captured_stream(stream)) -%}
     {%- set first = restarted | map(attribute=2) | min -%}
@@ -111,8 +110,8 @@
     ) }}
 {%- endmacro %}
 
-{#- The database of the stream that a column names. While dbt parses, and in its unit tests, the graph
-    has no sources: there each database is named like its source. -#}
+{#- The database of the stream in a column. While dbt parses and in unit tests the graph has no
+    sources: each database is then named like its source. -#}
 {% macro database_of_stream(stream) -%}
     {%- set source_name = "split_part(" ~ stream ~ ", '.', 1)" -%}
     {%- set databases = {} -%}

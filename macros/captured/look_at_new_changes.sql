@@ -1,8 +1,9 @@
-{#- Asks once what the new changes are, and records in the increment what the current versions do
-    not suffice for. `keys_to_rebuild`: a condition of rows of which all changes are read again. `is_in_order`:
-    no snapshot overtook a change, and no row took a key before another one had left it; what
-    places such changes is left out of the statement. `is_truncated`: a truncate deletes every row; a
-    late one may change any version, and all are rebuilt. A log that restarted stops the build. -#}
+{#- Classifies the new changes with one query and records in the increment where the current
+    versions do not suffice. `keys_to_rebuild`: a condition for keys of which all changes are read
+    again. `is_in_order`: no snapshot overtook a change and no key was reused before it was free,
+    so that the statement needs no SQL for such changes. `is_truncated`: a truncate deletes every
+    row; a late one may change any version, and all are rebuilt. A log that restarted raises an
+    error. -#}
 {% macro classify_new_changes(increment, changes, stream, key) -%}
     {%- set read = read_of_stream(increment, stream) -%}
     {%- do increment.update({
@@ -12,9 +13,9 @@
     {%- if queries_lake() and is_new -%}
         {%- set late_keys, restarted = [], [] -%}
         {%- set was_full_refresh = increment.is_full_refresh -%}
-        {#- Of more the whole history is rebuilt: a statement that names them is no cheaper. What
-            else is found are two kinds of truncates, those and changes without a log_position, and
-            restarts, which stop. -#}
+        {#- With more keys the whole history is rebuilt: a statement that lists them is no
+            cheaper. The other findings are two kinds of truncates, truncates and changes without
+            a position, and restarts, which raise an error. -#}
         {%- set max_late_keys = 2000 -%}
         {%- for row in lake_rows(
             findings_of_changes(increment, changes, stream, key)
@@ -28,8 +29,8 @@
             {%- elif row[0] == "late truncate" -%}
                 {%- do increment.update({"is_full_refresh": true}) -%}
             {%- elif "no position" in row[0] -%}
-                {#- They stay in bronze and, but for truncates, in staging, whose test names them
-                    too. -#}
+                {#- They stay in bronze and, except truncates, in staging, whose test reports
+                    them, too. -#}
                 {%- set is_change = row[0] == "no position" -%}
                 {%- do exceptions.warn(
                     this.identifier ~ " leaves out " ~ row[1] ~ " "
@@ -56,10 +57,10 @@
     {%- endif -%}
 {%- endmacro %}
 
-{#- A row for each row of the database that needs more, with what and since when. Late is a change
-    that lies before one that was seen, a tombstone that nothing new comes before, any change of a
-    row with a value that nobody knows, a change that a snapshot overtook and a delete behind a
-    create of its transaction. A full build asks for restarts and the last two. -#}
+{#- One row for each key that needs more than its current version, with the finding and its time.
+    Late are a change before the last applied position, a tombstone without a preceding new
+    change, any change of an incomplete row, a change that a snapshot overtook, and a delete after
+    a create in the same transaction. A full refresh looks for restarts and the last two only. -#}
 {% macro findings_of_changes(increment, changes, stream, key) -%}
     {%- set keys = key | join(", ") -%}
     {%- set truncates = truncates_of(*stream.split(".")) -%}
@@ -208,9 +209,8 @@
     order by finding desc
 {%- endmacro %}
 
-{#- Whether a transaction of the table's database may give a row a key before another one has left
-    it, as PostgreSQL's deferrable keys allow. A database that checks each row as it is written has
-    no key taken before it is free. -#}
+{#- Whether a transaction of the database may reuse a key before it is free, as PostgreSQL's
+    deferrable constraints allow. Other databases check each row as it is written. -#}
 {% macro may_reuse_keys(stream) -%}
     {%- if not execute -%}
         {{ return(true) }}

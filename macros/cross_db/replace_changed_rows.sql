@@ -1,12 +1,12 @@
-{#- Replaces the rows of keys that changed, in one commit: on Spark by one `merge`, on Redshift by
-    a delete and an insert. A key that changed and has no row any more goes. -#}
+{#- Replaces the rows of the changed keys in one commit: with `merge` on Spark, with delete and
+    insert on Redshift. A changed key without a new row is deleted. -#}
 {% macro replace_changed_rows(relation, rows, columns, key, changed) -%}
     {{ return(adapter.dispatch("replace_changed_rows")(
         relation, rows, columns, key, changed
     )) }}
 {%- endmacro %}
 
-{#- The adapter sends both statements in one transaction. -#}
+{#- The adapter runs both statements in one transaction. -#}
 {% macro default__replace_changed_rows(relation, rows, columns, key, changed) -%}
     delete from {{ relation }}
     where
@@ -18,7 +18,7 @@
     from {{ rows }}
 {%- endmacro %}
 
-{#- One commit of the table. A row that changed and is not given any more is gone. -#}
+{#- One commit of the table. A changed key without a new row is deleted. -#}
 {% macro spark__replace_changed_rows(relation, rows, columns, key, changed) -%}
     merge into {{ relation }} as existing
     using (

@@ -1,10 +1,10 @@
-{#- Replaces the versions of rows that changed, in one commit: on Spark by one `merge`, on Redshift
-    by a delete and an insert. -#}
+{#- Replaces the versions of changed rows in one commit: with `merge` on Spark, with delete and
+    insert on Redshift. -#}
 {% macro replace_versions(relation, rows, columns, key, keys_to_rebuild) -%}
     {{ return(adapter.dispatch("replace_versions")(relation, rows, columns, key, keys_to_rebuild)) }}
 {%- endmacro %}
 
-{#- The adapter sends both statements in one transaction. -#}
+{#- The adapter runs both statements in one transaction. -#}
 {% macro default__replace_versions(relation, rows, columns, key, keys_to_rebuild) -%}
     delete from {{ relation }}
     where
@@ -18,7 +18,7 @@
     from {{ rows }}
 {%- endmacro %}
 
-{#- One commit of the table. Only a version that holds is changed, and of late rows any. -#}
+{#- One commit of the table. Only current versions change, except for keys to rebuild. -#}
 {% macro spark__replace_versions(relation, rows, columns, key, keys_to_rebuild) -%}
     merge into {{ relation }} as versions
     using {{ rows }} as updates

@@ -1,4 +1,5 @@
-{#- Of what has read all of a parent that the increment follows, nothing changes beside it. -#}
+{#- A model that has read all of a parent that the increment follows need not be followed
+    itself. -#}
 {% macro assert_in_step(increment, relation, other) -%}
     {#- A unit test has no graph. -#}
     {%- if queries_lake() -%}

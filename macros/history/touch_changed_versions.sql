@@ -1,6 +1,6 @@
-{#- The history as it was when this model last read it is computed again from the records;
-    as it is now it lies in the table. Only spans of time in which the two differ touch
-    anything: a record that says nothing new touches no day. -#}
+{#- Compares the history as of this model's last read, recomputed from the records, with the
+    current table. Only the time spans in which they differ affect days: a record without new
+    values affects none. -#}
 {% macro add_days_of_changed_versions(
     increment, table, records, stream, key, attributes, versions_of
 ) -%}
@@ -41,9 +41,9 @@
     {%- endif -%}
 {%- endmacro %}
 
-{#- A query of the days of a model's rows that lie in spans of time, as texts. A row whose time no
-    calendar of ours knows is in every span. The first day as a literal keeps the files of earlier
-    days closed. -#}
+{#- A query of the days, as text, of a model's rows in the given time spans. A row outside the
+    supported calendar is in every span. The first day as a literal lets engines skip the files of
+    earlier days. -#}
 {% macro rows_in_spans(increment, spans, key, first_day) -%}
     {%- set time_column = "existing." ~ increment.time_column -%}
     {%- set is_undated = (
@@ -68,9 +68,9 @@
     {%- endif %}
 {%- endmacro %}
 
-{#- Where two histories of the same things differ: time is cut wherever either has an edge,
-    and each piece says by a number what either holds there, 0 for nothing. Both are read
-    once: an engine plans a query anew wherever its name stands. -#}
+{#- The time spans in which two histories differ: time is cut at the bounds of all versions, and
+    each piece has a number for the content of either history, 0 for none. Both are read once:
+    engines plan a query again for each reference. -#}
 {% macro changed_spans(before, now, key, attributes) -%}
     {%- set sides = {"before": before, "now": now} -%}
     with
@@ -92,8 +92,8 @@
         {% endfor %}
     ),
 
-    -- The first version held from the beginning, the current one holds to the end. In an
-    -- order nulls are equal.
+    -- The first version is valid from the beginning, the current one to the end. Nulls are equal
+    -- in an order.
     intervals as (
 
         select
@@ -116,7 +116,7 @@
 
     ),
 
-    -- Where one version ends and the next begins, the greater number is the one that begins.
+    -- At the bound of two versions the greater number is the one that begins.
     edges as (
 
         select
@@ -153,7 +153,7 @@
 
     ),
 
-    -- An edge of the one side alone leaves what the other one holds.
+    -- A bound of one side leaves the content of the other.
     pieces as (
 
         select

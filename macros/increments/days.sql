@@ -1,5 +1,5 @@
-{#- The days that a model, itself or one it reads, recorded after an increment, and those of
-    runs that nobody knows the end of. -#}
+{#- Adds the affected days that a model or its parent recorded after an increment, and those of
+    unfinished runs. -#}
 {% macro add_recorded_days(increment, model_name, after, runs=()) -%}
     {%- for row in increment.recorded.days
         if row.model_name == model_name and not row.is_end
@@ -14,7 +14,7 @@
     {%- endfor -%}
 {%- endmacro %}
 
-{#- Touches one day. -#}
+{#- Adds one day. -#}
 {% macro add_affected_day(increment, day, is_onwards=false) -%}
     {%- if day not in increment.days -%}
         {%- do increment.days.append(day) -%}
@@ -73,8 +73,8 @@
     {%- endif -%}
 {%- endmacro %}
 
-{#- Touches the days in which the new rows of a stream lie, and with a key also the days in which
-    older rows of the same keys lie. -#}
+{#- Adds the days of a stream's new rows and, with a key, the days of existing rows with the same
+    keys. -#}
 {% macro add_days_of_new_rows(increment, rows, stream, time_column, key=none) -%}
     {%- set read = read_of_stream(increment, stream) -%}
     {%- if not increment.is_full_refresh and read.after < read.to -%}
@@ -94,11 +94,11 @@
     {%- endif -%}
 {%- endmacro %}
 
-{#- The days in which rows with the keys of the new ones lie now, and the keys that have
-    records in several partitions: of those the row alone does not tell which record is the
-    last, so `older_rows_of_repartitioned` asks for all of them. -#}
+{#- Adds the days of existing rows with the keys of new records, and collects the keys that have
+    records in several partitions: their row alone does not show which record is the last, so
+    `older_rows_of_repartitioned` selects all their records. -#}
 {% macro add_days_of_old_versions(increment, rows, key, condition, new_records) -%}
-    {#- The new keys of one day lie close together: most files hold none of them. -#}
+    {#- The new keys of one day are close together: most files contain none of them. -#}
     {%- set ranges = [] -%}
     {%- for row in new_records if row[1] is not none -%}
         {%- do ranges.append(key_range("existing." ~ key, row[1], row[2])) -%}
@@ -144,15 +144,14 @@
     {%- endif -%}
 {%- endmacro %}
 
-{#- A condition for the records before this increment of the keys that have records in several
-    partitions. Only for them the model's row does not tell which record is the last;
-    `increment.repartitioned` is null when there are none. -#}
+{#- A condition for already read records of keys with records in several partitions, whose row
+    does not show which record is the last; `increment.repartitioned` is none if there are none. -#}
 {% macro older_rows_of_repartitioned(increment, stream) -%}
     _commit_id <= {{ increment.reads[stream].after }} and {{ increment.repartitioned }}
 {%- endmacro %}
 
-{#- The day of a time as text, `none` when it has none of the years 2 to 9998. A time that no
-    calendar of ours knows goes with those that are missing. -#}
+{#- The day of a timestamp as text; `none` outside the years 2 to 9998, as for a missing
+    timestamp. -#}
 {% macro day_text(time_column) -%}
     case
         when {{ is_dated(time_column) }}
@@ -161,18 +160,18 @@
     end
 {%- endmacro %}
 
-{#- A condition for times of the years 2 to 9998. -#}
+{#- A condition for timestamps of the years 2 to 9998. -#}
 {% macro is_dated(time_column) -%}
     {{ time_column }} >= cast('0002-01-01 00:00:00' as timestamp)
     and {{ time_column }} < cast('9999-01-01 00:00:00' as timestamp)
 {%- endmacro %}
 
-{#- A condition for keys from a first to a last one. -#}
+{#- A condition for a range of keys. -#}
 {% macro key_range(column, first, last) -%}
     ({{ column }} between {{ sql_literal(first) }} and {{ sql_literal(last) }})
 {%- endmacro %}
 
-{#- Touches the days that a query found. -#}
+{#- Adds the days that a query returned. -#}
 {% macro add_affected_days_in(increment, rows) -%}
     {%- for row in rows -%}
         {%- if row[0] == "none" -%}
@@ -183,8 +182,8 @@
     {%- endfor -%}
 {%- endmacro %}
 
-{#- A day's rows are asked for by its first moment and that of the next day: both engines
-    then leave the other days' files alone. -#}
+{#- Filters by the start of a day and of the next day, so that both engines skip the files of
+    other days. -#}
 {% macro in_affected_days(increment, column, days_after=0) -%}
     {%- set ranges = day_ranges(increment, days_after) -%}
     {%- if increment.is_full_refresh -%}
@@ -210,15 +209,15 @@
     {%- endif -%}
 {%- endmacro %}
 
-{#- The first moment of a day. -#}
+{#- The start of a day. -#}
 {% macro midnight(day) -%}
     {{ return("cast('" ~ day.isoformat() ~ " 00:00:00' as timestamp)") }}
 {%- endmacro %}
 
-{#- The touched days as ranges, each of its first day and the day after its last (none: it
-    has no end). Many ranges become one that spans them: the rows between are rewritten as
-    they are. That is decided before any range is made longer, which lets ranges meet: what is
-    deleted and what is read to fill it again must be of the same days. -#}
+{#- The affected days as ranges: the first day and the day after the last (none: open-ended). More
+    than 100 ranges are merged into one; the rows between are rewritten unchanged. This is decided
+    before ranges are extended by `days_after`, so that deleted and inserted rows cover the same
+    days. -#}
 {% macro day_ranges(increment, days_after=0) -%}
     {%- set one_day = modules.datetime.timedelta(days=1) -%}
     {%- set ranges = [] -%}
@@ -241,8 +240,7 @@
     {{ return(longer) }}
 {%- endmacro %}
 
-{#- Adds a range that begins after those before it; where it meets the last, the two are
-    one. -#}
+{#- Appends a range, merging it with the last one if they overlap or are adjacent. -#}
 {% macro add_range(ranges, first, end) -%}
     {%- if ranges and (ranges[-1][1] is none or ranges[-1][1] >= first) -%}
         {%- set before = ranges.pop() -%}

@@ -1,4 +1,4 @@
-{#- What people and programs write where there is nothing to say. -#}
+{#- Turns common placeholders for a missing value into null. -#}
 {% macro normalized_text(column, max_bytes) -%}
     cast(
         case

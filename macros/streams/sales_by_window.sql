@@ -1,5 +1,5 @@
-{#- One text for all that sales are summed by. All sales count, however late they came: a
-    window is never closed. The windows of a sale may begin the day before. -#}
+{#- Shared by all marts of sales by window. Late-arriving sales always count: a window is never
+    closed. The windows of a sale may begin on an earlier day. -#}
 {% macro sales_by_window(sales, by) -%}
     {%- set window = sales_window() -%}
     {%- set increment = begin_increment(time_column="window_start_at", settings=window) -%}

@@ -75,7 +75,7 @@ def trial(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Sta
         ("view", f"was built from other code of {VIEW}"),
         ("recreated", "was recreated (second-table)"),
         ("defer again", f"was built from other code of {SALES}"),
-        ("clone", "`dbt clone` does not copy how far a mart has read"),
+        ("clone", "`dbt clone` does not copy the read points of marts"),
     ],
 )
 def test_what_would_mix_rows_stops_on_redshift(

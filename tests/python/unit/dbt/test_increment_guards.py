@@ -282,7 +282,7 @@ def test_two_versions_of_a_model_are_two() -> None:
     assert {"stg_sales", "stg_sales.v2"} <= set(macros(graph=graph).model_code())
 
 
-def test_a_table_made_anew_or_set_back_stops_the_increment() -> None:
+def test_a_recreated_or_rolled_back_table_stops_the_increment() -> None:
     mine = recorded_read(FACT, "pagila.sales", 3, 7, table_uuid="old", table_since=1000)
     begun = increment(recorded={"reads": [mine], "days": []})
     source = Node(source_name="pagila", name="sales", schema="bronze", identifier="s")
@@ -294,7 +294,7 @@ def test_a_table_made_anew_or_set_back_stops_the_increment() -> None:
 
     for to, uuid, since, message in [
         (9, "new", 2000, "was recreated"),
-        (9, "old", 2000, "was set back"),
+        (9, "old", 2000, "was rolled back"),
         (2, None, 0, "ends with commit 2"),
     ]:
         with pytest.raises(CompilerError, match=message) as raised:

@@ -70,8 +70,8 @@ def test_the_external_schema_is_made_and_its_tables_counted() -> None:
 @pytest.mark.parametrize(
     ("reads", "message"),
     [
-        ([["theirs"]], "schema bronze is there and reads the database theirs, not bronze"),
-        ([], "schema bronze is there and is no external one, not bronze"),
+        ([["theirs"]], "schema bronze already exists and reads the database theirs, not bronze"),
+        ([], "schema bronze already exists and is not an external one, not bronze"),
     ],
 )
 def test_a_schema_that_reads_something_else_is_an_error(
