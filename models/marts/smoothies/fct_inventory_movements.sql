@@ -1,4 +1,4 @@
-{#- On Redshift: nothing joins it row by row; rewritten by day. -#}
+{#- On Redshift: never joined row by row; rewritten by day. -#}
 {{ config(
     materialized="incremental",
     incremental_strategy="rewrite",

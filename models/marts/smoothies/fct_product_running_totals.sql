@@ -8,7 +8,8 @@
 ) }}
 
 {% set increment = begin_increment(time_column="purchased_at") %}
--- A late purchase moves the totals after it: a touched day touches all days after it.
+-- A late purchase changes the totals after it: an affected day affects all days after
+-- it.
 {% do add_affected_days_of(
     increment, ref("fct_purchases_enriched"), is_onwards=true
 ) %}

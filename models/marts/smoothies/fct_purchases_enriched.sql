@@ -37,8 +37,8 @@ products as (
 
 ),
 
--- The first version holds from the beginning. Versions of a product do not overlap, so
--- that no line finds two; one that finds none is a line all the same.
+-- The first version is valid from the beginning. Versions of a product do not overlap,
+-- so that no line finds two; one that finds none is a line all the same.
 completed as (
 
     select
