@@ -84,7 +84,7 @@ class OnSpark:
         return Names(f"{BRONZE}.{case}", f"changes_{case}", f"{HISTORIES}.{case}")
 
     def write(self, cases: Sequence[Case]) -> None:
-        """Write bronze, for the stand-in too."""
+        """Write bronze, for the emulator too."""
         for name in (BRONZE, HISTORIES):
             self.ask(f"create namespace {name}")
         for case in cases:
@@ -119,7 +119,7 @@ class OnSpark:
 
 @dataclass(frozen=True)
 class OnStandin:
-    """The Redshift stand-in, which reads bronze in the lake."""
+    """The Redshift emulator, which reads bronze in the lake."""
 
     connection: Connection
     dialect: str = "redshift"

@@ -1,9 +1,9 @@
-"""Two builds at one time, a build that fails, and days of many years, on the stand-in.
+"""Two builds at one time, a build that fails, and days of many years, on the emulator.
 
 The same as on Spark in ``tests/python/spark/test_increment_stops.py`` and ``test_increments.py``.
 Here runs are processes of their own, and a server takes their transactions apart.
 
-Fails when on the stand-in builds at one time, a `dbt retry` or days that lie far apart leave a
+Fails when on the emulator builds at one time, a `dbt retry` or days that lie far apart leave a
 mart unlike a full refresh.
 """
 
