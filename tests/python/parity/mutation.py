@@ -112,7 +112,7 @@ def models() -> dict[str, str]:
 
 
 def sales() -> list[Row]:
-    """Rows that tell each construct from what is written instead."""
+    """Rows in which each construct differs from its replacement."""
     records = Records(seed=3)
     rows = [
         # amount, city, country, paid at, sent at

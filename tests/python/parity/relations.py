@@ -15,7 +15,7 @@ from typing import Any
 import redshift_connector
 from redshift_connector.core import Connection
 
-# How a type of the contract is called on Spark and on Redshift. A length is told on
+# How a type of the contract is called on Spark and on Redshift. A length is reported on
 # Redshift alone: Iceberg has strings.
 TYPES = [
     # contract, Spark, Redshift

@@ -1,10 +1,10 @@
-"""On the emulator, too, what would mix rows stops, and what is named mends it.
+"""On the emulator, too, what would mix rows fails, and the named command fixes it.
 
 The same as ``tests/python/spark/test_increment_stops.py``, with another adapter: each dbt is
 a process of its own, as a person types it.
 
 Fails when on the emulator a change that would mix rows does not stop, or the named command does
-not mend it.
+not fix it.
 """
 
 from __future__ import annotations

@@ -282,7 +282,7 @@ def targets(home: Home) -> dict[str, Path]:
 
 
 def _refusing(home: Home) -> list[Step]:
-    """Spark's test of required columns, and Redshift's constraints where all is built anew."""
+    """Spark's test of required columns, and Redshift's constraints where all is rebuilt."""
     tested = f"{_WITH_NULLS},test_name:key_and_required_columns"
     rebuilt = ("run", "--full-refresh", "--select", _WITH_NULLS)
     return [

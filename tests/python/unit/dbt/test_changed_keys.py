@@ -1,4 +1,4 @@
-"""Which rows of a mart of captured tables an increment makes anew, asked of DuckDB."""
+"""Which rows of a mart of captured tables an increment rewrites, run on DuckDB."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ def macros(
 
 
 def increment(**other: Any) -> dict[str, Any]:
-    """One that has touched nothing yet; ``other`` replaces some."""
+    """One without affected days; ``other`` replaces some."""
     return {
         "model_name": FACT,
         "time_column": "paid_at",
@@ -191,28 +191,28 @@ def kept(condition: str, times: list[str | None]) -> list[str | None]:
 
 
 def test_days_that_follow_each_other_are_one_range() -> None:
-    touched = increment(
+    affected = increment(
         days=[date(2026, 1, 3), date(2026, 1, 1), date(2026, 1, 2), date(2026, 1, 9)]
     )
 
-    assert macros().day_ranges(touched) == [
+    assert macros().day_ranges(affected) == [
         [date(2026, 1, 1), date(2026, 1, 4)],
         [date(2026, 1, 9), date(2026, 1, 10)],
     ]
 
 
 def test_ranges_that_reach_further_meet() -> None:
-    touched = increment(days=[date(2026, 1, 1), date(2026, 1, 3)])
+    affected = increment(days=[date(2026, 1, 1), date(2026, 1, 3)])
 
-    assert macros().day_ranges(touched, 1) == [[date(2026, 1, 1), date(2026, 1, 5)]]
+    assert macros().day_ranges(affected, 1) == [[date(2026, 1, 1), date(2026, 1, 5)]]
 
 
 def test_a_day_with_all_after_it_has_no_end_and_swallows_the_rest() -> None:
-    touched = increment(
+    affected = increment(
         days=[date(2026, 1, 1), date(2026, 1, 5), date(2026, 3, 1)], onwards_from=date(2026, 1, 5)
     )
 
-    assert macros().day_ranges(touched) == [
+    assert macros().day_ranges(affected) == [
         [date(2026, 1, 1), date(2026, 1, 2)],
         [date(2026, 1, 5), None],
     ]
@@ -247,12 +247,12 @@ def test_whatever_is_deleted_is_read_again(count: int, every: int, days_before: 
         for at in range(count // 2)
         for back in range(days_before + 1)
     }
-    touched, context = increment(days=sorted(days)), macros()
+    affected, context = increment(days=sorted(days)), macros()
 
-    deleted = days_in(context.day_ranges(touched))
-    read = days_in(context.day_ranges(touched, days_before))
+    deleted = days_in(context.day_ranges(affected))
+    read = days_in(context.day_ranges(affected, days_before))
 
-    assert set(touched["days"]) <= deleted
+    assert set(affected["days"]) <= deleted
     for later in range(days_before + 1):
         assert {day + datetime.timedelta(days=later) for day in deleted} <= read
 
@@ -381,7 +381,7 @@ def test_rows_have_the_columns_that_the_view_and_the_model_describe() -> None:
 def test_with_a_key_a_row_that_has_moved_comes_with_all_its_records(
     *, has_moved: bool, of_third: list[tuple[int, int]]
 ) -> None:
-    """It alone does not tell which of them is the last."""
+    """It alone does not show which of them is the last."""
     kept = [(*row[:3], has_moved and row[0] == 3) for row in KEPT]
 
     rows = rows_of_increment(kept, key="id")
@@ -393,7 +393,7 @@ def test_with_a_key_a_row_that_has_moved_comes_with_all_its_records(
 
 
 def test_a_child_rewrites_what_changed_in_its_parent_since_it_read_it() -> None:
-    touched = increment(
+    affected = increment(
         recorded={
             "reads": [
                 recorded_read(PARENT, "pagila.sales", 9, 5),
@@ -409,15 +409,17 @@ def test_a_child_rewrites_what_changed_in_its_parent_since_it_read_it() -> None:
     )
     parent = SimpleNamespace(schema="marts", identifier="fct_parent")
 
-    macros().add_affected_days_of(touched, parent, days_before=1)
+    macros().add_affected_days_of(affected, parent, days_before=1)
 
-    assert sorted(touched["days"]) == [
+    assert sorted(affected["days"]) == [
         date(2026, 1, 1),
         date(2026, 1, 2),
         date(2026, 1, 7),
         date(2026, 1, 8),
     ]
-    assert touched["reads"] == {PARENT: {"after": 3, "to": 5, "table_uuid": None, "table_since": 0}}
+    assert affected["reads"] == {
+        PARENT: {"after": 3, "to": 5, "table_uuid": None, "table_since": 0}
+    }
 
 
 @pytest.mark.parametrize(
@@ -433,7 +435,7 @@ def test_a_child_rewrites_what_changed_in_its_parent_since_it_read_it() -> None:
 def test_a_child_is_rewritten_whole_when_days_do_not_tell(
     days: list[dict[str, Any]], arguments: dict[str, Any]
 ) -> None:
-    touched = increment(
+    affected = increment(
         recorded={
             "reads": [
                 recorded_read(PARENT, "pagila.sales", 9, 4),
@@ -444,9 +446,9 @@ def test_a_child_is_rewritten_whole_when_days_do_not_tell(
     )
     parent = SimpleNamespace(schema="marts", identifier="fct_parent")
 
-    macros().add_affected_days_of(touched, parent, **arguments)
+    macros().add_affected_days_of(affected, parent, **arguments)
 
-    assert touched["is_full_refresh"]
+    assert affected["is_full_refresh"]
 
 
 def test_a_parent_that_recorded_nothing_is_refused() -> None:

@@ -198,11 +198,11 @@ def test_every_text_of_staging_is_asked_whether_it_fits() -> None:
                         }
 
     # The text of a list is made in staging: bronze has none to ask.
-    told = {
+    described = {
         key: {name: n for name, n in columns.items() if name not in lists}
         for key, columns in staged.items()
     }
-    assert asked == {key: columns for key, columns in told.items() if columns}
+    assert asked == {key: columns for key, columns in described.items() if columns}
 
 
 def test_readers_may_use_the_schemas_in_which_something_is_built_for_them() -> None:
