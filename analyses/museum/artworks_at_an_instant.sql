@@ -1,4 +1,4 @@
--- The artworks that the museum held at an instant, by classification, and holds now.
+-- The artworks in the museum at an instant and now, by classification.
 {% set instant = "cast('2026-12-31 12:00:00' as timestamp)" %}
 
 with

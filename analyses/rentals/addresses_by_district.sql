@@ -23,7 +23,7 @@ captured as (
 
     union all
 
-    -- A query does not see that a row is gone: here it stays.
+    -- Queries do not capture deletes: the row remains here.
     select
         address_district,
         0 as captured_count,

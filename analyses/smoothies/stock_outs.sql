@@ -1,5 +1,5 @@
 -- Whose shelf ran lowest, and how often it had to be filled. An existing level of 0 or
--- less means that there was nothing left to sell.
+-- less means that it was sold out.
 with
 
 movements as (

@@ -7,7 +7,7 @@
     {%- endif -%}
 {%- endmacro %}
 
-{#- A query of changes from records, a part of `captured_changes`. -#}
+{#- The query of `captured_changes`. -#}
 {% macro changes_of_records(records, stream) -%}
     {%- set captured = stream.config.meta.ingest.captured -%}
     {%- set operation = {"flattened": "records.__op", "envelope": "records.op"}
@@ -24,7 +24,7 @@
         ) as record_key,
         {% for column, type in columns_of_values(stream).items() -%}
         {%- if column in captured.key -%}
-        -- A tombstone says no more than its key.
+        -- A tombstone has only a key.
         coalesce(
             {{ value_of_row(captured, column, type) }},
             {{ nested_field("records", "_key", column, type) }}
@@ -32,7 +32,7 @@
         {% else -%}
         {%- set value = value_of_row(captured, column, type) -%}
         {%- set name = name_beside_change(column) -%}
-        {#- A column called `order` has that name by itself; behind `as` no linter reads it. -#}
+        {#- A column named `order` needs no alias; linters cannot parse it after `as`. -#}
         {{ value if value == "records." ~ name else value ~ " as " ~ name }},
         {% endif -%}
         {%- endfor -%}
@@ -77,7 +77,7 @@
     {%- endif %}
 {%- endmacro %}
 
-{#- A column of the database's table that is called like one of those above: `row_<name>`. -#}
+{#- Renames a column of the table that has the name of one above to `row_<name>`. -#}
 {% macro name_beside_change(column) -%}
     {%- set of_change = [
         "record_key", "change_kind", "is_deleted", "is_tombstone", "is_snapshot",
@@ -86,7 +86,7 @@
     {{ return("row_" ~ column if column | lower in of_change else column) }}
 {%- endmacro %}
 
-{#- What each staging model of a captured table ends with. -#}
+{#- The last columns of each staging model of a captured table. -#}
 {% macro columns_of_change() -%}
     -- flags
         change_kind,

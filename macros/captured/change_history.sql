@@ -3,11 +3,11 @@
 ) -%}
     {%- set increment = begin_increment(settings=captured_settings(stream)) -%}
     {%- do assert_names_are_free(key + attributes) -%}
-    {%- do look_at_new_changes(increment, changes, stream, key) -%}
+    {%- do classify_new_changes(increment, changes, stream, key) -%}
     {%- set truncates = truncates_of(*stream.split(".")) -%}
     {%- if truncates -%}
-        {#- Those of before too: a change that lies before one may come after it. One without a
-            position is of no place in any row's order: there was a warning of it. -#}
+        {#- Includes earlier ones: a change before a truncate may arrive after it. One without a
+            position cannot be ordered; a warning reports it. -#}
         {%- set truncates -%}
     select *
     from (
@@ -23,29 +23,29 @@
         key,
         attributes,
         chosen_attributes("track", track, attributes),
-        kept_values(
+        carried_values(
             attributes,
             texts_of_log(stream, attributes),
             chosen_attributes("ignore_null_updates", ignore_null_updates, attributes),
         ),
         truncates,
         increment.is_in_order,
-        may_take_keys(stream),
+        may_reuse_keys(stream),
     ) }}
 {%- endmacro %}
 
-{#- A change goes through three steps, each a macro with the common table expression of its name:
-    `ordered_changes`, `distinct_changes`, `row_versions`. What they add to the columns of a change
-    begins with an underscore. -#}
+{#- Changes go through three steps, each a macro with a common table expression of the same name:
+    `ordered_changes`, `distinct_changes`, `row_versions`. Columns that they add begin with an
+    underscore. -#}
 {% macro versions_of_changes(
     changes,
     key,
     attributes,
     tracked,
-    kept,
+    carried,
     truncates=none,
     is_in_order=false,
-    may_take_keys=true
+    may_reuse_keys=true
 ) -%}
 with
 
@@ -57,15 +57,14 @@ changes as (
 
 {{ ordered_changes(key, attributes, truncates, is_in_order) }},
 
-{{ distinct_changes(key, kept, is_in_order or not may_take_keys) }},
+{{ distinct_changes(key, carried, is_in_order or not may_reuse_keys) }},
 
-{{ row_versions(key, attributes, tracked, kept) }}
+{{ row_versions(key, attributes, tracked, carried) }}
 
 select * from row_versions
 {%- endmacro %}
 
-{#- The columns that every history has, in their order; the key and
-    the attributes are behind the first. -#}
+{#- The columns of every history, in order; the key and the attributes follow the first one. -#}
 {% macro columns_of_history() -%}
     {{ return([
         "version_key", "is_deleted", "is_incomplete", "is_current", "valid_from_at",
@@ -75,8 +74,8 @@ select * from row_versions
     ]) }}
 {%- endmacro %}
 
-{#- Stops where a column has the name of one that every history adds. Columns that a history or its
-    staging model adds, and those of the steps between them. -#}
+{#- Raises an error if a column has the name of one that every history, its staging model or a
+    step between them adds. -#}
 {% macro assert_names_are_free(columns) -%}
     {%- set taken = columns_of_history() + [
         "record_key", "change_kind", "is_tombstone", "is_snapshot", "source_position",
@@ -90,7 +89,7 @@ select * from row_versions
     {%- endfor -%}
 {%- endmacro %}
 
-{#- What an option of `change_history` names. -#}
+{#- The attributes that an option of `change_history` selects. -#}
 {% macro chosen_attributes(option, choice, attributes) -%}
     {%- if choice is none or choice is sameas true -%}
         {{ return(attributes) }}
@@ -102,7 +101,7 @@ select * from row_versions
     {%- for name in named if name not in attributes -%}
         {{ exceptions.raise_compiler_error(
             option ~ " of " ~ this.identifier ~ " names " ~ name
-            ~ ", which is no attribute of it: there are " ~ attributes | join(", ")
+            ~ ", which is not one of its attributes: " ~ attributes | join(", ")
         ) }}
     {%- endfor -%}
     {%- set chosen = [] -%}
@@ -112,9 +111,8 @@ select * from row_versions
     {{ return(chosen) }}
 {%- endmacro %}
 
-{#- The attributes that PostgreSQL may leave out of its log where an update does not change them
-    (TOAST): texts. One that is shorter than what Debezium writes in their place is never stored
-    apart from its row. -#}
+{#- The text attributes whose unchanged values PostgreSQL may omit from its log (TOAST). A column
+    shorter than Debezium's placeholder is never stored out of line. -#}
 {% macro texts_of_log(stream, attributes, node=model) -%}
     {%- set texts = [] -%}
     {%- if execute -%}
@@ -129,31 +127,31 @@ select * from row_versions
     {{ return(texts) }}
 {%- endmacro %}
 
-{#- Of an attribute that a change may leave as it was, the condition that the change says it, and
-    the SQL of its value in a distinct change. What Debezium writes for a value that PostgreSQL did
-    not log is the same text always (debezium.io, PostgreSQL connector, "Toasted values"). -#}
-{% macro kept_values(attributes, left_out, ignored) -%}
-    {%- set kept = {} -%}
+{#- For each attribute that a change may omit: the condition that the change has it, and the SQL
+    of its value in a distinct change. Debezium writes a placeholder for values that PostgreSQL
+    did not log (debezium.io, PostgreSQL connector, "Toasted values"). -#}
+{% macro carried_values(attributes, left_out, ignored) -%}
+    {%- set carried = {} -%}
     {%- for attribute in attributes if attribute in left_out or attribute in ignored -%}
-        {%- set says = attribute ~ " <> " ~ left_out_value() -%}
+        {%- set has_value = attribute ~ " <> " ~ left_out_value() -%}
         {%- set filled = "_filled_" ~ attribute -%}
         {%- if attribute not in left_out -%}
-            {%- set says = attribute ~ " is not null" -%}
+            {%- set has_value = attribute ~ " is not null" -%}
         {%- elif attribute not in ignored -%}
-            {%- set says = "coalesce(" ~ says ~ ", true)" -%}
+            {%- set has_value = "coalesce(" ~ has_value ~ ", true)" -%}
         {%- endif -%}
-        {%- do kept.update({attribute: {
-            "says": "_is_current_version or is_deleted or change_kind <> 'update' or " ~ says,
+        {%- do carried.update({attribute: {
+            "has_value": "_is_current_version or is_deleted or change_kind <> 'update' or " ~ has_value,
             "value": "nullif(" ~ filled ~ ", " ~ left_out_value() ~ ")"
                 if attribute in left_out else filled,
             "may_be_left_out": attribute in left_out,
         }}) -%}
     {%- endfor -%}
-    {{ return(kept) }}
+    {{ return(carried) }}
 {%- endmacro %}
 
-{#- A row's key as one text of at most 128 bytes, another one for each key. A tilde stands before what
-    it replaces, so that the hyphens between columns are those alone. -#}
+{#- A row's key as a unique text of at most 128 bytes. Tildes escape characters of the values, so
+    that hyphens only separate columns. -#}
 {% macro key_text(key) -%}
     {%- set parts, texts = [], [] -%}
     {%- for column in key -%}
@@ -164,7 +162,7 @@ select * from row_versions
                 "replace(" ~ text ~ ", '-', '~1')" if key | length > 1 else text
             ) -%}
         {%- else -%}
-            {#- The longest: a decimal of 38 digits, with its sign and its point. -#}
+            {#- The longest is a decimal of 38 digits, with sign and point. -#}
             {%- do parts.append("cast(" ~ column ~ " as varchar(40))") -%}
         {%- endif -%}
     {%- endfor -%}

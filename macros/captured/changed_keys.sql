@@ -11,18 +11,18 @@
     }) }}
 {%- endmacro %}
 
-{#- Of a mart whose rows are those of a captured table: which of them this increment makes anew.
-    The first parent is the table's own; a row of the mart is of one of its rows. Of each other one
-    the mart has attributes, as of `instant` or, where it is none, of now: that it has new changes
-    says only where to look, since what changes later leaves the mart as it is, and a late change may
-    touch any version. A parent without a stream is compared whole. -#}
+{#- The keys that this increment rewrites in a mart with one row per row of a captured table, its
+    first parent. From the other parents the mart takes attributes as of `instant` or, without it,
+    current ones. New changes of those only show where to compare: later changes do not affect the
+    mart, and a late change may affect any version. A parent without a stream is compared in
+    full. -#}
 {% macro changed_keys(increment, key, parents, instant=none) -%}
-    {%- if not asks_the_lake() -%}
+    {%- if not queries_lake() -%}
         {{ return("") }}
     {%- endif -%}
     {%- for parent in parents -%}
         {%- do increment.follows.append(node_of(parent.relation).unique_id) -%}
-        {#- One history may be for two columns: who bought and who sold. -#}
+        {#- Two columns may refer to the same history: buyer and seller. -#}
         {%- if parent.get("stream") and parent.stream not in increment.reads -%}
             {%- do follow_history(increment, parent) -%}
         {%- endif -%}
@@ -33,45 +33,44 @@
     {%- for parent in parents[1:] %}
     {%- set is_dated = parent.get("stream") and instant %}
     union
-    select kept.{{ key }}
-    from {{ this }} as kept
+    select existing.{{ key }}
+    from {{ this }} as existing
     {{ "inner" if parent.get("stream") else "left outer" }} join (
         {%- set keys = changed_in(increment, parent) %}
         {{ dated_versions(parent, keys) if is_dated else newest_versions(parent, keys) }}
     ) as parent
         on
-            kept.{{ parent.column }} = parent.{{ parent.key }}
+            existing.{{ parent.column }} = parent.{{ parent.key }}
             {%- if is_dated %}
-            and {{ held_when("parent", "kept." ~ instant) }}
+            and {{ valid_at("parent", "existing." ~ instant) }}
             {%- endif %}
     where
         {%- for column in parent.attributes %}
         {{ "or " if not loop.first }}not coalesce(
-            kept.{{ column }} = parent.{{ column }},
-            kept.{{ column }} is null and parent.{{ column }} is null
+            existing.{{ column }} = parent.{{ column }},
+            existing.{{ column }} is null and parent.{{ column }} is null
         )
         {%- endfor %}
     {%- endfor -%}
 {%- endmacro %}
 
-{#- Records that an increment follows a history and its stream; everything is rewritten after a
-    TRUNCATE. A history is read as far as it has read its stream. A TRUNCATE names no row: all are
-    made anew. -#}
+{#- Records that an increment follows a history and its stream, up to the history's read point. A
+    TRUNCATE has no key: it causes a full refresh. -#}
 {% macro follow_history(increment, parent) -%}
-    {%- do touch_days_of(increment, parent.relation) -%}
+    {%- do add_affected_days_of(increment, parent.relation) -%}
     {%- do read_with(increment, parent.relation, parent.stream) -%}
     {%- set truncates = truncates_of(*parent.stream.split(".")) -%}
-    {%- if truncates and not increment.is_everything -%}
+    {%- if truncates and not increment.is_full_refresh -%}
         {%- set found = lake_rows(
             "select count(*) as truncate_count from (" ~ truncates ~ ") as truncates where "
             ~ new_rows(increment, parent.stream),
             [[0]],
         )[0][0] -%}
-        {%- do increment.update({"is_everything": found | int > 0}) -%}
+        {%- do increment.update({"is_full_refresh": found | int > 0}) -%}
     {%- endif -%}
 {%- endmacro %}
 
-{#- The keys of a captured table that have new changes. -#}
+{#- The keys of a captured table with new changes. -#}
 {% macro changed_in(increment, parent) -%}
     {%- if parent.get("stream") -%}
     select {{ parent.key }}
@@ -82,8 +81,8 @@
     {%- endif -%}
 {%- endmacro %}
 
-{#- The staging model that a history is made of: of what it reads, that which has its stream behind
-    it. Marts do not read it, but that they ask what is new in it. -#}
+{#- The staging model of a history: its parent with the stream upstream. Marts query it for new
+    changes only. -#}
 {% macro changes_of(parent) -%}
     {%- for node_id in node_of(parent.relation).depends_on.nodes if node_id in graph.nodes -%}
         {%- set streams = [] -%}
@@ -95,20 +94,20 @@
     {%- endfor -%}
     {{ exceptions.raise_compiler_error(
         this.identifier ~ " follows " ~ parent.relation ~ " by the stream " ~ parent.stream
-        ~ ", which it is not made of"
+        ~ ", which is not upstream of it"
     ) }}
 {%- endmacro %}
 
-{#- A stream up to where its history has read it, and no further. -#}
+{#- Reads a stream up to the read point of its history. -#}
 {% macro read_with(increment, history, stream) -%}
     {%- set name = history.schema ~ "." ~ history.identifier -%}
     {%- for theirs in increment.recorded.reads
         if theirs.model_name == name and theirs.source_name == stream -%}
         {{ return(read_of_stream(increment, stream, until=dict(theirs, to=theirs.read_to))) }}
     {%- endfor -%}
-    {%- if asks_the_lake() and writes_rows() and not is_partial_build()
+    {%- if queries_lake() and writes_rows() and not is_partial_build()
         and "deferred" not in increment.code and rendered_branch() is none -%}
-        {{ stop(
+        {{ raise_error(
             name ~ " has no read point in " ~ increment_tables().read_points,
             refresh_command(node_of(history).unique_id),
         ) }}

@@ -1,12 +1,11 @@
-{#- Step 2: of the records at one position the one that was read last, with `_since`, when what it
-    says begins, and what of its row was seen so far. A value that it leaves as it was is that of
-    the last change that has it, in `_filled_<attribute>`; where no change ever had it, nobody
-    knows it, and the change `_is_incomplete`. `is_in_order`: no transaction gave a row a key that
-    another row freed later in it. -#}
-{% macro distinct_changes(key, kept, is_in_order=false) -%}
+{#- Step 2: for each position the record that was read last, with `_since`, when its values become
+    valid, and the last position and time of its row. A value that a change omits is carried
+    forward from the last change that has it, in `_filled_<attribute>`; if no change has it, the
+    change `_is_incomplete`. `is_in_order`: no transaction reused a key before it was free. -#}
+{% macro distinct_changes(key, carried, is_in_order=false) -%}
 {%- set of_row = "partition by " ~ key | join(", ") -%}
 {%- set unknown = ["is_incomplete"] -%}
-{%- for attribute in kept if kept[attribute].may_be_left_out -%}
+{%- for attribute in carried if carried[attribute].may_be_left_out -%}
     {%- do unknown.append(
         "coalesce(_filled_" ~ attribute ~ " = " ~ left_out_value() ~ ", false)"
     ) -%}
@@ -16,7 +15,7 @@
                 order by
                     _position, _commit_id, _kafka_topic_id, _kafka_partition, _kafka_offset
 {%- endset -%}
--- Step 2 of 3: one change at each position.
+-- Step 2 of 3: one change per position.
 unseen_changes as (
 
     select *
@@ -26,7 +25,7 @@ unseen_changes as (
             max(seen_to_position) over ({{ of_row }}) as _known_to_position
         from ordered_changes
     ) as known_changes
-    -- What another run has read meanwhile is in the current version.
+    -- Changes that a concurrent run has applied are in the current version.
     where
         _is_current_version
         or _known_to_position is null
@@ -43,7 +42,7 @@ single_changes as (
             lead(_position) over (
                 {{ in_order }}
             ) as _next_position,
-            -- Clocks may step back; the order of changes does not.
+            -- Clocks may run backwards; the order of changes does not.
             max(_changed_at) over (
                 {{ in_order }}
                 rows between unbounded preceding and current row
@@ -64,8 +63,8 @@ numbered_values as (
 
     select
         *
-        {%- for attribute in kept %},
-        sum(case when {{ kept[attribute].says }} then 1 else 0 end) over (
+        {%- for attribute in carried %},
+        sum(case when {{ carried[attribute].has_value }} then 1 else 0 end) over (
             {{ of_row }}
             order by _position
             rows between unbounded preceding and current row
@@ -79,8 +78,8 @@ filled_values as (
 
     select
         *
-        {%- for attribute in kept %},
-        -- A delete has no values of its row: what comes behind it begins without it.
+        {%- for attribute in carried %},
+        -- A delete has no values: changes after it do not inherit any.
         first_value({{ attribute }}) over (
             {{ of_row }}, _value_of_{{ attribute }}, is_deleted
             order by _position
@@ -101,11 +100,11 @@ distinct_changes as (
 )
 {%- endmacro %}
 
-{#- Common table expressions, a part of `distinct_changes`: the changes without deletes of another
-    row that had the key before. `set id = id + 1` gives a row the key of another one before that
-    one has left it: the delete of the other is no delete of the row that took its place. How many
-    rows a key had before a transaction is known from the transaction, which leaves one or none, or
-    from the change before it. -#}
+{#- Common table expressions of `distinct_changes`: the changes without deletes of another row
+    that had the same key before. With `set id = id + 1` a row gets a key before the other row has
+    left it: the delete of the other row does not delete the new one. Whether a row with the key
+    existed before a transaction follows from the transaction, which leaves one or none, or from
+    the change before it. -#}
 {% macro changes_of_the_row(key) -%}
 {%- set of_row = "partition by " ~ key | join(", ") -%}
 {%- set of_transaction -%}
@@ -148,7 +147,7 @@ known_rows as (
 
     select
         *,
-        -- Where a transaction creates the row first, and leaves as many as there were.
+        -- The transaction creates the row first and leaves the number of rows unchanged.
         case
             when
                 _is_in_transaction and _more_rows_of_all = 0 and _first_kind = 'create'
@@ -163,7 +162,7 @@ known_rows as (
     from (
         select
             *,
-            -- Whether a row is there behind the change, if that is known without those before.
+            -- Whether the row exists after the change, if known without earlier changes.
             case
                 when not _is_in_transaction and not is_deleted then _position || '1'
                 when change_kind = 'tombstone' and _is_behind_delete then null

@@ -5,17 +5,17 @@
     where is_current and not is_deleted
 {%- endmacro %}
 
-{#- Versions of one moment are those of one transaction: the last of them is the state. -#}
+{#- Versions with the same timestamp are of one transaction: the last one is the state. -#}
 {% macro state_as_of(history, instant) -%}
     select
         {{ columns_of_state(history) }}
     from {{ history }}
     where
-        {{ holds_at(instant) }}
+        {{ exists_at(instant) }}
 {%- endmacro %}
 
-{#- Each instant has one version of each row: what was there before capture began is as the first
-    one says it. -#}
+{#- Each instant has one version of each row: the first one is also valid before capture
+    began. -#}
 {% macro dated_versions(parent, keys=none) -%}
     select
         {{ key_and_attributes(parent) }},
@@ -25,15 +25,15 @@
                 = min(valid_from_position) over (partition by {{ parent.key }})
                 then cast('0001-01-01 00:00:00' as timestamp)
             else valid_from_at
-        end as held_from_at,
-        coalesce(valid_to_at, cast('9999-12-31 00:00:00' as timestamp)) as held_until_at
+        end as effective_from_at,
+        coalesce(valid_to_at, cast('9999-12-31 00:00:00' as timestamp)) as effective_to_at
     from {{ parent.relation }} as versions
     {%- if keys %}
     where {{ parent.key }} in ({{ keys }})
     {%- endif %}
 {%- endmacro %}
 
-{#- Rows as they are now; one that was deleted is as it was last. -#}
+{#- Current rows; deleted rows with their last values. -#}
 {% macro newest_versions(parent, keys=none) -%}
     select
         {{ key_and_attributes(parent) }}
@@ -55,9 +55,9 @@
         {%- endfor %}
 {%- endmacro %}
 
-{#- When a row came to be: the commit of its first change. What a snapshot brought was there before,
-    and the time of the snapshot says when it was read: it has the time that the row itself gives.
-    A position with a c is a change's own, not that of a snapshot. -#}
+{#- When a row was created: the commit of its first change. A row from a snapshot is older than
+    the snapshot: it has the time in the row itself. A position with a c is that of a change, not
+    of a snapshot. -#}
 {% macro recorded_at(key, happened_at) -%}
     {%- set of_row = "over (partition by " ~ key ~ ")" -%}
     {%- set first_at = "min(valid_from_at) " ~ of_row -%}
@@ -70,12 +70,12 @@
         end
 {%- endmacro %}
 
-{% macro held_when(version, instant) -%}
-    {{ instant }} >= {{ version }}.held_from_at
-            and {{ instant }} < {{ version }}.held_until_at
+{% macro valid_at(version, instant) -%}
+    {{ instant }} >= {{ version }}.effective_from_at
+            and {{ instant }} < {{ version }}.effective_to_at
 {%- endmacro %}
 
-{#- A version that is valid at both instants is there twice: it is no change. -#}
+{#- A version that is valid at both instants appears twice: it did not change. -#}
 {% macro changes_between(history, key, first_instant, last_instant) -%}
     {%- set keys = key | join(", ") -%}
     {%- set columns = columns_of_state(history) -%}
@@ -93,40 +93,40 @@
                 {{ columns }},
                 true as is_before
             from {{ history }}
-            where {{ holds_at(first_instant) }}
+            where {{ exists_at(first_instant) }}
             union all
             select
                 version_key,
                 {{ columns }},
                 false as is_before
             from {{ history }}
-            where {{ holds_at(last_instant) }}
+            where {{ exists_at(last_instant) }}
         ) as moments
     ) as counted
     where moment_count = 1
 {%- endmacro %}
 
-{% macro holds_at(instant) -%}
+{% macro exists_at(instant) -%}
     not is_deleted
             and valid_from_at <= {{ instant }}
             and (valid_to_at > {{ instant }} or valid_to_at is null)
 {%- endmacro %}
 
-{#- What a history says of a row at one moment, as its YAML lists it. -#}
+{#- The columns of a state, in the order of the history's YAML. -#}
 {% macro columns_of_state(history) -%}
     {{ return(names_of_state(history) | join(",\n        ")) }}
 {%- endmacro %}
 
-{#- The columns of a state, a list. -#}
+{#- The same as a list. -#}
 {% macro names_of_state(
-    history, kept=["is_incomplete", "valid_from_at", "_commit_id"]
+    history, names=["is_incomplete", "valid_from_at", "_commit_id"]
 ) -%}
     {%- if not execute -%}
         {{ return(["*"]) }}
     {%- endif -%}
     {%- set columns = [] -%}
     {%- for column in node_of(history).columns
-        if column in kept or column not in columns_of_history() -%}
+        if column in names or column not in columns_of_history() -%}
         {%- do columns.append(column) -%}
     {%- endfor -%}
     {{ return(columns) }}

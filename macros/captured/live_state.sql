@@ -1,9 +1,9 @@
-{#- What the database holds now, as far as ingest has landed it: the newest versions of a history and
-    the changes behind what the history had read when this view was made, each build anew; of each
-    row what lies last in the log. Each table is read once, for most of an answer's time is Spark's
-    with tables and small files. Of another bronze table than the history was made of, the view is
-    empty until the next build. For people and dashboards: a mart that read it would hold what was
-    true once. -#}
+{#- The current rows of the database, as far as ingest has written them: the current versions of a
+    history and the changes after its read point when the view was created, which each build does;
+    for each row the last one in the log. Each table is read once: most of the query time is per
+    table and small file. If bronze is another table than the history was built from, the view is
+    empty until the next build. For people and dashboards: a mart that read it would become
+    stale. -#}
 {% macro live_state(history, changes, stream, key) -%}
     {%- if not execute -%}
         {{ return("select * from " ~ history ~ " cross join " ~ changes) }}
@@ -13,10 +13,10 @@
     {%- set read = read_by_history(history, stream) -%}
     {%- set increment = {
         "reads": {stream: {"after": read.to, "to": 9223372036854775807}},
-        "is_everything": false, "late": none, "is_emptied": true,
+        "is_full_refresh": false, "keys_to_rebuild": none, "is_truncated": true,
     } -%}
     {%- set truncates = truncates_of(*stream.split(".")) -%}
-    {%- set kept = kept_values(
+    {%- set carried = carried_values(
         attributes, texts_of_log(stream, attributes, node_of(history)), []
     ) -%}
     {%- set names = names_of_state(history, ["is_incomplete", "seen_to_at", "_commit_id"]) -%}
@@ -25,7 +25,7 @@ with
 
 changes as (
 
-    -- One shuffle for all windows; to Redshift no more than a comment.
+    -- One shuffle for all windows; a comment to Redshift.
     select /*+ repartition({{ key | join(", ") }}) */ *
     from (
         {{ new_changes_and_current_versions(
@@ -51,18 +51,18 @@ newest_changes as (
                 _kafka_partition desc,
                 _kafka_offset desc
         ) as _recency
-        {%- for attribute in kept %},
-        -- The newest change that says it, by its position: s and the value, or n, a null.
+        {%- for attribute in carried %},
+        -- The value of the newest change that has it: s and the value, or n for null.
         substring(
             max(
                 case
-                    when {{ kept[attribute].says }}
+                    when {{ carried[attribute].has_value }}
                         then rpad(_position, 160, ' ')
                             || coalesce('s' || {{ attribute }}, 'n')
                 end
             ) over ({{ of_row }}),
             161
-        ) as _said_{{ attribute }}
+        ) as _latest_{{ attribute }}
         {%- endfor %}
     from ordered_changes
 
@@ -73,9 +73,9 @@ newest_rows as (
     select
         {{ key | join(",\n        ") }},
         {%- for attribute in attributes %}
-        {%- if attribute in kept %}
+        {%- if attribute in carried %}
         nullif(
-            substring(nullif(_said_{{ attribute }}, 'n'), 2), {{ left_out_value() }}
+            substring(nullif(_latest_{{ attribute }}, 'n'), 2), {{ left_out_value() }}
         ) as {{ attribute }},
         {%- else %}
         {{ attribute }},
@@ -83,8 +83,8 @@ newest_rows as (
         {%- endfor %}
         is_deleted,
         is_incomplete
-        {%- for attribute in kept %}
-        or coalesce(_said_{{ attribute }} = 's' || {{ left_out_value() }}, true)
+        {%- for attribute in carried %}
+        or coalesce(_latest_{{ attribute }} = 's' || {{ left_out_value() }}, true)
         {%- endfor %} as is_incomplete,
         _changed_at as seen_to_at,
         _commit_id,
@@ -111,10 +111,11 @@ where
         where source_position is not null
     )
     {%- endif %}
-    and {{ stands_there(stream, read) | indent(4) }}
+    and {{ is_same_table(stream, read) | indent(4) }}
 {%- endmacro %}
 
-{#- What the YAML of a history lists between its key and the columns that each history has. -#}
+{#- The attributes of a history: its YAML columns without its key and the columns of every
+    history. -#}
 {% macro attributes_of_history(history, key) -%}
     {%- set attributes = [] -%}
     {%- for column in node_of(history).columns
@@ -124,10 +125,10 @@ where
     {{ return(attributes) }}
 {%- endmacro %}
 
-{#- How far a history has read a stream for sure, and of which bronze table. -#}
+{#- The confirmed read point of a history, with the bronze table's UUID. -#}
 {% macro read_by_history(history, stream) -%}
     {%- set read = dict(recorded_read(history, stream)) -%}
-    {%- if asks_the_lake() and are_increments_recorded() -%}
+    {%- if queries_lake() and are_increments_recorded() -%}
         {%- for row in lake_rows(
             "select coalesce(unfinished, '{}') from " ~ increment_tables().read_points
             ~ " where model_name = '" ~ history.schema ~ "." ~ history.identifier
@@ -142,9 +143,9 @@ where
     {{ return(read) }}
 {%- endmacro %}
 
-{#- Whether the stream's table is the one that a history was made of, and stands as it stood then;
-    asked whenever the view is read. -#}
-{% macro stands_there(stream, read) -%}
+{#- Whether bronze is still the table that the history was built from, neither recreated nor
+    rolled back; evaluated whenever the view is queried. -#}
+{% macro is_same_table(stream, read) -%}
     {%- set table = bronze_table(stream) -%}
     {%- if read.table_uuid is none -%}
 true

@@ -1,6 +1,6 @@
-{#- A place in the log of a database that was restored, set back (`RESET MASTER`) or replaced
-    lies behind all of the log before it: the instants in the variable `log_restarts`, by Kafka's
-    time, say when; in UTC, as timestamps are in every session. -#}
+{#- Positions in the log of a database that was restored, reset (`RESET MASTER`) or replaced sort
+    after all positions of the log before. The variable `log_restarts` lists the instants, in
+    Kafka's time and in UTC. -#}
 {% macro position_across_restarts(database, position, moment) -%}
     {%- set restarts = [] -%}
     {%- for instant in var("log_restarts").get(database) or [] -%}
@@ -29,7 +29,7 @@
     {%- endif -%}
 {%- endmacro %}
 
-{#- The same of rows of many streams, whose names are in a column. -#}
+{#- The same for rows of many streams, by a column with the stream's name. -#}
 {% macro position_across_restarts_of_streams(stream, position, moment) -%}
     case
         {%- for database, restarts in var("log_restarts").items() if restarts %}
@@ -41,12 +41,11 @@
     end
 {%- endmacro %}
 
-{#- A condition of changes that only a log that restarted has. Whether a change lies before one of
-    the same row that came before it, though it was committed after it: no log goes so, but for a
-    transaction of PostgreSQL that was open while a snapshot was taken. What is sent again has its
-    old time, and what was sent before the current version, through another partition, is of the
-    same log. -#}
-{% macro is_restart(stream, is_everything) -%}
+{#- A condition for changes that only a restarted log has: a change lies before an earlier change
+    of the same row, though it was committed later. The exception is a PostgreSQL transaction that
+    was open during a snapshot. Records that are sent again have their old time, and those sent
+    before the current version, through another partition, belong to the same log. -#}
+{% macro is_restart(stream, is_full_refresh) -%}
     {%- set source = captured_stream(stream) -%}
     {%- set position = source.config.meta.ingest.captured.get("position", "lsn") -%}
     {%- set database, restarts = captured_database(source), var("log_restarts") -%}
@@ -54,44 +53,44 @@
     {%- if position not in ["lsn", "binlog"] or is_one_log -%}
         1 = 0
     {%- else -%}
-        {%- set committed_before = "fresh.committed_before" if is_everything
-            else "greatest(fresh.committed_before, known.seen_to_at)" -%}
+        {%- set committed_before = "new_changes.committed_before" if is_full_refresh
+            else "greatest(new_changes.committed_before, current_versions.seen_to_at)" -%}
         (
-            fresh.source_committed_at > {{ committed_before }}
+            new_changes.source_committed_at > {{ committed_before }}
             {%- if position == "lsn" %}
-            and fresh.place < case
-                when fresh.is_snapshot then fresh.place_before else fresh.change_before
+            and new_changes.log_position < case
+                when new_changes.is_snapshot then new_changes.position_before else new_changes.change_before
             end
             {%- else %}
-            and fresh.place < fresh.place_before
+            and new_changes.log_position < new_changes.position_before
             {%- endif %}
         )
-        {%- if not is_everything %}
+        {%- if not is_full_refresh %}
         or (
-            fresh.source_committed_at > known.seen_to_at
-            and fresh._kafka_timestamp >= known._kafka_timestamp
+            new_changes.source_committed_at > current_versions.seen_to_at
+            and new_changes._kafka_timestamp >= current_versions._kafka_timestamp
             {%- if position == "lsn" %}
-            -- A position with a c is a change's own, not that of a snapshot.
+            -- A position with a c is that of a change, not of a snapshot.
             and (
                 (
-                    fresh.place < known.seen_to_position
-                    and (fresh.is_snapshot or known.seen_to_position like '%c%')
+                    new_changes.log_position < current_versions.seen_to_position
+                    and (new_changes.is_snapshot or current_versions.seen_to_position like '%c%')
                 )
                 or (
-                    fresh.place < known.valid_from_position
-                    and (fresh.is_snapshot or known.valid_from_position like '%c%')
+                    new_changes.log_position < current_versions.valid_from_position
+                    and (new_changes.is_snapshot or current_versions.valid_from_position like '%c%')
                 )
             )
             {%- else %}
-            and fresh.place < known.seen_to_position
+            and new_changes.log_position < current_versions.seen_to_position
             {%- endif %}
         )
         {%- endif %}
     {%- endif -%}
 {%- endmacro %}
 
-{#- Stops the build with what to add to `log_restarts`. -#}
-{% macro refuse_restarted_log(stream, restarted) -%}
+{#- Raises an error that shows what to add to `log_restarts`. -#}
+{% macro raise_restarted_log_error(stream, restarted) -%}
     {%- set database = captured_database(captured_stream(stream)) -%}
     {%- set first = restarted | map(attribute=2) | min -%}
     {%- set streams = [] -%}
@@ -102,7 +101,7 @@
             "" if database == source.source_name else "." ~ source.name
         ) ~ "+") -%}
     {%- endfor -%}
-    {{ stop(
+    {{ raise_error(
         "the log of the database " ~ database ~ " restarted by " ~ first
         ~ " UTC (" ~ restarted | length ~ " rows of " ~ stream ~ ", like "
         ~ (restarted[0][1] | string)[:40] ~ ", changed after others and lie before them in it)"
@@ -111,8 +110,8 @@
     ) }}
 {%- endmacro %}
 
-{#- The database of the stream that a column names. While dbt parses, and in its unit tests, the graph
-    has no sources: there each database is named like its source. -#}
+{#- The database of the stream in a column. While dbt parses and in unit tests the graph has no
+    sources: each database is then named like its source. -#}
 {% macro database_of_stream(stream) -%}
     {%- set source_name = "split_part(" ~ stream ~ ", '.', 1)" -%}
     {%- set databases = {} -%}

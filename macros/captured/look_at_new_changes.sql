@@ -1,36 +1,37 @@
-{#- Asks once what the new changes are, and records in the increment what the current versions do
-    not suffice for. `late`: a condition of rows of which all changes are read again. `is_in_order`:
-    no snapshot overtook a change, and no row took a key before another one had left it; what
-    places such changes is left out of the statement. `is_emptied`: a truncate deletes every row; a
-    late one may change any version, and all are rebuilt. A log that restarted stops the build. -#}
-{% macro look_at_new_changes(increment, changes, stream, key) -%}
+{#- Classifies the new changes with one query and records in the increment where the current
+    versions do not suffice. `keys_to_rebuild`: a condition for keys of which all changes are read
+    again. `is_in_order`: no snapshot overtook a change and no key was reused before it was free,
+    so that the statement needs no SQL for such changes. `is_truncated`: a truncate deletes every
+    row; a late one may change any version, and all are rebuilt. A log that restarted raises an
+    error. -#}
+{% macro classify_new_changes(increment, changes, stream, key) -%}
     {%- set read = read_of_stream(increment, stream) -%}
     {%- do increment.update({
-        "late": none, "is_emptied": false, "is_in_order": false, "key": key_text(key),
+        "keys_to_rebuild": none, "is_truncated": false, "is_in_order": false, "key": key_text(key),
     }) -%}
-    {%- set is_new = read.after < read.to or (increment.is_everything and read.to > 0) -%}
-    {%- if asks_the_lake() and is_new -%}
-        {%- set late, restarted = [], [] -%}
-        {%- set was_everything = increment.is_everything -%}
-        {#- Of more the whole history is rebuilt: a statement that names them is no cheaper. What
-            else is found are two kinds of truncates, those and changes without a place, and
-            restarts, which stop. -#}
-        {%- set most_late = 2000 -%}
+    {%- set is_new = read.after < read.to or (increment.is_full_refresh and read.to > 0) -%}
+    {%- if queries_lake() and is_new -%}
+        {%- set late_keys, restarted = [], [] -%}
+        {%- set was_full_refresh = increment.is_full_refresh -%}
+        {#- With more keys the whole history is rebuilt: a statement that lists them is no
+            cheaper. The other findings are two kinds of truncates, truncates and changes without
+            a position, and restarts, which raise an error. -#}
+        {%- set max_late_keys = 2000 -%}
         {%- for row in lake_rows(
             findings_of_changes(increment, changes, stream, key)
-            ~ " limit " ~ (most_late + 5),
+            ~ " limit " ~ (max_late_keys + 5),
             [["late", "1", none], ["late", "O'2", none]],
         ) -%}
             {%- if row[0] == "late" -%}
-                {%- do late.append(sql_literal(row[1] | string)) -%}
+                {%- do late_keys.append(sql_literal(row[1] | string)) -%}
             {%- elif row[0] == "truncate" -%}
-                {%- do increment.update({"is_emptied": true}) -%}
+                {%- do increment.update({"is_truncated": true}) -%}
             {%- elif row[0] == "late truncate" -%}
-                {%- do increment.update({"is_everything": true}) -%}
-            {%- elif "without place" in row[0] -%}
-                {#- They stay in bronze and, but for truncates, in staging, whose test names them
-                    too. -#}
-                {%- set is_change = row[0] == "without place" -%}
+                {%- do increment.update({"is_full_refresh": true}) -%}
+            {%- elif "no position" in row[0] -%}
+                {#- They stay in bronze and, except truncates, in staging, whose test reports
+                    them, too. -#}
+                {%- set is_change = row[0] == "no position" -%}
                 {%- do exceptions.warn(
                     this.identifier ~ " leaves out " ~ row[1] ~ " "
                     ~ ("changes" if is_change else "TRUNCATEs") ~ " of " ~ stream
@@ -43,27 +44,27 @@
             {%- endif -%}
         {%- endfor -%}
         {%- if restarted and writes_rows() -%}
-            {%- do refuse_restarted_log(stream, restarted) -%}
+            {%- do raise_restarted_log_error(stream, restarted) -%}
         {%- endif -%}
-        {%- if late | length > most_late -%}
-            {%- do increment.update({"is_everything": true}) -%}
-        {%- elif late and not was_everything -%}
-            {%- do increment.update({"late": "in (" ~ late | sort | join(", ") ~ ")"}) -%}
+        {%- if late_keys | length > max_late_keys -%}
+            {%- do increment.update({"is_full_refresh": true}) -%}
+        {%- elif late_keys and not was_full_refresh -%}
+            {%- do increment.update({"keys_to_rebuild": "in (" ~ late_keys | sort | join(", ") ~ ")"}) -%}
         {%- endif -%}
         {%- do increment.update({
-            "is_in_order": not late and increment.is_everything == was_everything,
+            "is_in_order": not late_keys and increment.is_full_refresh == was_full_refresh,
         }) -%}
     {%- endif -%}
 {%- endmacro %}
 
-{#- A row for each row of the database that needs more, with what and since when. Late is a change
-    that lies before one that was seen, a tombstone that nothing new comes before, any change of a
-    row with a value that nobody knows, a change that a snapshot overtook and a delete behind a
-    create of its transaction. A full build asks for restarts and the last two. -#}
+{#- One row for each key that needs more than its current version, with the finding and its time.
+    Late are a change before the last applied position, a tombstone without a preceding new
+    change, any change of an incomplete row, a change that a snapshot overtook, and a delete after
+    a create in the same transaction. A full refresh looks for restarts and the last two only. -#}
 {% macro findings_of_changes(increment, changes, stream, key) -%}
     {%- set keys = key | join(", ") -%}
     {%- set truncates = truncates_of(*stream.split(".")) -%}
-    {%- set over_those_before -%}
+    {%- set over_preceding -%}
         over (
                     partition by {{ keys }}, _kafka_topic_id, _kafka_partition
                     order by _kafka_offset, _commit_id
@@ -83,38 +84,38 @@
             as happened_at
     from (
         select
-            fresh.row_name,
-            fresh._kafka_timestamp,
-            case when {{ is_restart(stream, increment.is_everything) }} then 1 else 0 end
+            new_changes.row_name,
+            new_changes._kafka_timestamp,
+            case when {{ is_restart(stream, increment.is_full_refresh) }} then 1 else 0 end
                 as is_restart,
             case
-                when not fresh.is_snapshot and fresh.place < fresh.snapshot_before then 1
-                {%- if may_take_keys(stream) %}
+                when not new_changes.is_snapshot and new_changes.log_position < new_changes.snapshot_before then 1
+                {%- if may_reuse_keys(stream) %}
                 when
-                    fresh.change_kind = 'delete'
-                    and fresh.source_committed_at <= {{ "fresh.created_before"
-                        if increment.is_everything
-                        else "greatest(fresh.created_before, known.seen_to_at)" }}
+                    new_changes.change_kind = 'delete'
+                    and new_changes.source_committed_at <= {{ "new_changes.created_before"
+                        if increment.is_full_refresh
+                        else "greatest(new_changes.created_before, current_versions.seen_to_at)" }}
                     then 1
                 {%- endif %}
-                {%- if not increment.is_everything %}
-                when known.seen_to_position is null then 0
-                when known.is_incomplete or fresh.place <= known.seen_to_position then 1
-                when fresh.is_tombstone and fresh.first_offset is null then 1
-                when fresh.is_tombstone and fresh.first_offset > fresh._kafka_offset then 1
+                {%- if not increment.is_full_refresh %}
+                when current_versions.seen_to_position is null then 0
+                when current_versions.is_incomplete or new_changes.log_position <= current_versions.seen_to_position then 1
+                when new_changes.is_tombstone and new_changes.first_offset is null then 1
+                when new_changes.is_tombstone and new_changes.first_offset > new_changes._kafka_offset then 1
                 {%- endif %}
                 else 0
             end as is_late
         from (
             select
                 *,
-                max(place) {{ over_those_before }} as place_before,
-                max(case when not is_snapshot then place end) {{ over_those_before }} as change_before,
-                max(case when is_snapshot then place end) {{ over_those_before }} as snapshot_before,
-                {%- if may_take_keys(stream) %}
-                max(case when change_kind = 'create' then source_committed_at end) {{ over_those_before }} as created_before,
+                max(log_position) {{ over_preceding }} as position_before,
+                max(case when not is_snapshot then log_position end) {{ over_preceding }} as change_before,
+                max(case when is_snapshot then log_position end) {{ over_preceding }} as snapshot_before,
+                {%- if may_reuse_keys(stream) %}
+                max(case when change_kind = 'create' then source_committed_at end) {{ over_preceding }} as created_before,
                 {%- endif %}
-                max(case when not is_tombstone then source_committed_at end) {{ over_those_before }} as committed_before
+                max(case when not is_tombstone then source_committed_at end) {{ over_preceding }} as committed_before
             from (
                 select
                     {{ keys }},
@@ -123,7 +124,7 @@
                         when is_tombstone then null
                         when is_snapshot then source_position
                         else source_position || 'c'
-                    end as place,
+                    end as log_position,
                     min(case when not is_tombstone then _kafka_offset end) over (
                         partition by {{ keys }}, _kafka_topic_id, _kafka_partition
                     ) as first_offset,
@@ -139,10 +140,10 @@
                 from {{ queryable(changes) }}
                 where
                     {{ new_rows(increment, stream) }}
-                    and {{ has_place(key) }}
-            ) as fresh_changes
-        ) as fresh
-        {%- if not increment.is_everything %}
+                    and {{ has_key_and_position(key) }}
+            ) as keyed_changes
+        ) as new_changes
+        {%- if not increment.is_full_refresh %}
         left outer join (
             select
                 {{ keys }},
@@ -155,24 +156,24 @@
             where
                 is_current
                 and {{ has_new_changes(increment, queryable(changes), stream, key) | indent(16) }}
-        ) as known
+        ) as current_versions
             on
                 {%- for column in key %}
-                {{ "and " if not loop.first }}fresh.{{ column }} = known.{{ column }}
+                {{ "and " if not loop.first }}new_changes.{{ column }} = current_versions.{{ column }}
                 {%- endfor %}
         {%- endif %}
-    ) as looked_at
+    ) as classified
     where is_restart = 1 or is_late = 1
     group by row_name
     union all
     select
-        'without place' as finding,
+        'no position' as finding,
         cast(count(*) as varchar(128)) as row_name,
         {{ first_record }} as happened_at
     from {{ queryable(changes) }}
     where
         {{ new_rows(increment, stream) }}
-        and not ({{ has_place(key) }})
+        and not ({{ has_key_and_position(key) }})
     having count(*) > 0
     {%- if truncates %}
     union all
@@ -184,9 +185,9 @@
         select
             truncates.*,
             case
-                when truncates.source_position is null then 'truncate without place'
-                {%- if not increment.is_everything %}
-                when truncates.source_position || 'c' <= known.seen_to_position
+                when truncates.source_position is null then 'truncate, no position'
+                {%- if not increment.is_full_refresh %}
+                when truncates.source_position || 'c' <= current_versions.seen_to_position
                     then 'late truncate'
                 {%- endif %}
                 else 'truncate'
@@ -194,12 +195,12 @@
         from (
             {{ truncates }}
         ) as truncates
-        {%- if not increment.is_everything %}
+        {%- if not increment.is_full_refresh %}
         cross join (
             select max(seen_to_position) as seen_to_position
             from {{ this }}
             where is_current
-        ) as known
+        ) as current_versions
         {%- endif %}
         where {{ new_rows(increment, stream) }}
     ) as found_truncates
@@ -208,10 +209,9 @@
     order by finding desc
 {%- endmacro %}
 
-{#- Whether a transaction of the table's database may give a row a key before another one has left
-    it, as PostgreSQL's deferrable keys allow. A database that checks each row as it is written has
-    no key taken before it is free. -#}
-{% macro may_take_keys(stream) -%}
+{#- Whether a transaction of the database may reuse a key before it is free, as PostgreSQL's
+    deferrable constraints allow. Other databases check each row as it is written. -#}
+{% macro may_reuse_keys(stream) -%}
     {%- if not execute -%}
         {{ return(true) }}
     {%- endif -%}

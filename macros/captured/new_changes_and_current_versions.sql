@@ -1,10 +1,9 @@
-{#- A query of what an increment makes versions of: the new changes of each row, and its current
-    version. -#}
+{#- The input of an increment: the new changes of each row and its current version. -#}
 {% macro new_changes_and_current_versions(
     increment, changes, stream, key, attributes, history=this
 ) -%}
     {%- set names = (key + attributes) | join(",\n        ") -%}
-    -- What is new, and of rows with a late change all changes.
+    -- The new changes, and all changes of the keys to rebuild.
     select
         {{ names }},
         change_kind,
@@ -28,19 +27,19 @@
         cast(null as timestamp) as seen_to_at
     from {{ changes }}
     where
-        {{ has_place(key) }}
-        {%- if not increment.late %}
+        {{ has_key_and_position(key) }}
+        {%- if not increment.keys_to_rebuild %}
         and {{ new_rows(increment, stream) }}
         {%- else %}
         and (
             {{ new_rows(increment, stream) }}
             or (
                 _commit_id <= {{ increment.reads[stream].to }}
-                and {{ key_text(key) }} {{ increment.late }}
+                and {{ key_text(key) }} {{ increment.keys_to_rebuild }}
             )
         )
         {%- endif %}
-    {%- if not increment.is_everything %}
+    {%- if not increment.is_full_refresh %}
     union all
     -- The current versions of the other rows that have new changes.
     select
@@ -67,30 +66,30 @@
     from {{ history }}
     where
         is_current
-        {%- if increment.late %}
-        and not {{ key_text(key) }} {{ increment.late }}
+        {%- if increment.keys_to_rebuild %}
+        and not {{ key_text(key) }} {{ increment.keys_to_rebuild }}
         {%- endif %}
-        {%- if not increment.is_emptied %}
+        {%- if not increment.is_truncated %}
         and {{ has_new_changes(increment, changes, stream, key) | indent(8) }}
         {%- endif %}
     {%- endif %}
 {%- endmacro %}
 
-{#- A change without a key is of no row, and one without a position lies nowhere in its row's
-    order: no history can take it. -#}
-{% macro has_place(key) -%}
+{#- A change without a key has no row, and one without a position cannot be ordered: histories
+    exclude both. -#}
+{% macro has_key_and_position(key) -%}
     (source_position is not null or is_tombstone)
     {%- for column in key %} and {{ column }} is not null{% endfor %}
 {%- endmacro %}
 
-{#- Whether a version is of a row with new changes. By the columns of the key themselves: a text of
-    each key would be made of all rows. -#}
+{#- Whether the row of a version has new changes. Compares the key columns: a text of the key
+    would be computed for all rows. -#}
 {% macro has_new_changes(increment, changes, stream, key) -%}
 ({{ key | join(", ") }}) in (
     select {{ key | join(", ") }}
     from {{ changes }}
     where
         {{ new_rows(increment, stream) }}
-        and {{ has_place(key) }}
+        and {{ has_key_and_position(key) }}
 )
 {%- endmacro %}

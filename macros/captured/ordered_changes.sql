@@ -1,7 +1,7 @@
-{#- Step 1: each change with `_position`, its place in the order of its row's changes, and
-    `_changed_at`, its time, null where it has none of its own; a truncate is a delete of each row
-    that has a change before it. What a row's records in one partition of Kafka say of each other
-    is read by offset. `is_in_order`: nothing lies before what a snapshot said. -#}
+{#- Step 1: each change with `_position`, which orders the changes of its row, and `_changed_at`,
+    its time, or null. A truncate becomes a delete of each row that has a change before it. Within
+    a Kafka partition records are compared by offset. `is_in_order`: no change lies before a
+    snapshot's position. -#}
 {% macro ordered_changes(key, attributes, truncates, is_in_order=false) -%}
 {%- set keys = key | join(", ") -%}
 {%- set columns -%}
@@ -41,7 +41,7 @@ case
             else source_position || 'c'
         end
 {%- endset -%}
--- Step 1 of 3: the place of each change in the order of its row.
+-- Step 1 of 3: the position of each change among those of its row.
 read_changes as (
 
     select
@@ -50,7 +50,7 @@ read_changes as (
             {{ by_offset }}
         ) as _follows_delete
         {%- if not is_in_order %},
-        -- The newest snapshot of the row that was read before: its position, and its time.
+        -- The newest snapshot of the row so far: its position and time.
         max(
             case
                 when is_snapshot
@@ -69,11 +69,11 @@ placed_changes as (
 
     select
         *,
-        -- c: a change; s: behind the snapshot that was taken while its transaction was open.
+        -- c: a change; s: after a snapshot that was taken while its transaction was open.
         {% if is_in_order -%}
         {{ own_position }} as _own_position
         {%- else -%}
-        -- What is sent again lies where it lay.
+        -- A record that is sent again keeps its position.
         first_value(
             {{ own_position | indent(4) }}
         ) over (
@@ -93,7 +93,7 @@ placed_changes as (
     select
         {{ (key + attributes) | join(",\n        ") }},
         {{ columns }},
-        -- b: a tombstone, behind the last change before it; before all, where there is none.
+        -- b: a tombstone, after the preceding change; first, if there is none.
         coalesce(
             _own_position,
             substring(
@@ -107,7 +107,7 @@ placed_changes as (
             ) || 'b',
             ''
         ) as _position,
-        -- A tombstone has Kafka's time; what it follows says when the row went.
+        -- A tombstone has Kafka's time; the delete before it has the database's.
         case
             when not is_tombstone or not coalesce(_follows_delete, false)
                 then source_committed_at
@@ -137,7 +137,7 @@ ordered_changes as (
 
     select * from placed_rows
     union all
-    -- A truncate has no key: it deletes each row that has a change before it.
+    -- A truncate has no key: it deletes each row with a change before it.
     select
         {%- for column in key %}
         first_positions.{{ column }},

@@ -1,6 +1,6 @@
-{#- What a record shows that deletes its row: as its form shows it, and as `deletes_when` says;
-    none where neither does. A column is named by its relation: Redshift finds the fields of a struct
-    by that name alone. -#}
+{#- The condition for a record that deletes its row: that of its form, `deletes_when`, or none.
+    Columns are qualified by their relation: Redshift resolves fields of a struct by that name
+    only. -#}
 {% macro delete_condition(stream) -%}
     {%- set captured = stream.config.meta.ingest.captured -%}
     {%- set conditions = [] -%}
@@ -16,29 +16,29 @@
     {{ return(conditions | join(" or ") or none) }}
 {%- endmacro %}
 
-{#- What a record shows that is of an incremental snapshot: such a one is read in chunks, each at a
-    place of its own, and may leave rows out. None where the connector does not say. -#}
+{#- The condition for a record of an incremental snapshot, which is read in chunks, each at its
+    own position, and may miss rows. None if the connector does not emit the field. -#}
 {% macro chunk_condition(stream) -%}
     {%- set captured = stream.config.meta.ingest.captured -%}
-    {%- set said = none -%}
+    {%- set snapshot = none -%}
     {%- if captured.form == "envelope" -%}
         {%- if "source" in stream.columns
             and "snapshot" in struct_fields(stream.columns["source"].data_type) -%}
-            {%- set said = source_field(captured, "snapshot") -%}
+            {%- set snapshot = source_field(captured, "snapshot") -%}
         {%- endif -%}
     {%- elif "__source_snapshot" in stream.columns -%}
-        {%- set said = source_field(captured, "snapshot") -%}
+        {%- set snapshot = source_field(captured, "snapshot") -%}
     {%- endif -%}
-    {{ return(said ~ " = 'incremental'" if said else none) }}
+    {{ return(snapshot ~ " = 'incremental'" if snapshot else none) }}
 {%- endmacro %}
 
-{#- Holds for a record that says that the table was emptied; none where there are no such. -#}
+{#- The condition for a truncate record; none if there are none. -#}
 {% macro truncate_condition(captured) -%}
     {%- set of_form = "records.op = 't'" if captured.form == "envelope" else none -%}
     {{ return(captured.get("truncates_when") or of_form) }}
 {%- endmacro %}
 
-{#- A field of what the connector says of a change's place in the log. -#}
+{#- A field of the connector's source metadata. -#}
 {% macro source_field(captured, field) -%}
     {%- if captured.form == "envelope" -%}
         {%- set type = {"lsn": "bigint", "pos": "bigint", "ts_ms": "bigint", "row": "int"} -%}
@@ -47,8 +47,8 @@
     {{ return("records.__" ~ ("" if field == "lsn" else "source_") ~ field) }}
 {%- endmacro %}
 
-{#- The value that a record has of a column of its table. Of a deleted row the envelope has the
-    one before: the whole row, or the key alone, as the database logs it. -#}
+{#- The value of a column in a record. For a deleted row the envelope has the `before` value: the
+    whole row or only the key, as the database logs it. -#}
 {% macro value_of_row(captured, column, type) -%}
     {%- if captured.form != "envelope" -%}
         {{ return("records." ~ column) }}
@@ -66,8 +66,8 @@
     ) }}
 {%- endmacro %}
 
-{#- When the change was committed. Rows without an operation have but their own time; a
-    tombstone has none of the database, and Kafka's is the nearest. -#}
+{#- The commit time of a change. Records of form `rows` have only a time of their own; a tombstone
+    has none from the database, and Kafka's is the closest. -#}
 {% macro time_of_change(stream) -%}
     {%- set captured = stream.config.meta.ingest.captured -%}
     {%- set parts = [] -%}
@@ -88,8 +88,8 @@
     ) }}
 {%- endmacro %}
 
-{#- Where a change lies in the log, as a text: all of one length, so that they compare as the log
-    runs. A binlog's files are counted behind the last dot of their names. -#}
+{#- The position of a change in the log, as a text of fixed length that sorts in log order. Binlog
+    files are numbered after the last dot of their names. -#}
 {% macro source_position(stream) -%}
     {%- set captured = stream.config.meta.ingest.captured -%}
     {%- set position = captured.position or "lsn" -%}
@@ -130,9 +130,9 @@
     )) }}
 {%- endmacro %}
 
-{#- Where a record lies in PostgreSQL's log, a text. A chunk of an incremental snapshot has no
-    place of its own: it was read behind what the connector had sent, the second of two numbers of
-    its sequence. -#}
+{#- The LSN of a record in PostgreSQL's log, as text. A chunk of an incremental snapshot has none:
+    its position is the last LSN that the connector had processed, the second number of
+    `sequence`. -#}
 {% macro log_sequence_number(stream) -%}
     {%- set captured = stream.config.meta.ingest.captured -%}
     {%- set number = "cast(" ~ source_field(captured, "lsn") ~ " as varchar(20))" -%}
@@ -149,8 +149,8 @@
     ) }}
 {%- endmacro %}
 
-{#- A whole number as a text that compares as numbers do: a hyphen sorts before all digits, and
-    behind it stands how far a negative one lies above the least. -#}
+{#- An integer as a text that sorts numerically: a hyphen sorts before all digits, and is followed
+    by the distance from the smallest bigint. -#}
 {% macro number_text(number) -%}
     case
                 when {{ number }} < 0 then '-' || lpad(
@@ -160,7 +160,7 @@
             end
 {%- endmacro %}
 
-{#- A column of the row, or one beside it, as a whole number that grows with it. -#}
+{#- A column of the row or the record as an integer of the same order. -#}
 {% macro position_number(stream, column) -%}
     {%- set captured = stream.config.meta.ingest.captured -%}
     {%- set row = columns_of_values(stream) -%}

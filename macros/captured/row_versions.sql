@@ -1,14 +1,14 @@
-{#- Step 3: the versions of each row: its values from one change to the next that has
-    others, with the columns of a history. -#}
-{% macro row_versions(key, attributes, tracked, kept) -%}
+{#- Step 3: the versions of each row, from one change to the next with other values, with the
+    columns of a history. -#}
+{% macro row_versions(key, attributes, tracked, carried) -%}
 {%- set keys = key | join(", ") -%}
 {%- set in_order = "partition by " ~ keys ~ " order by _position" -%}
-{#- By attribute the SQL of its value. -#}
+{#- The SQL of each attribute's value. -#}
 {%- set value = {} -%}
 {%- for attribute in attributes -%}
-    {%- do value.update({attribute: kept.get(attribute, {"value": attribute}).value}) -%}
+    {%- do value.update({attribute: carried.get(attribute, {"value": attribute}).value}) -%}
 {%- endfor -%}
-{#- What a version has as of its newest change, and the SQL of it. -#}
+{#- Columns that a version takes from its newest change, with their SQL. -#}
 {%- set newest = {"is_incomplete": "_is_incomplete"} -%}
 {%- for attribute in attributes if attribute not in tracked -%}
     {%- do newest.update({attribute: value[attribute]}) -%}
@@ -80,8 +80,7 @@ row_versions as (
         end as version_key,
         {{ key | join(",\n        ") }},
 
-        -- attributes
-        -- A delete has no values of its row: the last ones stay.
+        -- attributes A delete has no values: the last ones remain.
         {%- for attribute in attributes %}
         case
             when is_deleted and not _is_current_version then _previous_{{ attribute }}
@@ -112,7 +111,7 @@ row_versions as (
             as varchar(160)
         ) as valid_from_position,
         cast(_until_position as varchar(160)) as valid_to_position,
-        -- Of a version that ended, the one behind it tells.
+        -- Only the current version has the last applied position.
         cast(case when _until is null then _row_position end as varchar(160))
             as seen_to_position,
         case when _until is null then _row_at end as seen_to_at,

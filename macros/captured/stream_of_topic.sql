@@ -1,4 +1,4 @@
-{#- A topic's captured stream, as SQL; null for a topic of no captured table. -#}
+{#- SQL of a topic's captured stream; null for other topics. -#}
 {% macro stream_of_topic(topic) -%}
     {%- set streams = {} -%}
     {%- for source in (graph.get("sources") or {}).values()

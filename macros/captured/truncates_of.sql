@@ -1,8 +1,7 @@
-{#- A query of the records that say that a captured table was emptied (TRUNCATE):
-    `source_position`, `source_committed_at` and the metadata of the record. None where the form
-    has no such records, and no `truncates_when` is given. A history's own query of records:
-    staging has none that is about no row. The condition is of bronze's columns as they are, so
-    that files without such a record are not read. -#}
+{#- A query of the truncate records of a captured table: `source_position`, `source_committed_at`
+    and the metadata of the record. None if the form has no such records and `truncates_when` is
+    not set. Histories query bronze for them, since staging has only records with a row. The
+    condition uses bronze's columns unchanged, so that files without such records are skipped. -#}
 {% macro truncates_of(source_name, table_name) -%}
     {%- if not execute -%}
         {{ return(none) }}
@@ -18,8 +17,8 @@
         {%- for column in position if column not in stream.columns -%}
             {{ exceptions.raise_compiler_error(
                 "source " ~ source_name ~ "." ~ table_name ~ ": config.meta.ingest.captured."
-                ~ "position names " ~ column ~ ", which a TRUNCATE has not, for it has no row: "
-                ~ "name lsn or binlog, or say truncates_when: 'false'"
+                ~ "position names " ~ column ~ ", but a TRUNCATE record has no row: "
+                ~ "name lsn or binlog, or set truncates_when: 'false'"
             ) }}
         {%- endfor -%}
     {%- endif -%}

@@ -14,8 +14,8 @@
     lateral view explode(whole.{{ array }}) elements as element
 {%- endmacro %}
 
-{#- Redshift joins a table with its own array, whose elements know no types until they are
-    cast. `partition`, for one, is a word of its own there: fields are quoted. -#}
+{#- Redshift joins a table with its own array, whose elements are untyped until they are cast.
+    Fields are quoted because names such as `partition` are reserved. -#}
 {% macro redshift__array_rows(relation, columns, array, fields) -%}
     select
         {% for column in columns -%}

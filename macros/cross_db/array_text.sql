@@ -1,5 +1,5 @@
-{#- The texts of an array in one, in their order and with commas between them. A null among them is
-    the word null, an empty array an empty text; null is only what is no array. -#}
+{#- The elements of an array as one text, in order and separated by commas. A null element becomes
+    the word null, an empty array an empty text, a null array null. -#}
 {% macro array_text(array) -%}
     {{ adapter.dispatch("array_text")(array) }}
 {%- endmacro %}
@@ -8,7 +8,7 @@
     array_join({{ array }}, ', ', 'null')
 {%- endmacro %}
 
-{#- An array that is empty has no row to make a text of, as little as one that is null. -#}
+{#- Like a null array, an empty one has no rows to aggregate. -#}
 {% macro redshift__array_text(array) -%}
     case
             when {{ array }} is not null

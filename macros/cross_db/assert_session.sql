@@ -1,7 +1,7 @@
 {% macro assert_session() -%}
     {%- if execute -%}
-        {#- Other projects' models would be built without what ours rely on: dbt looks for
-            materializations and macros of adapters in the root project alone. -#}
+        {#- Models of other projects would be built without these overrides: dbt looks up
+            materializations and adapter macros in the root project only. -#}
         {%- if model.package_name != project_name -%}
             {{ exceptions.raise_compiler_error(
                 model.package_name ~ " is no package for " ~ project_name
@@ -15,7 +15,8 @@
 {% macro default__assert_session() -%}
 {%- endmacro %}
 
-{#- Spark 3 refuses the statements for column comments, and gives the functions other types. -#}
+{#- Spark 3 does not support the statements for column comments, and its functions return other
+    types. -#}
 {% macro spark__assert_session() -%}
     {%- set version = run_query("select version()").rows[0][0] -%}
     {%- if version.split(".")[0] | int < 4 -%}
@@ -32,7 +33,7 @@
     {%- endif -%}
     {%- set lake_of = run_query("set spark.millrace.home").rows[0][1] -%}
     {%- set wanted = env_var("SANDBOX_HOME", "").rstrip("/") -%}
-    {#- A relative folder is known by its end: Jinja cannot ask where it is. -#}
+    {#- A relative path is compared by its end: Jinja cannot resolve it. -#}
     {%- set is_ours = (
         lake_of == wanted if wanted.startswith("/")
         else lake_of.endswith("/" ~ wanted.removeprefix("./"))
@@ -50,7 +51,8 @@
     {%- endif -%}
 {%- endmacro %}
 
-{#- Times of bronze carry a zone there, and staging takes it off in that of the session. -#}
+{#- Bronze timestamps have a time zone there, and staging converts them to that of the
+    session. -#}
 {% macro redshift__assert_session() -%}
     {%- set zone = run_query("show timezone").rows[0][0] -%}
     {%- if zone not in ["UTC", "Etc/UTC", "Z"] -%}

@@ -15,9 +15,9 @@
     ) }}
 {%- endmacro %}
 
-{#- What `assert_sources` does once it knows the engine. Without this each model and test fails on
-    its own, and PySpark prints a stack for each. Where other sources are is their owner's
-    business. -#}
+{#- The check of `assert_sources` for both engines. Without it each model and test fails
+    separately, with a stack trace of PySpark. Sources that ingest does not write are not
+    checked. -#}
 {% macro assert_needed_sources(fix) -%}
     {%- set missing = [] -%}
     {%- for source in graph.sources.values() if is_of_ingest(source) -%}

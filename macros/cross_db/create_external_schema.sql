@@ -1,4 +1,4 @@
-{#- By hand, once for a database: dbt run-operation create_external_schema. -#}
+{#- Run once per database: dbt run-operation create_external_schema. -#}
 {% macro create_external_schema(
     schema="bronze", database=none, iam_role="default", region=none, dry_run=false
 ) -%}
@@ -16,8 +16,8 @@
     ) }}
 {%- endmacro %}
 
-{#- The Glue Data Catalog of the account, which Spark writes. A schema that is there stays:
-    what it reads is compared, since `if not exists` compares nothing. -#}
+{#- Reads the account's Glue Data Catalog, which Spark writes. An existing schema remains: its
+    database is compared, since `if not exists` does not. -#}
 {% macro redshift__create_external_schema(schema, database, iam_role, region, dry_run) -%}
     {%- for name, value in [("schema", schema), ("database", database)]
         if not modules.re.match("^[a-z_][a-z0-9_]*$", value | string) -%}
@@ -64,8 +64,8 @@
         ).rows -%}
         {%- if not reads or reads[0][0] != database -%}
             {{ exceptions.raise_compiler_error(
-                "schema " ~ schema ~ " is there and "
-                ~ ("reads the database " ~ reads[0][0] if reads else "is no external one")
+                "schema " ~ schema ~ " already exists and "
+                ~ ("reads the database " ~ reads[0][0] if reads else "is not an external one")
                 ~ ", not " ~ database ~ ": drop it, or name another with `schema`"
             ) }}
         {%- endif -%}

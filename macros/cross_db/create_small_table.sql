@@ -1,4 +1,4 @@
-{#- A statement that makes a table of few rows where it is missing. -#}
+{#- A statement that creates a small table if it does not exist. -#}
 {% macro create_small_table(relation, columns, partition) -%}
     {{ return(adapter.dispatch("create_small_table")(relation, columns, partition)) }}
 {%- endmacro %}

@@ -1,5 +1,5 @@
-{#- Null for a day before Julian day 0 or behind the last one of a timestamp, as PostgreSQL's infinity
-    comes. -#}
+{#- Null for a day before Julian day 0 or after the last day of a timestamp, such as PostgreSQL's
+    infinity. -#}
 {% macro date_from_days(days) -%}
     case
             when {{ days }} between -2440588 and 106751990

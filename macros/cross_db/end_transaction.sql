@@ -1,14 +1,14 @@
-{#- Commits what the connection of a model has open, so that what follows is a transaction of its
-    own. Rendering a model leaves one open where it asked for relations or columns. -#}
+{#- Commits the open transaction of a model's connection, so that the next statements run in a new
+    one. Rendering a model leaves one open if it queried relations or columns. -#}
 {% macro end_transaction() -%}
     {{ return(adapter.dispatch("end_transaction")()) }}
 {%- endmacro %}
 
-{#- There each statement is one. -#}
+{#- On Spark each statement is a transaction. -#}
 {% macro spark__end_transaction() -%}
 {%- endmacro %}
 
-{#- dbt refuses to commit where nothing is open: a statement opens it in any case. -#}
+{#- dbt does not commit without an open transaction: the statement opens one. -#}
 {% macro redshift__end_transaction() -%}
     {%- if rendered_branch() is none -%}
         {%- call statement(auto_begin=true) -%}

@@ -1,4 +1,4 @@
-{#- By hand, or on a schedule: dbt run-operation export_rows. -#}
+{#- Run by hand or on a schedule: dbt run-operation export_rows. -#}
 {% macro export_rows(model, to, partition_by, iam_role="default", dry_run=false) -%}
     {%- if execute -%}
         {%- set nodes = graph.nodes.values() | selectattr("name", "equalto", model)
@@ -15,7 +15,7 @@
         {%- set partition_by = [partition_by] if partition_by is string else partition_by -%}
         {%- for column in partition_by if column not in types -%}
             {{ exceptions.raise_compiler_error(
-                model ~ " has no column " ~ column ~ " to part its files by: there are "
+                model ~ " has no column " ~ column ~ " to partition by: its columns are "
                 ~ types.keys() | join(", ")
             ) }}
         {%- endfor -%}
@@ -40,16 +40,16 @@
     {%- endif -%}
 {%- endmacro %}
 
-{#- The statements of `export_rows`, a list. The folder holds the export alone: what is there goes.
-    A row whose partition is null is among the files too. -#}
+{#- The statements of `export_rows`, a list. They replace the content of the folder. Rows with a
+    null partition value are included. -#}
 {% macro export_statements(relation, types, to, partition_by, iam_role) -%}
     {{ return(adapter.dispatch("export_statements")(
         relation, types, to, partition_by, iam_role
     )) }}
 {%- endmacro %}
 
-{#- By a table of this session alone, in the catalogue that Spark itself has: Iceberg's tables
-    are no plain files. -#}
+{#- Uses a table in Spark's built-in session catalog: an Iceberg table is not a folder of plain
+    files. -#}
 {% macro spark__export_statements(relation, types, to, partition_by, iam_role) -%}
     {%- set name = "spark_catalog.default.exported_" ~ relation.identifier -%}
     {%- set columns = types.keys() | reject("in", partition_by) | list -%}

@@ -7,8 +7,8 @@
 {% macro default__grant_schema_usage() -%}
 {%- endmacro %}
 
-{#- Who may read a table there and may not use its schema finds no table. Of what this
-    command selects: a schema in which it builds nothing may not be there. -#}
+{#- Without usage on its schema a readable table is not found. Covers the selected nodes only:
+    other schemas may not exist. -#}
 {% macro redshift__grant_schema_usage() -%}
     {%- set readers = {} -%}
     {%- for node in graph.nodes.values()

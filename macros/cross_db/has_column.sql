@@ -1,4 +1,4 @@
-{#- Whether a bronze table is there and has a column. -#}
+{#- Whether a bronze table exists and has a column. -#}
 {% macro has_column(table, column) -%}
     {{ return(
         rendered_branch() is not none or adapter.dispatch("has_column")(table, column)
@@ -13,7 +13,7 @@
     ) }}
 {%- endmacro %}
 
-{#- External tables are in no list that the adapter reads. -#}
+{#- The adapter does not list external tables. -#}
 {% macro redshift__has_column(table, column) -%}
     {%- set rows = lake_rows(
         "select columnname from svv_external_columns where schemaname = '"

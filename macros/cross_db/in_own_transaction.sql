@@ -1,16 +1,16 @@
-{#- A statement that changes one table, or several that do, committed together and at once, while
-    others wait who change the table as well. -#}
+{#- Wraps one or more statements that change a table in a transaction, for which concurrent
+    writers wait. -#}
 {% macro in_own_transaction(relation, statement) -%}
     {{ return(adapter.dispatch("in_own_transaction")(relation, statement)) }}
 {%- endmacro %}
 
-{#- There each statement is one. -#}
+{#- On Spark each statement is a transaction. -#}
 {% macro spark__in_own_transaction(relation, statement) -%}
     {{ statement }}
 {%- endmacro %}
 
-{#- Models that build at one time write to one table of state: under serializable isolation
-    all but the first would fail. The lock lets them wait for each other, a moment long. -#}
+{#- Concurrent models write to the same state table: under serializable isolation all but the
+    first would fail. The lock makes them wait briefly instead. -#}
 {% macro redshift__in_own_transaction(relation, statement) -%}
     begin;
 

@@ -1,4 +1,4 @@
-{#- Whether a source's table is there; on Redshift, whether an external schema shows it. -#}
+{#- Whether a source's table exists; on Redshift, whether an external schema lists it. -#}
 {% macro is_in_lake(source) -%}
     {{ return(
         rendered_branch() is not none or adapter.dispatch("is_in_lake")(source)
@@ -13,9 +13,9 @@
     ) }}
 {%- endmacro %}
 
-{#- External tables are in no list that the adapter reads: asked for once an invocation. -#}
+{#- The adapter does not list external tables: they are queried once per invocation. -#}
 {% macro redshift__is_in_lake(source) -%}
-    {%- if not asks_the_lake() or rendered_branch() is not none -%}
+    {%- if not queries_lake() or rendered_branch() is not none -%}
         {{ return(true) }}
     {%- endif -%}
     {%- set memory = invocation_memory() -%}

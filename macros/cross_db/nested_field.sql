@@ -1,4 +1,5 @@
-{#- Both engines say it alike. The type is said again for what reads nested values as texts. -#}
+{#- The syntax is the same on both engines. The cast is for engines that read nested values as
+    text. -#}
 {% macro nested_field(relation, column, field, type) -%}
     cast({{ relation }}.{{ column }}.{{ field }} as {{ adapter.dispatch("field_type")(type) }})
 {%- endmacro %}

@@ -7,7 +7,7 @@
     from_json('{{ json }}', '{{ type }}')
 {%- endmacro %}
 
-{#- Nested values have no type of their own there. -#}
+{#- Nested values are untyped on Redshift. -#}
 {% macro redshift__nested_literal(json, type) -%}
     json_parse('{{ json }}')
 {%- endmacro %}

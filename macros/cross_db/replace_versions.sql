@@ -1,40 +1,40 @@
-{#- Replaces the versions of rows that changed, in one commit: on Spark by one `merge`, on Redshift
-    by a delete and an insert. -#}
-{% macro replace_versions(relation, fresh, columns, key, late) -%}
-    {{ return(adapter.dispatch("replace_versions")(relation, fresh, columns, key, late)) }}
+{#- Replaces the versions of changed rows in one commit: with `merge` on Spark, with delete and
+    insert on Redshift. -#}
+{% macro replace_versions(relation, rows, columns, key, keys_to_rebuild) -%}
+    {{ return(adapter.dispatch("replace_versions")(relation, rows, columns, key, keys_to_rebuild)) }}
 {%- endmacro %}
 
-{#- The adapter sends both statements in one transaction. -#}
-{% macro default__replace_versions(relation, fresh, columns, key, late) -%}
+{#- The adapter runs both statements in one transaction. -#}
+{% macro default__replace_versions(relation, rows, columns, key, keys_to_rebuild) -%}
     delete from {{ relation }}
     where
-        version_key in (select version_key from {{ fresh }})
-        {%- if late %}
-        or {{ key }} {{ late }}
+        version_key in (select version_key from {{ rows }})
+        {%- if keys_to_rebuild %}
+        or {{ key }} {{ keys_to_rebuild }}
         {%- endif %};
 
     insert into {{ relation }} ({{ columns | join(", ") }})
     select {{ columns | join(", ") }}
-    from {{ fresh }}
+    from {{ rows }}
 {%- endmacro %}
 
-{#- One commit of the table. Only a version that holds is changed, and of late rows any. -#}
-{% macro spark__replace_versions(relation, fresh, columns, key, late) -%}
+{#- One commit of the table. Only current versions change, except for keys to rebuild. -#}
+{% macro spark__replace_versions(relation, rows, columns, key, keys_to_rebuild) -%}
     merge into {{ relation }} as versions
-    using {{ fresh }} as fresh
+    using {{ rows }} as updates
     on
-        versions.version_key = fresh.version_key
-        {%- if not late %}
+        versions.version_key = updates.version_key
+        {%- if not keys_to_rebuild %}
         and versions.is_current
         {%- endif %}
     when matched then update set
         {%- for column in columns %}
-        {{ column }} = fresh.{{ column }}{{ "," if not loop.last }}
+        {{ column }} = updates.{{ column }}{{ "," if not loop.last }}
         {%- endfor %}
     when not matched then insert ({{ columns | join(", ") }})
     values (
-        {%- for column in columns %}fresh.{{ column }}{{ ", " if not loop.last }}{% endfor %})
-    {%- if late %}
-    when not matched by source and {{ key }} {{ late }} then delete
+        {%- for column in columns %}updates.{{ column }}{{ ", " if not loop.last }}{% endfor %})
+    {%- if keys_to_rebuild %}
+    when not matched by source and {{ key }} {{ keys_to_rebuild }} then delete
     {%- endif %}
 {%- endmacro %}

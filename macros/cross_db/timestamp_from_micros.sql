@@ -1,4 +1,4 @@
-{#- Null for a moment of a day that `date_from_days` does not have. -#}
+{#- Null for a timestamp on a day that `date_from_days` does not support. -#}
 {% macro timestamp_from_micros(micros) -%}
     case
             when {{ micros }} between -210866803200000000 and 9223372022399999999
@@ -10,7 +10,7 @@
     timestamp_micros({{ micros }})
 {%- endmacro %}
 
-{#- Seconds and what is left of them: `dateadd` counts in integers. -#}
+{#- Seconds and the remainder: `dateadd` takes integers. -#}
 {% macro redshift__timestamp_from_micros(micros) -%}
     dateadd(
         microsecond,

@@ -1,4 +1,4 @@
-{#- Null for a moment of a day that `date_from_days` does not have. -#}
+{#- Null for a timestamp on a day that `date_from_days` does not support. -#}
 {% macro timestamp_from_millis(millis) -%}
     case
             when {{ millis }} between -210866803200000 and 9223372022399999
@@ -10,7 +10,7 @@
     timestamp_millis({{ millis }})
 {%- endmacro %}
 
-{#- Days and what is left of them: `dateadd` counts in integers. -#}
+{#- Days and the remainder: `dateadd` takes integers. -#}
 {% macro redshift__timestamp_from_millis(millis) -%}
     dateadd(
         millisecond,

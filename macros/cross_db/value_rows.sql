@@ -2,14 +2,14 @@
     {{ return(adapter.dispatch("value_rows")(rows)) }}
 {%- endmacro %}
 
-{#- A `select` for each row would be a task for each, in every place that reads them; these
-    are known before anything runs. -#}
+{#- A `select` per row would be one task per row, for each reference; `values` is evaluated while
+    planning. -#}
 {% macro spark__value_rows(rows) -%}
     select * from values
     {%- for row in rows %}
         ({{ row.values() | join(", ") }}){{ "," if not loop.last }}
     {%- endfor %}
-    as given ({{ (rows | first or {}) | join(", ") }})
+    as literals ({{ (rows | first or {}) | join(", ") }})
 {%- endmacro %}
 
 {% macro default__value_rows(rows) -%}

@@ -6,8 +6,8 @@
     select cast(id as int) as whole_number from range({{ count }})
 {%- endmacro %}
 
-{#- Redshift's generate_series runs on its leader only and joins nothing: count with binary
-    digits instead, as many places as the number needs. -#}
+{#- Redshift's generate_series runs on the leader node only and cannot be joined: this counts with
+    as many binary digits as needed. -#}
 {% macro default__whole_numbers(count) -%}
     {%- set places = [] -%}
     {%- set number = [] -%}

@@ -1,13 +1,14 @@
-{#- Of what has read all of a parent that the increment follows, nothing changes beside it. -#}
+{#- A model that has read all of a parent that the increment follows need not be followed
+    itself. -#}
 {% macro assert_in_step(increment, relation, other) -%}
     {#- A unit test has no graph. -#}
-    {%- if asks_the_lake() -%}
+    {%- if queries_lake() -%}
         {%- do increment.follows.append(node_of(relation).unique_id) -%}
     {%- endif -%}
-    {%- if asks_the_lake() and writes_rows() -%}
+    {%- if queries_lake() and writes_rows() -%}
         {%- set name = other.schema ~ "." ~ other.identifier -%}
         {%- if recorded_read_point(relation, name) != increment.reads[name].to -%}
-            {{ stop(
+            {{ raise_error(
                 relation.schema ~ "." ~ relation.identifier ~ " has not read all of " ~ name,
                 "dbt build --select " ~ relation.identifier ~ "+",
             ) }}

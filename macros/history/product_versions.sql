@@ -8,8 +8,8 @@
     ) }}
 {%- endmacro %}
 
-{#- Not the level of stock and the propensity to buy, which the catalogue sends along: they
-    are measures of a moment, and would make a version of each. -#}
+{#- Excludes stock level and propensity to buy: they are measurements, and each would create a
+    version. -#}
 {% macro product_attributes() -%}
     {{ return([
         "product_category",

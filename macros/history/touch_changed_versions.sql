@@ -1,22 +1,22 @@
-{#- The history as it was when this model last read it is computed again from the records;
-    as it is now it lies in the table. Only spans of time in which the two differ touch
-    anything: a record that says nothing new touches no day. -#}
-{% macro touch_changed_versions(
+{#- Compares the history as of this model's last read, recomputed from the records, with the
+    current table. Only the time spans in which they differ affect days: a record without new
+    values affects none. -#}
+{% macro add_days_of_changed_versions(
     increment, table, records, stream, key, attributes, versions_of
 ) -%}
     {%- set theirs = recorded_read(table, stream) -%}
-    {%- if asks_the_lake() -%}
+    {%- if queries_lake() -%}
         {%- do increment.follows.append(node_of(table).unique_id) -%}
     {%- endif -%}
-    {%- if not theirs.is_recorded and asks_the_lake() and writes_rows()
+    {%- if not theirs.is_recorded and queries_lake() and writes_rows()
         and not is_partial_build() and "deferred" not in increment.code -%}
-        {{ stop(
+        {{ raise_error(
             table ~ " has no read point in " ~ increment_tables().read_points,
             refresh_command(),
         ) }}
     {%- endif -%}
     {%- set read = read_of_stream(increment, stream, until=theirs) -%}
-    {%- if not increment.is_everything and read.after < read.to -%}
+    {%- if not increment.is_full_refresh and read.after < read.to -%}
         {%- set records = queryable(records) -%}
         {%- set keys = (
             "(select " ~ key ~ " from " ~ records
@@ -34,28 +34,28 @@
             [[1, "2026-01-01"]],
         )[0] -%}
         {%- if found[0] | int > 0 -%}
-            {%- do touch_days_in(increment, lake_rows(
+            {%- do add_affected_days_in(increment, lake_rows(
                 rows_in_spans(increment, spans, key, found[1]), [["2026-01-03"]]
             )) -%}
         {%- endif -%}
     {%- endif -%}
 {%- endmacro %}
 
-{#- A query of the days of a model's rows that lie in spans of time, as texts. A row whose time no
-    calendar of ours knows is in every span. The first day as a literal keeps the files of earlier
-    days closed. -#}
+{#- A query of the days, as text, of a model's rows in the given time spans. A row outside the
+    supported calendar is in every span. The first day as a literal lets engines skip the files of
+    earlier days. -#}
 {% macro rows_in_spans(increment, spans, key, first_day) -%}
-    {%- set time_column = "kept." ~ increment.time_column -%}
-    {%- set is_timeless = (
+    {%- set time_column = "existing." ~ increment.time_column -%}
+    {%- set is_undated = (
         "(" ~ time_column ~ " is null or not (" ~ is_dated(time_column) ~ "))"
     ) -%}
     select distinct {{ day_text(time_column) }} as day_text
-    from {{ this }} as kept
+    from {{ this }} as existing
     inner join ({{ spans }}) as spans
         on
-            kept.{{ key }} = spans.{{ key }}
+            existing.{{ key }} = spans.{{ key }}
             and (
-                {{ is_timeless }}
+                {{ is_undated }}
                 or (
                     {{ time_column }} >= spans.starts_at
                     and {{ time_column }} < spans.ends_at
@@ -63,14 +63,14 @@
             )
     {%- if first_day != "none" %}
     where
-        {{ is_timeless }}
+        {{ is_undated }}
         or {{ time_column }} >= {{ midnight(calendar_day(first_day)) }}
     {%- endif %}
 {%- endmacro %}
 
-{#- Where two histories of the same things differ: time is cut wherever either has an edge,
-    and each piece says by a number what either holds there, 0 for nothing. Both are read
-    once: an engine plans a query anew wherever its name stands. -#}
+{#- The time spans in which two histories differ: time is cut at the bounds of all versions, and
+    each piece has a number for the content of either history, 0 for none. Both are read once:
+    engines plan a query again for each reference. -#}
 {% macro changed_spans(before, now, key, attributes) -%}
     {%- set sides = {"before": before, "now": now} -%}
     with
@@ -92,9 +92,9 @@
         {% endfor %}
     ),
 
-    -- The first version held from the beginning, the current one holds to the end. In an
-    -- order nulls are equal.
-    held as (
+    -- The first version is valid from the beginning, the current one to the end. Nulls are equal
+    -- in an order.
+    intervals as (
 
         select
             side,
@@ -102,8 +102,8 @@
             case
                 when is_first_version then cast('0001-01-01 00:00:00' as timestamp)
                 else valid_from_at
-            end as held_from,
-            coalesce(valid_to_at, cast('9999-12-31 00:00:00' as timestamp)) as held_until,
+            end as valid_from,
+            coalesce(valid_to_at, cast('9999-12-31 00:00:00' as timestamp)) as valid_until,
             dense_rank() over (
                 partition by {{ key }}
                 order by
@@ -116,25 +116,25 @@
 
     ),
 
-    -- Where one version ends and the next begins, the greater number is the one that begins.
+    -- At the bound of two versions the greater number is the one that begins.
     edges as (
 
         select
-            held.{{ key }},
-            case when ends.is_end = 1 then held.held_until else held.held_from end
+            intervals.{{ key }},
+            case when ends.is_end = 1 then intervals.valid_until else intervals.valid_from end
                 as edge_at
             {%- for side in sides %},
             max(case
-                when held.side <> '{{ side }}' then null
+                when intervals.side <> '{{ side }}' then null
                 when ends.is_end = 1 then 0
-                else held.content
+                else intervals.content
             end) as {{ side }}_content
             {%- endfor %}
-        from held
+        from intervals
         cross join (select 0 as is_end union all select 1 as is_end) as ends
         group by
-            held.{{ key }},
-            case when ends.is_end = 1 then held.held_until else held.held_from end
+            intervals.{{ key }},
+            case when ends.is_end = 1 then intervals.valid_until else intervals.valid_from end
 
     ),
 
@@ -153,7 +153,7 @@
 
     ),
 
-    -- An edge of the one side alone leaves what the other one holds.
+    -- A bound of one side leaves the content of the other.
     pieces as (
 
         select

@@ -1,11 +1,10 @@
-{#- A query of the history that records tell: a row for each version of each thing, from
-    `valid_from_at` until, but without, `valid_to_at` (null: it is current). Of two records of one
-    moment the later one wins, which within a partition is the later position, and between
-    partitions the later in Kafka; records that say what the one before them said make no version;
-    an end leaves a time without a version. Besides the key and the attributes it has
-    `is_first_version`, `is_current`, and the metadata of the record that made the version.
-    Innermost first: the last record of each moment, whether it says what the one before it said,
-    and, of those that say something new, until when. -#}
+{#- A query of the history in records: one row per version, valid from `valid_from_at` to
+    `valid_to_at`, exclusive (null: current). Of two records with the same timestamp the later one
+    wins: by offset within a partition, by Kafka's timestamp between partitions. Records without
+    changes create no version; after an end there is no version until the next record. Besides the
+    key and the attributes it has `is_first_version`, `is_current` and the metadata of the record.
+    Innermost first: the last record of each timestamp, whether it changes anything, and when the
+    next change follows. -#}
 {% macro versions(relation, key, attributes, time_column, ended_column) -%}
     select
         spans.{{ key }},

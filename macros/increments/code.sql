@@ -1,7 +1,7 @@
-{#- What makes a model's rows: by name, a checksum of its own code and of that of each view,
-    table and seed that it reads, up to the incremental models, which know their own. -#}
+{#- The code behind a model's rows: by name, a checksum of its own code and of each view, table
+    and seed upstream, up to incremental models, which record their own. -#}
 {% macro model_code() -%}
-    {#- The number is another one after each change of how checksums are made. -#}
+    {#- Increase the number whenever checksums are computed differently. -#}
     {%- set code = {
         "checksums": 3, node_name(graph.nodes[model.unique_id]): code_checksum(graph.nodes[model.unique_id])
     } -%}
@@ -17,8 +17,7 @@
     {{ return(code) }}
 {%- endmacro %}
 
-{#- The views, tables and seeds that a model's rows come from, the first ones first: all
-    that stands between it and what has data of its own. -#}
+{#- The views, tables and seeds between a model and its stateful ancestors, in build order. -#}
 {% macro rewritten_parents(node_id, found=none) -%}
     {%- set found = [] if found is none else found -%}
     {%- for parent in graph.nodes[node_id].depends_on.nodes | sort if parent in graph.nodes -%}
@@ -31,9 +30,9 @@
     {{ return(found) }}
 {%- endmacro %}
 
-{#- A checksum of a model's code, of the macros that it calls, of the variables that it names and
-    of its captured sources, or of a seed's file. Twelve hexadecimal digits of what a model's rows
-    or a seed's are made by. Descriptions, layout and comments make no rows. -#}
+{#- A checksum, twelve hexadecimal digits, of a seed's file, or of a model's code with the macros
+    it calls, the variables it uses and its captured sources. Descriptions, layout and comments do
+    not count. -#}
 {% macro code_checksum(node) -%}
     {%- if node.resource_type == "seed" -%}
         {{ return(node.checksum.checksum[:12]) }}
@@ -61,9 +60,9 @@
     {{ return(memory[key]) }}
 {%- endmacro %}
 
-{#- Values of the variables and environment variables that the texts of a node name. `log_restarts`
-    has instants of all databases: those of its own are in a node's `captured_settings`. A secret of
-    the environment is none of a model. -#}
+{#- Values of the variables and environment variables that a node uses. `log_restarts` covers all
+    databases: a node's own are in its `captured_settings`. Secrets of the environment are
+    excluded. -#}
 {% macro named_variables(texts) -%}
     {%- set values = [] -%}
     {%- for kind, name in modules.re.findall(
@@ -75,7 +74,7 @@
     {{ return(values) }}
 {%- endmacro %}
 
-{#- What `captured_changes` makes SQL of: a source's columns, and how its table is captured. -#}
+{#- The input of `captured_changes`: a source's columns and its capture settings. -#}
 {% macro captured_sources(node) -%}
     {%- set found = [] -%}
     {%- for source_id in node.depends_on.nodes | sort if source_id in graph.sources -%}
@@ -90,9 +89,8 @@
     {{ return(found) }}
 {%- endmacro %}
 
-{#- Code without comments, each stretch of blanks as one, none beside parentheses and commas:
-    lines may be wrapped otherwise. Text in quotes stays as it is, and so does a comment with
-    Jinja in it, which dbt renders. -#}
+{#- Code without comments, with whitespace normalized, so that line breaks do not count. Quoted
+    text stays as it is, and so do comments that contain Jinja, which dbt renders. -#}
 {% macro bare_code(text) -%}
     {%- set parts = [] -%}
     {%- for part in modules.re.findall(
@@ -117,8 +115,8 @@
     {{ return(parts | join | trim) }}
 {%- endmacro %}
 
-{#- The macros that a macro stands for, itself among them: the project's and those of packages, not
-    dbt's own. What reads and writes increments decides when rows are made, not which. -#}
+{#- A macro and the macros that it calls: the project's and those of packages, not dbt's own.
+    Macros that read and write increments decide when rows are built, not their values. -#}
 {% macro row_macros(macro_id, found) -%}
     {%- set package, name = macro_id.split(".")[1:] -%}
     {%- set macros = context.get(package, {}) if package != "dbt" else {} -%}
@@ -141,22 +139,22 @@
     {%- endif -%}
 {%- endmacro %}
 
-{#- Whether `ref` gives a relation of another target, as dbt decides it. -#}
+{#- Whether `ref` resolves to the relation of another target, as dbt's --defer decides. -#}
 {% macro is_deferred(node) -%}
-    {%- set given = invocation_args_dict -%}
-    {%- if not given.get("defer") or node.config.materialized == "ephemeral" -%}
+    {%- set args = invocation_args_dict -%}
+    {%- if not args.get("defer") or node.config.materialized == "ephemeral" -%}
         {{ return(false) }}
     {%- endif -%}
-    {%- if given.get("favor_state") and node.unique_id not in selected_resources -%}
+    {%- if args.get("favor_state") and node.unique_id not in selected_resources -%}
         {{ return(true) }}
     {%- endif -%}
     {{ return(adapter.get_relation(node.database, node.schema, node.alias) is none) }}
 {%- endmacro %}
 
-{#- The checksum of the code that a relation in the lake was built from; none when it is not there.
-    What a relation's rows, or a view's, were made by is kept with it: on Spark a property that the
-    creating statement sets, on Redshift the end of its comment, within the transaction. No run
-    that dies leaves new rows under an old checksum. -#}
+{#- The code checksum that a relation was built with; none if the relation does not exist. It is
+    stored with the relation, in the same statement or transaction: as a table property on Spark,
+    at the end of the comment on Redshift. A failed run never leaves new rows with an old
+    checksum. -#}
 {% macro built_checksum(node) -%}
     {%- set memory = invocation_memory() -%}
     {%- set key = "built checksum of " ~ node.unique_id -%}
@@ -169,13 +167,12 @@
     {{ return(memory[key]) }}
 {%- endmacro %}
 
-{#- The same as the engine keeps it: a property of the relation on Spark, the end of its comment on
-    Redshift. -#}
+{#- Reads that checksum: from a table property on Spark, from the end of the comment on Redshift. -#}
 {% macro recorded_checksum(relation) -%}
     {{ return(adapter.dispatch("recorded_checksum")(relation)) }}
 {%- endmacro %}
 
-{#- Spark answers with a sentence where there is no such property: no checksum is like it. -#}
+{#- Without that property Spark returns a sentence, which equals no checksum. -#}
 {% macro spark__recorded_checksum(relation) -%}
     {{ return(
         run_query("show tblproperties " ~ relation ~ " ('millrace.code')").rows[0][1]
@@ -199,8 +196,8 @@
     {{ return(found[1] if found else "") }}
 {%- endmacro %}
 
-{#- Whether what stands in the lake was built by the code at hand, or will be, before what reads
-    it. The SQL of an ephemeral model is in that of its child. -#}
+{#- Whether a relation was built by the current code, or will be in this run. The SQL of an
+    ephemeral model is part of its child. -#}
 {% macro is_built_by_this_code(node) -%}
     {{ return(
         node.config.materialized == "ephemeral"
@@ -209,9 +206,8 @@
     ) }}
 {%- endmacro %}
 
-{#- What `built_checksum` is when the relation was built from the project's code; for a table also
-    from such parents. A view or a seed is its own code; a table has the rows that its parents gave
-    when it was built. -#}
+{#- The `built_checksum` of a relation that is up to date with the project's code. For a table it
+    includes the code of its parents, whose rows it copied when it was built. -#}
 {% macro code_checksum_of_relation(node, is_now_built=false) -%}
     {%- if node.config.materialized != "table" -%}
         {{ return(code_checksum(node)) }}
@@ -227,8 +223,8 @@
     {{ return(local_md5(texts | join("\n"))[:12]) }}
 {%- endmacro %}
 
-{#- The checksum to keep with the relation that is built now. An incremental model has its own
-    in `read_points`, with that of each parent. -#}
+{#- The checksum to store with the relation being built. Incremental models record theirs, and
+    those of their parents, in `read_points`. -#}
 {% macro checksum_to_record() -%}
     {%- if execute and model.resource_type in ["model", "seed"]
         and config.get("materialized") != "incremental" -%}
@@ -236,7 +232,7 @@
     {%- endif -%}
 {%- endmacro %}
 
-{#- A seed is complete when all its rows are in. -#}
+{#- Runs after a seed's rows are loaded. -#}
 {% macro record_seed_code() -%}
     {%- if execute -%}
         {{ adapter.dispatch("record_seed_code")(this.incorporate(type="table")) }}
@@ -252,7 +248,7 @@
     {{ alter_relation_comment(relation, comment_with_code(model.description)) }}
 {%- endmacro %}
 
-{#- A description with the checksum of the code behind it, for Redshift. -#}
+{#- A description followed by the code checksum, for Redshift. -#}
 {% macro comment_with_code(description) -%}
     {%- set checksum = checksum_to_record() -%}
     {{ return(

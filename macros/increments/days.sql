@@ -1,21 +1,21 @@
-{#- The days that a model, itself or one it reads, recorded after an increment, and those of
-    runs that nobody knows the end of. -#}
-{% macro touch_days(increment, model_name, after, runs=()) -%}
+{#- Adds the affected days that a model or its parent recorded after an increment, and those of
+    unfinished runs. -#}
+{% macro add_recorded_days(increment, model_name, after, runs=()) -%}
     {%- for row in increment.recorded.days
         if row.model_name == model_name and not row.is_end
         and (row.increment_id > after or row.run_id in runs) -%}
         {%- if row.day is none and row.is_onwards -%}
-            {%- do increment.update({"is_everything": true}) -%}
+            {%- do increment.update({"is_full_refresh": true}) -%}
         {%- elif row.day is none -%}
-            {%- do increment.update({"has_timeless": true}) -%}
+            {%- do increment.update({"has_undated": true}) -%}
         {%- else -%}
-            {%- do touch_day(increment, row.day, row.is_onwards) -%}
+            {%- do add_affected_day(increment, row.day, row.is_onwards) -%}
         {%- endif -%}
     {%- endfor -%}
 {%- endmacro %}
 
-{#- Touches one day. -#}
-{% macro touch_day(increment, day, is_onwards=false) -%}
+{#- Adds one day. -#}
+{% macro add_affected_day(increment, day, is_onwards=false) -%}
     {%- if day not in increment.days -%}
         {%- do increment.days.append(day) -%}
     {%- endif -%}
@@ -26,19 +26,19 @@
     {%- endif -%}
 {%- endmacro %}
 
-{% macro touch_days_of(
+{% macro add_affected_days_of(
     increment, relation, days_before=0, is_onwards=false, has_same_days=true
 ) -%}
-    {%- if asks_the_lake() -%}
+    {%- if queries_lake() -%}
         {%- set name = relation.schema ~ "." ~ relation.identifier -%}
         {%- set after = read_to(increment, name) -%}
         {%- set to = increment_ids(increment, name).committed -%}
-        {%- if to == 0 and not increment.is_everything and writes_rows() -%}
+        {%- if to == 0 and not increment.is_full_refresh and writes_rows() -%}
             {%- set node = node_of(relation) -%}
             {%- if node.config.incremental_strategy not in strategies_of_increments() -%}
-                {%- do refuse_unfollowed(increment, [name]) -%}
+                {%- do raise_unfollowed_error(increment, [name]) -%}
             {%- endif -%}
-            {{ stop(
+            {{ raise_error(
                 name ~ " has no read point in " ~ increment_tables().read_points,
                 refresh_command(node.unique_id),
             ) }}
@@ -46,23 +46,23 @@
         {%- do increment.reads.update({name: {
             "after": after, "to": to, "table_uuid": none, "table_since": 0
         }}) -%}
-        {%- if not increment.is_everything -%}
+        {%- if not increment.is_full_refresh -%}
             {%- set theirs = {
-                "is_everything": false, "has_timeless": false, "days": [],
+                "is_full_refresh": false, "has_undated": false, "days": [],
                 "onwards_from": none, "recorded": increment.recorded,
             } -%}
-            {%- do touch_days(theirs, name, after) -%}
+            {%- do add_recorded_days(theirs, name, after) -%}
             {%- do increment.update({
-                "is_everything": (
-                    theirs.is_everything
+                "is_full_refresh": (
+                    theirs.is_full_refresh
                     or (after != to and not has_same_days)
-                    or (theirs.has_timeless and (days_before > 0 or is_onwards))
+                    or (theirs.has_undated and (days_before > 0 or is_onwards))
                 ),
-                "has_timeless": increment.has_timeless or theirs.has_timeless,
+                "has_undated": increment.has_undated or theirs.has_undated,
             }) -%}
             {%- for day in theirs.days -%}
                 {%- for step in range(days_before + 1) -%}
-                    {%- do touch_day(
+                    {%- do add_affected_day(
                         increment,
                         day - modules.datetime.timedelta(days=step),
                         is_onwards or day == theirs.onwards_from,
@@ -73,85 +73,85 @@
     {%- endif -%}
 {%- endmacro %}
 
-{#- Touches the days in which the new rows of a stream lie, and with a key also the days in which
-    older rows of the same keys lie. -#}
-{% macro touch_new_rows(increment, rows, stream, time_column, key=none) -%}
+{#- Adds the days of a stream's new rows and, with a key, the days of existing rows with the same
+    keys. -#}
+{% macro add_days_of_new_rows(increment, rows, stream, time_column, key=none) -%}
     {%- set read = read_of_stream(increment, stream) -%}
-    {%- if not increment.is_everything and read.after < read.to -%}
+    {%- if not increment.is_full_refresh and read.after < read.to -%}
         {%- set rows = queryable(rows) -%}
         {%- set condition = new_rows(increment, stream) -%}
-        {%- set fresh = lake_rows(
+        {%- set new_records = lake_rows(
             "select " ~ day_text(time_column)
             ~ (", min(" ~ key ~ "), max(" ~ key ~ ")" if key)
             ~ " from " ~ rows ~ " where " ~ condition
             ~ " group by " ~ day_text(time_column),
             [["2026-01-02", 1, 9], ["2026-01-05", 7, 8], ["none", none, none]],
         ) -%}
-        {%- do touch_days_in(increment, fresh) -%}
+        {%- do add_affected_days_in(increment, new_records) -%}
         {%- if key -%}
-            {%- do touch_old_versions(increment, rows, key, condition, fresh) -%}
+            {%- do add_days_of_old_versions(increment, rows, key, condition, new_records) -%}
         {%- endif -%}
     {%- endif -%}
 {%- endmacro %}
 
-{#- The days in which rows with the keys of the new ones lie now, and the keys that have
-    records in several partitions: of those the row alone does not tell which record is the
-    last, so `older_rows_of_moved` asks for all of them. -#}
-{% macro touch_old_versions(increment, rows, key, condition, fresh) -%}
-    {#- The new keys of one day lie close together: most files hold none of them. -#}
+{#- Adds the days of existing rows with the keys of new records, and collects the keys that have
+    records in several partitions: their row alone does not show which record is the last, so
+    `older_rows_of_repartitioned` selects all their records. -#}
+{% macro add_days_of_old_versions(increment, rows, key, condition, new_records) -%}
+    {#- The new keys of one day are close together: most files contain none of them. -#}
     {%- set ranges = [] -%}
-    {%- for row in fresh if row[1] is not none -%}
-        {%- do ranges.append(key_range("kept." ~ key, row[1], row[2])) -%}
+    {%- for row in new_records if row[1] is not none -%}
+        {%- do ranges.append(key_range("existing." ~ key, row[1], row[2])) -%}
     {%- endfor -%}
     {%- if ranges -%}
-        {%- set has_moved -%}
+        {%- set is_repartitioned -%}
             (
-                kept.has_moved
-                or kept._kafka_topic_id <> fresh._kafka_topic_id
-                or kept._kafka_partition <> fresh._kafka_partition
+                existing.has_moved
+                or existing._kafka_topic_id <> new_records._kafka_topic_id
+                or existing._kafka_partition <> new_records._kafka_partition
             )
         {%- endset -%}
         {%- set old_versions -%}
-            from {{ this }} as kept
+            from {{ this }} as existing
             inner join (
                 select {{ key }}, _kafka_topic_id, _kafka_partition
                 from {{ rows }}
                 where {{ condition }}
-            ) as fresh
-                on kept.{{ key }} = fresh.{{ key }}
+            ) as new_records
+                on existing.{{ key }} = new_records.{{ key }}
             where ({{ ranges | join(" or ") }})
         {%- endset -%}
         {%- set found = lake_rows(
-            "select " ~ day_text("kept." ~ increment.time_column)
-            ~ ", min(case when " ~ has_moved ~ " then kept." ~ key ~ " end)"
-            ~ ", max(case when " ~ has_moved ~ " then kept." ~ key ~ " end) "
+            "select " ~ day_text("existing." ~ increment.time_column)
+            ~ ", min(case when " ~ is_repartitioned ~ " then existing." ~ key ~ " end)"
+            ~ ", max(case when " ~ is_repartitioned ~ " then existing." ~ key ~ " end) "
             ~ old_versions
-            ~ " group by " ~ day_text("kept." ~ increment.time_column),
+            ~ " group by " ~ day_text("existing." ~ increment.time_column),
             [["2026-01-04", 1, 3], ["2026-01-05", none, none]],
         ) -%}
-        {%- do touch_days_in(increment, found) -%}
-        {%- set moved = [] -%}
+        {%- do add_affected_days_in(increment, found) -%}
+        {%- set repartitioned = [] -%}
         {%- for row in found if row[1] is not none -%}
-            {%- do moved.append(key_range(key, row[1], row[2])) -%}
+            {%- do repartitioned.append(key_range(key, row[1], row[2])) -%}
         {%- endfor -%}
-        {%- if moved -%}
-            {%- do increment.update({"moved": (
-                "(" ~ moved | join(" or ") ~ ") and " ~ key ~ " in (select kept." ~ key ~ " "
-                ~ old_versions ~ " and " ~ has_moved ~ ")"
+        {%- if repartitioned -%}
+            {%- do increment.update({"repartitioned": (
+                "(" ~ repartitioned | join(" or ") ~ ") and " ~ key ~ " in (select existing."
+                ~ key ~ " "
+                ~ old_versions ~ " and " ~ is_repartitioned ~ ")"
             )}) -%}
         {%- endif -%}
     {%- endif -%}
 {%- endmacro %}
 
-{#- A condition for the records before this increment of the keys that have records in several
-    partitions. Only for them the model's row does not tell which record is the last;
-    `increment.moved` is null when there are none. -#}
-{% macro older_rows_of_moved(increment, stream) -%}
-    _commit_id <= {{ increment.reads[stream].after }} and {{ increment.moved }}
+{#- A condition for already read records of keys with records in several partitions, whose row
+    does not show which record is the last; `increment.repartitioned` is none if there are none. -#}
+{% macro older_rows_of_repartitioned(increment, stream) -%}
+    _commit_id <= {{ increment.reads[stream].after }} and {{ increment.repartitioned }}
 {%- endmacro %}
 
-{#- The day of a time as text, `none` when it has none of the years 2 to 9998. A time that no
-    calendar of ours knows goes with those that are missing. -#}
+{#- The day of a timestamp as text; `none` outside the years 2 to 9998, as for a missing
+    timestamp. -#}
 {% macro day_text(time_column) -%}
     case
         when {{ is_dated(time_column) }}
@@ -160,39 +160,39 @@
     end
 {%- endmacro %}
 
-{#- A condition for times of the years 2 to 9998. -#}
+{#- A condition for timestamps of the years 2 to 9998. -#}
 {% macro is_dated(time_column) -%}
     {{ time_column }} >= cast('0002-01-01 00:00:00' as timestamp)
     and {{ time_column }} < cast('9999-01-01 00:00:00' as timestamp)
 {%- endmacro %}
 
-{#- A condition for keys from a first to a last one. -#}
+{#- A condition for a range of keys. -#}
 {% macro key_range(column, first, last) -%}
     ({{ column }} between {{ sql_literal(first) }} and {{ sql_literal(last) }})
 {%- endmacro %}
 
-{#- Touches the days that a query found. -#}
-{% macro touch_days_in(increment, rows) -%}
+{#- Adds the days that a query returned. -#}
+{% macro add_affected_days_in(increment, rows) -%}
     {%- for row in rows -%}
         {%- if row[0] == "none" -%}
-            {%- do increment.update({"has_timeless": true}) -%}
+            {%- do increment.update({"has_undated": true}) -%}
         {%- else -%}
-            {%- do touch_day(increment, calendar_day(row[0])) -%}
+            {%- do add_affected_day(increment, calendar_day(row[0])) -%}
         {%- endif -%}
     {%- endfor -%}
 {%- endmacro %}
 
-{#- A day's rows are asked for by its first moment and that of the next day: both engines
-    then leave the other days' files alone. -#}
-{% macro in_touched_days(increment, column, days_after=0) -%}
+{#- Filters by the start of a day and of the next day, so that both engines skip the files of
+    other days. -#}
+{% macro in_affected_days(increment, column, days_after=0) -%}
     {%- set ranges = day_ranges(increment, days_after) -%}
-    {%- if increment.is_everything -%}
+    {%- if increment.is_full_refresh -%}
         1 = 1
-    {%- elif not (ranges or increment.has_timeless) -%}
+    {%- elif not (ranges or increment.has_undated) -%}
         1 = 0
     {%- else -%}
         {%- set conditions = [] -%}
-        {%- if increment.has_timeless -%}
+        {%- if increment.has_undated -%}
             {%- do conditions.append(
                 "(" ~ column ~ " is null or not (" ~ is_dated(column) ~ "))"
             ) -%}
@@ -209,15 +209,15 @@
     {%- endif -%}
 {%- endmacro %}
 
-{#- The first moment of a day. -#}
+{#- The start of a day. -#}
 {% macro midnight(day) -%}
     {{ return("cast('" ~ day.isoformat() ~ " 00:00:00' as timestamp)") }}
 {%- endmacro %}
 
-{#- The touched days as ranges, each of its first day and the day after its last (none: it
-    has no end). Many ranges become one that spans them: the rows between are rewritten as
-    they are. That is decided before any range is made longer, which lets ranges meet: what is
-    deleted and what is read to fill it again must be of the same days. -#}
+{#- The affected days as ranges: the first day and the day after the last (none: open-ended). More
+    than 100 ranges are merged into one; the rows between are rewritten unchanged. This is decided
+    before ranges are extended by `days_after`, so that deleted and inserted rows cover the same
+    days. -#}
 {% macro day_ranges(increment, days_after=0) -%}
     {%- set one_day = modules.datetime.timedelta(days=1) -%}
     {%- set ranges = [] -%}
@@ -240,8 +240,7 @@
     {{ return(longer) }}
 {%- endmacro %}
 
-{#- Adds a range that begins after those before it; where it meets the last, the two are
-    one. -#}
+{#- Appends a range, merging it with the last one if they overlap or are adjacent. -#}
 {% macro add_range(ranges, first, end) -%}
     {%- if ranges and (ranges[-1][1] is none or ranges[-1][1] >= first) -%}
         {%- set before = ranges.pop() -%}

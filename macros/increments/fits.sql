@@ -1,13 +1,12 @@
-{#- Stops a run that would mix rows of different code or settings, or build rows from parents that
-    the lake has from other code, and names the command that mends it. An increment goes on where
-    its rows were made by the same code, under the same settings, from parents that the lake still
-    has from this code. What is built whole needs the parents alone. -#}
+{#- Raises an error, with the command that fixes it, for an increment that would mix rows of
+    different code or settings, or read parents that were built from other code. A full refresh
+    needs only the parents to be up to date. -#}
 {% macro assert_increment_fits(increment) -%}
     {%- set name = increment.model_name -%}
-    {%- if not increment.is_everything -%}
+    {%- if not increment.is_full_refresh -%}
         {%- set mine = own_reads(increment) -%}
         {%- if not mine -%}
-            {{ stop(
+            {{ raise_error(
                 name ~ " has no read point in " ~ increment_tables().read_points,
                 refresh_command(),
             ) }}
@@ -16,18 +15,18 @@
             fromjson(mine[0].settings), fromjson(increment.settings)
         ) -%}
         {%- if settings -%}
-            {{ stop(name ~ " was built with " ~ first_names(settings), refresh_command()) }}
+            {{ raise_error(name ~ " was built with " ~ first_names(settings), refresh_command()) }}
         {%- endif -%}
         {%- set changed = changed_code(increment, mine) -%}
         {%- if "checksums" in changed -%}
-            {{ stop(
+            {{ raise_error(
                 name ~ " was built by an older version of this project, which recorded no such"
                 ~ " checksums",
                 "dbt build --full-refresh",
             ) }}
         {%- endif -%}
         {%- if changed -%}
-            {{ stop(
+            {{ raise_error(
                 name ~ " was built from other code of " ~ first_names(changed),
                 refresh_command(),
             ) }}
@@ -38,8 +37,8 @@
     {%- endif -%}
 {%- endmacro %}
 
-{#- Stops a run whose model reads views, tables or seeds that are not built yet, or from other code
-    than the project has. -#}
+{#- Raises an error for a model whose parents (views, tables or seeds) are not built yet, or were
+    built from other code than the project's. -#}
 {% macro assert_parents_are_of_this_code(increment) -%}
     {%- set parents = parents_of_other_code(model.unique_id) -%}
     {%- set names, missing = [], [] -%}
@@ -49,13 +48,13 @@
         ) -%}
     {%- endfor -%}
     {%- if missing -%}
-        {{ stop(
+        {{ raise_error(
             increment.model_name ~ " reads " ~ first_names(missing)
             ~ ", not built yet",
             "dbt build --select +" ~ node_name(graph.nodes[model.unique_id]),
         ) }}
     {%- elif names -%}
-        {{ stop(
+        {{ raise_error(
             increment.model_name ~ " reads " ~ first_names(names)
             ~ ", built from other code than the project has",
             build_command(model.unique_id, flags.FULL_REFRESH),
@@ -63,7 +62,7 @@
     {%- endif -%}
 {%- endmacro %}
 
-{#- The parents that the lake has from other code, or from code that it does not record. -#}
+{#- The parents that were built from other code, or from code that is not recorded. -#}
 {% macro parents_of_other_code(node_id) -%}
     {%- set found = [] -%}
     {%- for node in rewritten_parents(node_id)
@@ -73,7 +72,7 @@
     {{ return(found) }}
 {%- endmacro %}
 
-{#- Of each setting that differs its name, and both values. -#}
+{#- The name and both values of each changed setting. -#}
 {% macro changed_settings(before, now) -%}
     {%- set changed = [] -%}
     {%- for name in (before.keys() | list + now.keys() | list) | unique | sort
@@ -86,8 +85,8 @@
     {{ return(changed) }}
 {%- endmacro %}
 
-{#- The names of the models and seeds whose code is another than the model's rows were made
-    with; `checksums` where an older version made them. -#}
+{#- The names of the models and seeds whose code changed since the model's rows were built;
+    `checksums` if an older version of the project built them. -#}
 {% macro changed_code(increment, mine) -%}
     {%- if var("accept_changed_code") -%}
         {{ return([]) }}
@@ -103,13 +102,13 @@
     {{ return(changed) }}
 {%- endmacro %}
 
-{#- A recreated table counts its commits from 1 again, and one that was set back from where it
-    stands: what was read before says nothing of it, however far it has come since. -#}
+{#- Raises an error if the bronze table was recreated or rolled back: commit ids then start again,
+    and the recorded read point is meaningless. -#}
 {% macro assert_same_table(increment, stream, read) -%}
     {%- set fix = "dbt build --full-refresh --select source:" ~ stream ~ "+" -%}
     {%- for mine in own_reads(increment) if mine.source_name == stream -%}
         {%- if mine.table_uuid and read.table_uuid and mine.table_uuid != read.table_uuid -%}
-            {{ stop(
+            {{ raise_error(
                 bronze_table(stream) ~ " was recreated (" ~ read.table_uuid ~ ") since "
                 ~ increment.model_name ~ " read it (" ~ mine.table_uuid ~ ")",
                 fix,
@@ -117,25 +116,25 @@
         {%- endif -%}
         {%- if mine.table_since and read.table_since
             and mine.table_since != read.table_since -%}
-            {{ stop(
-                bronze_table(stream) ~ " was set back to an earlier commit since "
+            {{ raise_error(
+                bronze_table(stream) ~ " was rolled back to an earlier commit since "
                 ~ increment.model_name ~ " read it",
                 fix,
             ) }}
         {%- endif -%}
     {%- endfor -%}
     {%- if read.to < read.after -%}
-        {{ stop(
+        {{ raise_error(
             bronze_table(stream) ~ " ends with commit " ~ read.to ~ " and "
             ~ increment.model_name ~ " has read up to " ~ read.after
-            ~ ", so the table was recreated or set back",
+            ~ ", so the table was recreated or rolled back",
             fix,
         ) }}
     {%- endif -%}
 {%- endmacro %}
 
-{#- Views keep the limit or the sample that they were made with, and marts that were built
-    count what they did not see as read. -#}
+{#- Raises an error for --empty and --sample where marts have read points: views keep the limit or
+    sample that they were created with, and increments would count the missing rows as read. -#}
 {% macro assert_whole_build() -%}
     {%- if execute and target.name != "lint" and is_partial_build() and writes_rows() -%}
         {%- set table = increment_tables().read_points -%}
@@ -150,21 +149,20 @@
     {%- endif -%}
 {%- endmacro %}
 
-{#- Stops an incremental model that reads something with data of its own whose changes its
-    increments would never see. What changes in a parent must come into the increments of what
-    reads it. By what a model depends on, and what it has recorded or compared: a join that the
-    increment does not know of is found. A fact by keys follows what `changed_keys` names, and of
-    that no other view: it compares columns. -#}
+{#- Raises an error for an incremental model with a stateful parent whose changes its increments
+    do not follow, such as a join that the increment does not declare. Compares the model's
+    dependencies with the parents it follows. A fact by keys follows only the parents that
+    `changed_keys` names, whose columns it compares. -#}
 {% macro assert_parents_are_followed(increment) -%}
     {%- set reads = {} if increment.get("own_changes") else increment.reads -%}
     {%- set names = unfollowed_parents(model.unique_id, reads, increment.follows) -%}
     {%- if names and model.config.materialized == "incremental" -%}
-        {%- do refuse_unfollowed(increment, names) -%}
+        {%- do raise_unfollowed_error(increment, names) -%}
     {%- endif -%}
 {%- endmacro %}
 
-{#- The error of `assert_parents_are_followed`. -#}
-{% macro refuse_unfollowed(increment, names) -%}
+{#- Raises the error of `assert_parents_are_followed`. -#}
+{% macro raise_unfollowed_error(increment, names) -%}
     {{ exceptions.raise_compiler_error(
         increment.model_name ~ " reads " ~ first_names(names)
         ~ ", whose changes its increments do not follow: let them follow it "
@@ -172,8 +170,8 @@
     ) }}
 {%- endmacro %}
 
-{#- The names of what a model reads, directly or through views, that has data of its own and is not
-    followed. A table has what its parents held when it was built; a seed is code. -#}
+{#- The names of a model's stateful parents, direct or behind views, that it does not follow. A
+    table contains what its parents contained when it was built; a seed is code. -#}
 {% macro unfollowed_parents(node_id, reads, follows=()) -%}
     {%- set found = [] -%}
     {%- for parent in graph.nodes[node_id].depends_on.nodes -%}
@@ -185,7 +183,7 @@
             {%- endif -%}
         {%- elif parent in graph.nodes -%}
             {%- set node = graph.nodes[parent] -%}
-            {#- A parent of another target is read, and followed, by its name there. -#}
+            {#- A deferred parent is read, and followed, by its name in the other target. -#}
             {%- set there = is_deferred(node) and node.get("defer_relation") or node -%}
             {%- set name = there.schema ~ "." ~ there.alias -%}
             {%- if name in reads or parent in follows -%}
@@ -201,8 +199,8 @@
     {{ return(found | unique | list) }}
 {%- endmacro %}
 
-{#- Whether rows are in it that its code and its parents do not give: those of earlier runs, or of
-    what dbt runs and does not read, a model in Python. -#}
+{#- Whether a node is stateful: its rows do not follow from its code and parents alone, because
+    earlier runs added them or because a Python model creates them. -#}
 {% macro has_own_data(node) -%}
     {{ return(
         node.config.materialized in ["incremental", "snapshot"]
@@ -210,14 +208,14 @@
     ) }}
 {%- endmacro %}
 
-{#- What builds a model from the beginning. -#}
+{#- The command for a full refresh of a model. -#}
 {% macro refresh_command(node_id=none) -%}
     {{ return(build_command(node_id or model.unique_id, is_full_refresh=true)) }}
 {%- endmacro %}
 
-{#- What builds a model, with all that is made of it where the lake has what that needs, and before
-    them those of their parents that the lake has from other code. Few parents by their names; of
-    many it is all that the model reads. `dbt run` has no seeds. -#}
+{#- The command that builds a model and its children, if all their other parents exist, preceded
+    by the parents that were built from other code: by name if there are few, otherwise all
+    parents. `dbt run` does not include seeds. -#}
 {% macro build_command(node_id, is_full_refresh) -%}
     {%- set children = with_children(node_id) -%}
     {%- set has_all = are_parents_there(children) -%}
@@ -244,7 +242,7 @@
     ) }}
 {%- endmacro %}
 
-{#- A model and all models that read it, directly or not. -#}
+{#- A model and all its descendants. -#}
 {% macro with_children(node_id, found=none) -%}
     {%- set found = [] if found is none else found -%}
     {%- if node_id not in found -%}
@@ -257,8 +255,8 @@
     {{ return(found) }}
 {%- endmacro %}
 
-{#- Whether the lake has all tables that some models read, but for those models themselves. Of one
-    domain alone not all is there that some mart of several domains reads. -#}
+{#- Whether all tables that the given models read exist, apart from those models. If only one
+    domain is built, parents of marts across domains are missing. -#}
 {% macro are_parents_there(node_ids) -%}
     {%- for node_id in node_ids -%}
         {%- for parent in graph.nodes[node_id].depends_on.nodes

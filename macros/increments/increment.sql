@@ -3,16 +3,16 @@
         "model_name": this.schema ~ "." ~ this.identifier,
         "time_column": time_column,
         "settings": tojson(settings, sort_keys=true),
-        "is_everything": true,
-        "has_timeless": false,
+        "is_full_refresh": true,
+        "has_undated": false,
         "days": [],
         "onwards_from": none,
-        "moved": none,
+        "repartitioned": none,
         "id": 1,
         "committed": 0,
         "code": "{}",
         "unfinished": {},
-        "is_announced": false,
+        "is_intent_recorded": false,
         "reads": {},
         "follows": [],
         "recorded": {"reads": [], "days": []},
@@ -20,25 +20,25 @@
     {%- if model.resource_type == "unit_test"
         and "is_incremental" in ((model.overrides or {}).get("macros") or {}) -%}
         {{ exceptions.raise_compiler_error(
-            "a unit test asks no lake, which an increment does: leave out the override of "
+            "a unit test has no lake to query, which an increment needs: leave out the override of "
             ~ "is_incremental, and see tests/python/spark/test_increments.py"
         ) }}
     {%- endif -%}
-    {%- if asks_the_lake() -%}
+    {%- if queries_lake() -%}
         {%- do increment.update({"recorded": recorded_increments()}) -%}
         {%- set ids = increment_ids(increment, increment.model_name) -%}
         {%- do increment.update({
             "id": ids.newest + 1,
             "committed": ids.committed,
-            "is_everything": not is_incremental(),
+            "is_full_refresh": not is_incremental(),
             "code": tojson(model_code(), sort_keys=true),
             "unfinished": unfinished_runs(increment),
         }) -%}
         {%- if writes_rows() and not is_partial_build() -%}
             {%- do assert_increment_fits(increment) -%}
         {%- endif -%}
-        {%- if not increment.is_everything -%}
-            {%- do touch_days(
+        {%- if not increment.is_full_refresh -%}
+            {%- do add_recorded_days(
                 increment, increment.model_name, ids.committed, increment.unfinished
             ) -%}
         {%- endif -%}
@@ -49,8 +49,8 @@
     {{ return(increment) }}
 {%- endmacro %}
 
-{#- What is recorded of this model and of those it reads. Texts, because what the adapter
-    makes of a column of nulls differs. -#}
+{#- The recorded state of this model and of its parents. As text, because adapters differ in the
+    type they give a column of nulls. -#}
 {% macro recorded_increments() -%}
     {%- set recorded = {"reads": [], "days": []} -%}
     {%- if not are_increments_recorded() -%}
@@ -75,7 +75,7 @@
         ~ " case when is_onwards then 1 when is_onwards is null then 2 else 0 end,"
         ~ " increment_id, coalesce(run_id, 'none'), 'none', 'none', '{}', 0"
         ~ " from " ~ tables.touched_days ~ " where " ~ wanted,
-        made_up_increments(names),
+        sample_increments(names),
     ) -%}
     {%- for row in rows -%}
         {%- if row[0] == "read" -%}
@@ -104,9 +104,9 @@
     {{ return(recorded) }}
 {%- endmacro %}
 
-{#- What `recorded_increments` reads when there is no lake. As if each model had ended an increment
-    that touched two days, the second with all after it. -#}
-{% macro made_up_increments(names) -%}
+{#- What `recorded_increments` returns without a lake: as if each model had completed an increment
+    that affected two days, the second with all days after it. -#}
+{% macro sample_increments(names) -%}
     {%- set rows = [] -%}
     {%- for name in names -%}
         {%- do rows.append(
@@ -124,12 +124,12 @@
     {{ return(rows) }}
 {%- endmacro %}
 
-{#- A day as Python's date. -#}
+{#- Parses a day as a Python date. -#}
 {% macro calendar_day(text) -%}
     {{ return(modules.datetime.date.fromisoformat((text | string)[:10])) }}
 {%- endmacro %}
 
-{#- The last increment of a model that was finished, and the last that was begun. -#}
+{#- The ids of a model's last committed and last started increments. -#}
 {% macro increment_ids(increment, model_name) -%}
     {%- set committed = [0] -%}
     {%- set begun = [0] -%}
@@ -144,7 +144,7 @@
     }) }}
 {%- endmacro %}
 
-{#- What is recorded of the model itself, a row for each stream and parent. -#}
+{#- The recorded state of the model itself, one row per stream and parent. -#}
 {% macro own_reads(increment) -%}
     {{ return(
         increment.recorded.reads
@@ -152,22 +152,22 @@
     ) }}
 {%- endmacro %}
 
-{#- How a model is built. One that begins an increment found out while it was rendered what it has
-    read, that it still fits, and which days or keys change; here it records what will change,
-    replaces the rows and records how far it has read. Each record is committed on its own,
-    whatever becomes of the model. Any other model is the adapter's. -#}
+{#- Builds a model. While it was rendered, an incremental model found what it had read, checked
+    that its code and settings are unchanged, and collected the affected days or keys. Here it
+    records its intent, replaces the rows and records how far it has read, each in a transaction
+    of its own. Any other model is built by the adapter. -#}
 {% macro build_model(write_rows) -%}
     {%- set increment = current_increment() -%}
     {%- do assert_strategy_is_of_increment(increment) -%}
     {%- if increment -%}
         {%- do assert_parents_are_followed(increment) -%}
     {%- endif -%}
-    {#- What --empty or --sample makes has read nothing; the next run says so. -#}
+    {#- A build with --empty or --sample records no read point; the next run reports that. -#}
     {%- if not increment or is_partial_build() -%}
         {{ return(write_rows()) }}
     {%- endif -%}
     {%- do end_transaction() -%}
-    {%- do announce_increment(increment) -%}
+    {%- do record_intent(increment) -%}
     {%- set relations = write_rows() -%}
     {%- do record_increment(increment) -%}
     {{ return(relations) }}
@@ -189,17 +189,17 @@
     {{ return(build_model(dbt.materialization_table_redshift)) }}
 {% endmaterialization %}
 
-{#- What the model that runs said of its increment when it was rendered; none where it began none. -#}
+{#- The increment that the current model began while it was rendered, or none. -#}
 {% macro current_increment() -%}
     {{ return(invocation_memory().get(
         "increment of " ~ this.schema ~ "." ~ this.identifier
     )) }}
 {%- endmacro %}
 
-{#- The rows of an incremental model on Spark. A full refresh is a table's there: the adapter would
-    drop the old one before it knows whether there will be another. An increment is one statement
-    with the model's query in it, which Spark analyses once; the adapter would make a view of it
-    first, to compare the columns, and the checksum of the code has done that. -#}
+{#- Writes the rows of an incremental model on Spark. A full refresh is built as a table: the
+    adapter would drop the old table before the new one exists. An increment is a single statement
+    that contains the model's query, so Spark analyses it once; the adapter would create a view
+    first to compare the columns, which the code checksum makes unnecessary. -#}
 {% macro write_increment() -%}
     {%- set existing = load_relation(this) -%}
     {%- set is_there = existing and existing.is_iceberg -%}
@@ -221,15 +221,15 @@
     {{ return({"relations": [this]}) }}
 {%- endmacro %}
 
-{#- Stops an increment of other code whose columns are not those of the table. -#}
+{#- With `accept_changed_code`, raises an error where the query's columns are not the table's. -#}
 {% macro assert_same_columns(columns) -%}
     {%- if var("accept_changed_code")
         and get_columns_in_query(sql) | sort != columns | sort -%}
-        {{ stop(this.identifier ~ " has other columns than its query", refresh_command()) }}
+        {{ raise_error(this.identifier ~ " has other columns than its query", refresh_command()) }}
     {%- endif -%}
 {%- endmacro %}
 
-{#- dbt's adapters ask for the statement of a strategy by its name; Spark's does not. -#}
+{#- dbt looks up the macro of a strategy by its name; dbt-spark does not. -#}
 {% macro get_incremental_rewrite_sql(arg_dict) -%}
     {{ increment_statement(
         arg_dict["temp_relation"],
@@ -241,17 +241,17 @@
     {{ get_incremental_rewrite_sql(arg_dict) }}
 {%- endmacro %}
 
-{#- A statement that replaces the rows that an increment changes by those of a relation or a query.
-    `rewrite`: all rows of the days that changed; a day without a row becomes empty. `rewrite_keys`:
-    a history gives, of each row of the database that changed, the version that held with its end,
-    and those behind it; of the late ones all. A mart that follows captured tables gives the rows of
-    its `changed_keys`. -#}
+{#- A statement that replaces the rows that an increment changes with those of a relation or
+    query. `rewrite` replaces all rows of the affected days; a day without new rows is deleted.
+    `rewrite_keys` takes, for each changed row of a history, the previously current version with
+    its end and the versions after it, or all versions of the keys to rebuild. A mart of captured
+    tables takes the rows of its `changed_keys`. -#}
 {% macro increment_statement(rows, columns) -%}
     {%- set increment = current_increment() -%}
     {%- set condition = (
-        in_touched_days(increment, increment.time_column)
+        in_affected_days(increment, increment.time_column)
         if config.get("incremental_strategy") == "rewrite"
-        else "1 = 1" if increment.is_everything
+        else "1 = 1" if increment.is_full_refresh
         else "" if is_anything_new(increment)
         else "1 = 0"
     ) -%}
@@ -259,7 +259,7 @@
         select 'nothing is new' as outcome
     {%- elif condition -%}
         {{ replace_rows(
-            this, condition, "select " ~ columns | join(", ") ~ " from " ~ rows ~ " as fresh"
+            this, condition, "select " ~ columns | join(", ") ~ " from " ~ rows ~ " as new_rows"
         ) }}
     {%- elif increment.own_changes -%}
         {{ replace_changed_rows(
@@ -267,11 +267,11 @@
             "select distinct " ~ increment.key ~ " from (" ~ increment.own_changes ~ ") as own"
         ) }}
     {%- else -%}
-        {{ replace_versions(this, rows, columns, increment.key, increment.late) }}
+        {{ replace_versions(this, rows, columns, increment.key, increment.keys_to_rebuild) }}
     {%- endif -%}
 {%- endmacro %}
 
-{#- Whether a stream or a parent has more than what was read. -#}
+{#- Whether a stream or a parent has unread commits. -#}
 {% macro is_anything_new(increment) -%}
     {%- for read in increment.reads.values() if read.after != read.to -%}
         {{ return(true) }}
@@ -279,9 +279,9 @@
     {{ return(false) }}
 {%- endmacro %}
 
-{#- Stops a model that has a strategy of the project's and begins no increment, or the other way
-    round. The strategies of ours write what an increment found, and nothing else knows how: a
-    model has both or none. Without either it is dbt's own. -#}
+{#- Raises an error for a model with a strategy of this project that begins no increment, or the
+    other way round: these strategies write only what an increment collected. A model with neither
+    is built as dbt does. -#}
 {% macro assert_strategy_is_of_increment(increment) -%}
     {%- set strategy = model.config.incremental_strategy or "the adapter's own" -%}
     {%- if model.config.materialized != "incremental" -%}
@@ -299,7 +299,7 @@
     {%- endif -%}
 {%- endmacro %}
 
-{#- The incremental strategies of the project. -#}
+{#- The incremental strategies of this project. -#}
 {% macro strategies_of_increments() -%}
     {{ return(["rewrite", "rewrite_keys"]) }}
 {%- endmacro %}

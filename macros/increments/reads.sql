@@ -1,28 +1,28 @@
 {% macro new_rows(increment, stream, until=none) -%}
     {%- set read = read_of_stream(increment, stream, until) -%}
-    {%- if increment.is_everything -%}
+    {%- if increment.is_full_refresh -%}
         coalesce(_commit_id, 0) <= {{ read.to }}
     {%- else -%}
         _commit_id > {{ read.after }} and _commit_id <= {{ read.to }}
     {%- endif -%}
 {%- endmacro %}
 
-{#- From where to where this increment reads a stream; recorded when it is done. Which
-    table it is is asked first: one that is recreated in between is found out at the next
+{#- The range of commits of a stream that this increment reads; recorded when it completes. The
+    table's UUID is read first, so that a table recreated in between is found by the next
     increment. -#}
 {% macro read_of_stream(increment, stream, until=none) -%}
     {%- if stream not in increment.reads -%}
-        {%- set table = bronze_identity(stream) if asks_the_lake() else {} -%}
+        {%- set table = bronze_identity(stream) if queries_lake() else {} -%}
         {%- if until is none -%}
             {%- set until = dict(table, to=read_point(stream)) -%}
         {%- endif -%}
         {%- set read = {
-            "after": read_surely(increment, stream),
+            "after": confirmed_read_to(increment, stream),
             "to": until.to,
             "table_uuid": until.table_uuid,
             "table_since": until.table_since,
         } -%}
-        {%- if asks_the_lake() and writes_rows() and not increment.is_everything -%}
+        {%- if queries_lake() and writes_rows() and not increment.is_full_refresh -%}
             {%- do assert_same_table(increment, stream, read) -%}
         {%- endif -%}
         {%- do increment.reads.update({stream: read}) -%}
@@ -30,8 +30,8 @@
     {{ return(increment.reads[stream]) }}
 {%- endmacro %}
 
-{#- How far the model has read a stream, whatever a run of unknown end may have replaced. -#}
-{% macro read_surely(increment, stream) -%}
+{#- The lowest read point of a stream, allowing for rows that unfinished runs may have replaced. -#}
+{% macro confirmed_read_to(increment, stream) -%}
     {%- set ends = [read_to(increment, stream)] -%}
     {%- for run in increment.unfinished.values() if stream in run.after -%}
         {%- do ends.append(run.after[stream]) -%}
@@ -39,7 +39,7 @@
     {{ return(ends | min) }}
 {%- endmacro %}
 
-{#- How far the model had read a stream or a model before this increment. -#}
+{#- The model's read point of a stream or a parent before this increment. -#}
 {% macro read_to(increment, source_name) -%}
     {%- for read in increment.recorded.reads
         if read.model_name == increment.model_name and read.source_name == source_name -%}
@@ -48,11 +48,11 @@
     {{ return(0) }}
 {%- endmacro %}
 
-{#- The newest commit of a stream that this invocation reads. The first question is for all streams
-    behind what is selected, in one statement: who bought is there with the sale, where ingest had
-    both. Two threads may ask at once: both then go by the first answer. -#}
+{#- The newest commit of a stream that this invocation reads. The first call queries all streams
+    upstream of the selected nodes in one statement, so that they are consistent with each other.
+    If two threads query at the same time, both use the first result. -#}
 {% macro read_point(stream) -%}
-    {%- if not asks_the_lake() -%}
+    {%- if not queries_lake() -%}
         {{ return(9223372036854775807) }}
     {%- endif -%}
     {%- set memory = invocation_memory() -%}
@@ -62,15 +62,15 @@
         {%- if not known -%}
             {%- do streams_behind(selected_resources, asked, []) -%}
         {%- endif -%}
-        {%- set queries, made_up, newest = [], [], {} -%}
+        {%- set queries, sample_rows, newest = [], [], {} -%}
         {%- for name in asked | unique | sort -%}
             {%- do queries.append(
                 "select '" ~ name ~ "' as stream, max(_commit_id) as newest from "
                 ~ bronze_table(name)
             ) -%}
-            {%- do made_up.append([name, 9]) -%}
+            {%- do sample_rows.append([name, 9]) -%}
         {%- endfor -%}
-        {%- for row in lake_rows(queries | join(" union all "), made_up) -%}
+        {%- for row in lake_rows(queries | join(" union all "), sample_rows) -%}
             {%- do newest.update({row[0]: (row[1] or 0) | int}) -%}
         {%- endfor -%}
         {%- do memory.setdefault("read points", newest).setdefault(
@@ -80,7 +80,7 @@
     {{ return(memory["read points"][stream]) }}
 {%- endmacro %}
 
-{#- Adds the streams that nodes are made of, directly or not, where they have a table. -#}
+{#- Adds the streams upstream of the given nodes that have a table. -#}
 {% macro streams_behind(node_ids, streams, seen) -%}
     {%- for node_id in node_ids if node_id not in seen -%}
         {%- do seen.append(node_id) -%}
@@ -95,9 +95,9 @@
     {%- endfor -%}
 {%- endmacro %}
 
-{#- By which UUID a table is known however often its name was given again, and since when it
-    stands there as it does: ingest writes both into its log when it makes or first opens a
-    table, or finds it set back. None: ingest has not told, or tells nobody. -#}
+{#- The UUID of a bronze table and the time since which its history is continuous. Ingest logs
+    both when it creates or first opens a table, or finds it rolled back. None if the commit log
+    has no such entry. -#}
 {% macro bronze_identity(stream) -%}
     {%- set memory = invocation_memory() -%}
     {%- if "bronze identities" not in memory -%}
@@ -141,9 +141,8 @@
     ) }}
 {%- endmacro %}
 
-{#- What a question to the lake may read for a model: its relation, or the query that it is where
-    the model is ephemeral. A model that is ephemeral has no name in the lake: its own text stands
-    for it, with the texts of those it reads. -#}
+{#- What a query sent while rendering can read for a model: its relation or, for an ephemeral
+    model, which has no relation, a subquery of its SQL. -#}
 {% macro queryable(relation) -%}
     {%- if relation is string or not (relation.is_cte | default(false)) -%}
         {{ return(relation) }}
@@ -151,8 +150,8 @@
     {{ return(queryable_model(relation.identifier.removeprefix("__dbt__cte__"))) }}
 {%- endmacro %}
 
-{#- The same for a model or a seed by what `ref` is given, within another's text. Takes what `ref`
-    takes: a name, before it a package, and a version. -#}
+{#- The same by the arguments of `ref`: an optional package, a name and a version. Replaces `ref`
+    in the SQL of ephemeral models. -#}
 {% macro queryable_model(name, name_in_package=none, version=none, v=none) -%}
     {%- set package = name if name_in_package else none -%}
     {%- set name = name_in_package or name -%}
@@ -176,6 +175,6 @@
         ) }}
     {%- endfor -%}
     {{ exceptions.raise_compiler_error(
-        "no model or seed is named " ~ name ~ ", which an ephemeral one reads"
+        "no model or seed is named " ~ name ~ ", which an ephemeral model reads"
     ) }}
 {%- endmacro %}

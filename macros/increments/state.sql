@@ -1,5 +1,5 @@
-{#- The relations of the two tables that increments keep their state in. Both are small. A column is
-    added at the end: an older lake gets it at its next run. -#}
+{#- The two state tables of increments, both small. New columns go at the end: an existing lake
+    gets them at its next run. -#}
 {% macro increment_tables() -%}
     {{ return({
         "read_points": api.Relation.create(
@@ -11,7 +11,7 @@
     }) }}
 {%- endmacro %}
 
-{#- The columns of the two tables, with their types. -#}
+{#- Their columns and types. -#}
 {% macro increment_columns() -%}
     {{ return({
         "read_points": {
@@ -36,8 +36,8 @@
     }) }}
 {%- endmacro %}
 
-{#- `dbt compile` and `dbt docs generate` make no tables and no columns: before the first
-    build there are none. -#}
+{#- `dbt compile` and `dbt docs generate` create no tables or columns: before the first build
+    there are none. -#}
 {% macro are_increments_recorded() -%}
     {%- if rendered_branch() is not none -%}
         {{ return(true) }}
@@ -55,50 +55,50 @@
     {{ return(memory["are increments recorded"]) }}
 {%- endmacro %}
 
-{#- Before a row is changed: a run that dies in between has told which days are different.
-    It adds to what others told, and looks afterwards whether one of them has ended meanwhile:
-    of two runs at one time at least one sees the other. Facts that no other fact reads tell,
-    too: what a run that died beside another wrote is known from nowhere else. -#}
-{% macro announce_increment(increment) -%}
+{#- Records the affected days before any row changes (write-ahead), so that they are known if the
+    run fails. It appends to the records of other runs and then checks whether one of them has
+    completed: of two concurrent runs, at least one sees the other. Facts that no other fact reads
+    record their intent, too: nothing else shows what a failed concurrent run wrote. -#}
+{% macro record_intent(increment) -%}
     {%- if model.config.materialized == "incremental" and (
-        increment.is_everything or increment.has_timeless or increment.days
+        increment.is_full_refresh or increment.has_undated or increment.days
     ) -%}
         {%- set rows = [] -%}
-        {%- if increment.is_everything -%}
+        {%- if increment.is_full_refresh -%}
             {%- do rows.append([none, true]) -%}
         {%- else -%}
-            {%- if increment.has_timeless -%}
+            {%- if increment.has_undated -%}
                 {%- do rows.append([none, false]) -%}
             {%- endif -%}
             {%- for day in increment.days | sort -%}
                 {%- do rows.append([day, day == increment.onwards_from]) -%}
             {%- endfor -%}
         {%- endif -%}
-        {%- do run_query(touched_days_statement(increment, rows)) -%}
-        {%- do increment.update({"is_announced": true}) -%}
-        {%- do assert_nobody_else_built(
+        {%- do run_query(affected_days_statement(increment, rows)) -%}
+        {%- do increment.update({"is_intent_recorded": true}) -%}
+        {%- do assert_no_concurrent_build(
             increment, recorded_since(increment), has_written=false
         ) -%}
     {%- endif -%}
 {%- endmacro %}
 
-{#- A statement that records which days an increment changes. Rows are added, and each twentieth
-    time put together: what is told again goes then. Only rows that this run has seen are replaced. -#}
-{% macro touched_days_statement(increment, rows) -%}
+{#- A statement that records the affected days of an increment. It appends rows and compacts them
+    at every twentieth increment, replacing only rows that this run has read. -#}
+{% macro affected_days_statement(increment, rows) -%}
     {%- set table = increment_tables().touched_days -%}
-    {%- set told = [] -%}
+    {%- set recorded = [] -%}
     {%- for day, is_onwards in rows -%}
-        {%- do told.append(touched_day_row(
+        {%- do recorded.append(affected_day_row(
             increment, day, "true" if is_onwards else "false", increment.id, invocation_id
         )) -%}
     {%- endfor -%}
-    {%- if not increment.is_everything and increment.id % 20 != 0 -%}
+    {%- if not increment.is_full_refresh and increment.id % 20 != 0 -%}
         {{ return(in_own_transaction(
-            table, "insert into " ~ table ~ "\n" ~ written_rows(told)
+            table, "insert into " ~ table ~ "\n" ~ written_rows(recorded)
         )) }}
     {%- endif -%}
-    {%- for row in kept_days(increment, rows) -%}
-        {%- do told.append(touched_day_row(
+    {%- for row in days_to_keep(increment, rows) -%}
+        {%- do recorded.append(affected_day_row(
             increment,
             row.day,
             "null" if row.is_end else ("true" if row.is_onwards else "false"),
@@ -109,12 +109,12 @@
     {{ return(in_own_transaction(table, replace_rows(
         table,
         "model_name = '" ~ increment.model_name ~ "' and increment_id < " ~ increment.id,
-        written_rows(told),
+        written_rows(recorded),
     ))) }}
 {%- endmacro %}
 
-{#- One row of it. -#}
-{% macro touched_day_row(increment, day, is_onwards, increment_id, run_id) -%}
+{#- One row of `touched_days`. -#}
+{% macro affected_day_row(increment, day, is_onwards, increment_id, run_id) -%}
     {{ return({
         "model_name": "'" ~ increment.model_name ~ "'",
         "touched_date": (
@@ -127,39 +127,38 @@
     }) }}
 {%- endmacro %}
 
-{#- What was told before and still says something: of each day the newest, and whatever a
-    run told whose end nobody knows. -#}
-{% macro kept_days(increment, rows) -%}
+{#- The recorded days to keep: the newest row of each day, and all rows of unfinished runs. -#}
+{% macro days_to_keep(increment, rows) -%}
     {%- set seen = [] -%}
     {%- for row in rows -%}
         {%- do seen.append(row) -%}
     {%- endfor -%}
-    {%- set kept = [] -%}
+    {%- set remaining = [] -%}
     {%- for row in increment.recorded.days | sort(attribute="increment_id", reverse=true)
         if row.model_name == increment.model_name -%}
         {%- if row.run_id in increment.unfinished -%}
-            {%- do kept.append(row) -%}
+            {%- do remaining.append(row) -%}
         {%- elif not (
-            increment.is_everything or row.is_end or [row.day, row.is_onwards] in seen
+            increment.is_full_refresh or row.is_end or [row.day, row.is_onwards] in seen
             or [row.day, true] in seen
         ) -%}
             {%- do seen.append([row.day, row.is_onwards]) -%}
-            {%- do kept.append(row) -%}
+            {%- do remaining.append(row) -%}
         {%- endif -%}
     {%- endfor -%}
-    {{ return(kept) }}
+    {{ return(remaining) }}
 {%- endmacro %}
 
-{#- After a run: increments that failed have ended, and need not be waited for. -#}
+{#- At the end of a run: marks failed increments as ended, so that no later run waits for them. -#}
 {% macro end_increments() -%}
     {%- if execute -%}
         {%- for key, increment in invocation_memory().items()
             if key.startswith("increment of ")
-            and increment.is_announced and not increment.is_recorded -%}
+            and increment.is_intent_recorded and not increment.is_recorded -%}
             {%- set table = increment_tables().touched_days -%}
             {%- do run_query(in_own_transaction(
                 table,
-                "insert into " ~ table ~ "\n" ~ written_rows([touched_day_row(
+                "insert into " ~ table ~ "\n" ~ written_rows([affected_day_row(
                     increment, none, "null", increment.id, invocation_id
                 )]),
             )) -%}
@@ -167,12 +166,12 @@
     {%- endif -%}
 {%- endmacro %}
 
-{#- After the rows are there: a run that dies in between reads the same rows again, and
-    rewrites the same days to the same result. -#}
+{#- Records the read points after the rows are written: a run that fails in between is repeated by
+    the next one, with the same result. -#}
 {% macro record_increment(increment) -%}
-    {%- if increment.is_everything or is_anything_read(increment) -%}
+    {%- if increment.is_full_refresh or is_anything_read(increment) -%}
         {%- set since = recorded_since(increment) -%}
-        {%- do assert_nobody_else_built(increment, since, has_written=true) -%}
+        {%- do assert_no_concurrent_build(increment, since, has_written=true) -%}
         {%- do increment.update({
             "unfinished": still_unfinished(increment, since.others), "is_recorded": true,
         }) -%}
@@ -180,13 +179,13 @@
     {%- endif -%}
 {%- endmacro %}
 
-{#- The newest increment of the model that was recorded, and the runs that announced one since
-    this run began. -#}
+{#- The model's newest committed increment, and the runs that recorded an intent since this run
+    started. -#}
 {% macro recorded_since(increment) -%}
     {%- set tables = increment_tables() -%}
     {%- set newest = [0] -%}
     {%- set others = [] -%}
-    {#- The few rows as they are: to aggregate them takes Spark longer than to give them. -#}
+    {#- The rows are few: Spark takes longer to aggregate than to return them. -#}
     {%- for row in run_query(
         "select 'read' as kind, increment_id from " ~ tables.read_points
         ~ " where model_name = '" ~ increment.model_name ~ "'"
@@ -203,12 +202,11 @@
     {{ return({"newest": newest | max, "others": others}) }}
 {%- endmacro %}
 
-{#- Stops a run when another one recorded an increment of the same model meanwhile; where rows were
-    written, after it has made sure that the next run reads again what the two have read. Two runs
-    at one time may each have replaced what the other wrote. Then nobody has read anything: the
-    next run reads it once more, rewrites the days of this one too, and its rows are right again.
-    Before a row was written it is enough to stop. -#}
-{% macro assert_nobody_else_built(increment, since, has_written) -%}
+{#- Raises an error when a concurrent run committed an increment of the same model. If this run
+    has already written rows, either may have replaced rows of the other: it first resets the read
+    points, so that the next run reads the same commits again, rewrites the days of both and
+    corrects the rows. -#}
+{% macro assert_no_concurrent_build(increment, since, has_written) -%}
     {%- if since.newest != increment.committed -%}
         {%- if has_written -%}
             {%- set unfinished = still_unfinished(increment, since.others) -%}
@@ -221,7 +219,7 @@
             )) -%}
             {%- do increment.update({"is_recorded": true}) -%}
         {%- endif -%}
-        {{ stop(
+        {{ raise_error(
             "another run of dbt built " ~ increment.model_name
             ~ " at the same time. When it has ended",
             "dbt build --select " ~ this.identifier ~ "+",
@@ -229,10 +227,10 @@
     {%- endif -%}
 {%- endmacro %}
 
-{#- Runs that may still write, or may have died when they did, with when they were first
-    seen and how far the model had read then: they may replace what was read since with rows
-    of before. Their days are rewritten again and again until they have ended, or for a day: no run
-    takes longer. What was rewritten whole need not wait for those that it has seen. -#}
+{#- Runs that may still be writing or failed while writing, with the time they were first seen and
+    the read points at that time: they may overwrite newer rows with older ones. Their days are
+    rewritten by each run until they end, for one day at most. A full refresh need not wait for
+    runs that it has seen. -#}
 {% macro still_unfinished(increment, others) -%}
     {%- set form = "%Y-%m-%dT%H:%M:%S" -%}
     {%- set now = run_started_at.strftime(form) -%}
@@ -257,13 +255,13 @@
     {%- set still = {} -%}
     {%- for run_id, run in runs.items()
         if run_id not in ended and run.since != "ended" and run.since > yesterday
-        and not (increment.is_everything and run_id in seen) -%}
+        and not (increment.is_full_refresh and run_id in seen) -%}
         {%- do still.update({run_id: run}) -%}
     {%- endfor -%}
     {{ return(still) }}
 {%- endmacro %}
 
-{#- By source, how far the model had read when this increment began. -#}
+{#- By source, the model's read point when this increment began. -#}
 {% macro read_before(increment) -%}
     {%- set before = {} -%}
     {%- for source_name, read in increment.reads.items() -%}
@@ -272,13 +270,13 @@
     {{ return(before) }}
 {%- endmacro %}
 
-{#- As the last increment recorded them. -#}
+{#- The unfinished runs that the last increment recorded. -#}
 {% macro unfinished_runs(increment) -%}
     {%- set mine = own_reads(increment) -%}
     {{ return(fromjson(mine[0].unfinished) if mine else {}) }}
 {%- endmacro %}
 
-{#- A statement that records how far an increment has read. -#}
+{#- A statement that records the read points of an increment. -#}
 {% macro read_points_statement(increment, bound, increment_id) -%}
     {%- set rows = [] -%}
     {%- for source_name, read in increment.reads.items() -%}
@@ -306,8 +304,8 @@
     )) }}
 {%- endmacro %}
 
-{#- Whether an increment reads or changes anything. A table or code that an older lake does not
-    know is worth a row, too. -#}
+{#- Whether an increment reads or changes anything. A table UUID or code checksum that is not
+    recorded yet counts as a change, too. -#}
 {% macro is_anything_read(increment) -%}
     {%- if is_anything_new(increment) -%}
         {{ return(true) }}
@@ -321,17 +319,17 @@
             {{ return(true) }}
         {%- endif -%}
     {%- endfor -%}
-    {{ return(increment.days | length > 0 or increment.has_timeless) }}
+    {{ return(increment.days | length > 0 or increment.has_undated) }}
 {%- endmacro %}
 
 {% macro recorded_read_point(relation, stream) -%}
     {{ return(recorded_read(relation, stream).to) }}
 {%- endmacro %}
 
-{#- How far a mart has read a stream, and of which table; `is_recorded` tells a mart that has
-    read nothing from one that nobody knows of. -#}
+{#- A mart's read point of a stream, with the table's UUID; `is_recorded` is false for a mart
+    without recorded state. -#}
 {% macro recorded_read(relation, stream) -%}
-    {%- if not asks_the_lake() -%}
+    {%- if not queries_lake() -%}
         {{ return({
             "to": 9223372036854775807, "table_uuid": none, "table_since": 0,
             "is_recorded": true,

@@ -1,9 +1,9 @@
-{#- What stops a build says what differs and the one command that mends it. -#}
-{% macro stop(message, command) -%}
+{#- Raises an error with what is wrong and the command that fixes it. -#}
+{% macro raise_error(message, command) -%}
     {{ exceptions.raise_compiler_error(message ~ ": run `" ~ command ~ command_end() ~ "`") }}
 {%- endmacro %}
 
-{#- The first three names, and how many more there are. No message is a page long. -#}
+{#- The first three names and the number of others, so that messages are short. -#}
 {% macro first_names(names) -%}
     {{ return(
         names[:3] | join(", ")
@@ -11,28 +11,27 @@
     ) }}
 {%- endmacro %}
 
-{#- The options of the command that was given, where another one needs them too. `flags` does not
-    have these. -#}
+{#- The options of this invocation that the suggested command needs, too, and that `flags`
+    lacks. -#}
 {% macro command_end() -%}
-    {%- set given = invocation_args_dict -%}
+    {%- set args = invocation_args_dict -%}
     {%- set words = [""] -%}
-    {%- if given.get("defer") -%}
+    {%- if args.get("defer") -%}
         {%- do words.append("--defer") -%}
-        {%- if given.get("favor_state") -%}
+        {%- if args.get("favor_state") -%}
             {%- do words.append("--favor-state") -%}
         {%- endif -%}
         {%- do words.append(state_option()) -%}
     {%- endif -%}
-    {%- if given.get("target") -%}
-        {%- do words.append("--target " ~ given.target) -%}
+    {%- if args.get("target") -%}
+        {%- do words.append("--target " ~ args.target) -%}
     {%- endif -%}
     {{ return(words | join(" ")) }}
 {%- endmacro %}
 
-{#- The option that names the folder of the artifacts to defer to. In quotes where a shell would
-    take the folder for two. -#}
+{#- The `--state` option, quoted if the folder contains a space. -#}
 {% macro state_option() -%}
-    {%- set given = invocation_args_dict -%}
-    {%- set folder = (given.get("defer_state") or given.get("state")) | string -%}
+    {%- set args = invocation_args_dict -%}
+    {%- set folder = (args.get("defer_state") or args.get("state")) | string -%}
     {{ return("--state " ~ ("'" ~ folder ~ "'" if " " in folder else folder)) }}
 {%- endmacro %}

@@ -1,5 +1,5 @@
-{#- The model, seed or snapshot that a relation is of. Of one of another target, or that stands in the
-    SQL itself, the name alone is known. -#}
+{#- The model, seed or snapshot of a relation. For a deferred relation or a CTE only the name is
+    compared. -#}
 {% macro node_of(relation) -%}
     {%- set name = relation.identifier.removeprefix("__dbt__cte__") -%}
     {%- set named = [] -%}
@@ -13,8 +13,7 @@
     {{ return(named | first) }}
 {%- endmacro %}
 
-{#- What `--select` calls a node, with its package and version where it has them. As `--select`
-    takes it: two versions of a model, or models of two packages, are two. -#}
+{#- The name of a node for `--select`, with its package and version, if any. -#}
 {% macro node_name(node) -%}
     {%- set version = node.get("version") -%}
     {{ return(
@@ -23,7 +22,7 @@
     ) }}
 {%- endmacro %}
 
-{#- Whether `spark-ingest` writes a source: a stream, or one of its own tables. -#}
+{#- Whether `spark-ingest` writes a source: a stream or one of its own tables. -#}
 {% macro is_of_ingest(source) -%}
     {{ return(
         source.loader == "spark-ingest" or "ingest" in (source.config.meta or {})

@@ -1,5 +1,5 @@
-{#- A number or a text as SQL writes it. A backslash is an escape to one engine and itself to the
-    other; its number is neither. -#}
+{#- A number or text as SQL literal. A backslash is an escape character on one engine only:
+    `chr(92)` is the same on both. -#}
 {% macro sql_literal(value) -%}
     {%- if value is string -%}
         {%- set text = "'" ~ value | replace("'", "''") ~ "'" -%}

@@ -1,10 +1,10 @@
-{#- Where a model's schema is: its bare name (staging, marts…) on the targets that the variable
-    `bare_schema_targets` lists, production and the local sandbox; everywhere else `<schema of the
-    target>_<name>`, so that developers and pull requests share one lake without meeting. A schema
-    that begins with `dbt_cloud_pr_` is prefixed on every target. -#}
+{#- A model's schema: its bare name (staging, marts…) on the targets in the variable
+    `bare_schema_targets`, production and the local sandbox; on others `<target schema>_<name>`,
+    so that developers and pull requests can share one lake. A target schema that begins with
+    `dbt_cloud_pr_` is a prefix on every target. -#}
 {% macro generate_schema_name(custom_schema_name, node) -%}
-    {#- The dbt platform gives each pull request a schema of its own, whatever the job's target is
-        called, and drops what begins with it. -#}
+    {#- The dbt platform creates a schema for each pull request, whatever the job's target, and
+        drops schemas with that prefix. -#}
     {%- set is_bare = (
         target.name in var("bare_schema_targets")
         and not target.schema.startswith("dbt_cloud_pr_")

@@ -1,6 +1,6 @@
-{#- Mends `dbt source freshness` where the machine's zone is not UTC: in session mode
-    Python turns timestamps into the machine's zone, and dbt takes them for UTC. A
-    timestamp without a zone comes as it is. -#}
+{#- Fixes `dbt source freshness` on machines whose time zone is not UTC: in session mode Python
+    converts timestamps to the local zone, and dbt takes them for UTC. A timestamp without time
+    zone is not converted. -#}
 {% macro spark__collect_freshness(source, loaded_at_field, filter) %}
     {%- call statement("collect_freshness", fetch_result=True, auto_begin=False) -%}
         select
@@ -14,7 +14,7 @@
     {{ return(load_result("collect_freshness")) }}
 {% endmacro %}
 
-{#- Mends `dbt source freshness` for streams that never had a record. -#}
+{#- Fixes `dbt source freshness` for streams without records. -#}
 {% macro redshift__collect_freshness(source, loaded_at_field, filter) %}
     {%- call statement("collect_freshness", fetch_result=True, auto_begin=False) -%}
         select
@@ -28,8 +28,8 @@
     {{ return(load_result("collect_freshness")) }}
 {% endmacro %}
 
-{#- Mends the freshness of a stream that never had a record, which to dbt is as old as can be:
-    `spark-ingest` makes all tables at its first start, and from then on it is silent. -#}
+{#- Fixes the freshness of a stream without records, which dbt takes for infinitely old: it is as
+    old as its table, which `spark-ingest` creates at its first start. -#}
 {% macro newest_load(relation, loaded_at_field) -%}
     {%- set newest = "max(" ~ loaded_at_field ~ ")" -%}
     {%- for source in graph.sources.values()

@@ -1,6 +1,5 @@
-{#- Mends the incremental materialization, which appends where no strategy is named, though a
-    `unique_key` is: rows with the key of others would double, where Redshift's adapter replaces
-    them. -#}
+{#- Fixes the default incremental strategy, which is append even with a `unique_key`: rows would
+    be duplicated, where dbt-redshift replaces them. -#}
 {% macro dbt_spark_validate_get_incremental_strategy(raw_strategy, file_format) -%}
     {%- if config.get("unique_key") and not config.get("incremental_strategy") -%}
         {{ return("merge") }}

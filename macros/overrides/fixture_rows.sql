@@ -1,8 +1,8 @@
-{#- Mends the rows that a unit test gives, each of which would be a task of its own on Spark: see
+{#- Fixes the input rows of unit tests, each of which would be a separate task on Spark: see
     `value_rows`. -#}
 {% macro get_fixture_sql(rows, column_name_to_data_types) -%}
     {%- set types = {} -%}
-    {#- Where the model is not in the lake, that of the state it defers to may be. -#}
+    {#- If the model does not exist, its deferred relation may. -#}
     {%- set is_deferred = defer_relation and not load_relation(this) -%}
     {%- for column in adapter.get_columns_in_relation(
         defer_relation if is_deferred else this
@@ -10,7 +10,7 @@
         {%- do types.update({column.name | lower: column.data_type}) -%}
     {%- endfor -%}
     {%- if not types -%}
-        {{ stop(
+        {{ raise_error(
             "a unit test reads the columns of " ~ this ~ ", not built yet",
             "dbt build --select +" ~ this.identifier,
         ) }}
@@ -18,7 +18,7 @@
     {%- if not rows -%}
         {{ return(dbt.get_fixture_sql(rows, column_name_to_data_types)) }}
     {%- endif -%}
-    {%- set given = [] -%}
+    {%- set literals = [] -%}
     {%- for row in rows -%}
         {%- set values = {} -%}
         {%- for column, type in types.items() -%}
@@ -27,13 +27,13 @@
         {%- for column, value in format_row(row, types).items() -%}
             {%- do values.update({adapter.quote(column): value | trim}) -%}
         {%- endfor -%}
-        {%- do given.append(values) -%}
+        {%- do literals.append(values) -%}
     {%- endfor -%}
-    {{ value_rows(given) }}
+    {{ value_rows(literals) }}
 {%- endmacro %}
 
-{#- Mends the rows that a unit test expects in the same way. dbt 1.10 says nothing of quotes, and
-    asks for no row in its own words. -#}
+{#- Fixes the expected rows of unit tests in the same way. dbt 1.10 does not pass quoted names,
+    and selects no rows in its own way. -#}
 {% macro get_expected_sql(rows, column_name_to_data_types, column_name_to_quoted=none) -%}
     {%- if not rows and column_name_to_quoted is none -%}
         {{ return(dbt.get_expected_sql(rows, column_name_to_data_types)) }}

@@ -1,5 +1,5 @@
-{#- Mends the rendering of incremental models without a database, whose catalogue the adapter
-    would ask: the branch is then the one that was named. -#}
+{#- Fixes the rendering of incremental models without a database, whose catalog the adapter would
+    query: the branch is then that of `rendered_branch`. -#}
 {% macro is_incremental() -%}
     {%- if rendered_branch() is not none -%}
         {{ return(

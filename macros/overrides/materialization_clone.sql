@@ -1,18 +1,18 @@
-{#- Mends `dbt clone`, which copies tables, or puts views in their place, and no word of what
-    they had read: the next increment would go on from somewhere. -#}
+{#- Fixes `dbt clone`, which copies tables, or creates views instead, without their read points:
+    the next increment would start from the wrong commit. -#}
 {% materialization clone, default %}
-    {{ refuse_clone() }}
+    {{ raise_clone_error() }}
 {% endmaterialization %}
 
 {% materialization clone, adapter="spark" %}
-    {{ refuse_clone() }}
+    {{ raise_clone_error() }}
 {% endmaterialization %}
 
-{#- Stops `dbt clone`, which does not copy what a mart has read, and names the build that does the
-    same. -#}
-{% macro refuse_clone() -%}
-    {{ stop(
-        "`dbt clone` does not copy how far a mart has read",
+{#- Raises an error for `dbt clone`, which does not copy read points, with the equivalent
+    build. -#}
+{% macro raise_clone_error() -%}
+    {{ raise_error(
+        "`dbt clone` does not copy the read points of marts",
         "dbt build --full-refresh --select " ~ model.name ~ " --defer " ~ state_option(),
     ) }}
 {%- endmacro %}

@@ -1,6 +1,5 @@
-{#- Mends unit tests on Spark, where dbt makes a view of each model, describes it and drops it,
-    only to learn the types of its columns: Spark tells them of a query as it is. The rest is as
-    dbt has it. -#}
+{#- Fixes unit tests on Spark, where dbt creates, describes and drops a view of each model to get
+    its column types: Spark can describe a query. The rest is dbt's code. -#}
 {% materialization unit, adapter="spark" %}
     {%- set types = {} -%}
     {%- set quoted = {} -%}

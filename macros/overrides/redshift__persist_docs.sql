@@ -1,6 +1,5 @@
-{#- Adds the checksum of the code that makes a relation to its comment. Mends the comment of a
-    relation, with which nothing can be kept but the description: here also which code made it.
-    Redshift has no properties of tables. -#}
+{#- Fixes the comment of a relation, which has the description only: adds the code checksum,
+    because Redshift has no table properties. -#}
 {% macro redshift__persist_docs(relation, model, for_relation, for_columns) -%}
     {{ dbt.redshift__persist_docs(relation, model, false, for_columns) }}
     {%- if for_relation -%}

@@ -1,5 +1,5 @@
-{#- Mends snapshots on Redshift, where a text without a length has 256 bytes: keys that differ
-    behind them would be one. -#}
+{#- Fixes snapshots on Redshift, where a text without a length has 256 bytes: keys that differ
+    after them would be equal. -#}
 {% macro redshift__snapshot_hash_arguments(args) -%}
     md5(
         {%- for arg in args %}

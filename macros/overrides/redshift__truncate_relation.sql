@@ -1,5 +1,5 @@
-{#- Mends `dbt seed`: TRUNCATE commits at once there, so that others find an empty seed, and one
-    whose run is killed stays empty. -#}
+{#- Fixes `dbt seed`: TRUNCATE commits immediately on Redshift, so that readers see an empty seed,
+    which remains empty if the run fails. -#}
 {% macro redshift__truncate_relation(relation) -%}
     {%- call statement("truncate_relation") -%}
         delete from {{ relation }}

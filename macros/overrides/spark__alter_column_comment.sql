@@ -1,5 +1,5 @@
-{#- Mends the writing of column descriptions: the adapter sends a statement, and so commits
-    the Iceberg table, once for each column. Spark 4 takes them all in one. -#}
+{#- Fixes column descriptions: the adapter runs one statement, and so one Iceberg commit, per
+    column. Spark 4 supports all columns in one. -#}
 {% macro spark__alter_column_comment(relation, column_dict) %}
     {%- set comments = [] -%}
     {%- for column in column_dict.values() -%}

@@ -1,5 +1,5 @@
-{#- Mends the creation of views, where the adapter leaves `tblproperties` out, and makes a view anew
-    that is there as it would be. -#}
+{#- Fixes the creation of views, where the adapter ignores `tblproperties` and recreates unchanged
+    views. -#}
 {% macro spark__create_view_as(relation, sql) -%}
     {%- set types = {} -%}
     {%- for column in run_query("describe query " ~ sql) -%}
@@ -19,7 +19,7 @@
     {%- set checksum = local_md5(tojson(
         [types, columns, comment_clause(), spark__tblproperties_clause(), promised, sql]
     )) -%}
-    {#- Spark leaves out what is behind the twenty-fifth field of a struct. -#}
+    {#- Spark truncates struct types after 25 fields. -#}
     {%- if " more fields" not in tojson(types) and is_view_there(relation, checksum, sql) -%}
         select 'nothing is new' as outcome
     {%- else -%}
@@ -35,9 +35,9 @@
     {%- endif -%}
 {%- endmacro %}
 
-{#- Whether a view is there with the same text, descriptions and types: by the checksum that it was
-    made with, and by its text, which somebody may have replaced since. The types say that what it
-    reads has not changed either. -#}
+{#- Whether a view exists with the same SQL, descriptions and types: by its checksum and by its
+    SQL, which may have been replaced since. Equal types show that its inputs have not changed
+    either. -#}
 {% macro is_view_there(relation, checksum, sql) -%}
     {%- set there = adapter.get_relation(
         relation.database, relation.schema, relation.identifier

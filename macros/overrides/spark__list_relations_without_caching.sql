@@ -1,12 +1,11 @@
-{#- Mends the listing of a schema: the adapter asks `show table extended`, which knows no
-    Iceberg views. Without them the catalogue of the docs lacks every view, and a view
-    that becomes a table fails with "View with same name already exists".
-    A view must not say `Provider: iceberg`: the adapter would then take it for a table
-    that can be replaced. A v1 catalogue lists views among its tables as well: each name
-    counts once, as the view it is. -#}
+{#- Fixes the listing of a schema: the adapter runs `show table extended`, which does not list
+    Iceberg views. Without them the docs catalog has no views, and a view that becomes a table
+    fails with "View with same name already exists". A view must not have `Provider: iceberg`: the
+    adapter would take it for a replaceable table. A v1 catalog lists views among its tables, too:
+    each name is listed once, as a view. -#}
 {% macro spark__list_relations_without_caching(schema_relation) %}
     {%- set relations = [] -%}
-    {#- The linter only renders: it needs no Spark. -#}
+    {#- The linter renders without Spark. -#}
     {%- if target.name != "lint" -%}
         {%- set seen = [] -%}
         {%- for kind, information in [

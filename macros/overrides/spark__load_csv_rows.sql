@@ -1,6 +1,6 @@
-{#- Mends seeds: the adapter pastes values into the statement as they are, so that an
-    apostrophe is a syntax error and a missing value becomes the text 'None'. Here every
-    value is an escaped literal, whatever the connection method. -#}
+{#- Fixes seeds: the adapter does not escape values, so that an apostrophe is a syntax error and a
+    missing value becomes the text 'None'. Here every value is an escaped literal with any
+    connection method. -#}
 {% macro spark__load_csv_rows(model, agate_table) %}
     {%- set column_types = model["config"].get("column_types", {}) -%}
     {%- set types = [] -%}
@@ -25,6 +25,6 @@
         {%- do adapter.add_query(statement, abridge_sql_log=True) -%}
         {%- do statements.append(statement) -%}
     {%- endfor -%}
-    {#- What dbt shows as the seed's compiled code; a seed without rows has none. -#}
+    {#- The seed's compiled code; a seed without rows has none. -#}
     {{ return(statements[0] if statements else "") }}
 {% endmacro %}

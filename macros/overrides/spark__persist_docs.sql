@@ -1,8 +1,8 @@
-{#- Mends the writing of descriptions, which the adapter sends after each run, so that each run
-    commits the table once more, whether it has them or not. It leaves out a changed description of
-    a table that is not made anew. -#}
+{#- Fixes descriptions, which the adapter writes after each run, with another commit of the table
+    even if they are unchanged, and which it does not update for tables that are not
+    recreated. -#}
 {% macro spark__persist_docs(relation, model, for_relation, for_columns) -%}
-    {#- What a contract promises are the columns of a table that was just made. -#}
+    {#- A contract guarantees the columns of a table that was just created. -#}
     {%- if config.get("materialized") == "table" and config.get("contract").enforced -%}
         {%- if for_columns and config.persist_column_docs() -%}
             {%- do alter_column_comment(relation, model.columns) -%}
@@ -29,7 +29,7 @@
     {{ return(described) }}
 {%- endmacro %}
 
-{#- Sends the descriptions that a table does not have as the project has them. -#}
+{#- Writes the descriptions that differ from the project's. -#}
 {% macro persist_changed_docs(relation, model, described) -%}
     {%- if config.persist_relation_docs()
         and model.description not in ["", described.description] -%}

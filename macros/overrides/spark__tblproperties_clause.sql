@@ -1,8 +1,6 @@
-{#- Adds the checksum of the code that makes a table or a view to its properties. Mends the
-    properties of tables and views, among which the adapter cannot have what is known only when dbt
-    runs: which code made them. An increment of a history replaces the current versions of rows all
-    over the table: it writes deletes beside their files, where copies of all these files would
-    grow with the table. -#}
+{#- Fixes `tblproperties`, which cannot contain values that are known only at run time: adds the
+    code checksum. An increment of a history replaces current versions all over the table:
+    merge-on-read writes delete files, where copy-on-write would rewrite most data files. -#}
 {% macro spark__tblproperties_clause(others={}) -%}
     {%- set properties = dict(others) -%}
     {%- if config.get("materialized") == "incremental"

@@ -1,4 +1,4 @@
-{#- Mends dbt-spark 1.10.3 beside dbt 1.10: it calls a macro that came with later adapters. -#}
+{#- Fixes dbt-spark 1.10.3 with dbt 1.10: it calls a macro of later adapters. -#}
 {% macro validate_doc_columns(relation, column_dict, existing_column_names) -%}
     {%- if dbt.validate_doc_columns is defined -%}
         {{ return(

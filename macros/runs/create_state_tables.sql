@@ -6,8 +6,8 @@
             {%- do run_query(create_small_table(tables[name], columns, "model_name")) -%}
         {%- endfor -%}
         {%- do create_runs_table() -%}
-        {#- On Redshift dbt asks for columns in a transaction, and takes back what follows in it
-            when the hook has ended: tables are made before that. -#}
+        {#- On Redshift dbt lists columns in a transaction that it rolls back when the hook ends:
+            tables are created before that. -#}
         {%- for name, columns in increment_columns().items() -%}
             {%- set there = adapter.get_columns_in_relation(tables[name])
                 | map(attribute="name") | list -%}

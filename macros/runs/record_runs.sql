@@ -1,5 +1,6 @@
-{#- A row for each node of this invocation; rows older than `run_history_days` go in the same
-    commit. dbt's results hold hooks and exposures, too: neither is built or tested. -#}
+{#- One row per node of this invocation; rows older than `run_history_days` are deleted in the
+    same commit. Hooks and exposures in dbt's results are skipped: they are neither built nor
+    tested. -#}
 {% macro record_runs(results) -%}
     {%- if execute and target.name != "lint" -%}
         {%- set recorded = ["model", "seed", "snapshot", "test", "unit_test"] -%}
@@ -21,7 +22,7 @@
     {%- endif -%}
 {%- endmacro %}
 
-{#- `state.runs` itself: with `--empty` dbt gives a query without rows for a source. -#}
+{#- `state.runs` itself: with `--empty` dbt renders a source as a query without rows. -#}
 {% macro runs_table() -%}
     {%- set table = source("dbt", "runs") -%}
     {{ return(api.Relation.create(
@@ -29,7 +30,7 @@
     )) }}
 {%- endmacro %}
 
-{#- Makes `state.runs` where it is missing. -#}
+{#- Creates `state.runs` if it does not exist. -#}
 {% macro create_runs_table() -%}
     {%- do run_query(create_small_table(runs_table(), {
         "invocation_id": "varchar(64)",
@@ -46,8 +47,8 @@
     }, "run_date")) -%}
 {%- endmacro %}
 
-{#- What became of a node, as literals by column of `state.runs`. Rows are those that the engine
-    says it wrote, which Spark does not; of a test those that failed. -#}
+{#- The result of a node as literals by column of `state.runs`. `row_count` is what the engine
+    reports as written, which Spark does not; for a test, the failures. -#}
 {% macro run_row(result) -%}
     {%- set written = (result.adapter_response or {}).get("rows_affected") -%}
     {%- set counted = written if result.failures is none else result.failures -%}
@@ -79,8 +80,8 @@
     }) }}
 {%- endmacro %}
 
-{#- What a message of dbt says, in one line of at most 500 characters. dbt begins an error with
-    where it happened; what happened stands in the line behind it. -#}
+{#- A message of dbt as one line of at most 500 characters. dbt's errors begin with a line for the
+    location; the message follows in the next one. -#}
 {% macro first_line(message) -%}
     {%- set lines = message | string | trim | replace("\r", "") -%}
     {%- set lines = lines.split("\n") -%}

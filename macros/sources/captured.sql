@@ -1,4 +1,4 @@
-{#- The dbt source of a captured table, or an error that says what to declare. -#}
+{#- The dbt source of a captured table, or an error with what to declare. -#}
 {% macro captured_stream(name) -%}
     {%- for source in graph.sources.values()
         if source.source_name ~ "." ~ source.name == name -%}
@@ -10,17 +10,17 @@
         {%- endif -%}
         {%- set captured = source.config.meta.ingest.captured -%}
         {%- for option in captured if option not in options_of_captured() -%}
-            {%- do refuse_captured(
-                source, option ~ " is none of its keys: " ~ options_of_captured() | join(", ")
+            {%- do raise_captured_error(
+                source, option ~ " is not one of its keys: " ~ options_of_captured() | join(", ")
                 ~ "; track and ignore_null_updates are arguments of change_history"
             ) -%}
         {%- endfor -%}
         {%- if captured.form not in ["flattened", "envelope", "rows"] -%}
-            {%- do refuse_captured(
+            {%- do raise_captured_error(
                 source, "form is " ~ captured.form ~ ": flattened, envelope or rows"
             ) -%}
         {%- elif captured.form == "rows" and captured.get("position", "lsn") is string -%}
-            {%- do refuse_captured(
+            {%- do raise_captured_error(
                 source, "form rows needs as position a list of columns, like [last_update]"
             ) -%}
         {%- endif -%}
@@ -31,13 +31,14 @@
     ) }}
 {%- endmacro %}
 
-{#- Whose log has the changes of a stream: that of its source, or the one that it names. -#}
+{#- The database whose log has the changes of a stream: its `database` setting or its source
+    name. -#}
 {% macro captured_database(stream) -%}
     {{ return(stream.config.meta.ingest.captured.get("database") or stream.source_name) }}
 {%- endmacro %}
 
-{#- The keys of `config.meta.ingest.captured`, a list. `spark-ingest plan` tells all mistakes at
-    once; dbt alone must not build on one. -#}
+{#- The keys of `config.meta.ingest.captured`, a list. `spark-ingest plan` reports all mistakes at
+    once; dbt must not build with one either. -#}
 {% macro options_of_captured() -%}
     {{ return(
         [
@@ -47,7 +48,8 @@
     ) }}
 {%- endmacro %}
 
-{#- What a history was made under. An edit of these makes other rows: the next increment stops. -#}
+{#- The settings of a history. A change would produce other rows: the next increment raises an
+    error. -#}
 {% macro captured_settings(stream) -%}
     {%- if not execute -%}
         {{ return({}) }}
@@ -58,14 +60,14 @@
     {{ return(dict(captured, log_restarts=restarts) if restarts else captured) }}
 {%- endmacro %}
 
-{#- The columns of the database's table that state and history may have, with their types in
-    bronze: the source's own, or the fields of an envelope's row. -#}
+{#- The columns of the captured table for states and histories, with their bronze types: the
+    source's columns or the fields of the envelope's row. -#}
 {% macro columns_of_values(stream) -%}
     {%- set captured = stream.config.meta.ingest.captured -%}
     {%- set described = {} -%}
     {%- if captured.form == "envelope" -%}
         {%- if "after" not in stream.columns -%}
-            {%- do refuse_captured(
+            {%- do raise_captured_error(
                 stream, "form is envelope, and no column after is described, a struct"
             ) -%}
         {%- endif -%}
@@ -83,15 +85,15 @@
         {%- do columns.update({column: type}) -%}
     {%- endfor -%}
     {%- for name in named if name not in described -%}
-        {%- do refuse_captured(stream, "columns names " ~ name ~ ", which it does not describe") -%}
+        {%- do raise_captured_error(stream, "columns names " ~ name ~ ", which it does not describe") -%}
     {%- endfor -%}
     {%- for name in captured.key if name not in columns -%}
-        {%- do refuse_captured(stream, "key names " ~ name ~ ", which is none of its columns") -%}
+        {%- do raise_captured_error(stream, "key names " ~ name ~ ", which is not one of its columns") -%}
     {%- endfor -%}
     {{ return(columns) }}
 {%- endmacro %}
 
-{#- By name the type of each field of a struct, from the SQL of its type. -#}
+{#- The fields of a struct type by name, with their types. -#}
 {% macro struct_fields(type) -%}
     {%- set fields = {} -%}
     {%- set seen = namespace(depth=0, text="") -%}
@@ -108,8 +110,8 @@
     {{ return(fields) }}
 {%- endmacro %}
 
-{#- What the YAML of a history says of the type of a column, as far as it decides rows; nothing of
-    one that is no text. -#}
+{#- The kind of a text column by its type in the YAML of a history, as far as it affects rows;
+    empty for other types. -#}
 {% macro kind_of_text(node, column) -%}
     {%- set type = (node.columns.get(column) or {}).get("data_type") or "varchar" -%}
     {%- if "char" not in type -%}
@@ -121,13 +123,13 @@
     ) }}
 {%- endmacro %}
 
-{#- What Debezium writes for a value that is not in the log, an SQL literal. -#}
+{#- Debezium's placeholder for a value that is not in the log, an SQL literal. -#}
 {% macro left_out_value() -%}
     {{ return("'__debezium_unavailable_value'") }}
 {%- endmacro %}
 
-{#- Stops with a mistake in `config.meta.ingest.captured`. -#}
-{% macro refuse_captured(stream, mistake) -%}
+{#- Raises an error for a mistake in `config.meta.ingest.captured`. -#}
+{% macro raise_captured_error(stream, mistake) -%}
     {{ exceptions.raise_compiler_error(
         "source " ~ stream.source_name ~ "." ~ stream.name ~ " (" ~ stream.original_file_path
         ~ "): config.meta.ingest.captured: " ~ mistake

@@ -1,5 +1,5 @@
-{#- dbt knows its sources only when it runs: while it parses there are none, and dbt-bouncer
-    and the lineage see none. No order is lost by that, since dbt builds no source. -#}
+{#- `graph` has sources only at run time: while dbt parses there are none, so dbt-bouncer and the
+    lineage see none. The build order is unaffected, since dbt does not build sources. -#}
 {% macro ingested_streams() -%}
     {%- set streams = [] -%}
     {%- if execute -%}

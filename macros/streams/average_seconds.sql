@@ -1,5 +1,5 @@
-{#- `avg` of decimals keeps their scale on Redshift and adds to it on Spark. Of these types
-    both divide to the same scale, so fine that rounding the result leaves no difference. -#}
+{#- `avg` of decimals keeps their scale on Redshift and extends it on Spark. With these types both
+    divide to the same scale, so that rounded results are equal. -#}
 {% macro average_seconds(seconds) -%}
     cast(
         cast(sum({{ seconds }}) as decimal(26, 6))

@@ -1,11 +1,11 @@
-{#- Within one partition Kafka's own order decides, whatever the clocks of the producers; the
-    later commit, where an ingest wrote one record twice. -#}
+{#- Within a partition Kafka's order decides, not the clocks of producers; the later commit, if
+    ingest wrote a record twice. -#}
 {% macro latest_in_partition() -%}
     _kafka_offset desc, _commit_id desc
 {%- endmacro %}
 
-{#- Partitions have no order between them: of the last records of each, what moved (another
-    key, a recreated topic) goes by time, and by position where two times are equal. -#}
+{#- Partitions have no order between them: if a key has records in several (its record key
+    changed, the topic was recreated), the timestamp decides, then the position. -#}
 {% macro latest_of_partitions() -%}
     _kafka_timestamp desc, _kafka_topic_id desc, _kafka_partition desc, _kafka_offset desc
 {%- endmacro %}

@@ -1,5 +1,5 @@
-{#- What people and programs write where there is nothing to say. -#}
-{% macro said_text(column, max_bytes) -%}
+{#- Turns common placeholders for a missing value into null. -#}
+{% macro normalized_text(column, max_bytes) -%}
     cast(
         case
             when

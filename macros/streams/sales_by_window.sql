@@ -1,9 +1,9 @@
-{#- One text for all that sales are summed by. All sales count, however late they came: a
-    window is never closed. The windows of a sale may begin the day before. -#}
+{#- Shared by all marts of sales by window. Late-arriving sales always count: a window is never
+    closed. The windows of a sale may begin on an earlier day. -#}
 {% macro sales_by_window(sales, by) -%}
     {%- set window = sales_window() -%}
     {%- set increment = begin_increment(time_column="window_start_at", settings=window) -%}
-    {%- do touch_days_of(
+    {%- do add_affected_days_of(
         increment,
         sales,
         days_before=window.days_before,
@@ -14,7 +14,7 @@ with
 sales as (
 
     select * from {{ sales }}
-    where {{ in_touched_days(increment, "paid_at", days_after=window.days_before) }}
+    where {{ in_affected_days(increment, "paid_at", days_after=window.days_before) }}
 
 ),
 
@@ -44,7 +44,7 @@ final as (
         cast(sum(sale_amount) as decimal(18, 2)) as sales_amount,
         count(*) as order_count
     from sales_in_windows
-    where {{ in_touched_days(increment, "window_start_at") }}
+    where {{ in_affected_days(increment, "window_start_at") }}
     group by {{ by }}, window_start_at, window_end_at
 
 )

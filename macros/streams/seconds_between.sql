@@ -1,5 +1,5 @@
-{#- Wide enough for any two timestamps: a producer may give Kafka microseconds for
-    milliseconds, which is the year 55840. -#}
+{#- Wide enough for any two timestamps: a producer may send microseconds instead of milliseconds,
+    which is the year 55840. -#}
 {% macro seconds_between(start, end) -%}
     cast(
         (

@@ -1,5 +1,5 @@
-{#- Counts in whole seconds since 1970, because only those do the same everywhere: an event
-    is in the last window that began, and in each before it that has not ended. -#}
+{#- Counts in whole seconds since 1970, which behave the same on all engines: an event is in the
+    last window that began, and in each earlier one that has not ended. -#}
 {% macro sliding_windows(relation, time_column, columns, length_minutes, slide_minutes) -%}
     {%- set length = whole_minutes("length_minutes", length_minutes) * 60 -%}
     {%- set slide = whole_minutes("slide_minutes", slide_minutes) * 60 -%}
@@ -17,8 +17,8 @@
             timed.{{ column }},
             {% endfor -%}
             timed.event_second,
-            -- The start of the last window that began: the remainder is taken twice
-            -- because that of a negative number is negative.
+            -- The start of the last window that began. The remainder is taken twice, because that
+            -- of a negative number is negative.
             timed.event_second
             - mod(mod(timed.event_second, {{ slide }}) + {{ slide }}, {{ slide }})
                 as last_start

@@ -1,6 +1,6 @@
-{#- Comparing texts, Redshift leaves blanks at their ends out and Spark does not: only texts
-    without any join and group the same. A cast cuts there, at a number of bytes, and here
-    it does not: tests/dbt says when a text is too long. -#}
+{#- Redshift ignores trailing blanks when it compares texts and Spark does not: without them both
+    join and group the same way. On Redshift the cast truncates to a number of bytes, on Spark it
+    does not: a test reports texts that are too long. -#}
 {% macro trimmed_text(column, max_bytes) -%}
     cast(rtrim({{ column }}) as varchar({{ max_bytes }}))
 {%- endmacro %}

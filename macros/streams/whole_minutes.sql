@@ -1,4 +1,4 @@
-{#- A setting that counts minutes, refused when it is no whole number from 1. -#}
+{#- A setting in minutes; raises an error unless it is an integer of at least 1. -#}
 {% macro whole_minutes(name, value) -%}
     {%- if value is not integer or value < 1 -%}
         {{ exceptions.raise_compiler_error(

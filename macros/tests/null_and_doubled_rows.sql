@@ -1,4 +1,4 @@
-{#- One scan for all: the rows are counted by key, and those counts summed up. -#}
+{#- One scan: rows are counted by key, and the counts are summed. -#}
 {% macro null_and_doubled_rows(model, columns_where, key=[]) -%}
 
 {%- set required = {} -%}

@@ -13,9 +13,9 @@ final as (
         artist_id,
 
         -- attributes
-        {{ said_text("artist_name", 256) }} as artist_name,
-        {{ said_text("nationality", 64) }} as nationality,
-        {{ said_text("gender", 32) }} as gender,
+        {{ normalized_text("artist_name", 256) }} as artist_name,
+        {{ normalized_text("nationality", 64) }} as nationality,
+        {{ normalized_text("gender", 32) }} as gender,
 
         -- numbers
         -- The museum writes 0 where it does not know.

@@ -20,14 +20,14 @@ final as (
         artworks.artist_id,
 
         -- attributes
-        {{ said_text("artworks.artwork_title", 4096) }} as artwork_title,
+        {{ normalized_text("artworks.artwork_title", 4096) }} as artwork_title,
         artists.artist_name,
         artists.nationality,
-        {{ said_text("artworks.date_text", 128) }} as date_text,
-        {{ said_text("artworks.medium", 4096) }} as medium,
-        {{ said_text("artworks.department", 128) }} as department,
-        {{ said_text("artworks.classification", 64) }} as classification,
-        {{ said_text("artworks.object_number", 64) }} as object_number,
+        {{ normalized_text("artworks.date_text", 128) }} as date_text,
+        {{ normalized_text("artworks.medium", 4096) }} as medium,
+        {{ normalized_text("artworks.department", 128) }} as department,
+        {{ normalized_text("artworks.classification", 64) }} as classification,
+        {{ normalized_text("artworks.object_number", 64) }} as object_number,
 
         -- numbers
         artworks.height_cm,

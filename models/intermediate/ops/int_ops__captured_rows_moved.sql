@@ -46,7 +46,7 @@ moves as (
         union all
     {% endfor %}
 
-    -- Gives the columns their types, and is all there is where nothing is captured.
+    -- Gives the columns their types; the only part if no table is captured.
     select
         cast(null as varchar(256)) as stream_name,
         cast(null as integer) as row_change,

@@ -1,5 +1,5 @@
-{#- A table: the log is copied before any bronze table is read, so that nothing that is
-    ingested meanwhile is missed there. On Redshift: grows with every commit. -#}
+{#- A table: the log is copied before any bronze table is read, so that nothing that
+    is ingested meanwhile is missed there. On Redshift: grows with every commit. -#}
 {{ config(materialized="table", dist="even", sort="committed_at") }}
 
 with
@@ -70,7 +70,7 @@ final as (
         ranges.offset_count,
         commits.commit_row_count,
         commits.commit_quarantined_count,
-        -- Nobody knows what the offsets of a gap held.
+        -- The content of the offsets of a gap is unknown.
         cast(
             case
                 when commits.commit_kind = 'gap' then 0

@@ -1,4 +1,4 @@
-{#- Read once, whatever the number of counts: the rows held at a place are those that
+{#- Read once, whatever the number of counts: the rows at a position are those that
     came, less those that went, up to there. -#}
 with
 

@@ -6,7 +6,7 @@ runs as (
 
 ),
 
--- What was skipped says nothing of the node.
+-- A skipped node keeps its earlier result.
 numbered as (
 
     select

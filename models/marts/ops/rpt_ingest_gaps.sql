@@ -36,8 +36,8 @@ partitions as (
 
 ),
 
--- What lies beyond the commits we know belongs to one that is under way.
-held as (
+-- Ranges beyond the known commits belong to a commit in progress.
+stored as (
 
     select
         ranges_held.bronze_table,
@@ -68,7 +68,7 @@ landmarks as (
         first_offset as kafka_offset,
         end_offset as expected_offset,
         cast(null as bigint) as range_offset
-    from held
+    from stored
 
     union all
 
@@ -94,8 +94,8 @@ landmarks as (
 
 ),
 
--- Landmarks that are equal in offset and expected offset tell the same, in any order. A
--- range may reach beyond those that begin later.
+-- Landmarks with equal offset and expected offset are equivalent, in any order. A range
+-- may reach beyond those that begin later.
 in_order as (
 
     select

@@ -93,7 +93,7 @@ ranges_placed as (
 
 ),
 
-held as (
+stored as (
 
     select
         *,
@@ -138,7 +138,7 @@ counted as (
                 end
             ) as bigint
         ) as uncommitted_count
-    from held
+    from stored
     group by bronze_table, kafka_topic, kafka_topic_id, kafka_partition
 
 ),
@@ -248,7 +248,7 @@ balanced as (
 ),
 
 -- An empty range has no first and no last offset.
-told as (
+with_bounds as (
 
     select
         *,
@@ -281,7 +281,7 @@ final as (
         cast(absent_count - given_up_count - gap_count as bigint) as empty_count,
         cast(given_up_count as bigint) as given_up_count,
         cast(gap_count as bigint) as gap_count,
-        -- What is held, less the offsets that something is held of.
+        -- Stored records, less the offsets with a stored record.
         cast(
             bronze_row_count + quarantined_count - offset_count + absent_count as bigint
         ) as duplicate_count,
@@ -290,7 +290,7 @@ final as (
         -- times
         first_committed_at,
         last_committed_at
-    from told
+    from with_bounds
 
 )
 

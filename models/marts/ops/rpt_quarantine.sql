@@ -9,7 +9,7 @@ records as (
 
 ),
 
--- The sample is the newest record that somebody has to look at, or else the newest.
+-- The sample is the newest record that needs attention, or else the newest.
 ranked as (
 
     select

@@ -31,7 +31,7 @@ with_quarantined as (
 
 ),
 
-judged as (
+validated as (
 
     select
         *,
@@ -57,7 +57,7 @@ placed as (
         max(case when reconciliation_state <> 'awaited' then reconciled_at end) over (
             partition by stream_name
         ) as newest_at
-    from judged
+    from validated
 
 ),
 

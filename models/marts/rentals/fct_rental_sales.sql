@@ -14,7 +14,7 @@ with
 -- A sale that was sent again may have moved: the day it lay in is rewritten as well.
 records as (
 
-    {{ new_and_kept_rows(
+    {{ new_and_existing_rows(
         increment,
         rows=ref("int_rentals__sales_enriched"),
         stream="pagila.sales",

@@ -1,4 +1,4 @@
-{#- On Redshift: nothing joins it row by row; rewritten by day. -#}
+{#- On Redshift: never joined row by row; rewritten by day. -#}
 {{ config(
     materialized="incremental",
     incremental_strategy="rewrite",
@@ -13,7 +13,7 @@ with
 
 movements as (
 
-    {{ new_and_kept_rows(
+    {{ new_and_existing_rows(
         increment,
         rows=ref("int_smoothies__inventories_restocked"),
         stream="smoothies.inventories",

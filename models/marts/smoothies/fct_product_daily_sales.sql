@@ -8,14 +8,14 @@
 ) }}
 
 {% set increment = begin_increment(time_column="sales_date") %}
-{% do touch_days_of(increment, ref("fct_purchases_enriched")) %}
+{% do add_affected_days_of(increment, ref("fct_purchases_enriched")) %}
 
 with
 
 purchases as (
 
     select * from {{ ref("fct_purchases_enriched") }}
-    where {{ in_touched_days(increment, "purchased_at") }}
+    where {{ in_affected_days(increment, "purchased_at") }}
 
 ),
 

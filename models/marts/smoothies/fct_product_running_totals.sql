@@ -8,8 +8,9 @@
 ) }}
 
 {% set increment = begin_increment(time_column="purchased_at") %}
--- A late purchase moves the totals after it: a touched day touches all days after it.
-{% do touch_days_of(
+-- A late purchase changes the totals after it: an affected day affects all days after
+-- it.
+{% do add_affected_days_of(
     increment, ref("fct_purchases_enriched"), is_onwards=true
 ) %}
 {% do assert_in_step(
@@ -21,7 +22,7 @@ with
 purchases as (
 
     select * from {{ ref("fct_purchases_enriched") }}
-    where {{ in_touched_days(increment, "purchased_at") }}
+    where {{ in_affected_days(increment, "purchased_at") }}
 
 ),
 
@@ -34,7 +35,7 @@ openings as (
         sum(quantity) as quantity,
         sum(sales_amount) as sales_amount
     from {{ ref("fct_product_daily_sales") }}
-    where {{ before_touched_days(increment, "sales_date") }}
+    where {{ before_affected_days(increment, "sales_date") }}
     group by product_id
 
 ),

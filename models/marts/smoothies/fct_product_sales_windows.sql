@@ -15,7 +15,7 @@
     },
 ) %}
 -- The windows of a purchase may begin the day before.
-{% do touch_days_of(
+{% do add_affected_days_of(
     increment, ref("fct_purchases_enriched"), days_before=window.days_before
 ) %}
 
@@ -24,7 +24,7 @@ with
 purchases as (
 
     select * from {{ ref("fct_purchases_enriched") }}
-    where {{ in_touched_days(
+    where {{ in_affected_days(
         increment, "purchased_at", days_after=window.days_before
     ) }}
 
@@ -58,7 +58,7 @@ final as (
         cast(sum(quantity) as bigint) as quantity,
         count(*) as purchase_count
     from purchases_in_windows
-    where {{ in_touched_days(increment, "window_start_at") }}
+    where {{ in_affected_days(increment, "window_start_at") }}
     group by product_id, window_start_at, window_end_at
 
 )

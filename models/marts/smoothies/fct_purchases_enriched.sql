@@ -9,7 +9,7 @@
 
 {% set increment = begin_increment(time_column="purchased_at") %}
 -- A product that arrives late, or changes for a time gone by, completes earlier lines.
-{% do touch_changed_versions(
+{% do add_days_of_changed_versions(
     increment,
     table=ref("dim_products"),
     records=ref("int_smoothies__products_changed"),
@@ -23,7 +23,7 @@ with
 
 purchases as (
 
-    {{ new_and_kept_rows(
+    {{ new_and_existing_rows(
         increment,
         rows=ref("int_smoothies__purchases_checked"),
         stream="smoothies.purchases",
@@ -37,8 +37,8 @@ products as (
 
 ),
 
--- The first version holds from the beginning. Versions of a product do not overlap, so
--- that no line finds two; one that finds none is a line all the same.
+-- The first version is valid from the beginning. Versions of a product do not overlap,
+-- so that no line finds two; one that finds none is a line all the same.
 completed as (
 
     select

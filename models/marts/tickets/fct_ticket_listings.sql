@@ -63,7 +63,7 @@ listing_versions as (
         *,
         {{ recorded_at("listing_id", "offered_at") }} as recorded_at
     from {{ ref("int_tickit__listing_history") }}
-    {%- if not increment.is_everything %}
+    {%- if not increment.is_full_refresh %}
     where listing_id in (
         {{ changed }}
     )

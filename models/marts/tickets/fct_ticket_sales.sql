@@ -107,7 +107,7 @@ sale_versions as (
         *,
         {{ recorded_at("ticket_sale_id", "sold_at") }} as recorded_at
     from {{ ref("int_tickit__sale_history") }}
-    {%- if not increment.is_everything %}
+    {%- if not increment.is_full_refresh %}
     where ticket_sale_id in (
         {{ changed }}
     )
@@ -159,19 +159,19 @@ completed as (
     left join buyer_users
         on
             sales.buyer_id = buyer_users.user_id
-            and {{ held_when("buyer_users", "sales.recorded_at") }}
+            and {{ valid_at("buyer_users", "sales.recorded_at") }}
     left join seller_users
         on
             sales.seller_id = seller_users.user_id
-            and {{ held_when("seller_users", "sales.recorded_at") }}
+            and {{ valid_at("seller_users", "sales.recorded_at") }}
     left join events
         on
             sales.event_id = events.event_id
-            and {{ held_when("events", "sales.recorded_at") }}
+            and {{ valid_at("events", "sales.recorded_at") }}
     left join dates
         on
             sales.date_id = dates.date_id
-            and {{ held_when("dates", "sales.recorded_at") }}
+            and {{ valid_at("dates", "sales.recorded_at") }}
 
 ),
 
@@ -231,7 +231,7 @@ final as (
     left join categories
         on
             completed.category_id = categories.category_id
-            and {{ held_when("categories", "completed.recorded_at") }}
+            and {{ valid_at("categories", "completed.recorded_at") }}
 
 )
 

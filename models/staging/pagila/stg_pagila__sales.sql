@@ -27,9 +27,8 @@ final as (
         -- numbers
         cast(amount as decimal(18, 2)) as sale_amount,
 
-        -- flags
-        -- A tombstone carries no sale. Its row stays, because staging keeps what bronze
-        -- has; whoever counts sales leaves it out.
+        -- flags A tombstone carries no sale. Its row stays, because staging keeps what
+        -- bronze has; models that count sales exclude it.
         _is_tombstone as is_tombstone,
 
         -- times

@@ -23,8 +23,7 @@ final as (
         stock_quantity,
         new_level,
 
-        -- flags
-        -- A tombstone moves nothing; whoever counts movements leaves it out.
+        -- flags A tombstone is no movement; models that count movements exclude it.
         _is_tombstone as is_tombstone,
 
         -- times

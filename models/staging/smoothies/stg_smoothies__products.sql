@@ -35,7 +35,7 @@ final as (
         contains_veggies as has_veggies,
         contains_nuts as has_nuts,
         contains_caffeine as has_caffeine,
-        -- A tombstone lists nothing: it takes its product out of the catalogue.
+        -- A tombstone removes its product from the catalogue.
         _is_tombstone as is_tombstone,
 
         -- times

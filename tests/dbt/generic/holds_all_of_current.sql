@@ -1,22 +1,20 @@
-{#- A fact of a captured table has each row that the database holds now, and no other.
-
-    current: Its current state. key: The column that names a row in both. same: Columns that agree
-    besides. -#}
+{#- A fact of a captured table has each row currently in the database, and no other. current: Its
+    current state. key: The column that names a row in both. same: Columns that agree besides. -#}
 {% test holds_all_of_current(model, current, key, same=[]) %}
 
 select
     state.{{ key }} as state_{{ key }},
-    held.{{ key }} as held_{{ key }}
+    actual.{{ key }} as actual_{{ key }}
 from {{ current }} as state
-full outer join {{ model }} as held
-    on state.{{ key }} = held.{{ key }}
+full outer join {{ model }} as actual
+    on state.{{ key }} = actual.{{ key }}
 where
     state.{{ key }} is null
-    or held.{{ key }} is null
+    or actual.{{ key }} is null
     {% for column in same %}
         or not coalesce(
-            state.{{ column }} = held.{{ column }},
-            state.{{ column }} is null and held.{{ column }} is null
+            state.{{ column }} = actual.{{ column }},
+            state.{{ column }} is null and actual.{{ column }} is null
         )
     {% endfor %}
 

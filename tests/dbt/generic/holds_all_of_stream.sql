@@ -1,7 +1,6 @@
-{#- Everything that was sent is in the fact, and the fact has nothing else.
-
-    records: The staged records of the stream. stream: Its name, as increments take it. key: The
-    column that tells one thing from another in both. same: Columns that agree besides. -#}
+{#- The fact has every record that was sent, and no other. records: The staged records of the
+    stream. stream: Its name, as increments take it. key: The key column of both. same: Other
+    columns that must be equal. -#}
 {% test holds_all_of_stream(model, records, stream, key, same=[]) %}
 
 {{ config(tags=["proof"]) }}
@@ -20,7 +19,7 @@ sent as (
 ),
 
 -- One more record of a key may have been sent than the fact has, never one less.
-held as (
+actual as (
 
     select * from {{ model }}
 
@@ -28,15 +27,15 @@ held as (
 
 select
     sent.{{ key }} as sent_{{ key }},
-    held.{{ key }} as held_{{ key }}
+    actual.{{ key }} as actual_{{ key }}
 from sent
-full outer join held
-    on sent.{{ key }} = held.{{ key }}
+full outer join actual
+    on sent.{{ key }} = actual.{{ key }}
 where
     sent.{{ key }} is null
-    or held.{{ key }} is null
+    or actual.{{ key }} is null
     {% for column in same %}
-        or sent.{{ column }} <> held.{{ column }}
+        or sent.{{ column }} <> actual.{{ column }}
     {% endfor %}
 
 {% endtest %}

@@ -1,8 +1,6 @@
-{#- A row that a history holds is in the newest snapshot of its table, or changed later. A failure
-    names the rows whose deletes were in a part of the log that is lost; what to do about them
-    is in docs/runbooks/lost-slot.md.
-
-    changes: The staging model of the table. -#}
+{#- A current row of a history is in the newest snapshot of its table, or changed later. A failure
+    names the rows whose deletes were in a part of the log that is lost; what to do about them is
+    in docs/runbooks/lost-slot.md. changes: The staging model of the table. -#}
 {% test in_newest_snapshot(model, changes) %}
 
 {{ config(tags=["proof"]) }}
@@ -13,12 +11,12 @@ newest as (
 
     select max(source_position) as snapshot_position
     from {{ changes }}
-    -- A chunk of an incremental snapshot says nothing of rows that are not in it.
+    -- A chunk of an incremental snapshot shows only the rows in it.
     where change_kind = 'snapshot'
 
 ),
 
-held as (
+actual as (
 
     select * from {{ model }}
     where is_current and not is_deleted
@@ -28,15 +26,15 @@ held as (
 select
     -- A version is named after its row and its place.
     substring(
-        held.version_key,
+        actual.version_key,
         1,
-        length(held.version_key) - length(held.valid_from_position) - 1
+        length(actual.version_key) - length(actual.valid_from_position) - 1
     ) as row_key,
-    held.valid_from_at,
-    held.seen_to_position,
+    actual.valid_from_at,
+    actual.seen_to_position,
     newest.snapshot_position
-from held
+from actual
 inner join newest
-    on held.seen_to_position < newest.snapshot_position
+    on actual.seen_to_position < newest.snapshot_position
 
 {% endtest %}

@@ -1,15 +1,14 @@
-{#- A model's numbers add up to those of the rows that it is made of, to the cent; a row for
-    each group where they do not, or that only one of the two has.
-
-    of: The rows. sums: By column of the model, what it sums over them. by: By column of the
-    model that groups, the column of theirs; all is one group without it. -#}
+{#- A model's numbers add up to those of its source rows, to the cent; a row for each group where
+    they do not, or that only one of the two has. of: The rows. sums: By column of the model, what
+    it sums over them. by: By column of the model that groups, the column of theirs; all is one
+    group without it. -#}
 {% test sums_equal(model, of, sums, by={}) %}
 
 {%- set groups = by or {"'all'": "'all'"} %}
 
 with
 
-held as (
+actual as (
 
     select
         {% for mine in groups %}
@@ -43,24 +42,24 @@ expected as (
 
 select
     {% for place in range(1, (groups | length) + 1) %}
-        held.group_{{ place }} as held_group_{{ place }},
+        actual.group_{{ place }} as actual_group_{{ place }},
         expected.group_{{ place }} as expected_group_{{ place }},
     {% endfor %}
     {% for mine in sums %}
-        held.{{ mine }} as held_{{ mine }},
+        actual.{{ mine }} as actual_{{ mine }},
         expected.{{ mine }} as expected_{{ mine }}{{ "," if not loop.last }}
     {% endfor %}
-from held
+from actual
 full outer join expected
     on
         {% for place in range(1, (groups | length) + 1) %}
-            {{ "and " if not loop.first }}held.group_{{ place }} = expected.group_{{ place }}
+            {{ "and " if not loop.first }}actual.group_{{ place }} = expected.group_{{ place }}
         {% endfor %}
 where
-    held.group_1 is null
+    actual.group_1 is null
     or expected.group_1 is null
     {% for mine in sums %}
-        or held.{{ mine }} <> expected.{{ mine }}
+        or actual.{{ mine }} <> expected.{{ mine }}
     {% endfor %}
 
 {% endtest %}

@@ -1,8 +1,7 @@
-{#- The windows of a group hold each of its events as often as there are windows over its
-    time, no event more and none less.
-
-    events: Whose windows they are. by: The column that groups both. sums: By column of the
-    windows, what it sums over the events in it. time_column: When an event happens. -#}
+{#- The windows of a group contain each of its events as often as there are windows over its time,
+    no event more and none less. events: Whose windows they are. by: The column that groups both.
+    sums: By column of the windows, what it sums over the events in it. time_column: When an event
+    happens. -#}
 {% test windows_hold(model, events, by, sums, time_column=none) %}
 
 {%- set window = sales_window() %}
@@ -23,8 +22,8 @@ timed as (
 
 ),
 
--- How many windows an event lies in, counted otherwise than the macro does: the starts up
--- to its second, less those whose window had ended by then.
+-- How many windows an event lies in, counted otherwise than the macro does: the starts
+-- up to its second, less those whose window had ended by then.
 counted as (
 
     select
@@ -50,7 +49,7 @@ expected as (
 
 ),
 
-held as (
+actual as (
 
     select
         {{ by }},
@@ -64,19 +63,19 @@ held as (
 
 select
     expected.{{ by }} as expected_{{ by }},
-    held.{{ by }} as held_{{ by }},
+    actual.{{ by }} as actual_{{ by }},
     {% for mine in sums %}
         expected.{{ mine }} as expected_{{ mine }},
-        held.{{ mine }} as held_{{ mine }}{{ "," if not loop.last }}
+        actual.{{ mine }} as actual_{{ mine }}{{ "," if not loop.last }}
     {% endfor %}
 from expected
-full outer join held
-    on expected.{{ by }} = held.{{ by }}
+full outer join actual
+    on expected.{{ by }} = actual.{{ by }}
 where
     expected.{{ by }} is null
-    or held.{{ by }} is null
+    or actual.{{ by }} is null
     {% for mine in sums %}
-        or expected.{{ mine }} <> held.{{ mine }}
+        or expected.{{ mine }} <> actual.{{ mine }}
     {% endfor %}
 
 {% endtest %}

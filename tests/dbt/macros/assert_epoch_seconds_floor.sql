@@ -27,7 +27,7 @@ moments as (
         cast('2026-11-01 01:30:00' as timestamp) as moment,
         1793496600 as expected
     union all
-    -- Beyond what 32 bits hold.
+    -- Beyond the range of 32 bits.
     select
         cast('2100-01-01 00:00:00' as timestamp) as moment,
         4102444800 as expected

@@ -67,7 +67,7 @@
     ("known", "update", "20", 1, 0, 1, 1, "Z", "x", 1),
     ("known", "update", "30", 2, 0, 2, 2, "B", "x", 1),
 ] -%}
-{#- Of a table that a truncate emptied; it was sent twice. -#}
+{#- Of a truncated table; the truncate was sent twice. -#}
 {%- set changes_around_truncate = [
     ("emptied", "create", "10", 0, 0, 1, 1, "A", "x", 1),
     ("emptied", "create", "70", 8, 0, 9, 1, "B", "x", 1),
@@ -77,8 +77,8 @@
     ("full", "current", "20", 1, 0, 1, 1, "A", "x", 1),
 ] -%}
 {%- set truncates = [("60", 7, 5, 3), ("60", 7, 6, 4)] -%}
-{#- A version: its key, when it holds and until, the commit that it began with, name, note,
-    rank, then d(eleted) and i(ncomplete). -#}
+{#- A version: its key, its validity, the commit that it began with, name, note, rank, then
+    d(eleted) and i(ncomplete). -#}
 {%- set versions = [
     ("same-10", 0, 2, 1, "A", "x", 1, ""),
     ("same-20c", 2, none, 3, "B", "x", 1, ""),
@@ -213,7 +213,7 @@ histories as (
             key=["row_name"],
             attributes=["name", "note", "rank"],
             tracked=["name", "note"],
-            kept=kept_values(["name", "note", "rank"], ["note"], ["name"]),
+            carried=carried_values(["name", "note", "rank"], ["note"], ["name"]),
         ) }}
     ) as versions
     union all
@@ -223,7 +223,7 @@ histories as (
             key=["row_name"],
             attributes=["name", "note", "rank"],
             tracked=["name", "note", "rank"],
-            kept={},
+            carried={},
             truncates=value_rows(truncate_rows),
         ) }}
     ) as emptied_versions

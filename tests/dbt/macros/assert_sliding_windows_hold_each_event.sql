@@ -82,7 +82,7 @@ minutes as (
 
 ),
 
--- ...and whose window holds it.
+-- ...and whose window contains it.
 expected as (
 
     select

@@ -1,4 +1,4 @@
-{#- The engine's own way and the one for every engine must say the same. -#}
+{#- The engine's own implementation and the default one must agree. -#}
 {% set counts = [1, 2, 37] %}
 
 with

@@ -12,7 +12,7 @@ from tests.python.histories.options import ATTRIBUTES, LEFT_OUT, Options
 PARTITIONS = 2
 KINDS = ["create"] * 3 + ["update"] * 8 + ["delete"] * 2 + ["again"] * 2
 KINDS += ["open", "close", "snapshot", "compacted", "truncate", "back", "unplaced"]
-KINDS += ["anew", "shift"]
+KINDS += ["recreated", "shift"]
 FORMS = [
     ("flattened", "lsn"),
     ("flattened", "binlog"),
@@ -100,7 +100,7 @@ class Log:
             self._delete(row)
         elif kind == "again":
             self._send_again(chance.randrange(PARTITIONS))
-        elif kind in ("open", "anew") and row in self.rows and row not in self._open:
+        elif kind in ("open", "recreated") and row in self.rows and row not in self._open:
             if self.options.position == "binlog":
                 # Its positions are those of commits.
                 return
@@ -119,7 +119,7 @@ class Log:
 
     def _do_rarely(self, kind: str, row: int) -> None:
         if kind == "back" and not self.options.restarts_at:
-            # The database's clock is set back.
+            # The database's clock runs backwards.
             self._behind += timedelta(minutes=self.random.choice([1, 60]))
         elif kind == "unplaced":
             self._send_unplaced(row)
@@ -140,7 +140,7 @@ class Log:
         return taken
 
     def _restart(self) -> None:
-        """The database is restored: its log begins at the beginning, and is captured anew."""
+        """The database is restored: its log begins at the beginning, and is captured again."""
         self._open.clear()
         self._now += timedelta(seconds=1)
         self._position = 10

@@ -118,7 +118,7 @@ class Lake:
             self.db.execute(f"create or replace table history as {query}")
             return
         self.db.execute(f"create or replace table fresh as {query}")
-        if self._sql.is_everything:
+        if self._sql.is_full_refresh:
             self.db.execute("create or replace table history as from fresh")
             return
         columns = [row[0] for row in self.db.execute("describe history").fetchall()]
@@ -130,7 +130,7 @@ class Lake:
 
     def refreshed(self) -> list[tuple[Any, ...]]:
         """All columns of the history that a full refresh makes."""
-        query = self._sql.versions(0, self.newest, is_everything=True)
+        query = self._sql.versions(0, self.newest, is_full_refresh=True)
         return self.db.execute(f"select * from ({query}) order by all").fetchall()
 
 

@@ -93,16 +93,16 @@ class HistorySql:
         records = macros.changes_of_records(self.names.bronze, macros.captured_stream(STREAM))
         return f"select {names}, {macros.columns_of_change()} from ({records}) as records"
 
-    def versions(self, after: int, to: int, is_everything: bool) -> str:
+    def versions(self, after: int, to: int, is_full_refresh: bool) -> str:
         """The query of the history's model.
 
         Args:
             after: Up to which commit it has read.
             to: The newest commit.
-            is_everything: It is a first build, or a full refresh.
+            is_full_refresh: It is a first build, or a full refresh.
         """
         self._increment = increment(
-            is_everything=is_everything, reads={STREAM: {"after": after, "to": to}}
+            is_full_refresh=is_full_refresh, reads={STREAM: {"after": after, "to": to}}
         )
         return str(
             self._macros.change_history(
@@ -116,19 +116,23 @@ class HistorySql:
         )
 
     @property
-    def is_everything(self) -> bool:
+    def is_full_refresh(self) -> bool:
         """Whether the last query of versions takes the place of the whole history."""
-        return bool(self._increment["is_everything"])
+        return bool(self._increment["is_full_refresh"])
 
-    def replacement(self, fresh: str, columns: Sequence[str]) -> str:
+    def replacement(self, rows: str, columns: Sequence[str]) -> str:
         """What brings the result of the last query of versions into the history.
 
         Args:
-            fresh: The table that holds it.
+            rows: The table that holds it.
             columns: Of the history.
         """
         return str(
             self._macros.replace_versions(
-                self.names.history, fresh, columns, self._increment["key"], self._increment["late"]
+                self.names.history,
+                rows,
+                columns,
+                self._increment["key"],
+                self._increment["keys_to_rebuild"],
             )
         )

@@ -67,7 +67,7 @@ def _position(version: Version, options: Options) -> str:
 def test_a_history_is_what_the_rules_say_however_it_was_built(seed: int) -> None:
     random = Random(seed)
     options = options_of(random)
-    # Of a row in several partitions a clock that was set back looks like a restart.
+    # Of a row in several partitions a clock that ran backwards looks like a restart.
     is_scattered = not options.looks_for_restarts and random.random() < 0.5
     log = Log(random, options, ROWS, is_scattered)
     lake, read = Lake(options), list[Change]()

@@ -22,7 +22,7 @@ _BEGIN = datetime.fromisoformat("2026-01-01")
 _NOTHING = (None,) * len(ATTRIBUTES)
 Batch = list[Change]
 # Name, seconds from and to, whether deleted.
-Told = list[tuple[int, Any, float, float | None, bool]]
+Expected = list[tuple[int, Any, float, float | None, bool]]
 
 
 def change(
@@ -65,7 +65,7 @@ def built(options: Options, batches: Sequence[Batch]) -> list[tuple[Any, ...]]:
     return by_rules
 
 
-def names(rows: Sequence[tuple[Any, ...]]) -> Told:
+def names(rows: Sequence[tuple[Any, ...]]) -> Expected:
     """Row, name, seconds of beginning and end, and whether it is deleted."""
     found = []
     for row in rows:
@@ -111,7 +111,7 @@ A_TRUNCATE_READ_BEFORE_AN_OLDER_DELETE: list[Batch] = [
 
 
 @pytest.mark.parametrize(
-    ("batches", "told"),
+    ("batches", "expected_rows"),
     [
         (
             SENT_AGAIN_BEHIND_A_SECOND_SNAPSHOT,
@@ -134,17 +134,17 @@ A_TRUNCATE_READ_BEFORE_AN_OLDER_DELETE: list[Batch] = [
     ids=[
         "sent again behind a second snapshot",
         "committed in the instant of the snapshot",
-        "created anew while the snapshot was taken",
+        "recreated while the snapshot was taken",
         "sent again after a clock stepped back",
         "a truncate read before an older delete",
     ],
 )
-def test_a_small_log_gives_its_versions(batches: list[Batch], told: Told) -> None:
+def test_a_small_log_gives_its_versions(batches: list[Batch], expected_rows: Expected) -> None:
     options = Options(truncates=True, looks_for_restarts=True)
     whole = [[each for batch in batches for each in batch]]
 
-    assert names(built(options, batches)) == told
-    assert names(built(options, whole)) == told
+    assert names(built(options, batches)) == expected_rows
+    assert names(built(options, whole)) == expected_rows
 
 
 @pytest.mark.parametrize("value", ["said", None])
@@ -217,7 +217,7 @@ def test_rows_of_equal_values_take_each_others_keys() -> None:
 
 def test_what_a_transaction_creates_and_deletes_is_gone() -> None:
     made = [change("create", 10, 1, "a"), change("delete", 20, 1, "a")]
-    emptied = [
+    truncated = [
         change("create", 10, 1, "a"),
         change("truncate", 15, 2, row=None),
         change("create", 20, 3, "b"),
@@ -231,7 +231,7 @@ def test_what_a_transaction_creates_and_deletes_is_gone() -> None:
     ]
 
     options = Options(truncates=True)
-    for log in (made, emptied, freed_first):
+    for log in (made, truncated, freed_first):
         assert current(built(options, [log])) == {}
         assert current(built(options, [[each] for each in log])) == {}
 

@@ -1,4 +1,4 @@
-"""What a client of the stand-in does beside dbt: statements, and a gate that runs wait at.
+"""What a client of the emulator does beside dbt: statements, and a gate that runs wait at.
 
 ``python -m tests.python.parity.client PORT`` and one of
 

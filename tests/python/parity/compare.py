@@ -1,4 +1,4 @@
-"""Hold a relation of Spark against the same one of the Redshift stand-in, cell by cell."""
+"""Hold a relation of Spark against the same one of the Redshift emulator, cell by cell."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Difference:
         where: The row's key; nothing when it is about the columns.
         column: The column; nothing when a whole row is in one alone.
         spark: What Spark has.
-        standin: What the stand-in has.
+        standin: What the emulator has.
     """
 
     where: str
@@ -30,7 +30,7 @@ class Difference:
 
     def __str__(self) -> str:
         place = ", ".join(part for part in (self.where, self.column) if part)
-        return f"{place}: {self.spark} on Spark, {self.standin} on the stand-in"
+        return f"{place}: {self.spark} on Spark, {self.standin} on the emulator"
 
 
 def compare(
@@ -47,7 +47,7 @@ def compare(
 
     Args:
         spark: What Spark has; none when there is no such relation.
-        standin: What the stand-in has.
+        standin: What the emulator has.
         key: The columns that say which rows belong together; none: all.
         contract: Types that columns must have on both, with the length of a varchar.
         compares_types: Whether columns must have one type on both.

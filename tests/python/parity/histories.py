@@ -84,7 +84,7 @@ class OnSpark:
         return Names(f"{BRONZE}.{case}", f"changes_{case}", f"{HISTORIES}.{case}")
 
     def write(self, cases: Sequence[Case]) -> None:
-        """Write bronze, for the stand-in too."""
+        """Write bronze, for the emulator too."""
         for name in (BRONZE, HISTORIES):
             self.ask(f"create namespace {name}")
         for case in cases:
@@ -119,7 +119,7 @@ class OnSpark:
 
 @dataclass(frozen=True)
 class OnStandin:
-    """The Redshift stand-in, which reads bronze in the lake."""
+    """The Redshift emulator, which reads bronze in the lake."""
 
     connection: Connection
     dialect: str = "redshift"
@@ -201,10 +201,10 @@ def built_on(engine: Engine, cases: Sequence[Case]) -> dict[str, list[list[Row]]
 def _built_on(engine: Engine, case: Case) -> list[list[Row]]:
     sql = _sql(engine, case)
     selected = _selected(case, sql.names.history)
-    engine.create_history(case, sql.versions(0, 1, is_everything=True))
+    engine.create_history(case, sql.versions(0, 1, is_full_refresh=True))
     first = engine.ask(selected)
-    query = sql.versions(1, COMMITS, is_everything=False)
-    if sql.is_everything:
+    query = sql.versions(1, COMMITS, is_full_refresh=False)
+    if sql.is_full_refresh:
         engine.create_history(case, query)
     else:
         engine.grow_history(case, query, sql)

@@ -32,7 +32,7 @@ def write_views(folder: Path, config: str) -> None:
     """
     for name, query in figures().items():
         tables = (table.rpartition(".")[2] for table in query.tables())
-        # The query names tables as a dashboard does: dbt has to be told.
+        # The query names tables as a dashboard does: dbt has to be given them.
         needs = "".join(f"-- depends_on: {{{{ ref('{table}') }}}}\n" for table in tables)
         sql = query.with_values(CHOSEN).sql(DIALECT)
         (folder / f"{name}.sql").write_text(f"{config}{needs}{sql}\n")

@@ -30,7 +30,7 @@ from tests.python.world.kafka import Row
 from tests.python.world.records import Records
 
 SCHEMA = "mutants"
-RENDER, STANDIN, CELLS = "refused in render", "refused by the stand-in", "differs"
+RENDER, STANDIN, CELLS = "refused in render", "refused by the emulator", "differs"
 _SELECT = ["--select", f"+path:models/{SCHEMA}"]
 _FROM = {
     "staging": ("{{ ref('stg_pagila__sales') }}", "sales.record_key"),
@@ -63,7 +63,7 @@ class Caught:
     Attributes:
         layer: The first that caught it; nothing when none did.
         spark: What Spark makes of it, by example; nothing when it does not build there.
-        standin: What the stand-in makes of it, or its words.
+        standin: What the emulator makes of it, or its words.
     """
 
     layer: str | None
@@ -112,7 +112,7 @@ def models() -> dict[str, str]:
 
 
 def sales() -> list[Row]:
-    """Rows that tell each construct from what is written instead."""
+    """Rows in which each construct differs from its replacement."""
     records = Records(seed=3)
     rows = [
         # amount, city, country, paid at, sent at
@@ -170,7 +170,7 @@ def run_mutants(home: Home) -> Mutation:
     if not (read.exists() and (targets(home)[ENGINES[1]] / "run_results.json").exists()):
         raise BuildFailed(f"dbt failed:\n{built[0]['said']}\n{built[1][-1]['said']}")
     if not results[-1][1]["success"]:
-        raise BuildFailed(f"the stand-in cannot be read:\n{results[-1][1]['said']}")
+        raise BuildFailed(f"the emulator cannot be read:\n{results[-1][1]['said']}")
     spark = {name: from_spark(found) for name, found in results[-1][0].items()}
     theirs, said = load(read), _said(home)
     compiled = targets(home)[ENGINES[1]] / "compiled/millrace/models" / SCHEMA
@@ -195,7 +195,7 @@ def _build(home: Home, project: Path) -> Step:
 
 
 def _said(home: Home) -> dict[str, str]:
-    """Of each model that the stand-in did not build, why."""
+    """Of each model that the emulator did not build, why."""
     results: list[dict[str, Any]] = json.loads(
         (targets(home)[ENGINES[1]] / "run_results.json").read_text()
     )["results"]

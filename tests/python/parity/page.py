@@ -18,7 +18,7 @@ One text of each model builds on Spark and on Redshift, and both hold the same i
 What the two would understand differently stays out of the models; what must differ is in
 `macros/cross_db`. This page is made by a run of both engines
 (`python -m tests.python.parity.page` rewrites it, and a test holds it to the run).
-"Stand-in" is the sandbox's Redshift stand-in; it is not Redshift, and
+"Emulator" is the sandbox's Redshift emulator; it is not Redshift, and
 [redshift.md](redshift.md) says what only a real one can show.
 
 ## Who catches what
@@ -64,7 +64,7 @@ _CONSTRUCTS = """
 Each of these builds on Spark. The values are of one row of the run; what our models write
 instead was built beside it, and is the same on both.
 
-| construct | as in | Spark | Redshift | the stand-in | our models write | caught |
+| construct | as in | Spark | Redshift | the emulator | our models write | caught |
 |---|---|---|---|---|---|---|
 """
 

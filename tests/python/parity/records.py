@@ -4,7 +4,7 @@
 ``increment`` has rows that are late, sent again, moved and gone, a day that empties, a
 product after its purchases, and still passes every test of the data; ``odd`` has what
 would fail one: times that are missing or of no calendar, numbers that are missing, and an
-ingest that lost a record, doubled one and wrote one that no commit tells of.
+ingest that lost a record, doubled one and wrote one that is in no commit.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class Bronze:
             self.commit(table, rows)
 
     def unlogged(self, table: str, rows: list[Row]) -> None:
-        """Rows that no commit of the log tells of, though it tells of later ones."""
+        """Rows of no commit in the log, which has later ones."""
         self._commits[table] += 1
         self.steps.append({"commit": table, "rows": rows})
 
@@ -202,7 +202,7 @@ def _range(partition: int, first: int, end: int) -> Row:
 def first(bronze: Bronze) -> None:
     """Ordinary days of both domains, awkward texts, and every state of quarantine."""
     records = bronze.records
-    # The log still tells of a table that was dropped: its commits are nobody's.
+    # The log still has the commits of a dropped table: they are ignored.
     bronze.log_alone(PURCHASES, [records.purchase("CS01", "2026-01-02 12:00:00")])
     bronze.make_anew(PURCHASES)
     bronze.commit(PRODUCTS, catalogue(records, "2025-12-01 08:00:00"))
@@ -415,7 +415,7 @@ def odd(bronze: Bronze) -> None:
     bronze.commit(
         INVENTORIES, [records.movement("CS01", "2026-01-04 00:00:00") | {"event_time": None}]
     )
-    # The ingest at its worst: a record lost, some twice, one that no commit tells of.
+    # The ingest at its worst: a record lost, some twice, one that is in no commit.
     kept = records.sale(76, "2026-01-04 10:00:00")
     lost = records.sale(77, "2026-01-04 10:00:00")
     bronze.commit(SALES, [kept, lost, records.sale(78, "2026-01-04 10:00:00")])
@@ -430,7 +430,7 @@ def odd(bronze: Bronze) -> None:
         bronze.commit(PRODUCTS, [listed])
     bronze.unlogged(SALES, [records.sale(80, "2026-01-04 10:00:00", partition=7)])
     newest = records.sale(81, "2026-01-04 10:00:00")
-    # A tombstone of a row that nobody knows, and one that deletes by itself.
+    # A tombstone of an unknown row, and one that deletes by itself.
     work = bronze.museum.artwork
     bronze.commit(ARTWORKS, [work(77, ""), work(4, "")])
     bronze.commit(SALES, [newest])

@@ -15,7 +15,7 @@ from typing import Any
 import redshift_connector
 from redshift_connector.core import Connection
 
-# How a type of the contract is called on Spark and on Redshift. A length is told on
+# How a type of the contract is called on Spark and on Redshift. A length is reported on
 # Redshift alone: Iceberg has strings.
 TYPES = [
     # contract, Spark, Redshift
@@ -89,17 +89,17 @@ def from_spark(found: Mapping[str, Any]) -> Relation:
 
 
 def connected(port: int) -> Connection:
-    """A connection to the stand-in, as any client of Redshift has one."""
+    """A connection to the emulator, as any client of Redshift has one."""
     return redshift_connector.connect(
         host="127.0.0.1", port=port, database="dev", user="millrace", password="millrace", ssl=False
     )
 
 
 def from_standin(port: int, names: Sequence[str]) -> dict[str, Relation]:
-    """Relations of the stand-in, read as any client of Redshift reads them.
+    """Relations of the emulator, read as any client of Redshift reads them.
 
     Args:
-        port: The stand-in's.
+        port: The emulator's.
         names: ``schema.relation``; what is not there is left out.
     """
     with connected(port) as connection:

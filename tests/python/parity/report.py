@@ -58,7 +58,7 @@ def print_mutation(out: Console, mutation: Mutation) -> None:
         caught = mutation.mutants[mutant.file]
         layer = caught.layer or "SLIPS THROUGH"
         rows.append((mutant.why, layer, caught.spark or "fails", caught.standin))
-    _print(out, ["construct", "caught", "on Spark", "on the stand-in"], rows)
+    _print(out, ["construct", "caught", "on Spark", "on the emulator"], rows)
     for sentence in slipped(mutation):
         out.print(Text(sentence, style="red"))
 

@@ -1,4 +1,4 @@
-"""Steps on the stand-in with dbt as a person types it, and what the marts must be after them."""
+"""Steps on the emulator with dbt as a person types it, and what the marts must be after them."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class StandinStops(Stops):
 def do_history(
     folder: Path, history: Callable[[StandinStops], None], schemas: tuple[str, ...]
 ) -> tuple[dict[str, Any], StandinStops]:
-    """Do a history on a new stand-in, and give what its steps gave.
+    """Do a history on a new emulator, and give what its steps gave.
 
     Args:
         folder: Where all of it goes.

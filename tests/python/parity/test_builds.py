@@ -1,9 +1,9 @@
-"""Two builds at one time, a build that fails, and days of many years, on the stand-in.
+"""Two builds at one time, a build that fails, and days of many years, on the emulator.
 
 The same as on Spark in ``tests/python/spark/test_increment_stops.py`` and ``test_increments.py``.
 Here runs are processes of their own, and a server takes their transactions apart.
 
-Fails when on the stand-in builds at one time, a `dbt retry` or days that lie far apart leave a
+Fails when on the emulator builds at one time, a `dbt retry` or days that lie far apart leave a
 mart unlike a full refresh.
 """
 
@@ -23,15 +23,15 @@ pytestmark = pytest.mark.long
 
 Step = dict[str, Any]
 
-# Behind what a run announces and before its rows. Only a run that is told to waits.
-ANNOUNCES = "{%- do announce_increment(increment) -%}"
+# After a run records its intent and before its rows. Only a run that is asked to waits.
+ANNOUNCES = "{%- do record_intent(increment) -%}"
 GATE = """{% macro wait_at_gate() -%}
     {%- if env_var("AT_GATE", "") == model.name -%}
         {%- do run_query(in_own_transaction("gate.gate", "select 1")) -%}
     {%- endif -%}
 {%- endmacro %}
 """
-# More than an increment tells apart, and days between them, which it leaves as they are.
+# More than an increment separates, and days between them, which it leaves as they are.
 FAR_DAYS = [(date(2019, 1, 1) + timedelta(days=11 * step)).isoformat() for step in range(120)]
 KEPT_DAYS = [(date(2019, 1, 6) + timedelta(days=33 * step)).isoformat() for step in range(40)]
 FIRST_KEPT, FIRST_FAR = 20_000, 30_000
@@ -62,8 +62,8 @@ def gated(stops: StandinStops, name: str, closed: list[Step], outs: list[str]) -
         for out in outs
     ]
     opened: Step = {"append": {"file": file, "text": "open"}}
-    told = [stops.ask("wait", str(1 + len(outs))), *closed, opened]
-    stops.add(name, together=[{"in order": told}, *waiting, stops.ask("hold", file)])
+    first_round = [stops.ask("wait", str(1 + len(outs))), *closed, opened]
+    stops.add(name, together=[{"in order": first_round}, *waiting, stops.ask("hold", file)])
 
 
 def two_builds(stops: StandinStops) -> None:
@@ -131,8 +131,8 @@ def test_two_builds_at_one_time_both_end_or_one_stops(
 ) -> None:
     found, _ = trial
 
-    told, *runs, held = found[TOGETHER]
-    assert_succeeded(told[0], held, *(run[0] for run in runs))
+    first_round, *runs, held = found[TOGETHER]
+    assert_succeeded(first_round[0], held, *(run[0] for run in runs))
     ends = [run[1] for run in runs]
     assert any(end["success"] for end in ends), ends
     for end in ends:
@@ -176,8 +176,8 @@ def test_all_ends_as_a_full_refresh_on_redshift(trial: tuple[dict[str, Any], Sta
 def test_rows_of_other_days_stay(trial: tuple[dict[str, Any], StandinStops]) -> None:
     _, stops = trial
 
-    [touched] = load(stops.home.path / "days.json").values()
-    days = {row[1] for row in touched.rows if row[0] == f"marts.{SALES}"}
+    [affected] = load(stops.home.path / "days.json").values()
+    days = {row[1] for row in affected.rows if row[0] == f"marts.{SALES}"}
     assert set(FAR_DAYS) <= days
     sales = load(stops.files["far days"][0])[f"marts.{SALES}"]
     ids = sorted(int(row[0] or 0) for row in sales.rows)

@@ -1,6 +1,6 @@
-"""The commands of every day on the stand-in, each typed by itself.
+"""The commands of every day on the emulator, each typed by itself.
 
-Fails when on the stand-in one of dbt's commands needs more before it than the commands that a
+Fails when on the emulator one of dbt's commands needs more before it than the commands that a
 newcomer types.
 """
 

@@ -1,4 +1,4 @@
-"""Histories of random logs, held against the rules on Spark and on the Redshift stand-in.
+"""Histories of random logs, held against the rules on Spark and on the Redshift emulator.
 
 Fails when an engine makes another history of a random log than the rules of decision 0012 say,
 or than another engine makes.

@@ -177,4 +177,4 @@ def test_the_rounds_hold_what_the_ledger_is_for(trial: Trial) -> None:
 def test_a_difference_says_where_and_what() -> None:
     found = Difference("'7'", "sale_amount", "'1.00'", "'1.01'")
 
-    assert str(found) == "'7', sale_amount: '1.00' on Spark, '1.01' on the stand-in"
+    assert str(found) == "'7', sale_amount: '1.00' on Spark, '1.01' on the emulator"

@@ -1,10 +1,10 @@
-"""On the stand-in, too, what would mix rows stops, and what is named mends it.
+"""On the emulator, too, what would mix rows fails, and the named command fixes it.
 
 The same as ``tests/python/spark/test_increment_stops.py``, with another adapter: each dbt is
 a process of its own, as a person types it.
 
-Fails when on the stand-in a change that would mix rows does not stop, or the named command does
-not mend it.
+Fails when on the emulator a change that would mix rows does not stop, or the named command does
+not fix it.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def trial(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Sta
         ("view", f"was built from other code of {VIEW}"),
         ("recreated", "was recreated (second-table)"),
         ("defer again", f"was built from other code of {SALES}"),
-        ("clone", "`dbt clone` does not copy how far a mart has read"),
+        ("clone", "`dbt clone` does not copy the read points of marts"),
     ],
 )
 def test_what_would_mix_rows_stops_on_redshift(

@@ -25,7 +25,7 @@ ROUNDS: dict[str, Callable[[Bronze], None]] = {
     "increment": records.increment,
     "odd": records.odd,
 }
-ENGINES = ("Spark", "the stand-in")
+ENGINES = ("Spark", "the emulator")
 _LAYERS = ("staging", "intermediate", "marts")
 # dbt only compiles analyses: the project that is built has each as a view, to be read like a mart.
 ANALYSES = "analyses"
@@ -74,7 +74,7 @@ class Compared:
     Attributes:
         name: ``schema.relation``.
         spark: What Spark has; nothing when there is no such relation.
-        differences: Where the stand-in has something else.
+        differences: Where the emulator has something else.
         identities: By engine, what stays the same until the table is recreated.
     """
 
@@ -157,7 +157,7 @@ def _analyses(project: Path) -> list[Path]:
 def run_trial(
     home: Home, rounds: Iterable[str] = tuple(ROUNDS), select: Sequence[str] = ()
 ) -> Trial:
-    """Do rounds on a lake and a stand-in of their own.
+    """Do rounds on a lake and an emulator of their own.
 
     Args:
         home: A new sandbox on free ports.
@@ -223,7 +223,7 @@ def _project(into: Path, is_unconstrained: bool) -> Path:
 
 @contextmanager
 def standin(home: Home) -> Iterator[None]:
-    """The Redshift stand-in of a sandbox, up, and its Spark's settings; down at the end."""
+    """The Redshift emulator of a sandbox, up, and its Spark's settings; down at the end."""
     bring_spark(home)
     try:
         services.up(home, ["redshift"])
@@ -233,7 +233,7 @@ def standin(home: Home) -> Iterator[None]:
 
 
 def standin_dbt(home: Home, *words: str, project: Path = PROJECT) -> Step:
-    """dbt on the stand-in, as a person types it."""
+    """dbt on the emulator, as a person types it."""
     return {
         "run": [
             *("dbt", "--warn-error", "--no-use-colors"),
@@ -248,13 +248,13 @@ def standin_dbt(home: Home, *words: str, project: Path = PROJECT) -> Step:
 
 
 def external_schema(home: Home, project: Path = PROJECT) -> Step:
-    """Let the stand-in read bronze."""
+    """Let the emulator read bronze."""
     words = ["run-operation", "create_external_schema"]
     return standin_dbt(home, *words, project=project)
 
 
 def read_standin(home: Home, names: list[str], file: Path) -> Step:
-    """Write relations of the stand-in to a file."""
+    """Write relations of the emulator to a file."""
     words = [str(home.ports["redshift"]), str(file), *names]
     return {"run": ["python", "-m", "tests.python.parity.relations", *words]}
 
@@ -282,7 +282,7 @@ def targets(home: Home) -> dict[str, Path]:
 
 
 def _refusing(home: Home) -> list[Step]:
-    """Spark's test of required columns, and Redshift's constraints where all is built anew."""
+    """Spark's test of required columns, and Redshift's constraints where all is rebuilt."""
     tested = f"{_WITH_NULLS},test_name:key_and_required_columns"
     rebuilt = ("run", "--full-refresh", "--select", _WITH_NULLS)
     return [
@@ -297,7 +297,7 @@ def _results(home: Home, round_name: str, engine: str) -> Path:
 
 def _judged(home: Home, names: list[str], results: list[Any], ends: Mapping[str, int]) -> Trial:
     if not (made := results[0][1])["success"]:
-        raise BuildFailed(f"the stand-in has no external schema:\n{made['said']}")
+        raise BuildFailed(f"the emulator has no external schema:\n{made['said']}")
     made = targets(home)[ENGINES[1]]
     manifest = json.loads((made / "manifest.json").read_text())
     catalog: dict[str, Any] = {}

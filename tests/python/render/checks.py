@@ -1,7 +1,7 @@
 """What must hold of rendered SQL before any engine sees it.
 
 Spark: its own parser takes the text, and each function is one of `spark_functions.yml`.
-Redshift: the text breaks none of the rules that the stand-in goes by, each function is one
+Redshift: the text breaks none of the rules that the emulator goes by, each function is one
 of its `functions.yml`, and sqlfluff's parser of the dialect takes it.
 """
 

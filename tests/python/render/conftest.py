@@ -19,7 +19,7 @@ from tests.python.render.goldens import add_goldens
 from tests.python.render.rendering import ENGINES, Engine, Text, pool, render
 
 CHECKED: list[Checked] = []
-# Models that nobody should write, rendered beside the project's own.
+# Models with mistakes, rendered beside the project's own.
 BAD_MODELS = Path("models/bad_models")
 
 

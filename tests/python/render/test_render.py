@@ -1,4 +1,4 @@
-"""Both engines take the SQL of the whole project, as far as can be told without them.
+"""Both engines take the SQL of the whole project, as far as is known without them.
 
 Fails when a model, test or analysis is not SQL of one of the engines.
 """

@@ -60,7 +60,7 @@ def test_increments_read_views_by_name_only_where_there_are_views(
     of_streams = {
         file.stem
         for file in PROJECT.glob("models/marts/*/*.sql")
-        if "new_and_kept_rows(" in file.read_text()
+        if "new_and_existing_rows(" in file.read_text()
     }
     assert "fct_rental_sales" in of_streams < set(marts)
     for name in sorted(of_streams):

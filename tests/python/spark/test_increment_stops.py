@@ -245,11 +245,11 @@ MESSAGES = {
     "unknown view": f"reads {VIEW}, built from other code than the project has: run ",
     "fact alone": f"sales_regions, {VIEW}, not built yet: run `dbt build --select +",
     "older version": "was built by an older version",
-    "grown again": "bronze.pagila__sales was set back to an earlier commit since",
+    "grown again": "bronze.pagila__sales was rolled back to an earlier commit since",
     "set back": "bronze.pagila__sales ends with commit 2",
     "recreated": "bronze.pagila__sales was recreated (second-table)",
     "defer again": f"was built from other code of {SALES}",
-    "clone": "`dbt clone` does not copy how far a mart has read",
+    "clone": "`dbt clone` does not copy the read points of marts",
     "broken": WINDOWS,
 }
 

@@ -36,7 +36,7 @@ FACT = """
     contract={{"enforced": false}},
 ) }}}}
 {{% set increment = begin_increment(time_column="_kafka_timestamp") %}}
-{{{{ new_and_kept_rows(increment, ref("stg_test__orders"), "{stream}") }}}}
+{{{{ new_and_existing_rows(increment, ref("stg_test__orders"), "{stream}") }}}}
 """
 
 

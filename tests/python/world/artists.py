@@ -85,7 +85,7 @@ class Artists:
         self.waiting[partition].append(record)
 
     def restart_log(self) -> datetime:
-        """Let the database's log begin anew, as after a restore; gives when."""
+        """Let the database's log restart, as after a restore; gives when."""
         self._now += timedelta(seconds=10)
         self._lsn = 100
         return self._now

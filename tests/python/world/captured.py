@@ -170,7 +170,7 @@ class Captured:
         return made
 
     def increment(self) -> dict[str, list[Row]]:
-        """A delete, and what was sent again; categories are emptied by a TRUNCATE."""
+        """A delete, and what was sent again; categories are truncated."""
         made = {}
         for name, (key, (one, other)) in _PAGILA.items():
             table = f"bronze.pagila__{name}"

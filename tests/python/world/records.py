@@ -2,7 +2,7 @@
 
 Three ordinary days, and what increments get wrong: rows that are late, sent again, moved
 to another day or partition, gone; a day that loses its only row; products that come after
-their purchases, change backwards in time, end; clocks that were set back; times that are
+their purchases, change backwards in time, end; clocks that ran backwards; times that are
 missing or that no calendar knows.
 """
 
@@ -27,7 +27,7 @@ PRODUCTS = {
 }
 LATE_PRODUCT = "SC01"
 # Every third day of two blocks, and the days between the blocks: more stretches than an
-# increment tells apart, which windows of the day before join to two.
+# increment separates, which windows of the day before join to two.
 SCATTERED_DAYS = [
     (date(2024, 1, 1) + timedelta(days=start + 3 * step)).isoformat()
     for start in (0, 230)

@@ -1,4 +1,4 @@
 select * from values
         (cast('2026-01-01' as date), 1),
         (cast(null as date), 2)
-    as given (day, rank)
+    as literals (day, rank)

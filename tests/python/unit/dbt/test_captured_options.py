@@ -47,11 +47,11 @@ def test_dbt_knows_the_options_that_ingest_knows() -> None:
 @pytest.mark.parametrize(
     ("options", "mistake"),
     [
-        ({"trunctes_when": "true"}, "trunctes_when is none of its keys"),
+        ({"trunctes_when": "true"}, "trunctes_when is not one of its keys"),
         ({"track": ["name"]}, "track and ignore_null_updates are arguments"),
         ({"form": "flat"}, "form is flat: flattened, envelope or rows"),
         ({"form": "rows", "position": "lsn"}, "form rows needs as position a list"),
-        ({"key": ["nr"]}, "key names nr, which is none of its columns"),
+        ({"key": ["nr"]}, "key names nr, which is not one of its columns"),
         ({"columns": ["row_name", "nme"]}, "columns names nme, which it does not"),
         ({"columns": {"all_but": ["nme"]}}, "columns names nme, which it does not"),
         ({"form": "envelope"}, "no column after is described"),
@@ -127,7 +127,7 @@ def test_names_that_begin_alike_meet_nowhere() -> None:
         ["row_name"],
         attributes,
         ["name", "last_name"],
-        made.kept_values(attributes, ["name", "deleted"], ["last_name", "row"]),
+        made.carried_values(attributes, ["name", "deleted"], ["last_name", "row"]),
     )
 
     rows = engine().execute(query).fetchall()

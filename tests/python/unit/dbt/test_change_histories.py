@@ -22,14 +22,14 @@ CHANGES = [
     ("late", "20", 2, 1, 2),
     ("new", "50", 5, 2, 2),
     ("later", "60", 6, 3, 2),
-    ("anew", "05", 7, 4, 2),
+    ("restarted", "05", 7, 4, 2),
     ("silent", "45", 8, 5, 2),
 ]
 # A version that holds: row, since which place and hour, and up to where its changes were seen.
 HELD = [
     ("late", "30c", 3, "30c"),
     ("later", "40c", 4, "40c"),
-    ("anew", "40c", 4, "40c"),
+    ("restarted", "40c", 4, "40c"),
     # Its last change made no version.
     ("silent", "40c", 4, "50c"),
 ]
@@ -109,11 +109,14 @@ def lake() -> duckdb.DuckDBPyConnection:
     return made
 
 
-def found(is_everything: bool = False) -> Mapping[str, str]:
+def found(is_full_refresh: bool = False) -> Mapping[str, str]:
     """What the new changes bring, by row."""
     reads = {STREAM: {"after": 1, "to": 2}}
     query = context(this=Table("history")).findings_of_changes(
-        increment(is_everything=is_everything, reads=reads), Table("changes"), STREAM, ["row_name"]
+        increment(is_full_refresh=is_full_refresh, reads=reads),
+        Table("changes"),
+        STREAM,
+        ["row_name"],
     )
     return {row[1]: row[0] for row in lake().execute(query).fetchall()}
 
@@ -124,7 +127,7 @@ def test_every_rule_of_histories_gives_its_versions() -> None:
     context = {"model": SimpleNamespace(columns={}), "modules": SimpleNamespace(re=re)}
     made = Macros(engine="redshift", context=context)
     environment = jinja2.Environment(extensions=["jinja2.ext.do"], undefined=jinja2.StrictUndefined)
-    names = ("value_rows", "versions_of_changes", "kept_values")
+    names = ("value_rows", "versions_of_changes", "carried_values")
     query = environment.from_string(RULES.read_text()).render(
         {name: getattr(made, name) for name in names}
     )
@@ -140,7 +143,7 @@ def test_a_change_that_lies_before_what_was_seen_opens_its_row_again() -> None:
 
 
 def test_a_change_committed_later_that_lies_before_it_is_of_another_log() -> None:
-    assert found().get("anew") == "restart"
+    assert found().get("restarted") == "restart"
 
 
 def test_a_log_that_restarts_behind_a_change_without_a_version_is_noticed() -> None:
@@ -148,7 +151,7 @@ def test_a_log_that_restarts_behind_a_change_without_a_version_is_noticed() -> N
 
 
 def test_a_first_build_asks_for_restarts_alone() -> None:
-    assert "late" not in found(is_everything=True)
+    assert "late" not in found(is_full_refresh=True)
 
 
 def stopped_by_a_restart(**options: Any) -> str:
@@ -164,22 +167,22 @@ def stopped_by_a_restart(**options: Any) -> str:
     begun = increment(reads={STREAM: {"after": 1, "to": 2}})
 
     with pytest.raises(CompilerError) as stop:
-        made.look_at_new_changes(begun, Table("changes"), STREAM, ["row_name"])
+        made.classify_new_changes(begun, Table("changes"), STREAM, ["row_name"])
     return str(stop.value)
 
 
 def test_a_log_that_restarted_stops_the_build() -> None:
-    told = stopped_by_a_restart()
+    message = stopped_by_a_restart()
 
-    assert re.search(r"database moma restarted.*`log_restarts`", told)
-    assert "--select source:moma+" in told
+    assert re.search(r"database moma restarted.*`log_restarts`", message)
+    assert "--select source:moma+" in message
 
 
 def test_a_log_is_that_of_the_database_that_the_source_names() -> None:
-    told = stopped_by_a_restart(database="moma_archive")
+    message = stopped_by_a_restart(database="moma_archive")
 
-    assert "database moma_archive restarted" in told
-    assert f"--select source:{STREAM}+" in told
+    assert "database moma_archive restarted" in message
+    assert f"--select source:{STREAM}+" in message
 
 
 @pytest.mark.parametrize(

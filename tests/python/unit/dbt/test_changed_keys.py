@@ -1,4 +1,4 @@
-"""Which rows of a mart of captured tables an increment makes anew, asked of DuckDB."""
+"""Which rows of a mart of captured tables an increment rewrites, run on DuckDB."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ def test_a_history_that_was_rebuilt_has_the_mart_rebuilt() -> None:
 
     query_of(found)
 
-    assert found["is_everything"]
+    assert found["is_full_refresh"]
 
 
 def test_a_history_that_nobody_recorded_stops_the_increment() -> None:
@@ -240,4 +240,4 @@ def test_a_truncate_of_a_parent_has_the_mart_rebuilt(count: int) -> None:
     (question,) = asked
     assert "records.__op = 't'" in question
     assert "_commit_id > 4 and _commit_id <= 6" in question
-    assert found["is_everything"] == (count > 0)
+    assert found["is_full_refresh"] == (count > 0)

@@ -169,10 +169,10 @@ def undecided(manifest: Manifest) -> list[str]:
     """Columns for a yes or no that may be null: no test of the model requires them."""
     required: dict[str, set[str]] = defaultdict(set)
     for node in manifest["nodes"].values():
-        told = node.get("test_metadata") or {}
-        if told.get("name") in {"key_and_required_columns", "required_columns"}:
+        test = node.get("test_metadata") or {}
+        if test.get("name") in {"key_and_required_columns", "required_columns"}:
             model = node["attached_node"]
-            for names in told["kwargs"].get("columns_where", {}).values():
+            for names in test["kwargs"].get("columns_where", {}).values():
                 required[model] |= set(names)
             required[model] |= {
                 column["name"]

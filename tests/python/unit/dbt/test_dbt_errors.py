@@ -14,7 +14,7 @@ REFUSED = (
     " SQLSTATE: 42P01; line 3 pos 5;\n'Project [*]\n+- 'UnresolvedRelation [a, b]\n"
 )
 SQL = '/* {"app": "dbt"} */\nselect *\nfrom a.b'
-TOLD = (
+MESSAGE = (
     "[TABLE_OR_VIEW_NOT_FOUND] The table or view `a`.`b` cannot be found."
     " (line 2, position 5)\nline 2: from a.b"
 )
@@ -24,7 +24,7 @@ class ThriftError(Exception):
     """As PyHive's: its only argument is the server's answer."""
 
 
-def told(error: Exception) -> str:
+def message_of(error: Exception) -> str:
     with pytest.raises(DbtDatabaseError) as caught, in_short(SQL):
         raise error
     return str(caught.value.msg)
@@ -35,14 +35,14 @@ def test_an_error_is_told_in_short_whatever_way_it_came() -> None:
     wrapped.__cause__ = RuntimeError(REFUSED)
     status = SimpleNamespace(errorMessage=f"Error running query: {REFUSED}")
 
-    assert told(RuntimeError(REFUSED)) == TOLD
-    assert told(wrapped) == TOLD
-    assert told(DbtDatabaseError(REFUSED)) == TOLD
-    assert told(ThriftError(SimpleNamespace(status=status))) == TOLD
+    assert message_of(RuntimeError(REFUSED)) == MESSAGE
+    assert message_of(wrapped) == MESSAGE
+    assert message_of(DbtDatabaseError(REFUSED)) == MESSAGE
+    assert message_of(ThriftError(SimpleNamespace(status=status))) == MESSAGE
 
 
 def test_an_error_without_words_keeps_its_name() -> None:
-    assert told(EOFError()) == "EOFError()"
+    assert message_of(EOFError()) == "EOFError()"
 
 
 @pytest.mark.parametrize(

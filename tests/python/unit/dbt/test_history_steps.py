@@ -68,14 +68,14 @@ def ordered(*rows: Change, truncates: str | None = None) -> list[tuple[Any, ...]
     )
 
 
-def distinct(*rows: Change, kept: Any = None) -> list[tuple[Any, ...]]:
+def distinct(*rows: Change, carried: Any = None) -> list[tuple[Any, ...]]:
     """Row, position, commit, minute of its beginning and name of each change."""
     macros = made()
     steps = [
         macros.ordered_changes(KEY, ATTRIBUTES, None),
-        macros.distinct_changes(KEY, kept or {}),
+        macros.distinct_changes(KEY, carried or {}),
     ]
-    name = kept["name"]["value"] if kept else "name"
+    name = carried["name"]["value"] if carried else "name"
     return _rows(
         f"with changes as ({changes(*rows)}), {', '.join(steps)} select row_name,"
         f" _position, _commit_id, minute(_since), {name}, _is_incomplete"
@@ -159,14 +159,14 @@ def test_a_clock_that_steps_back_begins_nothing_earlier() -> None:
 
 def test_a_value_that_is_left_out_is_that_of_the_last_change_that_says_it() -> None:
     out = "__debezium_unavailable_value"
-    kept = made().kept_values(ATTRIBUTES, ["name"], [])
+    carried = made().carried_values(ATTRIBUTES, ["name"], [])
 
     found = distinct(
         ("a", "create", "10", 1, 1, 1, "A"),
         ("a", "update", "20", 2, 2, 1, out),
         ("a", "delete", "30", 3, 3, 1, None),
         ("a", "update", "40", 4, 4, 1, out),
-        kept=kept,
+        carried=carried,
     )
 
     assert [(row[1], *row[4:]) for row in found] == [

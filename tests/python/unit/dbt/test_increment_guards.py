@@ -66,7 +66,7 @@ def test_another_setting_stops_an_increment_with_both_values() -> None:
         macros().assert_increment_fits(begun)
 
 
-@pytest.mark.parametrize("is_everything", [True, False])
+@pytest.mark.parametrize("is_full_refresh", [True, False])
 @pytest.mark.parametrize(
     ("built", "message"),
     [
@@ -79,11 +79,11 @@ def test_another_setting_stops_an_increment_with_both_values() -> None:
     ],
 )
 def test_a_model_is_built_from_parents_of_this_code(
-    built: dict[str, str], message: str, is_everything: bool
+    built: dict[str, str], message: str, is_full_refresh: bool
 ) -> None:
     mine = recorded_read(FACT, "x", 3, 7, code=CODE)
     begun = increment(
-        is_everything=is_everything, recorded={"reads": [mine], "days": []}, code=CODE
+        is_full_refresh=is_full_refresh, recorded={"reads": [mine], "days": []}, code=CODE
     )
     lake = {**BY_THIS_CODE, **built}
 
@@ -96,7 +96,7 @@ def test_a_model_is_built_from_parents_of_this_code(
 
 
 def test_a_parent_that_is_not_there_is_to_be_built_first() -> None:
-    begun = increment(is_everything=True, code=CODE)
+    begun = increment(is_full_refresh=True, code=CODE)
 
     with pytest.raises(
         CompilerError, match=r"regions, not built yet: run `dbt build --select \+fct_sales`"
@@ -270,7 +270,7 @@ def test_a_parent_with_increments_of_dbts_own_cannot_be_followed_by_days() -> No
     parent = SimpleNamespace(schema="marts", identifier="fct_parent")
 
     with pytest.raises(CompilerError, match=r"fct_parent, whose changes .* not follow"):
-        macros(graph=graph).touch_days_of(increment(), parent)
+        macros(graph=graph).add_affected_days_of(increment(), parent)
 
 
 def test_two_versions_of_a_model_are_two() -> None:
@@ -282,7 +282,7 @@ def test_two_versions_of_a_model_are_two() -> None:
     assert {"stg_sales", "stg_sales.v2"} <= set(macros(graph=graph).model_code())
 
 
-def test_a_table_made_anew_or_set_back_stops_the_increment() -> None:
+def test_a_recreated_or_rolled_back_table_stops_the_increment() -> None:
     mine = recorded_read(FACT, "pagila.sales", 3, 7, table_uuid="old", table_since=1000)
     begun = increment(recorded={"reads": [mine], "days": []})
     source = Node(source_name="pagila", name="sales", schema="bronze", identifier="s")
@@ -294,7 +294,7 @@ def test_a_table_made_anew_or_set_back_stops_the_increment() -> None:
 
     for to, uuid, since, message in [
         (9, "new", 2000, "was recreated"),
-        (9, "old", 2000, "was set back"),
+        (9, "old", 2000, "was rolled back"),
         (2, None, 0, "ends with commit 2"),
     ]:
         with pytest.raises(CompilerError, match=message) as raised:
@@ -333,10 +333,10 @@ def test_what_was_read_beside_a_run_of_unknown_end_is_read_again() -> None:
     mine = recorded_read(FACT, "pagila.sales", 6, 7)
     begun = increment(recorded={"reads": [mine], "days": []})
 
-    assert macros().read_surely(begun, "pagila.sales") == 6
+    assert macros().confirmed_read_to(begun, "pagila.sales") == 6
     begun["unfinished"] = {"young": YOUNG, "other": {"since": "", "after": {}}}
-    assert macros().read_surely(begun, "pagila.sales") == 3
-    assert macros().read_surely(begun, "pagila.refunds") == 0
+    assert macros().confirmed_read_to(begun, "pagila.sales") == 3
+    assert macros().confirmed_read_to(begun, "pagila.refunds") == 0
 
 
 def test_an_unfinished_run_is_rewritten_whatever_its_number() -> None:
@@ -347,7 +347,7 @@ def test_an_unfinished_run_is_rewritten_whatever_its_number() -> None:
     ]
     begun = increment(recorded={"reads": [], "days": days})
 
-    macros().touch_days(begun, FACT, 7, {"dead": YOUNG})
+    macros().add_recorded_days(begun, FACT, 7, {"dead": YOUNG})
 
     assert sorted(begun["days"]) == [date(2026, 1, 1), date(2026, 1, 3)]
 
@@ -363,7 +363,7 @@ def test_days_that_are_put_together_stay_once_and_those_of_unfinished_runs_all()
     ]
     begun = increment(recorded={"reads": [], "days": days}, unfinished={"dead": YOUNG})
 
-    kept_rows = macros().kept_days(begun, [[date(2026, 1, 2), False]])
+    kept_rows = macros().days_to_keep(begun, [[date(2026, 1, 2), False]])
 
     assert [(row["day"], row["increment_id"]) for row in kept_rows] == [
         (date(2026, 1, 1), 5),

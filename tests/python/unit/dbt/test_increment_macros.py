@@ -121,21 +121,21 @@ def macros(
 
 
 def increment(**other: Any) -> dict[str, Any]:
-    """One that has touched nothing yet; ``other`` replaces some."""
+    """One without affected days; ``other`` replaces some."""
     return {
         "model_name": FACT,
         "time_column": "paid_at",
         "settings": "{}",
-        "is_everything": False,
-        "has_timeless": False,
+        "is_full_refresh": False,
+        "has_undated": False,
         "days": [],
         "onwards_from": None,
-        "moved": None,
+        "repartitioned": None,
         "id": 8,
         "committed": 7,
         "code": "{}",
         "unfinished": {},
-        "is_announced": False,
+        "is_intent_recorded": False,
         "reads": {},
         "follows": [],
         "recorded": {"reads": [], "days": []},
@@ -191,28 +191,28 @@ def kept(condition: str, times: list[str | None]) -> list[str | None]:
 
 
 def test_days_that_follow_each_other_are_one_range() -> None:
-    touched = increment(
+    affected = increment(
         days=[date(2026, 1, 3), date(2026, 1, 1), date(2026, 1, 2), date(2026, 1, 9)]
     )
 
-    assert macros().day_ranges(touched) == [
+    assert macros().day_ranges(affected) == [
         [date(2026, 1, 1), date(2026, 1, 4)],
         [date(2026, 1, 9), date(2026, 1, 10)],
     ]
 
 
 def test_ranges_that_reach_further_meet() -> None:
-    touched = increment(days=[date(2026, 1, 1), date(2026, 1, 3)])
+    affected = increment(days=[date(2026, 1, 1), date(2026, 1, 3)])
 
-    assert macros().day_ranges(touched, 1) == [[date(2026, 1, 1), date(2026, 1, 5)]]
+    assert macros().day_ranges(affected, 1) == [[date(2026, 1, 1), date(2026, 1, 5)]]
 
 
 def test_a_day_with_all_after_it_has_no_end_and_swallows_the_rest() -> None:
-    touched = increment(
+    affected = increment(
         days=[date(2026, 1, 1), date(2026, 1, 5), date(2026, 3, 1)], onwards_from=date(2026, 1, 5)
     )
 
-    assert macros().day_ranges(touched) == [
+    assert macros().day_ranges(affected) == [
         [date(2026, 1, 1), date(2026, 1, 2)],
         [date(2026, 1, 5), None],
     ]
@@ -247,18 +247,18 @@ def test_whatever_is_deleted_is_read_again(count: int, every: int, days_before: 
         for at in range(count // 2)
         for back in range(days_before + 1)
     }
-    touched, context = increment(days=sorted(days)), macros()
+    affected, context = increment(days=sorted(days)), macros()
 
-    deleted = days_in(context.day_ranges(touched))
-    read = days_in(context.day_ranges(touched, days_before))
+    deleted = days_in(context.day_ranges(affected))
+    read = days_in(context.day_ranges(affected, days_before))
 
-    assert set(touched["days"]) <= deleted
+    assert set(affected["days"]) <= deleted
     for later in range(days_before + 1):
         assert {day + datetime.timedelta(days=later) for day in deleted} <= read
 
 
 def test_a_condition_keeps_the_touched_days_to_their_last_moment() -> None:
-    condition = macros().in_touched_days(
+    condition = macros().in_affected_days(
         increment(days=[date(2026, 1, 2), date(2026, 1, 5)]), "paid_at"
     )
 
@@ -274,7 +274,7 @@ def test_a_condition_keeps_the_touched_days_to_their_last_moment() -> None:
 
 
 def test_times_that_are_missing_or_beyond_the_calendar_are_kept_together() -> None:
-    condition = macros().in_touched_days(increment(has_timeless=True), "paid_at")
+    condition = macros().in_affected_days(increment(has_undated=True), "paid_at")
 
     times: list[str | None] = [
         None,
@@ -292,8 +292,8 @@ def test_times_that_are_missing_or_beyond_the_calendar_are_kept_together() -> No
 def test_nothing_touched_keeps_nothing_and_everything_keeps_all() -> None:
     times: list[str | None] = ["2026-01-01 00:00:00", None]
 
-    nothing = macros().in_touched_days(increment(), "paid_at")
-    everything = macros().in_touched_days(increment(is_everything=True), "paid_at")
+    nothing = macros().in_affected_days(increment(), "paid_at")
+    everything = macros().in_affected_days(increment(is_full_refresh=True), "paid_at")
 
     assert kept(nothing, times) == []
     assert kept(everything, times) == times
@@ -303,7 +303,7 @@ def test_new_rows_lie_between_literals() -> None:
     reads = {"pagila.sales": {"after": 3, "to": 9}}
 
     some = macros().new_rows(increment(reads=reads), "pagila.sales")
-    every = macros().new_rows(increment(reads=reads, is_everything=True), "pagila.sales")
+    every = macros().new_rows(increment(reads=reads, is_full_refresh=True), "pagila.sales")
 
     assert some == "_commit_id > 3 and _commit_id <= 9"
     assert every == "coalesce(_commit_id, 0) <= 9"
@@ -318,7 +318,7 @@ KEPT = [(1, 1, 1, False), (2, 2, 1, False), (3, 3, 2, False), (5, 1, 3, False)]
 def rows_of_increment(
     kept: list[tuple[int, int, int, bool]], key: str | None = None, **begun: Any
 ) -> list[dict[str, Any]]:
-    """What `new_and_kept_rows` finds in the lake, in order of id and commit."""
+    """What `new_and_existing_rows` finds in the lake, in order of id and commit."""
     lake = duckdb.connect()
     for table, columns, rows in (
         ("stg_sales", "city, id, day, _commit_id", [("x", *row) for row in RECORDS]),
@@ -345,7 +345,7 @@ def rows_of_increment(
         var=lambda _name, default=None: default,
     )
     reads = {"pagila.sales": {"after": 2, "to": 5}}
-    query = context.new_and_kept_rows(
+    query = context.new_and_existing_rows(
         increment(reads=reads, **begun), Table("stg_sales"), "pagila.sales", key
     )
     found = lake.execute(query)
@@ -363,7 +363,7 @@ def test_an_increment_takes_new_rows_and_those_its_days_have_but_not_a_dead_runs
 
 
 def test_a_first_build_takes_all_rows_up_to_the_read_point() -> None:
-    rows = rows_of_increment(KEPT, is_everything=True)
+    rows = rows_of_increment(KEPT, is_full_refresh=True)
 
     assert [row["_commit_id"] for row in rows] == [1, 1, 2, 3]
 
@@ -381,7 +381,7 @@ def test_rows_have_the_columns_that_the_view_and_the_model_describe() -> None:
 def test_with_a_key_a_row_that_has_moved_comes_with_all_its_records(
     *, has_moved: bool, of_third: list[tuple[int, int]]
 ) -> None:
-    """It alone does not tell which of them is the last."""
+    """It alone does not show which of them is the last."""
     kept = [(*row[:3], has_moved and row[0] == 3) for row in KEPT]
 
     rows = rows_of_increment(kept, key="id")
@@ -393,7 +393,7 @@ def test_with_a_key_a_row_that_has_moved_comes_with_all_its_records(
 
 
 def test_a_child_rewrites_what_changed_in_its_parent_since_it_read_it() -> None:
-    touched = increment(
+    affected = increment(
         recorded={
             "reads": [
                 recorded_read(PARENT, "pagila.sales", 9, 5),
@@ -409,15 +409,17 @@ def test_a_child_rewrites_what_changed_in_its_parent_since_it_read_it() -> None:
     )
     parent = SimpleNamespace(schema="marts", identifier="fct_parent")
 
-    macros().touch_days_of(touched, parent, days_before=1)
+    macros().add_affected_days_of(affected, parent, days_before=1)
 
-    assert sorted(touched["days"]) == [
+    assert sorted(affected["days"]) == [
         date(2026, 1, 1),
         date(2026, 1, 2),
         date(2026, 1, 7),
         date(2026, 1, 8),
     ]
-    assert touched["reads"] == {PARENT: {"after": 3, "to": 5, "table_uuid": None, "table_since": 0}}
+    assert affected["reads"] == {
+        PARENT: {"after": 3, "to": 5, "table_uuid": None, "table_since": 0}
+    }
 
 
 @pytest.mark.parametrize(
@@ -433,7 +435,7 @@ def test_a_child_rewrites_what_changed_in_its_parent_since_it_read_it() -> None:
 def test_a_child_is_rewritten_whole_when_days_do_not_tell(
     days: list[dict[str, Any]], arguments: dict[str, Any]
 ) -> None:
-    touched = increment(
+    affected = increment(
         recorded={
             "reads": [
                 recorded_read(PARENT, "pagila.sales", 9, 4),
@@ -444,16 +446,16 @@ def test_a_child_is_rewritten_whole_when_days_do_not_tell(
     )
     parent = SimpleNamespace(schema="marts", identifier="fct_parent")
 
-    macros().touch_days_of(touched, parent, **arguments)
+    macros().add_affected_days_of(affected, parent, **arguments)
 
-    assert touched["is_everything"]
+    assert affected["is_full_refresh"]
 
 
 def test_a_parent_that_recorded_nothing_is_refused() -> None:
     parent = SimpleNamespace(schema="marts", identifier="fct_parent")
 
     with pytest.raises(CompilerError, match=r"dbt run --full-refresh --select fct_parent\+"):
-        macros().touch_days_of(increment(), parent)
+        macros().add_affected_days_of(increment(), parent)
 
 
 def test_rows_of_which_no_read_point_is_recorded_stop_the_run() -> None:

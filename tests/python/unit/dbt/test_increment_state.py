@@ -1,4 +1,4 @@
-"""What models of one build share, and what is told before a row is written."""
+"""What models of one build share, and what is recorded before a row is written."""
 
 from __future__ import annotations
 
@@ -107,20 +107,20 @@ def test_a_build_that_made_the_tables_of_state_does_not_ask_for_them() -> None:
     ]
 
 
-def test_days_are_told_before_their_rows_are_written() -> None:
+def test_days_are_recorded_before_their_rows_are_written() -> None:
     # Nobody has recorded one since this one began, behind 7.
     lake = Lake([["read", 7]])
     begun = increment(days=[date(2026, 1, 5), date(2026, 1, 2)], reads={PARENT: {}})
 
-    on_lake(lake, begun).announce_increment(begun)
+    on_lake(lake, begun).record_intent(begun)
 
-    told, *_ = lake.asked
-    assert told.startswith("insert into state.touched_days")
+    recorded, *_ = lake.asked
+    assert recorded.startswith("insert into state.touched_days")
     # By one task, which writes one file.
-    assert "select /*+ coalesce(1) */ *" in told
-    assert "2026-01-02" in told
-    assert "2026-01-05" in told
-    assert begun["is_announced"]
+    assert "select /*+ coalesce(1) */ *" in recorded
+    assert "2026-01-02" in recorded
+    assert "2026-01-05" in recorded
+    assert begun["is_intent_recorded"]
 
 
 def test_of_two_builds_at_one_time_one_stops() -> None:
@@ -132,7 +132,7 @@ def test_of_two_builds_at_one_time_one_stops() -> None:
     )
 
     with pytest.raises(CompilerError, match="another run of dbt built marts"):
-        on_lake(lake, begun).announce_increment(begun)
+        on_lake(lake, begun).record_intent(begun)
 
 
 @pytest.mark.parametrize(

@@ -70,8 +70,8 @@ def test_the_external_schema_is_made_and_its_tables_counted() -> None:
 @pytest.mark.parametrize(
     ("reads", "message"),
     [
-        ([["theirs"]], "schema bronze is there and reads the database theirs, not bronze"),
-        ([], "schema bronze is there and is no external one, not bronze"),
+        ([["theirs"]], "schema bronze already exists and reads the database theirs, not bronze"),
+        ([], "schema bronze already exists and is not an external one, not bronze"),
     ],
 )
 def test_a_schema_that_reads_something_else_is_an_error(
@@ -198,11 +198,11 @@ def test_every_text_of_staging_is_asked_whether_it_fits() -> None:
                         }
 
     # The text of a list is made in staging: bronze has none to ask.
-    told = {
+    described = {
         key: {name: n for name, n in columns.items() if name not in lists}
         for key, columns in staged.items()
     }
-    assert asked == {key: columns for key, columns in told.items() if columns}
+    assert asked == {key: columns for key, columns in described.items() if columns}
 
 
 def test_readers_may_use_the_schemas_in_which_something_is_built_for_them() -> None:

@@ -116,7 +116,7 @@ def view(
         is_whole: Whether it is a full refresh.
         comment: The clause that describes it.
         column_type: The type of its column.
-        is_cut: Whether that was its type before, as far as Spark tells.
+        is_cut: Whether that was its type before, as far as Spark shows it.
     """
     sent: list[str] = []
     made = checksum(column_type if is_cut else "int", "comment 'One row.'", "select 1 as a")

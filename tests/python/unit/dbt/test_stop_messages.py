@@ -36,7 +36,7 @@ def reads_views(node: Any, manifest: Manifest) -> bool:
     )
 
 
-def begun(node: Any, *, stands_there: bool, manifest: Manifest) -> Macros:
+def begun(node: Any, *, is_same_table: bool, manifest: Manifest) -> Macros:
     """The macros while a model is built; all that it reads is of other code, or is not there."""
     nodes = {
         # Seeds have no parents, which dbt leaves out.
@@ -46,7 +46,7 @@ def begun(node: Any, *, stands_there: bool, manifest: Manifest) -> Macros:
     }
 
     def get_relation(_database: str, schema: str, name: str) -> str | None:
-        return f"{schema}.{name}" if stands_there else None
+        return f"{schema}.{name}" if is_same_table else None
 
     return macros(
         settings={"log_restarts": {}},
@@ -72,9 +72,9 @@ def stopped(node: Any, manifest: Manifest) -> dict[str, str]:
     common: dict[str, Any] = {"model_name": name, "code": json.dumps(now)}
     messages = {}
 
-    def stop(what: str, *, stands_there: bool = True, **other: Any) -> None:
+    def stop(what: str, *, is_same_table: bool = True, **other: Any) -> None:
         with pytest.raises(CompilerError) as raised:
-            begun(node, stands_there=stands_there, manifest=manifest).assert_increment_fits(
+            begun(node, is_same_table=is_same_table, manifest=manifest).assert_increment_fits(
                 increment(**common, **other)
             )
         messages[what] = str(raised.value)
@@ -87,8 +87,8 @@ def stopped(node: Any, manifest: Manifest) -> dict[str, str]:
     stop("code", recorded=of(before))
     stop("older version", recorded=of({**before, "code": None}))
     if reads_views(node, manifest):
-        stop("parents of other code", is_everything=True)
-        stop("no parents", is_everything=True, stands_there=False)
+        stop("parents of other code", is_full_refresh=True)
+        stop("no parents", is_full_refresh=True, is_same_table=False)
     return messages
 
 

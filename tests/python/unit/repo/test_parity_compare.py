@@ -44,13 +44,13 @@ def test_a_cell_that_differs_is_told_with_its_key(here: Cell, other: Cell) -> No
 def test_a_row_on_one_engine_alone_is_a_difference() -> None:
     both, one = [("1", "a"), ("2", "b")], [("1", "a")]
 
-    assert told(relation(*both), there(*one)) == ["'2': a row on Spark, no row on the stand-in"]
-    assert told(relation(*one), there(*both)) == ["'2': no row on Spark, a row on the stand-in"]
+    assert told(relation(*both), there(*one)) == ["'2': a row on Spark, no row on the emulator"]
+    assert told(relation(*one), there(*both)) == ["'2': no row on Spark, a row on the emulator"]
 
 
 def test_a_key_that_is_there_twice_hides_no_row() -> None:
     assert told(relation(("1", "a"), ("1", "a")), there(("1", "a"))) == [
-        "'1': a row on Spark, no row on the stand-in"
+        "'1': a row on Spark, no row on the emulator"
     ]
     assert told(relation(("1", "a"), ("1", "b")), there(("1", "b"), ("1", "a"))) == []
 
@@ -58,7 +58,7 @@ def test_a_key_that_is_there_twice_hides_no_row() -> None:
 def test_a_relation_that_one_engine_lacks_is_a_difference() -> None:
     (found,) = compare(relation(), None)
 
-    assert str(found) == ": a relation on Spark, none on the stand-in"
+    assert str(found) == ": a relation on Spark, none on the emulator"
 
 
 def test_columns_in_another_order_are_a_difference() -> None:
@@ -66,13 +66,13 @@ def test_columns_in_another_order_are_a_difference() -> None:
 
     (found,) = told(relation(), turned)
 
-    assert found == "columns: sale_id, city on Spark, city, sale_id on the stand-in"
+    assert found == "columns: sale_id, city on Spark, city, sale_id on the emulator"
 
 
 def test_a_type_that_differs_is_a_difference() -> None:
     wide = Relation((Column("sale_id", "bigint"), there().columns[1]), ())
 
-    assert told(relation(), wide) == ["sale_id: integer on Spark, bigint on the stand-in"]
+    assert told(relation(), wide) == ["sale_id: integer on Spark, bigint on the emulator"]
 
 
 def test_without_types_values_still_differ() -> None:
@@ -82,7 +82,7 @@ def test_without_types_values_still_differ() -> None:
 
     assert compare(spark, there, ["sale_id"], compares_types=False) == []
     (found,) = compare(spark, other, ["sale_id"], compares_types=False)
-    assert str(found) == "'1', city: 'Lyon' on Spark, 'Lyon ' on the stand-in"
+    assert str(found) == "'1', city: 'Lyon' on Spark, 'Lyon ' on the emulator"
 
 
 def test_a_length_must_be_that_of_the_contract() -> None:
@@ -93,7 +93,7 @@ def test_a_length_must_be_that_of_the_contract() -> None:
 
 def test_a_text_without_a_length_is_a_difference() -> None:
     assert told(relation(), relation()) == [
-        "city: varchar on Spark, varchar of no length on the stand-in"
+        "city: varchar on Spark, varchar of no length on the emulator"
     ]
 
 

@@ -67,7 +67,7 @@ def test_a_cell_that_differs_is_told() -> None:
 
     assert found.differs
     assert "differs: 1 after 'odd'" in printed(found)
-    assert ("odd: marts.fct_sales: '1', sale_id: '1' on Spark, null on the stand-in") in printed(
+    assert ("odd: marts.fct_sales: '1', sale_id: '1' on Spark, null on the emulator") in printed(
         found
     )
 
@@ -86,7 +86,7 @@ def test_a_failure_of_dbt_is_told() -> None:
         (caught(spark=None), "integer_division does not build on Spark"),
         (
             caught(control_2=Caught(STANDIN, "1", "no such function")),
-            "control_2 is portable, and refused by the stand-in: no such function",
+            "control_2 is portable, and refused by the emulator: no such function",
         ),
     ],
 )
