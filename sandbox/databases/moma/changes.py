@@ -5,14 +5,7 @@ from __future__ import annotations
 from sandbox.databases.moma import rows, words
 from sandbox.databases.operations import RowRules, operations_on
 from sandbox.databases.tables import Database, Row, Table
-from sandbox.databases.transactions import (
-    Operation,
-    Txn,
-    Weighted,
-    chosen,
-    one_of,
-    whole,
-)
+from sandbox.databases.transactions import Operation, Txn, Weighted, chosen, one_of, whole
 
 _MOST_WORKS = 5
 _CRAFTS = tuple((craft.weight, craft) for craft in words.CRAFTS)

@@ -8,14 +8,7 @@ from decimal import Decimal
 from sandbox.databases.operations import RowRules, operations_on
 from sandbox.databases.pagila import rows, words
 from sandbox.databases.tables import Database, Row, Table
-from sandbox.databases.transactions import (
-    Operation,
-    Txn,
-    Weighted,
-    chosen,
-    one_of,
-    whole,
-)
+from sandbox.databases.transactions import Operation, Txn, Weighted, chosen, one_of, whole
 
 _FIRST_CAST = 4
 _KEPT = 0.5

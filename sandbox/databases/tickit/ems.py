@@ -23,14 +23,7 @@ from sandbox.databases.tickit.shop import (
     later_row,
     occasion,
 )
-from sandbox.databases.transactions import (
-    Operation,
-    Txn,
-    Weighted,
-    chosen,
-    one_of,
-    whole,
-)
+from sandbox.databases.transactions import Operation, Txn, Weighted, chosen, one_of, whole
 
 _GROUPS = (SPORTS, SHOWS, CONCERTS)
 _ELSEWHERE = 0.3
