@@ -238,7 +238,7 @@ class Watched:
             self._commits, self._tries = self._run.commits, 0
         seconds = pause(reason, self._tries)
         self._tries += 1
-        self._tell(reason, reason_text(error), seconds)
+        self._report(reason, reason_text(error), seconds)
         if reason in (Reason.LEASE, Reason.FAILURE):
             # Another machine may fare better.
             self._end()
@@ -257,7 +257,7 @@ class Watched:
         self._is_over = self._once
         self._rests_until = time.monotonic() + pause(Reason.TOPIC, 0)
 
-    def _tell(self, reason: Reason, text: str, seconds: float) -> None:
+    def _report(self, reason: Reason, text: str, seconds: float) -> None:
         if reason is Reason.SERVICE:
             self._progress.waiting(self.name, f"{text}; waiting")
             return

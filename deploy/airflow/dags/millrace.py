@@ -5,7 +5,7 @@ point, which the first of them finds. A task for each model would give each a po
 
 Variables of Airflow, each with a default: ``dbt_executable_path`` (``dbt``, of an environment of
 its own), ``dbt_target`` (``prod``), ``dbt_profiles_dir`` (``profiles`` of the checkout) and
-``dbt_webhook_secret`` (none: nobody is told of a run that failed).
+``dbt_webhook_secret`` (none: nobody is reported of a run that failed).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ JOBS = PROJECT / "deploy/dbt-platform/jobs.yml"
 # What a step leaves out is not in its task's name.
 LEAVES_OUT = "--exclude-resource-type"
 WEBHOOK = "dbt_webhook_secret"
-"""The variable with the https URL that is told of failures: Airflow masks a secret's value."""
+"""The variable with the https URL that is reported of failures: Airflow masks a secret's value."""
 
 
 def dag_of(name: str, job: dict[str, Any]) -> DAG:
@@ -41,7 +41,7 @@ def dag_of(name: str, job: dict[str, Any]) -> DAG:
         max_active_runs=1,
         dagrun_timeout=timedelta(seconds=job["execution"]["timeout_seconds"]),
         # Of the run, not of its tasks: once, after the last retry and for a timeout, too.
-        on_failure_callback=tell_of_failure,
+        on_failure_callback=notify_of_failure,
         tags=["millrace", "dbt"],
         default_args={
             "owner": "data-operations",
@@ -76,7 +76,7 @@ def task_of(step: str) -> BashOperator:
     )
 
 
-def tell_of_failure(context: Mapping[str, Any]) -> None:
+def notify_of_failure(context: Mapping[str, Any]) -> None:
     """Post which run failed, as Slack, Mattermost and Teams read it, to whom the variable names."""
     address = Variable.get(WEBHOOK, default="").removeprefix("https://")
     if address:

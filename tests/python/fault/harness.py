@@ -99,8 +99,8 @@ def send(feed: Feed, *values: bytes | None, partition: int = 0, key: bytes = b"k
     sent: Sent = {}
     producer = feed.producer()
     for value in values:
-        told = confirmed_in(sent, value)
-        producer.produce(feed.topic, value, key, partition, on_delivery=told)
+        reported = confirmed_in(sent, value)
+        producer.produce(feed.topic, value, key, partition, on_delivery=reported)
     assert producer.flush(60) == 0
     return sent
 
@@ -108,14 +108,14 @@ def send(feed: Feed, *values: bytes | None, partition: int = 0, key: bytes = b"k
 def confirmed_in(sent: Sent, value: bytes | None) -> Callable[[object, Message], None]:
     """Keeps the position of a record that the broker confirmed."""
 
-    def told(error: object, message: Message) -> None:
+    def reported(error: object, message: Message) -> None:
         partition, offset = message.partition(), message.offset()
         assert error is None
         assert partition is not None
         assert offset is not None
         sent[partition, offset] = value
 
-    return told
+    return reported
 
 
 class Ingest:
@@ -144,7 +144,7 @@ class Ingest:
         return [child for child in children if "java" in child.name()]
 
     def batches(self, count: int = 1) -> None:
-        """Wait until it has told of some batches."""
+        """Wait until it has reported of some batches."""
         for line in self.lines(count):
             json.loads(line)
 

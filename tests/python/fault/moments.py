@@ -102,7 +102,7 @@ class Moments:
 
 
 class Begun:
-    """The moments of a batch, told from where it begins."""
+    """The moments of a batch, distinguished from where it begins."""
 
     def __init__(self, moments: Moments) -> None:
         self._now = moments

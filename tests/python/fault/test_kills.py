@@ -197,7 +197,7 @@ def test_a_writer_asleep_and_overtaken_does_not_commit(
 
         moments.wait(is_staged)
         process.send_signal(signal.SIGSTOP)
-        # It lives on this machine: only one that is told it does not may take over.
+        # It lives on this machine: only one that is reported it does not may take over.
         with monkeypatch.context() as patch:
             patch.setattr("spark_ingest.commits.lease.Holder.alive", lambda self, last_write: False)
             overtaken = go_on(feed)

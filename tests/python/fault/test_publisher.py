@@ -1,4 +1,4 @@
-"""A publisher under load is killed: its topic ends as its mart, and tells no change twice.
+"""A publisher under load is killed: its topic ends as its mart, and shows no change twice.
 
 Fails when a publisher killed at random loses a row of its mart, or sends one twice.
 """

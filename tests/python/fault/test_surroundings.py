@@ -252,8 +252,8 @@ def test_aborted_records_are_none_also_when_all_own_snapshots_are_expired(feed: 
     for end, counts in ends:
         producer.begin_transaction()
         for value in orders(number, 0, 3):
-            told = confirmed_in(sent, value) if counts else confirmed_in({}, value)
-            producer.produce(feed.topic, value, b"k", 0, on_delivery=told)
+            reported = confirmed_in(sent, value) if counts else confirmed_in({}, value)
+            producer.produce(feed.topic, value, b"k", 0, on_delivery=reported)
         producer.flush(60)
         end(60)
     feed.ingest()

@@ -24,10 +24,10 @@ from rich.table import Table
 from sandbox import ui
 from tests.python.mutations.page import PAGE, with_trials
 from tests.python.mutations.planting import Mechanism, mechanisms
-from tests.python.mutations.trial import Copy, Said, Trial, Verdict
+from tests.python.mutations.trial import Copy, Outcome, Said, Trial
 from tests.python.project_copy import copy_checkout
 
-_STYLES = {Verdict.CAUGHT: "green", Verdict.SURVIVED: "red", Verdict.BROKEN: "yellow"}
+_STYLES = {Outcome.CAUGHT: "green", Outcome.SURVIVED: "red", Outcome.BROKEN: "yellow"}
 
 
 def parser() -> argparse.ArgumentParser:
@@ -85,11 +85,11 @@ def tried(copy: Copy, wanted: Sequence[Mechanism]) -> Iterator[Trial]:
             trial = copy.trial(mechanism)
         else:
             why = f"{said.outcome} with the mechanism in place: {said.why}"
-            trial = Trial(mechanism, Verdict.BROKEN, why, 0)
+            trial = Trial(mechanism, Outcome.BROKEN, why, 0)
         ui.say(
-            f"{number}/{len(wanted)} {mechanism.why}: {trial.verdict} "
+            f"{number}/{len(wanted)} {mechanism.why}: {trial.outcome} "
             f"({trial.seconds:.0f} s) {trial.why}",
-            _STYLES[trial.verdict],
+            _STYLES[trial.outcome],
         )
         yield trial
 
@@ -105,7 +105,7 @@ def table(trials: Sequence[Trial]) -> Table:
         made.add_row(
             trial.mechanism.why,
             trial.mechanism.test,
-            f"[{_STYLES[trial.verdict]}]{trial.verdict}[/]",
+            f"[{_STYLES[trial.outcome]}]{trial.outcome}[/]",
             trial.why[:80].replace("[", r"\["),
             f"{trial.seconds:.0f}",
         )
@@ -139,7 +139,7 @@ def main(arguments: list[str]) -> int:
             return 130
     ui.out.print(table(trials))
     PAGE.write_text(with_trials(PAGE.read_text(), known, trials))
-    return int(any(trial.verdict is not Verdict.CAUGHT for trial in trials))
+    return int(any(trial.outcome is not Outcome.CAUGHT for trial in trials))
 
 
 if __name__ == "__main__":

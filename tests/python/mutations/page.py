@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from docs.generate.parts import GENERATED, with_parts
 from sandbox.settings import PROJECT
 from tests.python.mutations.planting import Mechanism
-from tests.python.mutations.trial import Trial, Verdict
+from tests.python.mutations.trial import Outcome, Trial
 
 PAGE = PROJECT / "docs/testing.md"
 PART = "mechanisms"
@@ -24,12 +24,12 @@ def with_trials(page: str, known: Sequence[Mechanism], trials: Sequence[Trial]) 
         known: All mechanisms, in order.
         trials: What was tried now.
     """
-    told = {trial.mechanism.why: _told(trial) for trial in trials}
+    reported = {trial.mechanism.why: _reported(trial) for trial in trials}
     before = rows(page)
     lines = [f"| {' | '.join(_HEAD)} |", "|---|---|---|---:|"]
     for mechanism in known:
         row = _row(mechanism)
-        lines.append(f"{row} {told.get(mechanism.why, before.get(row, 'not run'))} |")
+        lines.append(f"{row} {reported.get(mechanism.why, before.get(row, 'not run'))} |")
     return with_parts(page, {PART: lines})
 
 
@@ -49,7 +49,7 @@ def _row(mechanism: Mechanism) -> str:
     return f"| [{mechanism.why}]({mechanism.doc}) | `{mechanism.file}` | `{test}` in `{file}` |"
 
 
-def _told(trial: Trial) -> str:
-    if trial.verdict is Verdict.CAUGHT:
+def _reported(trial: Trial) -> str:
+    if trial.outcome is Outcome.CAUGHT:
         return f"{trial.seconds:.0f}"
-    return f"**{trial.verdict}**"
+    return f"**{trial.outcome}**"

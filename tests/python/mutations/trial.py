@@ -26,11 +26,11 @@ _SECONDS = 600
 _END_SECONDS = 120
 _MARK = "MILLRACE_MECHANISMS"
 _PACKAGES = ("spark_ingest", "sandbox", "dbt_millrace", "tests.python.conftest")
-# How pytest tells a test that found something wrong from one that could not do its work.
+# How pytest shows a test that found something wrong from one that could not do its work.
 _ASSERTIONS = ("AssertionError", "assert ", "Failed: ")
 
 
-class Verdict(StrEnum):
+class Outcome(StrEnum):
     """What became of a mechanism's test while the mechanism was taken out.
 
     Attributes:
@@ -54,7 +54,7 @@ class Trial:
     """
 
     mechanism: Mechanism
-    verdict: Verdict
+    outcome: Outcome
     why: str
     seconds: float
 
@@ -98,7 +98,7 @@ class Copy:
         with taken_out(mechanism, self._project):
             said = self.run([mechanism.node_id]).get(mechanism.node_id)
         seconds = time.monotonic() - began
-        return Trial(mechanism, *judged(said), seconds)
+        return Trial(mechanism, *outcome_of(said), seconds)
 
     def run(self, tests: Sequence[str]) -> dict[str, Said]:
         """Run tests in one pytest; what it says of each that it came to."""
@@ -167,21 +167,21 @@ class Copy:
                 raise RuntimeError(f"{file} would run, and not what is in the copy")
 
 
-def judged(said: Said | None) -> tuple[Verdict, str]:
+def outcome_of(said: Said | None) -> tuple[Outcome, str]:
     """What a test's outcome means for the mechanism that was taken out."""
     if said is None:
-        return Verdict.BROKEN, "pytest did not come to it"
+        return Outcome.BROKEN, "pytest did not come to it"
     if said.outcome == "passed":
-        return Verdict.SURVIVED, ""
+        return Outcome.SURVIVED, ""
     by_assertion = said.outcome == "failed" and said.why.startswith(_ASSERTIONS)
-    return Verdict.CAUGHT if by_assertion else Verdict.BROKEN, said.why
+    return Outcome.CAUGHT if by_assertion else Outcome.BROKEN, said.why
 
 
 def read_report(report: Path, tests: Sequence[str]) -> dict[str, Said]:
     """What a JUnit report says of tests, by node id.
 
     A test that is named without parameters is all that it is run with, and the first of these
-    that did not pass tells what it says.
+    that did not pass shows what it says.
     """
     found: dict[str, Said] = {}
     for case in ET.parse(report).getroot().iter("testcase"):

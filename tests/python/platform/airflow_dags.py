@@ -19,10 +19,10 @@ print(
                     "tags": sorted(dag.tags),
                     "schedule": dag.schedule,
                     "seconds": dag.dagrun_timeout.total_seconds(),
-                    "tells": [
-                        told.__name__
-                        for told in (dag.on_failure_callback, dag.on_success_callback)
-                        if told
+                    "shows": [
+                        reported.__name__
+                        for reported in (dag.on_failure_callback, dag.on_success_callback)
+                        if reported
                     ],
                     "tasks": [
                         {

@@ -77,7 +77,7 @@ def test_each_dag_keeps_the_rules_of_the_house(dags: dict[str, dict[str, Any]]) 
     for dag in dags.values():
         assert {"millrace", "dbt"} <= set(dag["tags"])
         assert len(dag["description"]) > 15
-        assert dag["tells"] == ["tell_of_failure"]
+        assert dag["shows"] == ["notify_of_failure"]
         for task in dag["tasks"]:
             assert len(task["owner"]) > 5
             assert task["owner"] != "airflow"

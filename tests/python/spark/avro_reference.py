@@ -6,7 +6,7 @@ open; what is taken here, and by the engine:
 - a number may have more bytes than it needs, but never more than its type can need: five for
   an int or an index, ten for a long, a length or a count; it must fit 32 or 64 bits;
 - a boolean is a byte 0 or 1; text is UTF-8 as Unicode defines it;
-- a block that tells its size in bytes has that size; a map has no key twice;
+- a block that shows its size in bytes has that size; a map has no key twice;
 - no record is more than 500 deep in others.
 
 Logical types come after that, in :func:`breaks_type`, for the specification leaves them to readers.

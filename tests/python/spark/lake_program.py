@@ -21,7 +21,7 @@ steps as JSON and writes what each gave, in order:
 - ``{"copy": [file, to]}`` copies a file, if there is one;
 - ``{"append": {"file", "text"}}`` adds to a file of the project;
 - ``{"replace": {"file", "old", "new"}}`` changes one;
-- ``{"as told by": number}`` types the command that an earlier step was told to run, with the
+- ``{"as reported by": number}`` types the command that an earlier step was asked to run, with the
   ``"words"`` that follow any command; a list of numbers leads to a step inside others.
 
 With a file descriptor as its third argument it makes no tables, and takes steps from its
@@ -154,7 +154,7 @@ def first_snapshot(spark: SparkSession, table: str) -> str:
 
 
 def texts(spark: SparkSession, query: str) -> list[list[str]]:
-    """The rows of a query; a null is told from the text by its sign."""
+    """The rows of a query; a null is distinguished from the text by its sign."""
     found = spark.sql(query)
     # Columns may have no names of their own, or the same.
     found = found.toDF(*(f"column_{at}" for at in range(len(found.columns))))
@@ -194,9 +194,9 @@ def type_dbt(project: Path, out: Path, arguments: list[str], target: str) -> dic
     return {"success": done.success, "said": "\n".join(failed)}
 
 
-def as_told(step: Step, results: list[Any]) -> Step:
+def as_reported(step: Step, results: list[Any]) -> Step:
     """The step that types what another one's message names."""
-    at = step["as told by"]
+    at = step["as reported by"]
     done: Any = results
     for number in at if isinstance(at, list) else [at]:
         done = done[number]
@@ -215,7 +215,7 @@ def main(project: Path, out: Path) -> None:
     steps = json.loads((out / "steps.json").read_text())
     results: list[Any] = []
     for step in steps:
-        typed_step = as_told(step, results) if "as told by" in step else step
+        typed_step = as_reported(step, results) if "as reported by" in step else step
         began = time.monotonic()
         results.append(do(spark, project, out, typed_step))
         # Where the time goes, for whoever reads the log.
@@ -227,10 +227,10 @@ def serve(project: Path, out: Path, answers: int) -> None:
     """Do steps as they come, until there are no more."""
     out.mkdir(parents=True, exist_ok=True)
     spark = SparkSession.builder.getOrCreate()
-    with os.fdopen(answers, "w") as told:
+    with os.fdopen(answers, "w") as reported:
         for line in sys.stdin:
-            told.write(json.dumps(do(spark, project, out, json.loads(line))) + "\n")
-            told.flush()
+            reported.write(json.dumps(do(spark, project, out, json.loads(line))) + "\n")
+            reported.flush()
 
 
 if __name__ == "__main__":

@@ -133,7 +133,7 @@ def at_work(home: Home, project: Path = PROJECT) -> Iterator[Callable[[dict[str,
     out = home.path / "out"
     out.mkdir(exist_ok=True)
     log = out / "said"
-    told, answers = os.pipe()
+    reported, answers = os.pipe()
     with log.open("wb") as said:
         running = subprocess.Popen(
             [sys.executable, PROGRAM, project, out, str(answers)],
@@ -157,7 +157,7 @@ def at_work(home: Home, project: Path = PROJECT) -> Iterator[Callable[[dict[str,
             raise StepsFailed(f"the lake's program ended\n{_last(log)}")
         return json.loads(line)
 
-    with os.fdopen(told) as results:
+    with os.fdopen(reported) as results:
         try:
             yield do
         finally:

@@ -31,7 +31,7 @@ class Lake:
 
     Attributes:
         gate: Before the catalog's service; None where it has none.
-        is_commit: Tells the service's commits from other requests.
+        is_commit: Shows the service's commits from other requests.
     """
 
     spark: SparkSession

@@ -131,7 +131,7 @@ class Trial(Rounds):
             self.commit(ARTISTS, self.artists.deliver(partition, count))
 
     def _made(self, uuid: str) -> None:
-        """Ingest tells which table stands there."""
+        """Ingest shows which table stands there."""
         self.ask(
             "insert into bronze.ingest_commits (table_name, commit_id, kafka_topic,"
             " kafka_topic_id, offsets, row_count, quarantined_count, committed_at, kind,"

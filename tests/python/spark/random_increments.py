@@ -141,7 +141,7 @@ class Trial(Rounds):
         self._try(["run", "--select", *chosen])
 
     def _die_before_rows(self) -> None:
-        """A run tells what it will change and cannot write it; a child may be built next."""
+        """A run shows what it will change and cannot write it; a child may be built next."""
         fact = self.random.choice(FACTS)
         set_format = f"alter table marts.{fact} set tblproperties"
         self.ask(f"{set_format} ('write.format.default' = 'none')")
@@ -164,21 +164,21 @@ class Trial(Rounds):
         days = self._copy("state.touched_days")
         self._try(["run", "--select", fact])
         rows = self._copy(f"marts.{fact}")
-        told = self._copy(f"(select * from state.touched_days except select * from {days})")
+        reported = self._copy(f"(select * from state.touched_days except select * from {days})")
         self._put_back("state.read_points", reads, fact)
         self._load(3)
         self._try(["run", "--select", fact])
         later = self._copy(f"marts.{fact}")
-        is_told = f"""
+        is_reported = f"""
             exists (
-                select 1 from {told} as told
-                where told.model_name = 'marts.{fact}' and (
-                    told.touched_date = cast(kept.{TIMES[fact]} as date)
-                    or (told.is_onwards and (
-                        told.touched_date is null
-                        or cast(kept.{TIMES[fact]} as date) >= told.touched_date
+                select 1 from {reported} as reported
+                where reported.model_name = 'marts.{fact}' and (
+                    reported.touched_date = cast(kept.{TIMES[fact]} as date)
+                    or (reported.is_onwards and (
+                        reported.touched_date is null
+                        or cast(kept.{TIMES[fact]} as date) >= reported.touched_date
                     ))
-                    or (told.touched_date is null and (
+                    or (reported.touched_date is null and (
                         kept.{TIMES[fact]} is null
                         or year(kept.{TIMES[fact]}) not between 2 and 9998
                     ))
@@ -187,8 +187,8 @@ class Trial(Rounds):
         """
         self.ask(
             f"insert overwrite marts.{fact}"
-            f" select * from {later} as kept where not {is_told}"
-            f" union all select * from {rows} as kept where {is_told}"
+            f" select * from {later} as kept where not {is_reported}"
+            f" union all select * from {rows} as kept where {is_reported}"
         )
 
     def _copy(self, table: str) -> str:

@@ -48,7 +48,7 @@ KINDS = (
 
 
 @dataclass(frozen=True)
-class Told:
+class Reported:
     """What the specification says of a value or key.
 
     Attributes:
@@ -104,13 +104,15 @@ def agree_on(spark: SparkSession, seed: int, number: int, records: int) -> Count
     has_frames = not any(schema.texts for schema in schemas)
     seen: Counter[str] = Counter({"in frames": len(landed) * has_frames})
     for row, found in zip(rows, landed, strict=True):
-        told = [reference(part, row, schema) for part, schema in zip(parts, schemas, strict=True)]
-        case = partial(spelled, f"SEED={seed} topic {number}", parts, row, told)
-        seen[compare(found, told, case)] += 1
-        if any(each.error_class for each in told):
+        reported = [
+            reference(part, row, schema) for part, schema in zip(parts, schemas, strict=True)
+        ]
+        case = partial(spelled, f"SEED={seed} topic {number}", parts, row, reported)
+        seen[compare(found, reported, case)] += 1
+        if any(each.error_class for each in reported):
             assert not row.is_sound, case()
             continue
-        for part, each in zip(parts, told, strict=True):
+        for part, each in zip(parts, reported, strict=True):
             seen.update(tried(part, each))
             if row.is_sound and each.at is not None:
                 fast = fastavro.schemaless_reader(
@@ -120,31 +122,31 @@ def agree_on(spark: SparkSession, seed: int, number: int, records: int) -> Count
     return seen
 
 
-def spelled(where: str, parts: list[Part], row: Sent, told: list[Told]) -> str:
+def spelled(where: str, parts: list[Part], row: Sent, reported: list[Reported]) -> str:
     """A record and its schemas, to see them."""
     written = [
         f"{part.name}: {json.dumps(part.versions[each.at])}"
-        for part, each in zip(parts, told, strict=True)
+        for part, each in zip(parts, reported, strict=True)
         if each.at is not None
     ]
     return "\n".join([f"{where}: {row}", *written])
 
 
-def compare(found: Landed, told: list[Told], case: Callable[[], str]) -> str:
+def compare(found: Landed, reported: list[Reported], case: Callable[[], str]) -> str:
     """Compare what became of a record with what is said of its value and of its key.
 
     Returns:
         Its class.
     """
     error_class, message, columns = found
-    for prefix, each in zip(("", "key_"), told, strict=False):
+    for prefix, each in zip(("", "key_"), reported, strict=False):
         if each.error_class:
             wrong = prefix + each.error_class
             assert error_class == wrong, f"{message}; {case()}"
             assert re.match(each.where, message or ""), f"{message}; {case()}"
             return wrong
     assert error_class is None, f"{error_class} {message}; {case()}"
-    wanted = {name: held for each in told for name, held in each.columns.items()}
+    wanted = {name: held for each in reported for name, held in each.columns.items()}
     assert columns.keys() == wanted.keys(), case()
     for name, held in wanted.items():
         assert columns[name] == held, f"{name}: {columns[name]} for {held}; {case()}"
@@ -179,7 +181,7 @@ def engine(
     return schemas, list(zip(*found, strict=True))
 
 
-def reference(part: Part, row: Sent, schema: TopicSchema) -> Told:
+def reference(part: Part, row: Sent, schema: TopicSchema) -> Reported:
     """What the specification says of a record's value or key.
 
     Args:
@@ -189,13 +191,13 @@ def reference(part: Part, row: Sent, schema: TopicSchema) -> Told:
     """
     data = row.value if part.name == "value" else row.key
     if data is None:
-        return Told(None, columns=columns_of(part, None, None, schema))
+        return Reported(None, columns=columns_of(part, None, None, schema))
     framing = part.framing
     number, payload = unframed(part.name, framing.name, framing.ids, data, row.headers)
     if number is None:
-        return Told("not_framed", f"{part.name} of {len(data)} bytes has no ")
+        return Reported("not_framed", f"{part.name} of {len(data)} bytes has no ")
     if number not in part.ids:
-        return Told("unknown_id", f"{part.name} schema ")
+        return Reported("unknown_id", f"{part.name} schema ")
     at = part.ids.index(number)
     reader = Reader(payload, part.schemas[at])
     value, wrong = None, False
@@ -213,11 +215,11 @@ def reference(part: Part, row: Sent, schema: TopicSchema) -> Told:
     whose = f"{part.name} schema {number}" if framing.has_ids else part.name
     if wrong:
         where = f"{whose}: {name}" + r"\b" * bool(name)
-        return Told("undecodable", where, at=at)
+        return Reported("undecodable", where, at=at)
     if reader.place < len(payload):
-        return Told("left_over_bytes", f"{part.name} of {len(data)} bytes: ", at=at)
+        return Reported("left_over_bytes", f"{part.name} of {len(data)} bytes: ", at=at)
     columns = columns_of(part, part.schemas[at], value, schema)
-    return Told(None, columns=columns, at=at, payload=payload, value=value)
+    return Reported(None, columns=columns, at=at, payload=payload, value=value)
 
 
 def columns_of(part: Part, kind: Any, value: Any, schema: TopicSchema) -> dict[str, Any]:
@@ -249,18 +251,18 @@ def parts_of(part: Part, kind: Any, value: Any) -> list[tuple[str, Any, Any]]:
     return [(f["name"], f["type"], value[f["name"]]) for f in kind["fields"]]
 
 
-def tried(part: Part, told: Told) -> Iterator[str]:
+def tried(part: Part, reported: Reported) -> Iterator[str]:
     """What a good value or key is an example of."""
-    if told.at is None:
+    if reported.at is None:
         yield "tombstone" if part.name == "value" else "no key"
         return
     yield f"{part.name} in {part.framing.name} {part.framing.ids}"
     yield f"{part.name} that is {'a record' if part.is_record else 'none'}"
-    inside = parts_of(part, part.schemas[told.at], told.value)
+    inside = parts_of(part, part.schemas[reported.at], reported.value)
     if not inside:
         yield "a nullable record that is null"
     # What contains itself has its own name in it anyway.
-    if part.reuses[told.at] and not part.texts:
+    if part.reuses[reported.at] and not part.texts:
         yield f"{part.name} with a name again"
     for name, kind, value in inside:
         is_text = name in part.texts

@@ -111,7 +111,7 @@ def expire(made: Bronze) -> None:
     assert own_snapshots(Jvm(made.spark), made.stream.table) == []
 
 
-def test_each_commit_of_an_id_is_named_when_no_snapshot_tells_any_more(made: Bronze) -> None:
+def test_each_commit_of_an_id_is_named_when_no_snapshot_shows_any_more(made: Bronze) -> None:
     streamed = made.commit(2, STREAM, 24, 30)
     filled = made.commit(2, BACKFILL, 15, 20)
     made.commit(3, BACKFILL, 10, 15)

@@ -65,11 +65,11 @@ def test_a_first_command_with_an_empty_cache_fetches_the_jars_and_opens_the_lake
         timeout=300,
     )
 
-    told = done.stdout + done.stderr
-    assert done.returncode == code, told
-    assert "Fetching spark from Maven Central, once" in told
-    assert "Archiving Spark's classes for Java, once" in told
-    assert wanted in told
+    reported = done.stdout + done.stderr
+    assert done.returncode == code, reported
+    assert "Fetching spark from Maven Central, once" in reported
+    assert "Archiving Spark's classes for Java, once" in reported
+    assert wanted in reported
     assert parts.missing(["spark"]) == []
     assert class_archive.archive_file().stat().st_size > 100_000_000
 

@@ -104,10 +104,10 @@ class Stops:
 
     def mend(self, name: str) -> None:
         """What a message names, typed as it is printed, with the tests of what it builds."""
-        self.add(f"{name}, mended", **{"as told by": self.names[name], "words": []})
+        self.add(f"{name}, mended", **{"as reported by": self.names[name], "words": []})
 
     def made_anew(self, uuid: str) -> None:
-        """Ingest tells that the table that stands there now is another one."""
+        """Ingest shows that the table that stands there now is another one."""
         self.sql(
             f"insert into {LOG} (table_name, commit_id, kafka_topic, kafka_topic_id,"
             " offsets, row_count, quarantined_count, committed_at, kind, table_uuid)"

@@ -106,7 +106,7 @@ def history() -> Steps:
             ]
         }
     )
-    # The run dies after it has told what it will change, and before it does; a child is
+    # The run dies after it has reported what it will change, and before it does; a child is
     # built in between, and the day that was left is not forgotten.
     steps.add(
         "broken",

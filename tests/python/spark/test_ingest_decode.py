@@ -1,4 +1,4 @@
-"""Records validated and decoded in Spark: each by its own writer, the bad told from the good.
+"""Records validated and decoded in Spark: each by its own writer, the bad separated from the good.
 
 Fails when a record is decoded with another schema than its writer's, or a bad one passes for
 good.
@@ -106,7 +106,7 @@ def test_the_first_of_several_types_is_a_member_before_the_others_come(spark: Sp
     assert decoded(spark, schema, framed(2, large, None)) == [Row(value=None)]
 
 
-def test_bad_records_of_every_kind_are_told_apart(spark: SparkSession) -> None:
+def test_bad_records_of_every_kind_are_distinguished(spark: SparkSession) -> None:
     good = framed(1, V1, {"id": 1, "note": "a long enough note"})
     of_v2 = framed(2, V2, {"id": 9, "note": "x", "tag": None})
     records = kafka(
@@ -139,9 +139,9 @@ def test_bad_records_of_every_kind_are_told_apart(spark: SparkSession) -> None:
     bad = validated.records.where("_error is not null").select(
         *quarantine_table.rows("_error", F.lit(datetime.now(UTC)))
     )
-    told = [row["error_message"] for row in bad.orderBy("_kafka_offset").collect()]
+    reported = [row["error_message"] for row in bad.orderBy("_kafka_offset").collect()]
     behind = "the others are left over"
-    assert told == [
+    assert reported == [
         "value schema 1: note: the bytes end early",
         f"value of {len(good) + 1} bytes: its schema reads to byte {len(good)}, {behind}",
         "value schema 1: id: the bytes end early",

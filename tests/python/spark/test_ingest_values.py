@@ -106,8 +106,8 @@ def test_a_value_that_does_not_fit_is_set_aside_with_its_fields_name(spark: Spar
     assert not schema.incompatible
     versions = [kinds.index(kind) for kind, *_ in BAD]
     values = [header(i + 1) + damaged for i, (_, damaged, _) in zip(versions, BAD, strict=True)]
-    told = said(spark, schema, values)
-    for i, row, (_, _, reason) in zip(versions, told, BAD, strict=True):
+    reported = said(spark, schema, values)
+    for i, row, (_, _, reason) in zip(versions, reported, BAD, strict=True):
         assert (row["stage"], row["error_class"]) == ("decode", "undecodable"), reason
         wanted = f"value schema {i + 1}: x{i}{reason.removeprefix('x')}"
         assert row["error_message"].startswith(wanted)
@@ -120,10 +120,10 @@ def test_what_contains_itself_is_held_to_the_same_rules(spark: SparkSession) -> 
     good = b"\x01" + chunk(unscaled(5))
     endless = (good + b"\x02") * 501 + good + b"\x00"
     values = [good + b"\x00", good + b"\x02\x02", good + b"\x02\x00" + chunk(CUT), endless]
-    told = said(spark, combined(record(("x", link))), [header(1) + v for v in values])
-    assert told[0]["error_class"] is None
+    reported = said(spark, combined(record(("x", link))), [header(1) + v for v in values])
+    assert reported[0]["error_class"] is None
     for row, reason in zip(
-        told[1:],
+        reported[1:],
         (
             "x.next.paid: boolean byte 2",
             "x.next.sum: 184467440737095516.21 has more than 10 digits",

@@ -109,16 +109,16 @@ def landed(spark: SparkSession, *values: bytes) -> list[Row]:
 def test_json_that_a_column_would_change_is_set_aside_with_its_fields_name(
     spark: SparkSession,
 ) -> None:
-    told = landed(spark, *(value for value, _ in BAD), *(value for value, _ in GOOD))
-    for row, (value, reason) in zip(told, BAD, strict=False):
+    reported = landed(spark, *(value for value, _ in BAD), *(value for value, _ in GOOD))
+    for row, (value, reason) in zip(reported, BAD, strict=False):
         assert (row["stage"], row["error_class"]) == ("decode", "undecodable"), value
         assert row["error_message"].startswith(f"value: {reason}"), value
-    told_not = {"stage", "error_class", "error_message", "_json"}
-    for row, (value, wanted) in zip(told[len(BAD) :], GOOD, strict=True):
+    reported_not = {"stage", "error_class", "error_message", "_json"}
+    for row, (value, wanted) in zip(reported[len(BAD) :], GOOD, strict=True):
         assert row["error_message"] is None, value
         assert row["_json"] == value.decode()
         parts = row.asDict().items()
-        held = {name: text for name, text in parts if name not in told_not and text is not None}
+        held = {name: text for name, text in parts if name not in reported_not and text is not None}
         assert held == wanted, value
 
 

@@ -278,7 +278,7 @@ def test_moto_alone_would_let_a_stale_commit_through(
 
 
 @every_catalog
-def test_a_renewal_moves_no_main_and_tells_others_that_the_writer_lives(
+def test_a_renewal_moves_no_main_and_shows_others_that_the_writer_lives(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     writer = Lease.take(lake.jvm, lake.table)

@@ -51,7 +51,7 @@ def assert_history_is_the_log(folder: Path, seed: int, count: int) -> None:
 
 
 @pytest.mark.nightly
-def test_random_transactions_are_held_as_the_log_tells(home: Home, tmp_path: Path) -> None:
+def test_random_transactions_are_held_as_the_log_shows(home: Home, tmp_path: Path) -> None:
     """``ROUNDS=200`` does more; ``SEED`` is that of the first lake."""
     left = int(os.environ.get("ROUNDS", QUICK_ROUNDS))
     seed = int(os.environ.get("SEED", "1"))
@@ -62,7 +62,7 @@ def test_random_transactions_are_held_as_the_log_tells(home: Home, tmp_path: Pat
 
 
 @pytest.mark.long
-def test_ten_minutes_of_random_transactions_are_held_as_the_log_tells(
+def test_ten_minutes_of_random_transactions_are_held_as_the_log_shows(
     home: Home, tmp_path: Path
 ) -> None:
     for folder, seed in lakes_for(LONG_SECONDS, tmp_path):

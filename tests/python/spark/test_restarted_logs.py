@@ -25,7 +25,9 @@ TOLD_BY_NOBODY = "  log_restarts: {}\n"
 
 
 @pytest.mark.nightly
-def test_a_log_that_began_anew_stops_the_build_until_it_is_told(home: Home, tmp_path: Path) -> None:
+def test_a_log_that_began_anew_stops_the_build_until_it_is_reported(
+    home: Home, tmp_path: Path
+) -> None:
     project = copy_project(tmp_path / "project")
     assert TOLD_BY_NOBODY in (project / "dbt_project.yml").read_text()
     artists = Artists(Random(1))
@@ -73,7 +75,7 @@ def test_a_log_that_began_anew_stops_the_build_until_it_is_told(home: Home, tmp_
     stopped_whole = dbt(*RUN, "--full-refresh")
     line = say(f'["{began_at:%Y-%m-%dT%H:%M:%SZ}"]')
     unlike = dbt(*RUN)
-    told = dbt(*BUILD, "--full-refresh")
+    reported = dbt(*BUILD, "--full-refresh")
     after_restart = held()
     artists.update(2, ("and on", "Mexican"))
     ingest()
@@ -85,7 +87,7 @@ def test_a_log_that_began_anew_stops_the_build_until_it_is_told(home: Home, tmp_
 
     results = do_steps(tmp_path, steps, project)
 
-    for at in (first, grown, told, goes_on, ignored):
+    for at in (first, grown, reported, goes_on, ignored):
         assert results[at]["success"], results[at]["said"]
     for at in (stopped, stopped_whole):
         assert not results[at]["success"]

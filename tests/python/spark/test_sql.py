@@ -79,9 +79,9 @@ def test_a_refused_statement_is_one_line_and_exit_2(home: Home) -> None:
     done = sql(home, "select * from nope.x")
 
     assert (done.returncode, done.stdout) == (2, "")
-    told = [line for line in done.stderr.splitlines() if "incubator modules" not in line]
-    assert len(told) == 1
-    assert told[0].startswith("error: [")
+    reported = [line for line in done.stderr.splitlines() if "incubator modules" not in line]
+    assert len(reported) == 1
+    assert reported[0].startswith("error: [")
 
 
 def test_another_spark_home_is_refused_before_spark_starts(home: Home, tmp_path: Path) -> None:

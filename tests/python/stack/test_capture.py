@@ -281,7 +281,7 @@ def test_no_change_is_lost_or_made_up_when_connect_is_killed(capture: Stack) -> 
     assert {value["__op"] for value in values} == {"c"}
 
 
-def test_a_column_that_the_registry_refuses_is_told_and_mended(capture: Stack) -> None:
+def test_a_column_that_the_registry_refuses_is_reported_and_mended(capture: Stack) -> None:
     home = capture.home
     in_postgres(
         home,
@@ -300,10 +300,10 @@ def test_a_column_that_the_registry_refuses_is_told_and_mended(capture: Stack) -
 
     assert "moma.public.strict-value" in str(failure.value)
     assert status.returncode == in_vain.returncode == 1
-    told = [line for line in status.stdout.splitlines() if line.startswith("failed")]
-    assert len(told) == 1
-    assert "rank" in told[0]
-    assert "docs/runbooks/connector.md" in told[0]
+    reported = [line for line in status.stdout.splitlines() if line.startswith("failed")]
+    assert len(reported) == 1
+    assert "rank" in reported[0]
+    assert "docs/runbooks/connector.md" in reported[0]
     assert "failed   moma: " in in_vain.stdout
 
     # What the runbook says.

@@ -112,7 +112,7 @@ def test_the_page_leads_to_the_current_state(newcomer: Newcomer) -> None:
         if block.kind == "text":
             continue
         printed = do(block, newcomer)
-        # The rest tells times, ports and numbers of processes.
+        # The rest shows times, ports and numbers of processes.
         if block.is_query and following is not None and following.kind == "text":
             assert printed == following.text
 

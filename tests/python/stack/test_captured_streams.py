@@ -283,7 +283,7 @@ def test_a_schema_that_contradicts_the_source_is_refused_before_a_row_is_written
     assert (batch.rows, batch.quarantined) == (1, 0)
 
 
-def test_a_table_that_nothing_tells_the_columns_of_is_not_made(captured: Make) -> None:
+def test_a_table_that_nothing_shows_the_columns_of_is_not_made(captured: Make) -> None:
     feed = captured("bare", ENVELOPE, {})
 
     with pytest.raises(ConfigurationError, match=r"data_type in models/captured\.yml"):

@@ -217,7 +217,7 @@ def replayed(stack: Stack, folder: Path, table: str, text: str, *options: str) -
     return stack.run("sandbox", "replay", str(file), "--table", table, *options, check=False)
 
 
-def test_own_rows_come_or_are_written_over_and_bad_ones_are_told_by_line(
+def test_own_rows_come_or_are_written_over_and_bad_ones_are_reported_by_line(
     stack: Stack, tmp_path: Path
 ) -> None:
     text = (
@@ -269,7 +269,9 @@ def test_a_museums_lengths_are_taken_with_all_their_decimals(stack: Stack, tmp_p
     assert ("artworks", (990002,)) not in found
 
 
-def test_what_only_the_database_can_judge_is_told_by_line_too(stack: Stack, tmp_path: Path) -> None:
+def test_what_only_the_database_can_check_is_reported_by_line_too(
+    stack: Stack, tmp_path: Path
+) -> None:
     text = (
         "film_id;title;language_id;rating;special_features;release_year\n"
         '990001;GOOD;1;PG-13;{Trailers,"Deleted Scenes"};1999\n'

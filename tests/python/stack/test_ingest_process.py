@@ -197,7 +197,7 @@ def test_a_missing_topic_is_named(feed: Feed) -> None:
     assert "never started" in done.stdout
 
 
-def test_wrong_use_is_told(feed: Feed) -> None:
+def test_wrong_use_is_reported(feed: Feed) -> None:
     for options, said in (
         ([], "either --once or --every"),
         (["--every", "soon"], "for example 10s"),

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from spark_ingest.commits.resume import Position
 
 
-def test_a_second_writer_is_refused_and_told_who_writes(feed: Feed) -> None:
+def test_a_second_writer_is_refused_and_reported_who_writes(feed: Feed) -> None:
     feed.register(ORDER)
     tables.create_tables(feed.services, [feed.stream])
     jvm = Jvm(feed.services.spark)

@@ -253,7 +253,7 @@ def test_timestamps_of_any_unit_are_accounted_for(keeper: Keeper) -> None:
         f"bronze_table = '{feed.stream.table}'"
     )
     # As text: Python's own times end with the year 9999.
-    told = hours.selectExpr("string(hour_start_at)", "kafka_to_ingest_max_seconds > 0")
-    assert sorted(tuple(row) for row in told.collect()) == [
+    reported = hours.selectExpr("string(hour_start_at)", "kafka_to_ingest_max_seconds > 0")
+    assert sorted(tuple(row) for row in reported.collect()) == [
         ("+55840-11-08 22:00:00", False), ("2023-11-14 22:00:00", True),
     ]  # fmt: skip

@@ -92,15 +92,15 @@ def test_events_reach_the_marts_until_ctrl_c_and_nothing_stays_running(
         code = process.wait(SECONDS)
 
     _, alive = psutil.wait_procs(started, 10)
-    told = log.read_text()
-    assert (code, alive) == (0, []), told
+    reported = log.read_text()
+    assert (code, alive) == (0, []), reported
     assert len(started) >= 6  # producers, ingest, rounds, and a JVM for both of these
     assert refused.returncode == 2
     assert f"`sandbox live` (pid {process.pid})" in " ".join(refused.stderr.split())
-    rounds = ROUND.findall(told)
+    rounds = ROUND.findall(reported)
     assert [number for number, *_ in rounds[:2]] == ["1", "2"]
     assert all(0 < float(age) < SECONDS for _, _, age, _ in rounds)
-    assert re.search(r"^\d+ rounds: the first took [\d.]+ s; the others", told, re.MULTILINE)
+    assert re.search(r"^\d+ rounds: the first took [\d.]+ s; the others", reported, re.MULTILINE)
     held = spark.sql(HELD).first()
     assert held == spark.sql(EXPECTED).first()
     assert before is not None
@@ -117,7 +117,7 @@ def test_a_program_that_dies_ends_all_with_one_line_that_names_it(
 
     def ingest(process: subprocess.Popen[bytes]) -> psutil.Process | None:
         for one in started_by(process):
-            # One that ends just now tells no command line.
+            # One that ends just now shows no command line.
             with suppress(psutil.NoSuchProcess):
                 if any(part.endswith("/spark-ingest") for part in one.cmdline()):
                     return one
@@ -130,8 +130,8 @@ def test_a_program_that_dies_ends_all_with_one_line_that_names_it(
         code = process.wait(SECONDS)
 
     _, alive = psutil.wait_procs(started, 10)
-    told = log.read_text()
-    assert (code, alive) == (1, []), told
-    assert "error: ingest ended with exit code -9: " in told
-    assert f"its log is {stack.home.logs / 'live-ingest.log'}" in told
-    assert "Traceback" not in told
+    reported = log.read_text()
+    assert (code, alive) == (1, []), reported
+    assert "error: ingest ended with exit code -9: " in reported
+    assert f"its log is {stack.home.logs / 'live-ingest.log'}" in reported
+    assert "Traceback" not in reported

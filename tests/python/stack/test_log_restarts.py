@@ -115,17 +115,17 @@ def artists_of(stack: Stack) -> Followed:
     )
 
 
-def assert_it_is_told(table: Followed, began_at: datetime) -> str:
-    """The build stops until it is told when the log began; gives the words that tell."""
+def assert_it_is_reported(table: Followed, began_at: datetime) -> str:
+    """The build stops until it knows when the log began; gives the words that tell."""
     said = table.build(check=False)
     assert f"the log of the database {table.database} restarted by" in said
-    told = f'{{log_restarts: {{{table.database}: ["{began_at:%Y-%m-%dT%H:%M:%S.%fZ}"]}}}}'
-    table.build("--full-refresh", "--vars", told)
-    return told
+    reported = f'{{log_restarts: {{{table.database}: ["{began_at:%Y-%m-%dT%H:%M:%S.%fZ}"]}}}}'
+    table.build("--full-refresh", "--vars", reported)
+    return reported
 
 
 @pytest.mark.skipif(LACKS_MARIADB is not None, reason=str(LACKS_MARIADB))
-def test_a_binary_log_that_is_set_back_is_told_and_goes_on(captured: Stack) -> None:
+def test_a_binary_log_that_is_set_back_is_reported_and_goes_on(captured: Stack) -> None:
     table = Followed(
         captured, "ecomm", "tickit-ecomm", "tickit.date", "int_tickit__date", mariadb.connect
     )
@@ -143,15 +143,15 @@ def test_a_binary_log_that_is_set_back_is_told_and_goes_on(captured: Stack) -> N
     wait_until_passed(table.home, table.connector)
     table.write("update date set day = 'SA' where dateid = 1")
     table.ingest()
-    told = assert_it_is_told(table, began_at)
+    reported = assert_it_is_reported(table, began_at)
     table.write("update date set day = 'SU' where dateid = 2")
     table.ingest()
-    table.build("--vars", told)
+    table.build("--vars", reported)
 
     assert table.held("date_id, day_code") == [[1, "SA"], [2, "SU"]]
 
 
-def test_a_restored_postgresql_is_told_and_goes_on(captured: Stack) -> None:
+def test_a_restored_postgresql_is_reported_and_goes_on(captured: Stack) -> None:
     home = captured.home
     table = artists_of(captured)
     table.write(ARTIST, 1, "before the backup")
@@ -181,10 +181,10 @@ def test_a_restored_postgresql_is_told_and_goes_on(captured: Stack) -> None:
     wait_until_passed(home, table.connector)
     table.write("update artists set name = 'after it' where artist_id = 1")
     table.ingest()
-    told = assert_it_is_told(table, began_at)
+    reported = assert_it_is_reported(table, began_at)
     table.write("update artists set name = 'and on' where artist_id = 1")
     table.ingest()
-    table.build("--vars", told)
+    table.build("--vars", reported)
 
     assert table.held("artist_id, artist_name") == [[1, "and on"], [2, "kept"]]
 

@@ -56,24 +56,24 @@ def brought_up(stack: Stack, target: Path) -> dict[str, tuple[int, int]]:
     stack.run("spark-ingest", "run", "moma", "--once")
     stack.run("spark-ingest", "reconcile", "moma")
     dbt(stack, target, "run", "--select", "+rpt_reconciliation")
-    told = stack.run(
+    reported = stack.run(
         "sandbox", "sql", "--format", "json",
         "select stream_name, source_row_count, row_difference"
         " from marts.rpt_reconciliation where is_newest",
     )  # fmt: skip
-    rows: list[dict[str, Any]] = json.loads(told.stdout)
+    rows: list[dict[str, Any]] = json.loads(reported.stdout)
     return {row["stream_name"]: (row["source_row_count"], row["row_difference"]) for row in rows}
 
 
 def versions_of_deleted(stack: Stack) -> list[tuple[bool, int]]:
     """Of the two deleted artists, how many versions say that they are gone, and how many not."""
-    told = stack.run(
+    reported = stack.run(
         "sandbox", "sql", "--format", "json",
         "select is_deleted, count(*) as versions"
         " from intermediate.int_moma__artists_history where artist_id in (3, 7)"
         " group by is_deleted order by is_deleted",
     )  # fmt: skip
-    return [(row["is_deleted"], row["versions"]) for row in json.loads(told.stdout)]
+    return [(row["is_deleted"], row["versions"]) for row in json.loads(reported.stdout)]
 
 
 def slot_is_gone(stack: Stack) -> bool:

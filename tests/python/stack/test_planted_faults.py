@@ -187,19 +187,19 @@ def required_columns(test: DataTest, lake: Lake) -> Iterator[Fault]:
 
 def _names_all(columns: set[str], rows: list[Row]) -> bool:
     # The row with the nulls may have the key of the one that it was made from.
-    told = {row["column_name"] for row in rows if row["promise"] == "not_null"}
-    return told == columns
+    reported = {row["column_name"] for row in rows if row["promise"] == "not_null"}
+    return reported == columns
 
 
 def key_and_required_columns(test: DataTest, lake: Lake) -> Iterator[Fault]:
     yield from required_columns(test, lake)
     key = ", ".join(test.arguments["key"])
-    yield replace(lake.added(test.relation, {}), caught=partial(_tells_of_a_double, key))
+    yield replace(lake.added(test.relation, {}), caught=partial(_shows_of_a_double, key))
 
 
-def _tells_of_a_double(key: str, rows: list[Row]) -> bool:
-    told = [(row["promise"], row["column_name"], row["row_count"]) for row in rows]
-    return told == [("unique", key, 2)] and bool(rows[0]["example"])
+def _shows_of_a_double(key: str, rows: list[Row]) -> bool:
+    reported = [(row["promise"], row["column_name"], row["row_count"]) for row in rows]
+    return reported == [("unique", key, 2)] and bool(rows[0]["example"])
 
 
 def unique_combination(test: DataTest, lake: Lake) -> Iterator[Fault]:

@@ -106,7 +106,7 @@ def test_what_is_read_is_what_the_plan_says(stack: Stack) -> None:
         "sandbox produce pagila --count 5000 --seed 9 --start 2026-01-05T09:00Z --span 3h"
         " --late 0.05 --bad 0.02 --json"
     )
-    told = json.loads(stack.run(*command.split()).stdout)
+    reported = json.loads(stack.run(*command.split()).stdout)
     by_partition = read(stack, before)
 
     start = instant_micros("2026-01-05T09:00Z") // 1_000
@@ -117,9 +117,9 @@ def test_what_is_read_is_what_the_plan_says(stack: Stack) -> None:
     assert all(len(messages) > 500 for messages in by_partition.values())
 
     kinds = Counter(record.kind for record in wanted)
-    assert told["bad_by_kind"] == {name: kinds[name] for name in FAULTS}
-    assert (told["records"], told["delivered"], told["bad"]) == (5_000, 5_000, 100)
-    assert (told["late"], told["sales"], told["first_id"]) == (250, 4_900, first_id)
+    assert reported["bad_by_kind"] == {name: kinds[name] for name in FAULTS}
+    assert (reported["records"], reported["delivered"], reported["bad"]) == (5_000, 5_000, 100)
+    assert (reported["late"], reported["sales"], reported["first_id"]) == (250, 4_900, first_id)
 
 
 def test_a_second_run_does_not_repeat_payment_ids_and_says_so_in_one_line(stack: Stack) -> None:
@@ -139,7 +139,7 @@ def test_smoothies_fill_three_topics_with_what_the_plan_says(stack: Stack) -> No
         "sandbox produce smoothies --count 3000 --seed 9 --start 2026-01-05T09:00Z"
         " --span 3h --late 0.05 --bad 0.02 --wrong 0.01 --json"
     )
-    told = json.loads(stack.run(*command.split()).stdout)
+    reported = json.loads(stack.run(*command.split()).stdout)
 
     start = instant_micros("2026-01-05T09:00Z") // 1_000
     first_id = sum(before[PURCHASES.topic].values()) + 1
@@ -152,15 +152,15 @@ def test_smoothies_fill_three_topics_with_what_the_plan_says(stack: Stack) -> No
         check(read(stack, before[stream.topic], stream), own)
 
     kinds = Counter(record.kind for record in wanted if not record.beside)
-    assert told["bad_by_kind"] == {name: kinds[name] for name in FAULTS}
-    assert (told["events"], told["purchases"]) == (3_000, 2_940)
-    assert (told["late"], told["wrong"], told["bad"]) == (150, 30, 60)
-    assert told["beside"] == {
+    assert reported["bad_by_kind"] == {name: kinds[name] for name in FAULTS}
+    assert (reported["events"], reported["purchases"]) == (3_000, 2_940)
+    assert (reported["late"], reported["wrong"], reported["bad"]) == (150, 30, 60)
+    assert reported["beside"] == {
         stream.topic: sum(record.beside == stream.topic for record in wanted)
         for stream in (PRODUCTS, INVENTORIES)
     }
-    assert told["records"] == told["delivered"] == len(wanted)
-    assert told["first_id"] == first_id
+    assert reported["records"] == reported["delivered"] == len(wanted)
+    assert reported["first_id"] == first_id
 
 
 def test_a_second_run_has_transactions_of_its_own(stack: Stack) -> None:
@@ -180,10 +180,10 @@ def test_a_second_run_has_transactions_of_its_own(stack: Stack) -> None:
 
 def test_the_rate_is_that_of_the_purchase_lines(stack: Stack) -> None:
     command = "sandbox produce smoothies --count 60 --rate 40/s --json"
-    told = json.loads(stack.run(*command.split()).stdout)
-    assert (told["events"], told["beside"][PRODUCTS.topic]) == (60, 27)
+    reported = json.loads(stack.run(*command.split()).stdout)
+    assert (reported["events"], reported["beside"][PRODUCTS.topic]) == (60, 27)
     # The last of 60 is due 59/40 s after the first.
-    assert told["seconds"] >= 1.4
+    assert reported["seconds"] >= 1.4
 
 
 @pytest.mark.skipif(
@@ -248,7 +248,7 @@ def arrived(
     return found
 
 
-def test_a_paced_stream_runs_until_ctrl_c_and_tells_what_it_sent(stack: Stack) -> None:
+def test_a_paced_stream_runs_until_ctrl_c_and_shows_what_it_sent(stack: Stack) -> None:
     before = ends(stack)
     producer = subprocess.Popen(
         [SANDBOX, "produce", "pagila", "--rate", "40/s", "--json"],
@@ -265,10 +265,10 @@ def test_a_paced_stream_runs_until_ctrl_c_and_tells_what_it_sent(stack: Stack) -
     producer.send_signal(signal.SIGINT)
     out, err = producer.communicate(timeout=30)
     assert (producer.returncode, err) == (0, "")
-    told = json.loads(out)
+    reported = json.loads(out)
     arrived = sum(ends(stack).values()) - sum(before.values())
-    assert told["delivered"] == told["records"] == arrived
-    assert 30 <= told["records_per_second"] <= 45
+    assert reported["delivered"] == reported["records"] == arrived
+    assert 30 <= reported["records_per_second"] <= 45
 
 
 def test_own_rows_arrive_with_their_times_and_the_rows_that_do_not_fit_are_named(
@@ -332,5 +332,5 @@ def test_a_missing_topic_is_one_line_with_the_fix(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", ["produce pagila", "produce smoothies", "replay"])
 def test_help_teaches_by_example(stack: Stack, command: str) -> None:
-    told = stack.run("sandbox", *command.split(), "--help").stdout
-    assert told.count(f"    sandbox {command} ") >= 3
+    reported = stack.run("sandbox", *command.split(), "--help").stdout
+    assert reported.count(f"    sandbox {command} ") >= 3

@@ -97,9 +97,9 @@ def test_changes_say_what_became_of_a_row(sales: Sales) -> None:
     sales.publish()
 
     values = [value or {} for _, value in sales.log()]
-    told = [(value["region"], value["_op"], value["amount"]) for value in values]
+    reported = [(value["region"], value["_op"], value["amount"]) for value in values]
     assert planned_rows(sales) == "0"
-    assert sorted(told) == [
+    assert sorted(reported) == [
         ("Africa", "c", Decimal("3.00")),
         ("Asia", "r", Decimal("2.00")),
         ("Asia", "u", Decimal("4.00")),

@@ -129,7 +129,7 @@ def test_a_count_in_postgresql_is_that_of_its_place_in_the_log(home: Home) -> No
     with closing(postgres.connect(home, "moma", postgres.ADMIN)) as connection:
         connection.autocommit = True
         cursor = connection.cursor()
-        cursor.execute("select pg_create_logical_replication_slot('told', 'pgoutput')")
+        cursor.execute("select pg_create_logical_replication_slot('reported', 'pgoutput')")
         try:
             with writing(connected, "begin"):
                 counts = counted_often(database(home, "moma"), "public.counted")
@@ -137,12 +137,12 @@ def test_a_count_in_postgresql_is_that_of_its_place_in_the_log(home: Home) -> No
             cursor.execute("checkpoint")
             cursor.execute(
                 "select (lsn - '0/0')::bigint, chr(get_byte(data, 0))"
-                " from pg_logical_slot_get_binary_changes('told', null, null,"
+                " from pg_logical_slot_get_binary_changes('reported', null, null,"
                 " 'proto_version', '1', 'publication_names', 'captured')"
             )
             log = sorted(row for row in cursor.fetchall() if row[1] in "IDT")
         finally:
-            cursor.execute("select pg_drop_replication_slot('told')")
+            cursor.execute("select pg_drop_replication_slot('reported')")
 
     assert len(log) > 1_000
     assert any(kind == "T" for _, kind in log)
@@ -171,7 +171,7 @@ def test_a_count_in_mariadb_is_that_of_its_place_in_the_log(home: Home) -> None:
     with closing(mariadb.connect(home, None, mariadb.ADMIN)) as connection:
         cursor = connection.cursor()
         cursor.execute("show binlog events in 'binlog.000001'")
-        log = list(told_of_counted(cursor.fetchall()))
+        log = list(reported_of_counted(cursor.fetchall()))
 
     assert len(log) > 500
     assert any(kind == "T" for _, kind in log)
@@ -188,19 +188,19 @@ def rows_after(kinds: Iterator[str]) -> int:
     return rows
 
 
-def told_of_counted(events: Any) -> Iterator[tuple[str, str]]:
+def reported_of_counted(events: Any) -> Iterator[tuple[str, str]]:
     """Place and kind of each change of the table, in the order of the log."""
     is_counted = False
     for file, place, kind, _, _, info in events:
-        told = f"{int(file.rpartition('.')[2]):010d}-{place:020d}-{0:011d}"
+        reported = f"{int(file.rpartition('.')[2]):010d}-{place:020d}-{0:011d}"
         if kind == "Table_map":
             is_counted = "ecomm.counted" in info
         elif kind.startswith("Write_rows") and is_counted:
-            yield told, "I"
+            yield reported, "I"
         elif kind.startswith("Delete_rows") and is_counted:
-            yield told, "D"
+            yield reported, "D"
         elif kind == "Query" and "truncate table counted" in info:
-            yield told, "T"
+            yield reported, "T"
 
 
 def test_a_writer_that_stays_holds_up_the_count_and_nobody_else(home: Home) -> None:
@@ -259,7 +259,7 @@ def test_a_table_that_has_no_snapshots_is_refused(home: Home) -> None:
         count_rows(database(home, "ecomm"), "ecomm.loose", PATIENCE)
 
 
-def test_a_user_who_may_not_lock_is_told_what_it_takes(home: Home, tmp_path: Path) -> None:
+def test_a_user_who_may_not_lock_is_reported_what_it_takes(home: Home, tmp_path: Path) -> None:
     text = (PROJECT / "profiles" / "ingest.yml").read_text()
     (tmp_path / "profiles").mkdir()
     file = tmp_path / "profiles" / "ingest.yml"

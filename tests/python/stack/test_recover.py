@@ -62,7 +62,7 @@ def log(feed: Feed) -> list[tuple[int, str, int]]:
     ]
 
 
-def test_a_gap_is_accepted_by_a_person_and_told_ever_after(feed: Feed) -> None:
+def test_a_gap_is_accepted_by_a_person_and_reported_ever_after(feed: Feed) -> None:
     number = feed.register(ORDER)
     feed.send(*orders(number, 0, 2))
     feed.ingest()
@@ -150,8 +150,8 @@ def test_a_stream_goes_on_with_a_topic_made_again_and_the_old_one_stays_proved(f
     feed.send(*orders(number, 0, 1))
     (batch,) = feed.ingest()
     assert (batch.commit_id, batch.rows) == (3, 1)
-    told = [(p.is_earlier, p.partition, p.bronze, p.quarantined, p.holds) for p in proofs(feed)]
-    assert told == [
+    reported = [(p.is_earlier, p.partition, p.bronze, p.quarantined, p.holds) for p in proofs(feed)]
+    assert reported == [
         (False, 0, 1, 0, True),
         (False, 1, 0, 0, True),
         (True, 0, 2, 1, True),
@@ -189,7 +189,7 @@ def test_offsets_that_held_no_record_are_explained_when_the_broker_has_removed_t
     assert (proof.bronze, proof.empty, proof.missing) == (5, 5, ())
     spark = feed.services.spark
     spark.sql(f"delete from {feed.table} where _kafka_offset = 1")
-    # The commit cannot tell its lost offset from those that were empty: all are named.
+    # The commit cannot distinguish its lost offset from those that were empty: all are named.
     assert proofs(feed)[0].missing == ((1, 2), (3, 8))
 
 

@@ -19,7 +19,7 @@ from tests.python.stack.conftest import ORDER, Feed, orders, wait_for
 
 
 def last_sign(feed: Feed) -> float:
-    """When the stream's writer told that it is alive."""
+    """When the stream's writer reported that it is alive."""
     iceberg = Jvm(feed.services.spark).iceberg_table(feed.stream.table)
     branches = lease.writer_branches(iceberg)
     return max((lease.last_sign(iceberg, branch) for branch in branches), default=0)
@@ -71,11 +71,11 @@ def test_a_stream_without_records_finds_out_that_it_was_overtaken(
                 )
                 awake = Lease.take(Jvm(feed.services.spark), feed.stream.table)
 
-            def is_told() -> bool:
+            def is_reported() -> bool:
                 ended = quiet.exception() if quiet.done() else None
                 return "was taken over" in f"{ended} {feed.reports.notes}"
 
-            assert wait_for(is_told, seconds=30)
+            assert wait_for(is_reported, seconds=30)
             awake.check()
             awake.release()
         finally:

@@ -1,4 +1,4 @@
-"""A secure sandbox: who is let in, who is told why not, and where no secret shows.
+"""A secure sandbox: who is let in, who is reported why not, and where no secret shows.
 
 Fails when a permitted user is refused, a refusal does not name its key, or a secret shows.
 """
@@ -169,8 +169,8 @@ def test_secrets_of_the_sandbox_are_its_owners_alone(secure: Stack) -> None:
         assert path.stat().st_mode & SECRETS_OF_OTHERS == 0, path
     assert not any(shown_in_processes(secret) for secret in secrets)
     assert not any(secret in home.env_file.read_text() for secret in secrets)
-    told = secure.run("sandbox", "status").stdout
-    assert f"secure   certificates and passwords in {home.security}" in told
+    reported = secure.run("sandbox", "status").stdout
+    assert f"secure   certificates and passwords in {home.security}" in reported
 
 
 def shown_in_processes(secret: str) -> list[str]:
@@ -214,24 +214,24 @@ def by_certificate(secure: Stack, files: dict[str, str], name: str) -> dict[str,
     }
 
 
-def test_a_wrong_password_is_told(connections: Connections) -> None:
+def test_a_wrong_password_is_reported(connections: Connections) -> None:
     for mechanism in ("SCRAM-SHA-512", "PLAIN"):
         wrong: dict[str, str | None] = {
             "sasl.password": "planted-wrong-one",
             "sasl.mechanism": mechanism,
         }
-        told = refusal(changed(connections, wrong))
-        assert "refuses user ingest" in told
-        assert "(sasl.password under kafka in target secure" in told
+        reported = refusal(changed(connections, wrong))
+        assert "refuses user ingest" in reported
+        assert "(sasl.password under kafka in target secure" in reported
 
 
-def test_a_mechanism_that_the_broker_lacks_is_told(connections: Connections) -> None:
-    told = refusal(changed(connections, {"sasl.mechanism": "SCRAM-SHA-256"}))
-    assert "knows no SCRAM-SHA-256" in told
-    assert "(sasl.mechanism under kafka" in told
+def test_a_mechanism_that_the_broker_lacks_is_reported(connections: Connections) -> None:
+    reported = refusal(changed(connections, {"sasl.mechanism": "SCRAM-SHA-256"}))
+    assert "knows no SCRAM-SHA-256" in reported
+    assert "(sasl.mechanism under kafka" in reported
 
 
-def test_a_missing_permission_is_told(connections: Connections, secure: Stack) -> None:
+def test_a_missing_permission_is_reported(connections: Connections, secure: Stack) -> None:
     broker = Broker(connections)
     with pytest.raises(ConfigurationError) as nothing:
         broker.existing_topic(CLOSED, "test.closed")
@@ -251,22 +251,22 @@ def test_a_missing_permission_is_told(connections: Connections, secure: Stack) -
         broker.existing_topic(CLOSED, "test.closed")
 
 
-def test_plain_text_to_a_port_of_tls_is_told(connections: Connections) -> None:
+def test_plain_text_to_a_port_of_tls_is_reported(connections: Connections) -> None:
     nothing: dict[str, str | None] = {key: None for key in connections.kafka if key.startswith("s")}
-    told = refusal(changed(connections, nothing))
-    assert "speaks TLS and is spoken to in plain text: set it to SASL_SSL" in told
-    assert "(security.protocol under kafka" in told
-    assert "`--target secure`" in told
+    reported = refusal(changed(connections, nothing))
+    assert "speaks TLS and is spoken to in plain text: set it to SASL_SSL" in reported
+    assert "(security.protocol under kafka" in reported
+    assert "`--target secure`" in reported
 
 
-def test_tls_to_a_port_of_plain_text_is_told(connections: Connections, stack: Stack) -> None:
+def test_tls_to_a_port_of_plain_text_is_reported(connections: Connections, stack: Stack) -> None:
     servers: dict[str, str | None] = {"bootstrap.servers": stack.home.bootstrap_servers}
-    told = refusal(changed(connections, servers))
-    assert "speaks no TLS: set it to SASL_PLAINTEXT" in told
-    assert "(security.protocol under kafka" in told
+    reported = refusal(changed(connections, servers))
+    assert "speaks no TLS: set it to SASL_PLAINTEXT" in reported
+    assert "(security.protocol under kafka" in reported
 
 
-def test_a_listener_that_wants_a_user_is_told_from_one_that_wants_none(
+def test_a_listener_that_wants_a_user_is_distinguished_from_one_that_wants_none(
     connections: Connections, secure: Stack, files: dict[str, str]
 ) -> None:
     port = secure.home.ports["kafka-certificates"]
@@ -282,16 +282,16 @@ def test_a_listener_that_wants_a_user_is_told_from_one_that_wants_none(
     assert "asks for no user" in refusal(changed(connections, with_user))
 
 
-def test_what_a_broker_has_against_a_certificate_is_told(
+def test_what_a_broker_has_against_a_certificate_is_reported(
     connections: Connections, secure: Stack, files: dict[str, str]
 ) -> None:
-    def told(name: str) -> str:
+    def reported(name: str) -> str:
         found = refusal(changed(connections, by_certificate(secure, files, name)))
         assert "(ssl.certificate.location under kafka" in found
         return found
 
-    assert "expired on" in told("expired")
-    assert "does not trust the certificate in" in told("foreign")
+    assert "expired on" in reported("expired")
+    assert "does not trust the certificate in" in reported("foreign")
     absent = by_certificate(secure, files, "good") | {
         "ssl.certificate.location": None,
         "ssl.key.location": None,
@@ -299,7 +299,7 @@ def test_what_a_broker_has_against_a_certificate_is_told(
     assert "wants a certificate of its clients" in refusal(changed(connections, absent))
 
 
-def test_what_we_have_against_a_certificate_is_told(
+def test_what_we_have_against_a_certificate_is_reported(
     connections: Connections, secure: Stack, files: dict[str, str], tmp_path: Path
 ) -> None:
     ours = authority_of(secure.home)
@@ -311,15 +311,15 @@ def test_what_we_have_against_a_certificate_is_told(
 
     expired = ours.server("old", "127.0.0.1", lifetime=timedelta(days=-2))
     with listening(tls(expired, tmp_path)) as address:
-        told = refusal(changed(connections, {"bootstrap.servers": address}))
-        assert "has expired" in told
+        reported = refusal(changed(connections, {"bootstrap.servers": address}))
+        assert "has expired" in reported
         url = registry_refusal(connections, url=f"https://{address}/")
         assert "has expired" in url
     elsewhere = ours.server("elsewhere", "kafka.example")
     with listening(tls(elsewhere, tmp_path)) as address:
-        told = refusal(changed(connections, {"bootstrap.servers": address}))
-        assert "is for another name than 127.0.0.1" in told
-        assert "(bootstrap.servers under kafka" in told
+        reported = refusal(changed(connections, {"bootstrap.servers": address}))
+        assert "is for another name than 127.0.0.1" in reported
+        assert "(bootstrap.servers under kafka" in reported
 
 
 def test_a_broker_that_is_away_is_no_mistake(
@@ -333,7 +333,7 @@ def test_a_broker_that_is_away_is_no_mistake(
         Broker(away).topic(TOPIC)
 
 
-def test_what_the_registry_has_against_us_is_told(
+def test_what_the_registry_has_against_us_is_reported(
     connections: Connections, files: dict[str, str]
 ) -> None:
     assert SchemaRegistry(connections).subject_schemas(f"{TOPIC}-value")
@@ -396,7 +396,7 @@ def test_no_secret_shows_in_a_reader_of_spark(
 
 
 @pytest.mark.nightly
-def test_ingest_over_tls_tells_no_secret_at_its_most_talkative(
+def test_ingest_over_tls_shows_no_secret_at_its_most_talkative(
     secure: Stack, tmp_path: Path
 ) -> None:
     conf = tmp_path / "conf"
@@ -433,7 +433,7 @@ def test_ingest_over_tls_tells_no_secret_at_its_most_talkative(
     batches = [line for line in lines if line.get("event") == "batch"]
     assert sum(batch["rows"] for batch in batches) == RECORDS
     assert seen == []
-    # Kafka's client tells all of its settings at this level.
+    # Kafka's client shows all of its settings at this level.
     assert "sasl.jaas.config = [hidden]" in done.stderr
     assert secret not in done.stdout + done.stderr
     written = [path for path in events.rglob("*") if path.is_file()]

@@ -210,7 +210,7 @@ def test_an_interrupted_up_stops_what_it_started(own: Stack) -> None:
 
 
 @pytest.mark.nightly
-def test_a_taken_port_is_told_with_its_holder_and_another_port_works(own: Stack) -> None:
+def test_a_taken_port_is_reported_with_its_holder_and_another_port_works(own: Stack) -> None:
     own.run("sandbox", "down")
     with socket.socket() as squatter:
         squatter.bind(("127.0.0.1", own.home.ports["kafka"]))

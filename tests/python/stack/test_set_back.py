@@ -58,7 +58,7 @@ def test_a_table_that_was_set_back_takes_its_log_and_its_replays_along(
         f"metadata_file => '{older}')"
     )
     before = since(feed)
-    # Until the stream starts, the log tells what is gone.
+    # Until the stream starts, the log shows what is gone.
     assert not all(proof.holds for proof in proofs(feed))
 
     feed.ingest()

@@ -80,8 +80,8 @@ def test_a_stream_whose_storage_fails_leaves_the_other_alone_and_recovers(
     assert failures == []
     assert sample("millrace_restarts_total", good, reason="failure") == 0
     assert sample("millrace_waits_total", good) == 0
-    told = [note for note in good.reports.notes if good.stream.name in note]
-    assert told == []
+    reported = [note for note in good.reports.notes if good.stream.name in note]
+    assert reported == []
     for feed in (broken, good):
         assert [proof.holds for proof in proofs(feed)] == [True, True]
         assert feed.offsets() == [(0, offset) for offset in range(5)]
@@ -97,12 +97,12 @@ def test_once_finishes_the_others_and_names_the_one_that_failed(
         feed.send(*orders(feed.register(ORDER), 2, 1))
     settings = run.RunSettings(None, 1000, unknown_wait=0)
     streams = [broken.stream, good.stream]
-    told = f"1 of 2 streams failed: {broken.stream.name}: "
+    reported = f"1 of 2 streams failed: {broken.stream.name}: "
     with away(broken):
         # What looks at all tables before the first stream begins leaves it to its stream.
         bronze.refuse_copied(good.services.spark, [broken.stream.table, good.stream.table])
         prepare(good.services, streams)
-        with pytest.raises(MillraceError, match=told):
+        with pytest.raises(MillraceError, match=reported):
             run.run_streams(good.services, streams, settings, threading.Event())
     assert len(good.offsets()) == 3
     assert broken.ingest()[0].rows == 1
@@ -127,12 +127,12 @@ def test_a_stream_that_cannot_begin_leaves_the_others_to_begin(
 
     for result, count in (planned, "could not start"), (ran, "failed"):
         assert result.exit_code == 1
-        told = str(result.exception)
-        assert told.startswith(f"2 of 3 streams {count}: "), told
-        assert f"{no_topic.stream.name}: " in told
-        assert f"topic {no_topic.topic}.none (source " in told
-        assert f"{no_schema.stream.name}: " in told
-        assert "no usable schema" in told
+        reported = str(result.exception)
+        assert reported.startswith(f"2 of 3 streams {count}: "), reported
+        assert f"{no_topic.stream.name}: " in reported
+        assert f"topic {no_topic.topic}.none (source " in reported
+        assert f"{no_schema.stream.name}: " in reported
+        assert "no usable schema" in reported
     assert good.stream.table in planned.output
     assert good.offsets() == [(0, 0), (0, 1)]
 
@@ -296,8 +296,8 @@ def test_every_command_looks_at_the_sessions_settings(feed: Feed) -> None:
     finally:
         conf.set(name, before)
     for words, result in results.items():
-        told = f"{words}: {result.output}{result.exception}"
-        assert f"{name} is LEGACY, and " in str(result.exception), told
+        reported = f"{words}: {result.output}{result.exception}"
+        assert f"{name} is LEGACY, and " in str(result.exception), reported
 
 
 def test_every_command_that_decodes_looks_at_avros_limits(feed: Feed) -> None:
@@ -305,8 +305,8 @@ def test_every_command_that_decodes_looks_at_avros_limits(feed: Feed) -> None:
     with no_limit(feed.services.spark) as name:
         results = {words: feed.command(*words) for words in LANDING}
     for words, result in results.items():
-        told = f"{words}: {result.output}{result.exception}"
-        assert f"{name} is 0 on the driver" in str(result.exception), told
+        reported = f"{words}: {result.output}{result.exception}"
+        assert f"{name} is 0 on the driver" in str(result.exception), reported
 
 
 @contextmanager

@@ -116,7 +116,7 @@ def test_the_next_proof_reads_what_is_new_and_notices_what_changed_before(feed: 
     spark = feed.services.spark
     feed.send(*orders(number, 6, 2))
     feed.ingest()
-    # Maintenance has forgotten the proved snapshot: the number of rows tells.
+    # Maintenance has forgotten the proved snapshot: the number of rows shows.
     forget_own_snapshots(feed)
     third = feed.command("verify")
     assert (third.exit_code, "up to commit 3" in third.stdout) == (0, True)
@@ -161,7 +161,7 @@ def test_what_somebody_else_does_behind_the_mark_is_noticed(
     assert (done.exit_code, said in done.output) == (1, True), done.output
 
 
-def test_a_table_whose_topic_is_gone_fails_whatever_its_snapshots_tell(feed: Feed) -> None:
+def test_a_table_whose_topic_is_gone_fails_whatever_its_snapshots_show(feed: Feed) -> None:
     feed.send(*orders(feed.register(ORDER), 0, 2))
     feed.ingest()
     forget_own_snapshots(feed)

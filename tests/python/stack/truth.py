@@ -163,7 +163,9 @@ class Trial:
         self._random = Random(seed)
         self._stack = Stack(home, program_environment(home))
         self._ingest = Ingest(self._stack, self._streams())
-        self._writers = [Writer(home, lane, seed + at, self._tell) for at, lane in enumerate(lanes)]
+        self._writers = [
+            Writer(home, lane, seed + at, self._report) for at, lane in enumerate(lanes)
+        ]
         self._stopping, self._logging = threading.Event(), threading.Event()
         self._project = home.path / "project"
 
@@ -202,7 +204,7 @@ class Trial:
         work = [
             pool.submit(writer.write, self._stopping, self._logging) for writer in self._writers
         ]
-        self._tell("capture begins")
+        self._report("capture begins")
         services.up(self.home, ["connect"])
         self._pass()
         # What was before the snapshot nobody knows but by what it says.
@@ -266,7 +268,7 @@ class Trial:
             time.sleep(self._random.uniform(0, 3))
             services.up(self.home, [name])
         self.found.faults.append((how, name))
-        self._tell(done)
+        self._report(done)
 
     def _increments(self) -> None:
         """Rounds of dbt on both engines, until the changes end."""
@@ -279,7 +281,9 @@ class Trial:
                 f"{one.lane.database.name} {one.changes:,}" for one in self._writers
             )
             seconds = time.monotonic() - begun
-            self._tell(f"increment {self.found.increments} in {seconds:.0f} s; changes: {changes}")
+            self._report(
+                f"increment {self.found.increments} in {seconds:.0f} s; changes: {changes}"
+            )
 
     def _on_both(self, *words: str) -> None:
         """Let dbt do the same on both engines at once."""
@@ -289,7 +293,7 @@ class Trial:
             if _GREW not in done[0]["said"]:
                 break
             # Spark takes no statement whose table grew a column since it was read.
-            self._tell(f"dbt {words[0]} again: a bronze table grew a column meanwhile")
+            self._report(f"dbt {words[0]} again: a bronze table grew a column meanwhile")
             done[0] = self._do({"dbt": list(words)})
         for engine, ended in zip(ENGINES, done, strict=True):
             assert ended["success"], f"dbt {words} on {engine}: {ended['said']}"
@@ -308,10 +312,10 @@ class Trial:
         return [captured for lane in self.lanes for captured in lane.tables]
 
     def _pass(self) -> None:
-        """All that is committed by now is in Kafka; connectors that failed are told."""
+        """All that is committed by now is in Kafka; connectors that failed are reported."""
         for status in connector_status(self.home):
             if status.state == FAILED:
-                self._tell(f"{status.name} had failed: {status.reason}")
+                self._report(f"{status.name} had failed: {status.reason}")
                 services.up(self.home, ["connect"])
         for lane in self.lanes:
             wait_until_passed(self.home, lane.database.connector)
@@ -320,7 +324,7 @@ class Trial:
         self._pass()
         self._ingest.end()
         self._stack.run("spark-ingest", "run", "--once", *self._streams())
-        self._tell("all is in bronze")
+        self._report("all is in bronze")
         self._increment()
 
     def _compare(self) -> None:
@@ -361,8 +365,10 @@ class Trial:
                 names += [f"intermediate.{captured.held}", f"truth.{captured.instants}"]
         self._on_both("run", "--select", "path:models/truth")
         file = self.home.path / "standin.json"
-        read, told = self._do({"together": [{"read": names}, read_standin(self.home, names, file)]})
-        assert told["success"], told["said"]
+        read, reported = self._do(
+            {"together": [{"read": names}, read_standin(self.home, names, file)]}
+        )
+        assert reported["success"], reported["said"]
         spark = {name: from_spark(relation) for name, relation in read.items()}
         return dict(zip(ENGINES, (spark, load(file)), strict=True))
 
@@ -373,11 +379,11 @@ class Trial:
         before = self.found.cells
         differences = []
         for where, state, held in states:
-            cells, told = compared(writer.lane, captured, state, held, writer.rekeyed)
+            cells, reported = compared(writer.lane, captured, state, held, writer.rekeyed)
             self.found.cells += cells
-            differences += [f"{where}, {one}" for one in told]
+            differences += [f"{where}, {one}" for one in reported]
         self.found.differences += differences
-        self._tell(
+        self._report(
             f"{states[0][0]}, and at {len(states) - 1} instants:"
             f" {self.found.cells - before:,} cells, {len(differences)} differences"
         )
@@ -387,7 +393,7 @@ class Trial:
             f"{lane.source}.{captured.table}" for lane in self.lanes for captured in lane.tables
         ]
 
-    def _tell(self, text: str) -> None:
+    def _report(self, text: str) -> None:
         print(f"[{time.monotonic() - self._begun:5.0f} s] {text}", flush=True)
 
 

@@ -113,10 +113,10 @@ class Writer:
         home: The sandbox.
         lane: Its database.
         seed: Of all chance.
-        tell: Shows a line.
+        report: Shows a line.
     """
 
-    def __init__(self, home: Home, lane: Lane, seed: int, tell: Callable[[str], None]) -> None:
+    def __init__(self, home: Home, lane: Lane, seed: int, report: Callable[[str], None]) -> None:
         self.lane = lane
         self.changes = 0
         self.moments: list[Moment] = []
@@ -124,7 +124,7 @@ class Writer:
         self._home = home
         self._seed = seed
         self._random = Random(seed)
-        self._tell = tell
+        self._report = report
 
     def fill(self) -> None:
         """What stands there before anything is captured."""
@@ -140,7 +140,7 @@ class Writer:
                 connection.commit()
 
     def write(self, stopping: threading.Event, logging: threading.Event) -> None:
-        """Go on until told to stop; states are logged from when they shall be."""
+        """Go on until stopped; states are logged from when they shall be."""
         database = self.lane.database
         operations = database.operations + (database.truncates if self.lane.truncates else ())
         with opened(self._home, database) as connection:
@@ -228,7 +228,7 @@ class Writer:
         time.sleep(_PAUSES[engine])
 
     def _alter(self, connection: Connection, words: str) -> None:
-        self._tell(f"{self.lane.database.name}: {words}")
+        self._report(f"{self.lane.database.name}: {words}")
         connection.cursor().execute(words)
         connection.commit()
 
@@ -285,20 +285,20 @@ def compared(
     names = [column.name for column in relation.columns]
     there = {name: captured.renamed.get(name, name) for name in names}
     here = {column: name for name, column in there.items()}
-    told, cells = [], 0
+    reported, cells = [], 0
     without_values = {tuple(map(str, key)) for table, key in rekeyed if table == captured.table}
     found: dict[tuple[str, ...], dict[str, Cell]] = {}
     for row in (dict(zip(names, row, strict=True)) for row in relation.rows):
         key = tuple(str(row[here[column]]) for column in lane.database.table(captured.table).key)
         if key in found:
-            told.append(f"{key}: two rows")
+            reported.append(f"{key}: two rows")
         if row["is_incomplete"] != "false" and key not in without_values:
-            told.append(f"{key}: is incomplete")
+            reported.append(f"{key}: is incomplete")
         found[key] = row
     wanted = {tuple(map(str, key)): row for key, row in state[captured.table].items()}
     for key in sorted(wanted.keys() | found.keys()):
         if key not in wanted or key not in found:
-            told.append(f"{key}: {'a' if key in found else 'no'} row")
+            reported.append(f"{key}: {'a' if key in found else 'no'} row")
             continue
         for column in relation.columns:
             if column.name in _OWN_COLUMNS | captured.derived:
@@ -314,11 +314,11 @@ def compared(
             cells += 1
             cell = _cell(value, column.type)
             if cell != found[key][column.name]:
-                told.append(
+                reported.append(
                     f"{key} {column.name}: {cell!r} in the database,"
                     f" {found[key][column.name]!r} held"
                 )
-    return cells, told
+    return cells, reported
 
 
 def _cell(value: Any, kind: str) -> Cell:

@@ -165,7 +165,7 @@ def test_a_record_waits_until_the_first_state_that_holds_it() -> None:
     assert waits(produced, seen) == [1.5, 2.0, 3.0]
 
 
-def test_the_measuring_consumer_tells_its_time_without_its_start() -> None:
+def test_the_measuring_consumer_shows_its_time_without_its_start() -> None:
     lines = [
         "start.time, end.time, data.consumed.in.MB, MB.sec, nMsg, nMsg.sec, rebalance, fetch",
         "2026-01-02 03:04:05:500, 2026-01-02 03:04:09:000, 1, 1, 1000, 1, 1500, 2000, 1, 1",
@@ -192,7 +192,7 @@ def test_without_the_careless_job_there_is_no_ratio() -> None:
     assert table.column("times the careless job") == [""]
 
 
-def test_a_program_tells_when_it_begins() -> None:
+def test_a_program_shows_when_it_begins() -> None:
     output = Output([(1.0, "noise\n"), (2.0, '{"bench": "begin", "at": 1.9}\n')])
     assert output.mark("begin") == 1.9
     assert output.mark("end") is None

@@ -1,4 +1,4 @@
-"""The DAGs of deploy/airflow, with a stand-in for Airflow: names of tasks, and who is told."""
+"""The DAGs of deploy/airflow, with a stand-in for Airflow: names of tasks, and who is reported."""
 
 from __future__ import annotations
 
@@ -63,14 +63,14 @@ def test_a_task_is_named_after_its_command(monkeypatch: pytest.MonkeyPatch) -> N
     assert tasks == ["build_everyday", "build", "source_freshness", "docs_generate", "test"]
 
 
-def test_each_scheduled_job_tells_of_a_run_that_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_scheduled_job_shows_of_a_run_that_failed(monkeypatch: pytest.MonkeyPatch) -> None:
     module, _ = loaded(monkeypatch, {})
     dags = [of for of in vars(module).values() if isinstance(of, Dag)]
 
     scheduled = [job for job in jobs().values() if job.triggers.schedule]
     assert len(dags) == len(scheduled)
     for dag in dags:
-        assert dag.given["on_failure_callback"] is module.tell_of_failure
+        assert dag.given["on_failure_callback"] is module.notify_of_failure
         assert "on_failure_callback" not in dag.given["default_args"]
 
 
@@ -79,7 +79,7 @@ def test_a_run_that_failed_is_posted_to_the_webhook(monkeypatch: pytest.MonkeyPa
     module, _ = loaded(monkeypatch, {"dbt_webhook_secret": "https://hooks.example/1"})
     monkeypatch.setattr(module, "urlopen", lambda asked, timeout: posted.append(asked))
 
-    module.tell_of_failure(FAILED)
+    module.notify_of_failure(FAILED)
 
     (asked,) = posted
     assert asked.full_url == "https://hooks.example/1"
@@ -91,8 +91,8 @@ def test_a_run_that_failed_is_posted_to_the_webhook(monkeypatch: pytest.MonkeyPa
     assert "scheduled__1" in said["text"]
 
 
-def test_without_a_webhook_nobody_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_webhook_nobody_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     module, _ = loaded(monkeypatch, {})
     monkeypatch.setattr(module, "urlopen", lambda *_, **__: pytest.fail("posted"))
 
-    module.tell_of_failure(FAILED)
+    module.notify_of_failure(FAILED)

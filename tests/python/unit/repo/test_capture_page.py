@@ -25,13 +25,13 @@ def test_every_step_shows_what_it_printed() -> None:
 
 def test_the_connector_is_the_museums_with_other_names() -> None:
     (block,) = [each for each in blocks(TEXT) if each.kind == "json"]
-    told = json.loads(block.text)
+    reported = json.loads(block.text)
 
     museum = declared()["moma"]
 
-    assert {key for key in museum if told.get(key) != museum[key]} == {
+    assert {key for key in museum if reported.get(key) != museum[key]} == {
         "database.dbname",
         "slot.name",
         "topic.prefix",
     }
-    assert told.keys() == museum.keys()
+    assert reported.keys() == museum.keys()

@@ -361,7 +361,7 @@ def test_the_first_round_builds_all_models_for_no_selection_has_all_its_parents(
     assert [line.partition("#")[0].strip() for line in builds] == ["dbt build"]
 
 
-def test_ci_runs_what_the_readme_tells_people_to_run() -> None:
+def test_ci_runs_what_the_readme_shows_people_to_run() -> None:
     script = ROOT / ".ci/run"
     assert os.access(script, os.X_OK)
     commands = re.findall(r"^step (make \S+)$", script.read_text(), re.MULTILINE)

@@ -13,7 +13,7 @@ from sandbox.settings import PROJECT
 from tests.python.mutations.__main__ import chosen
 from tests.python.mutations.page import PAGE, rows, with_trials
 from tests.python.mutations.planting import Mechanism, mechanisms, taken_out, without
-from tests.python.mutations.trial import Said, Trial, Verdict, judged, read_report
+from tests.python.mutations.trial import Outcome, Said, Trial, outcome_of, read_report
 from tests.python.programs import ran
 
 MECHANISMS = mechanisms()
@@ -87,20 +87,20 @@ def test_what_cannot_be_taken_out_is_named(text: str, new: str, said: str) -> No
 
 
 @pytest.mark.parametrize(
-    ("said", "verdict"),
+    ("said", "outcome"),
     [
-        (Said("passed"), Verdict.SURVIVED),
-        (Said("failed", "AssertionError: assert 1 == 2"), Verdict.CAUGHT),
-        (Said("failed", "assert 1 == 2"), Verdict.CAUGHT),
-        (Said("failed", "Failed: DID NOT RAISE LeaseLost"), Verdict.CAUGHT),
-        (Said("failed", "NameError: name 'held' is not defined"), Verdict.BROKEN),
-        (Said("error", "AssertionError: of a fixture"), Verdict.BROKEN),
-        (Said("skipped", "no Chromium"), Verdict.BROKEN),
-        (None, Verdict.BROKEN),
+        (Said("passed"), Outcome.SURVIVED),
+        (Said("failed", "AssertionError: assert 1 == 2"), Outcome.CAUGHT),
+        (Said("failed", "assert 1 == 2"), Outcome.CAUGHT),
+        (Said("failed", "Failed: DID NOT RAISE LeaseLost"), Outcome.CAUGHT),
+        (Said("failed", "NameError: name 'held' is not defined"), Outcome.BROKEN),
+        (Said("error", "AssertionError: of a fixture"), Outcome.BROKEN),
+        (Said("skipped", "no Chromium"), Outcome.BROKEN),
+        (None, Outcome.BROKEN),
     ],
 )
-def test_only_an_assertion_catches(said: Said | None, verdict: Verdict) -> None:
-    assert judged(said)[0] is verdict
+def test_only_an_assertion_catches(said: Said | None, outcome: Outcome) -> None:
+    assert outcome_of(said)[0] is outcome
 
 
 def test_a_test_without_parameters_is_all_that_it_is_run_with(tmp_path: Path) -> None:
@@ -122,8 +122,8 @@ def test_rows_of_what_was_not_tried_stay() -> None:
     other = replace(ONE, why="Another holds")
     page = "<!-- generated: mechanisms -->\n<!-- /generated -->\n"
 
-    first = with_trials(page, [ONE, other], [Trial(ONE, Verdict.CAUGHT, "", 3.2)])
-    then = with_trials(first, [ONE, other], [Trial(other, Verdict.SURVIVED, "", 1)])
+    first = with_trials(page, [ONE, other], [Trial(ONE, Outcome.CAUGHT, "", 3.2)])
+    then = with_trials(first, [ONE, other], [Trial(other, Outcome.SURVIVED, "", 1)])
 
     assert list(rows(first).values()) == ["3", "not run"]
     assert list(rows(then).values()) == ["3", "**survived**"]

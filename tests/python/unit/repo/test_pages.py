@@ -45,7 +45,7 @@ def layers_in(text: str) -> set[tuple[str, str]]:
 
 
 def written_by(text: str) -> dict[str, str]:
-    """The layer of each model that a page tells how to write."""
+    """The layer of each model that a page shows how to write."""
     return {name: layer for layer, name in WRITTEN.findall(text)}
 
 
@@ -73,7 +73,7 @@ def marts(manifest: Manifest) -> dict[str, set[str]]:
     return found
 
 
-def test_names_patterns_and_layers_are_told_apart() -> None:
+def test_names_patterns_and_layers_are_distinguished() -> None:
     text = (
         "`fct_a` and `dbt build --select +int_b`, `int_c__*_history`, `stg_d__<table>`,\n"
         "`rpt_…` and `models/marts/x/dim_e.sql`, int_f of somebody else.\n"

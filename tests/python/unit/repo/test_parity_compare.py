@@ -20,7 +20,7 @@ def relation(*rows: tuple[Cell, ...], length: str = "") -> Relation:
     return Relation(columns, rows)
 
 
-def told(spark: Relation, standin: Relation, **contract: str) -> list[str]:
+def reported(spark: Relation, standin: Relation, **contract: str) -> list[str]:
     return [str(found) for found in compare(spark, standin, ["sale_id"], contract or None)]
 
 
@@ -29,14 +29,14 @@ def there(*rows: tuple[Cell, ...]) -> Relation:
 
 
 def test_the_same_rows_in_another_order_are_equal() -> None:
-    assert told(relation(("1", "a"), ("2", None)), there(("2", None), ("1", "a"))) == []
+    assert reported(relation(("1", "a"), ("2", None)), there(("2", None), ("1", "a"))) == []
 
 
 @pytest.mark.parametrize(
     ("here", "other"), [("a", "b"), ("a", "a "), ("", None), (None, "None"), ("ü", "u"), ("a", "A")]
 )
-def test_a_cell_that_differs_is_told_with_its_key(here: Cell, other: Cell) -> None:
-    (found,) = told(relation(("1", here), ("2", "c")), there(("1", other), ("2", "c")))
+def test_a_cell_that_differs_is_reported_with_its_key(here: Cell, other: Cell) -> None:
+    (found,) = reported(relation(("1", here), ("2", "c")), there(("1", other), ("2", "c")))
 
     assert found.startswith("'1', city: ")
 
@@ -44,15 +44,15 @@ def test_a_cell_that_differs_is_told_with_its_key(here: Cell, other: Cell) -> No
 def test_a_row_on_one_engine_alone_is_a_difference() -> None:
     both, one = [("1", "a"), ("2", "b")], [("1", "a")]
 
-    assert told(relation(*both), there(*one)) == ["'2': a row on Spark, no row on the emulator"]
-    assert told(relation(*one), there(*both)) == ["'2': no row on Spark, a row on the emulator"]
+    assert reported(relation(*both), there(*one)) == ["'2': a row on Spark, no row on the emulator"]
+    assert reported(relation(*one), there(*both)) == ["'2': no row on Spark, a row on the emulator"]
 
 
 def test_a_key_that_is_there_twice_hides_no_row() -> None:
-    assert told(relation(("1", "a"), ("1", "a")), there(("1", "a"))) == [
+    assert reported(relation(("1", "a"), ("1", "a")), there(("1", "a"))) == [
         "'1': a row on Spark, no row on the emulator"
     ]
-    assert told(relation(("1", "a"), ("1", "b")), there(("1", "b"), ("1", "a"))) == []
+    assert reported(relation(("1", "a"), ("1", "b")), there(("1", "b"), ("1", "a"))) == []
 
 
 def test_a_relation_that_one_engine_lacks_is_a_difference() -> None:
@@ -64,7 +64,7 @@ def test_a_relation_that_one_engine_lacks_is_a_difference() -> None:
 def test_columns_in_another_order_are_a_difference() -> None:
     turned = Relation(tuple(reversed(there().columns)), ())
 
-    (found,) = told(relation(), turned)
+    (found,) = reported(relation(), turned)
 
     assert found == "columns: sale_id, city on Spark, city, sale_id on the emulator"
 
@@ -72,7 +72,7 @@ def test_columns_in_another_order_are_a_difference() -> None:
 def test_a_type_that_differs_is_a_difference() -> None:
     wide = Relation((Column("sale_id", "bigint"), there().columns[1]), ())
 
-    assert told(relation(), wide) == ["sale_id: integer on Spark, bigint on the emulator"]
+    assert reported(relation(), wide) == ["sale_id: integer on Spark, bigint on the emulator"]
 
 
 def test_without_types_values_still_differ() -> None:
@@ -86,13 +86,13 @@ def test_without_types_values_still_differ() -> None:
 
 
 def test_a_length_must_be_that_of_the_contract() -> None:
-    assert told(relation(), there(), city="varchar(256)") == []
-    (found,) = told(relation(), there(), city="varchar(64)")
+    assert reported(relation(), there(), city="varchar(256)") == []
+    (found,) = reported(relation(), there(), city="varchar(64)")
     assert "the contract says varchar(64)" in found
 
 
 def test_a_text_without_a_length_is_a_difference() -> None:
-    assert told(relation(), relation()) == [
+    assert reported(relation(), relation()) == [
         "city: varchar on Spark, varchar of no length on the emulator"
     ]
 

@@ -62,7 +62,7 @@ def test_all_equal_is_good() -> None:
     assert line.split() == ["marts.fct_sales", "1", "2", "2", "2", "equal"]
 
 
-def test_a_cell_that_differs_is_told() -> None:
+def test_a_cell_that_differs_is_reported() -> None:
     found = trial(Difference("'1'", "sale_id", "'1'", "null"))
 
     assert found.differs
@@ -72,7 +72,7 @@ def test_a_cell_that_differs_is_told() -> None:
     )
 
 
-def test_a_failure_of_dbt_is_told() -> None:
+def test_a_failure_of_dbt_is_reported() -> None:
     found = trial(failures={"test.unique": "Got 1 result"})
 
     assert len(found.failures) == len(ROUNDS) * len(ENGINES)
@@ -90,12 +90,12 @@ def test_a_failure_of_dbt_is_told() -> None:
         ),
     ],
 )
-def test_what_slips_through_is_told(found: Mutation, sentence: str) -> None:
+def test_what_slips_through_is_reported(found: Mutation, sentence: str) -> None:
     assert mutation.slipped(found) == [sentence]
     assert sentence in printed(found)
 
 
-def test_the_first_layer_that_catches_is_told() -> None:
+def test_the_first_layer_that_catches_is_reported() -> None:
     columns = (Column("row_key", "integer"), Column("found", "integer"))
     one, two = Relation(columns, (("1", "1"),)), Relation(columns, (("1", "2"),))
     good, bad = "select 1 as found", "select now() as found"
@@ -120,7 +120,7 @@ def test_the_page_is_written_of_the_mutants_alone(
     assert r"\|\| '-' \|\|" in text
 
 
-def test_values_of_the_driver_are_told_as_spark_tells_them() -> None:
+def test_values_of_the_driver_are_written_as_spark_writes_them() -> None:
     from tests.python.parity.relations import spark_time
 
     assert spark_time("2026-01-01 10:00:00.5") == "2026-01-01 10:00:00.5"

@@ -116,7 +116,7 @@ def test_each_folder_says_what_it_is_for(package: str) -> None:
 def test_documents_name_no_file_of_a_package_that_is_not_there() -> None:
     named = re.compile(r"(?<![\w./])((?:spark_ingest|sandbox|bench)/[\w/]+(?:\.\w+)?)")
     dotted = re.compile(r"\b((?:spark_ingest|sandbox|bench)(?:\.[a-z_]+)+)\b")
-    # The name of a file that the block below it tells the reader to write.
+    # The name of a file that the block below it shows the reader to write.
     to_write = re.compile(r"^`[^`\n]+`:$", re.MULTILINE)
     missing = []
     for document in DOCUMENTS:

@@ -116,12 +116,12 @@ def test_the_wheel_has_every_file_of_the_packages_and_no_other(wheel: Path) -> N
 
 
 def test_the_wheel_says_what_it_is(wheel: Path) -> None:
-    told = metadata(wheel)
+    reported = metadata(wheel)
 
-    assert told["Name"] == "millrace"
-    assert told["Requires-Python"] == ">=3.11"
-    assert told["License-Expression"] == "Apache-2.0"
-    assert set(told.get_all("Provides-Extra", [])) >= PROMISES.keys() - {""}
+    assert reported["Name"] == "millrace"
+    assert reported["Requires-Python"] == ">=3.11"
+    assert reported["License-Expression"] == "Apache-2.0"
+    assert set(reported.get_all("Provides-Extra", [])) >= PROMISES.keys() - {""}
     with zipfile.ZipFile(wheel) as archive:
         (name,) = (n for n in archive.namelist() if n.endswith("entry_points.txt"))
         assert "spark-ingest = spark_ingest.cli:main" in archive.read(name).decode()

@@ -80,7 +80,7 @@ def test_a_round_is_as_old_as_the_fact_that_is_furthest_behind() -> None:
     assert a_round(1, ages={SALES: None, LINES: None}).age is None
 
 
-def test_a_line_tells_a_round_whole() -> None:
+def test_a_line_shows_a_round_whole() -> None:
     history = History([a_round(7)], {"pagila.sales": 1_200, "smoothies.purchases": 34})
 
     assert history.last_line() == (

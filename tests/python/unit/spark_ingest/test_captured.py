@@ -119,18 +119,18 @@ def test_records_of_one_column_are_no_rows(tmp_path: Path) -> None:
         read(tmp_path, {"form": "rows", "key": ["id"]}, {}, framing="string")
 
 
-def test_what_a_form_cannot_show_is_said_unless_a_condition_tells_it() -> None:
+def test_what_a_form_cannot_show_is_said_unless_a_condition_shows_it() -> None:
     flat = {"form": "flattened", "key": ["id"]}
     rows = {"form": "rows", "key": ["id"], "position": ["seen"]}
 
-    def told(captured: dict[str, Any]) -> str:
+    def reported(captured: dict[str, Any]) -> str:
         return " ".join(Captured.model_validate(captured).warnings())
 
-    assert "form flattened never shows a TRUNCATE" in told(flat)
-    assert "form rows never shows a delete" in told(rows)
-    assert not told({"form": "envelope", "key": ["id"]})
-    assert not told({**flat, "truncates_when": "kind = 't'"})
-    assert not told({**rows, "deletes_when": "is_gone"})
+    assert "form flattened never shows a TRUNCATE" in reported(flat)
+    assert "form rows never shows a delete" in reported(rows)
+    assert not reported({"form": "envelope", "key": ["id"]})
+    assert not reported({**flat, "truncates_when": "kind = 't'"})
+    assert not reported({**rows, "deletes_when": "is_gone"})
 
 
 @pytest.mark.parametrize(

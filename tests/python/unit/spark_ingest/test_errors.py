@@ -1,11 +1,11 @@
-"""What Spark says of a statement is told without its plan, its text and its trace."""
+"""What Spark says of a statement is reported without its plan, its text and its trace."""
 
 from __future__ import annotations
 
 from spark_ingest.errors import spark_reason
 
 
-def test_an_unknown_table_is_told_without_the_plan() -> None:
+def test_an_unknown_table_is_reported_without_the_plan() -> None:
     message = (
         "[TABLE_OR_VIEW_NOT_FOUND] The table or view `nope`.`x` cannot be found.\n"
         "To tolerate the error use IF EXISTS. SQLSTATE: 42P01; line 1 pos 14;\n"
@@ -45,16 +45,16 @@ def test_the_line_of_a_statement_is_shown_as_its_reader_counts() -> None:
         "'Project [a#6, 'nope]\n+- SubqueryAlias one\n"
     )
 
-    told = spark_reason(message, "select\n    a,\n    nope\nfrom one", before=1)
+    reported = spark_reason(message, "select\n    a,\n    nope\nfrom one", before=1)
 
-    assert told == (
+    assert reported == (
         "[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column with name `nope` cannot be resolved."
         " Did you mean one of the following? [`a`, `b`]. (line 3, position 4)\n"
         "line 3: nope"
     )
 
 
-def test_an_error_of_a_task_is_told_from_its_class_on() -> None:
+def test_an_error_of_a_task_is_distinguished_from_its_class_on() -> None:
     message = (
         "Job aborted due to stage failure: Task 0 in stage 3.0 failed 1 times, most recent"
         " failure: Lost task 0.0 in stage 3.0 (TID 5) (127.0.0.1 executor driver):"
@@ -84,14 +84,14 @@ def test_a_line_within_a_view_is_not_looked_for_in_the_statement() -> None:
         "== SQL of VIEW lake.marts.halves (line 1, position 8) ==\nselect 1/0\n"
     )
 
-    told = spark_reason(message, "select *\nfrom halves")
+    reported = spark_reason(message, "select *\nfrom halves")
 
-    assert told == (
+    assert reported == (
         "[DIVIDE_BY_ZERO] Division by zero. (line 1, position 8 of VIEW lake.marts.halves)"
     )
 
 
-def test_a_catalog_without_its_jar_is_told_with_the_fix() -> None:
+def test_a_catalog_without_its_jar_is_reported_with_the_fix() -> None:
     message = (
         "An error occurred while calling o43.sql.\n: org.apache.spark.SparkException:"
         " Cannot find catalog plugin class for catalog 'lake':"

@@ -28,7 +28,7 @@ class Receiver:
 
 @contextmanager
 def receiving(answers: Sequence[int] = ()) -> Iterator[Receiver]:
-    """A receiver that answers as told."""
+    """A receiver that answers as reported."""
     receiver = Receiver("", list(answers))
 
     class Handler(BaseHTTPRequestHandler):

@@ -60,16 +60,18 @@ def written(monkeypatch: pytest.MonkeyPatch) -> Written:
 
 
 @pytest.fixture
-def told() -> list[str]:
+def reported() -> list[str]:
     return []
 
 
 @pytest.fixture
-def log(written: Written, told: list[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[CommitLog]:
+def log(
+    written: Written, reported: list[str], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[CommitLog]:
     """A log that writes when it is flushed alone."""
     assert written.rows == []
     monkeypatch.setattr(commit_log_writer, "_SECONDS", 3600.0)
-    made = CommitLog(cast("Any", None), told.append)
+    made = CommitLog(cast("Any", None), reported.append)
     yield made
     made.close()
 
@@ -143,11 +145,11 @@ def test_rows_of_a_table_that_was_taken_over_are_the_successors(
     assert written.rows == []
 
 
-def test_writing_in_the_background_outlives_an_error_and_tells_it_once(
-    written: Written, told: list[str], monkeypatch: pytest.MonkeyPatch
+def test_writing_in_the_background_outlives_an_error_and_shows_it_once(
+    written: Written, reported: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(commit_log_writer, "_SECONDS", 0.01)
-    log = CommitLog(cast("Any", None), told.append)
+    log = CommitLog(cast("Any", None), reported.append)
     try:
         written.trouble = OSError("disk full")
         log.add(cast("Lease", Holder()), stream("a"), commit(1))
@@ -156,4 +158,4 @@ def test_writing_in_the_background_outlives_an_error_and_tells_it_once(
         until(lambda: written.rows == [("a", 1)])
     finally:
         log.close()
-    assert told == ["the commit log is behind, and catches up: disk full"]
+    assert reported == ["the commit log is behind, and catches up: disk full"]

@@ -1,4 +1,4 @@
-"""What Spark is told to read and what its offset log says."""
+"""What Spark is reported to read and what its offset log says."""
 
 from __future__ import annotations
 
@@ -67,6 +67,6 @@ def test_a_topic_that_kafka_gives_no_id_is_refused(monkeypatch: pytest.MonkeyPat
         broker.topic("t")
 
 
-def test_gaps_are_told_as_ranges() -> None:
+def test_gaps_are_reported_as_ranges() -> None:
     assert gaps_text([(5, 10), (12, 13)]) == "5-9, 12"
     assert gaps_text([(i, i + 1) for i in range(0, 60, 2)]).endswith("and 10 more ranges")

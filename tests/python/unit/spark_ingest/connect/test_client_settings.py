@@ -1,4 +1,4 @@
-"""One set of properties: what is refused, and what each client is told from it."""
+"""One set of properties: what is refused, and what each client is distinguished from it."""
 
 from __future__ import annotations
 
@@ -94,12 +94,12 @@ def test_certificates_are_files_for_one_client_and_text_for_the_other(pem: dict[
     check(properties, "kafka")
 
     assert librdkafka(properties) == properties
-    told = java(properties)
-    assert not any(value in told.values() for value in pem.values())
-    assert told["ssl.truststore.type"] == told["ssl.keystore.type"] == "PEM"
-    assert told["ssl.truststore.certificates"] == Path(pem["ca"]).read_text()
-    assert told["ssl.keystore.certificate.chain"] == Path(pem["certificate"]).read_text()
-    assert told["ssl.keystore.key"] == Path(pem["key"]).read_text()
+    reported = java(properties)
+    assert not any(value in reported.values() for value in pem.values())
+    assert reported["ssl.truststore.type"] == reported["ssl.keystore.type"] == "PEM"
+    assert reported["ssl.truststore.certificates"] == Path(pem["ca"]).read_text()
+    assert reported["ssl.keystore.certificate.chain"] == Path(pem["certificate"]).read_text()
+    assert reported["ssl.keystore.key"] == Path(pem["key"]).read_text()
 
 
 @pytest.mark.parametrize(
@@ -111,14 +111,14 @@ def test_java_gets_each_key_in_the_form_that_it_takes(
     properties = {**mutual(pem, form), **more}
     check(properties, "kafka")
 
-    told = java(properties)
+    reported = java(properties)
 
-    assert told["ssl.keystore.key"] == Path(pem["key"]).read_text()
-    assert "ssl.key.password" not in told
+    assert reported["ssl.keystore.key"] == Path(pem["key"]).read_text()
+    assert "ssl.key.password" not in reported
     AdminClient(librdkafka(properties))
 
 
-def test_the_servers_name_is_checked_unless_told_otherwise() -> None:
+def test_the_servers_name_is_checked_unless_reported_otherwise() -> None:
     assert "ssl.endpoint.identification.algorithm" not in java(SCRAM)
     unchecked = {**SCRAM, "ssl.endpoint.identification.algorithm": "none"}
     check(unchecked, "kafka")
@@ -140,10 +140,10 @@ ENVIRONMENT = {
 def test_oauth_of_the_profile_reaches_both_clients() -> None:
     found = load_connections(PROFILE, "oauth", ENVIRONMENT)
 
-    told = librdkafka(found.kafka)
-    assert told["sasl.oauthbearer.method"] == "oidc"
-    assert told["sasl.oauthbearer.scope"] == "kafka"
-    AdminClient(told)
+    reported = librdkafka(found.kafka)
+    assert reported["sasl.oauthbearer.method"] == "oidc"
+    assert reported["sasl.oauthbearer.scope"] == "kafka"
+    AdminClient(reported)
     oauth = "org.apache.kafka.common.security.oauthbearer"
     assert java(found.kafka) == {
         **SERVERS,
@@ -165,14 +165,14 @@ def test_iam_of_msk_reaches_both_clients(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.delenv("AWS_PROFILE", raising=False)
     found = load_connections(PROFILE, "msk", ENVIRONMENT)
 
-    told = librdkafka(found.kafka)
-    assert told["sasl.mechanism"] == "OAUTHBEARER"
-    assert "aws.region" not in told
+    reported = librdkafka(found.kafka)
+    assert reported["sasl.mechanism"] == "OAUTHBEARER"
+    assert "aws.region" not in reported
     # Signed with this machine's identity, without a question to AWS.
-    token, expires = told["oauth_cb"]("")
+    token, expires = reported["oauth_cb"]("")
     assert "planted" not in token
     assert 1_700_000_000 < expires < 10_000_000_000
-    AdminClient(told)
+    AdminClient(reported)
     assert java(found.kafka) == {
         **SERVERS,
         "security.protocol": "SASL_SSL",
@@ -184,7 +184,7 @@ def test_iam_of_msk_reaches_both_clients(monkeypatch: pytest.MonkeyPatch) -> Non
     }
 
 
-def test_sparks_reader_is_told_as_java_is() -> None:
+def test_sparks_reader_is_reported_as_java_is() -> None:
     connections = Connections(name="x", kafka=SCRAM, registry=Registry(url="http://r"))
 
     options = reader_options(connections, Topic("t", "id", (0,)), {}, 10)
@@ -271,11 +271,11 @@ def test_a_wrong_password_of_a_key_is_not_repeated(pem: dict[str, str]) -> None:
 def test_a_missing_permission_names_user_and_thing(code: int, said: str) -> None:
     cluster = Cluster(Connections(name="x", kafka=SCRAM, registry=Registry(url="http://r")))
 
-    told = cluster.failure(KafkaException(KafkaError(code)), "t")
+    reported = cluster.failure(KafkaException(KafkaError(code)), "t")
 
-    assert told.exit_code == 2
-    assert str(told).startswith("user me (kafka.sasl.username of profiles/ingest.yml)")
-    assert said in str(told)
+    assert reported.exit_code == 2
+    assert str(reported).startswith("user me (kafka.sasl.username of profiles/ingest.yml)")
+    assert said in str(reported)
 
 
 @pytest.mark.parametrize(
@@ -288,16 +288,16 @@ def test_a_missing_permission_names_user_and_thing(code: int, said: str) -> None
         ("common.errors.TimeoutException: 60 s", "does not answer (TimeoutException)"),
     ],
 )
-def test_what_refuses_sparks_reader_is_told_as_well(java_error: str, said: str) -> None:
+def test_what_refuses_sparks_reader_is_reported_as_well(java_error: str, said: str) -> None:
     cluster = Cluster(Connections(name="x", kafka=SCRAM, registry=Registry(url="http://r")))
     trace = f"[STREAM_FAILED] Query\nCaused by: org.apache.kafka.{java_error}\n at x"
 
-    told = cluster.reader_failure(trace, "t")
+    reported = cluster.reader_failure(trace, "t")
 
-    assert told is not None
-    assert told.exit_code == 2
-    assert said in str(told)
-    assert "\n" not in str(told)
+    assert reported is not None
+    assert reported.exit_code == 2
+    assert said in str(reported)
+    assert "\n" not in str(reported)
     assert cluster.reader_failure("java.lang.NullPointerException", "t") is None
 
 

@@ -153,7 +153,7 @@ def test_a_column_has_the_sql_and_type_of_what_it_means(
 @pytest.mark.parametrize(
     "kind", ["float", "double", "bytes", {"type": "array", "items": ["null", "string"]}]
 )
-def test_what_no_type_of_both_engines_holds_is_left_out_and_told(kind: Any) -> None:
+def test_what_no_type_of_both_engines_holds_is_left_out_and_reported(kind: Any) -> None:
     table = of_fields(("odd", kind))
 
     assert "odd" in table.left_out
@@ -322,7 +322,7 @@ def test_every_captured_table_has_what_a_new_one_gets(project: Path) -> None:
     for file in sorted((PROJECT / "models/intermediate").glob("*/_*__captured.yml")):
         source = file.name.removeprefix("_").removesuffix("__captured.yml")
         like, text = pattern.replace("shop", source), file.read_text()
-        # What all tables share is told by the same words.
+        # What all tables share is reported by the same words.
         assert text.startswith(like.partition("models:")[0])
         models = models_in(text)
         for table in re.findall(rf"name: stg_{source}__(\w+)", text):

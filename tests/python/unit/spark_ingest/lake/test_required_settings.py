@@ -42,8 +42,8 @@ def test_a_session_in_utc_without_a_cached_catalog_is_taken() -> None:
     ],
 )
 def test_another_setting_is_refused_with_the_line_to_write(name: str, value: str | None) -> None:
-    told = f"{name} is {value or 'not set'}, and .*the line `{name} {GOOD[name]}`"
-    with pytest.raises(ConfigurationError, match=told):
+    reported = f"{name} is {value or 'not set'}, and .*the line `{name} {GOOD[name]}`"
+    with pytest.raises(ConfigurationError, match=reported):
         refuse_settings({**GOOD, name: value})
 
 
@@ -51,8 +51,8 @@ def test_another_setting_is_refused_with_the_line_to_write(name: str, value: str
 @pytest.mark.parametrize("value", [None, "", "0", "-1", "much", "2147483639"])
 def test_a_limit_that_is_none_is_refused_with_where_to_set_it(name: str, value: str | None) -> None:
     refuse_limits(LIMITS, "the driver", "spark.driver.extraJavaOptions")
-    told = f"{name} is {value or 'not set'} on an executor, .*add -D{name}={LIMITS[name]}"
-    with pytest.raises(ConfigurationError, match=told) as refused:
+    reported = f"{name} is {value or 'not set'} on an executor, .*add -D{name}={LIMITS[name]}"
+    with pytest.raises(ConfigurationError, match=reported) as refused:
         refuse_limits({**LIMITS, name: value}, "an executor", "the.setting")
     assert "to the.setting, as profiles/spark-defaults.conf has it" in str(refused.value)
 

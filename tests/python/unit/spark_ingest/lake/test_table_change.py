@@ -30,7 +30,7 @@ def java(name: str, cause: object = None) -> SimpleNamespace:
     """A Java exception of this class."""
     return SimpleNamespace(
         getClass=lambda: SimpleNamespace(getName=lambda: name),
-        getMessage=lambda: "as Java tells it",
+        getMessage=lambda: "as Java shows it",
         getCause=lambda: cause,
         _target_id="o1",
         _gateway_client=None,
@@ -42,7 +42,7 @@ def java_error(name: str, cause: object = None) -> Py4JJavaError:
 
 
 class Lake:
-    """A JVM whose catalog fails as it is told to, load by load and commit by commit."""
+    """A JVM whose catalog fails as it is reported to, load by load and commit by commit."""
 
     def __init__(self, loads: list[Exception | None], commits: list[Exception | None]):
         self.loads = loads
@@ -113,7 +113,7 @@ def test_a_commit_whose_answer_was_lost_is_looked_for_before_it_is_made_again() 
 
 def test_a_catalog_that_is_away_says_whether_anything_may_have_changed() -> None:
     away: list[Exception | None] = [java_error(AWAY)] * 3
-    with pytest.raises(CatalogUnavailable, match="does not answer: as Java tells it"):
+    with pytest.raises(CatalogUnavailable, match="does not answer: as Java shows it"):
         change(loads=list(away))
     said = "did not say whether a commit is in"
     with pytest.raises(MillraceError, match=said) as left_open:
@@ -126,7 +126,7 @@ def test_a_short_absence_of_the_catalog_is_waited_for() -> None:
     assert lake.committed == 1
 
 
-def test_a_dropped_table_is_told_as_one() -> None:
+def test_a_dropped_table_is_reported_as_one() -> None:
     with pytest.raises(MillraceError, match="was it dropped"):
         change(loads=[AnalysisException("not found")])
 

@@ -53,7 +53,7 @@ def test_what_is_old_expires_but_the_newest_of_each_branch_and_tags() -> None:
     assert line.expired(NOON - timedelta(minutes=2), least=1) == [1, 2]
 
 
-def test_only_branches_that_were_made_for_one_commit_tell_their_time() -> None:
+def test_only_branches_that_were_made_for_one_commit_have_their_time() -> None:
     assert made_at("side_1767268800_0123456789ab") == NOON
     assert made_at("writer_0123456789ab") is None
     assert made_at("main") is None

@@ -71,7 +71,7 @@ def test_what_somebody_else_committed_ends_a_mark(foreign: Any) -> None:
     assert not untouched(own(1, None, 5), own(2, 1, 6), foreign)
 
 
-def test_behind_expired_snapshots_the_number_of_rows_tells() -> None:
+def test_behind_expired_snapshots_the_number_of_rows_shows() -> None:
     assert untouched(own(3, 2, 6))
     assert not untouched(own(3, 2, 6), records=109)
     assert not untouched(own(3, 2, 6), records=111)
@@ -81,9 +81,9 @@ def test_a_table_that_was_set_back_to_before_the_mark_ends_it() -> None:
     assert not untouched(own(4, None, 5), own(5, 4, 6))
 
 
-def test_a_head_is_told_with_the_newest_own_commit() -> None:
-    told = {"total-records": "7", "total-delete-files": "1"}
-    table = jvm(own(1, None, 5), snapshot(2, 1, told, "replace"))
+def test_a_head_is_reported_with_the_newest_own_commit() -> None:
+    reported = {"total-records": "7", "total-delete-files": "1"}
+    table = jvm(own(1, None, 5), snapshot(2, 1, reported, "replace"))
     assert head(table, "bronze.a") == Head(2, 5, 7, has_deletes=True)
     assert head(jvm(), "bronze.a") is None
     expired = jvm(snapshot(2, 1, {"total-records": "7"}, "replace"))

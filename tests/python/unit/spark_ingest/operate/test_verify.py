@@ -1,4 +1,4 @@
-"""What the commit log tells of offsets that no broker can be asked about."""
+"""What the commit log shows of offsets that no broker can be asked about."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an exposure says of its publication, and what it is told when it cannot be."""
+"""What an exposure says of its publication, and what it knows when it cannot be."""
 
 from __future__ import annotations
 
@@ -107,9 +107,9 @@ def test_a_block_that_is_not_right_is_refused_by_its_key(
 ) -> None:
     with pytest.raises(ConfigurationError) as refused:
         read(tmp_path, exposure({**SALES, **changed}))
-    told = str(refused.value)
+    reported = str(refused.value)
     head = "models/marts/_x__exposures.yml: exposure out: config.meta.publish."
-    assert told.startswith(f"{head}{said}")
+    assert reported.startswith(f"{head}{said}")
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from spark_ingest.streaming.supervise import Reason, Watched, pause, reason_of
 
 
 @dataclass
-class Told(Progress):
+class Reported(Progress):
     """Progress that remembers."""
 
     notes: list[str] = field(default_factory=list)
@@ -80,13 +80,13 @@ def nothing() -> None:
 
 
 @pytest.fixture
-def told() -> Told:
-    return Told()
+def reported() -> Reported:
+    return Reported()
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
-    """Time that passes when it is told to."""
+    """Time that passes when it is reported to."""
     now = [1000.0]
     monkeypatch.setattr("spark_ingest.streaming.supervise.time.monotonic", lambda: now[0])
 
@@ -96,7 +96,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     return forward
 
 
-def test_errors_are_told_apart_by_who_can_mend_them() -> None:
+def test_errors_are_distinguished_by_who_can_mend_them() -> None:
     assert reason_of(ServiceUnavailable("")) is Reason.SERVICE
     assert reason_of(CommitRefused("")) is Reason.MOVED
     assert reason_of(LeaseLost("")) is Reason.LEASE
@@ -124,7 +124,7 @@ def test_what_a_person_must_mend_is_tried_again_every_minute() -> None:
 
 
 def test_a_failing_stream_gives_its_lease_back_and_is_made_anew(
-    told: Told, clock: Callable[[float], None]
+    reported: Reported, clock: Callable[[float], None]
 ) -> None:
     runs = [Scripted(True, OSError("no space")), Scripted(True)]
     made: list[str] = []
@@ -133,49 +133,51 @@ def test_a_failing_stream_gives_its_lease_back_and_is_made_anew(
         made.append("made")
         return runs[made.count("made") - 1]
 
-    one = Watched("shop.orders", make, lambda: made.append("mended"), False, told)
+    one = Watched("shop.orders", make, lambda: made.append("mended"), False, reported)
     assert one.look()
     assert one.look()
     assert (runs[0].stops, one.failure is None) == (1, False)
-    assert told.notes[0].startswith("shop.orders: no space; restarts in ")
-    assert told.restarts == ["shop.orders failure"]
+    assert reported.notes[0].startswith("shop.orders: no space; restarts in ")
+    assert reported.restarts == ["shop.orders failure"]
     assert one.look()
     assert made == ["made"]
     clock(6.1)
     assert one.look()
     assert (made, one.failure) == (["made", "mended", "made"], None)
-    assert told.ups == [True, False, True]
+    assert reported.ups == [True, False, True]
 
 
-def test_a_good_batch_makes_pauses_short_again(told: Told, clock: Callable[[float], None]) -> None:
+def test_a_good_batch_makes_pauses_short_again(
+    reported: Reported, clock: Callable[[float], None]
+) -> None:
     def make() -> Scripted:
-        return Scripted(*([True] if len(told.restarts) == 4 else []), OSError("gone"))
+        return Scripted(*([True] if len(reported.restarts) == 4 else []), OSError("gone"))
 
-    one = Watched("a", make, nothing, False, told)
+    one = Watched("a", make, nothing, False, reported)
     for _ in range(8):
         one.look()
         clock(400)
-    seconds = [int(note.split()[-2]) for note in told.notes]
+    seconds = [int(note.split()[-2]) for note in reported.notes]
     assert [s > 30 for s in seconds[:4]] == [False, False, False, True]
     assert seconds[4] <= 6
 
 
 def test_a_stream_that_waits_for_a_service_or_a_person_keeps_its_run(
-    told: Told, clock: Callable[[float], None]
+    reported: Reported, clock: Callable[[float], None]
 ) -> None:
     run = Scripted(PersonNeeded("a gap"), PersonNeeded("a gap"), True)
-    one = Watched("a", lambda: run, nothing, False, told)
+    one = Watched("a", lambda: run, nothing, False, reported)
     for _ in range(3):
         assert one.look()
         clock(75)
     assert (run.starts, run.stops) == (3, 0)
-    # What goes on for days is told once, and counted each time.
-    assert told.notes == ["a: a gap; paused, retried every minute"]
-    assert told.restarts == ["a person"] * 2
+    # What goes on for days is reported once, and counted each time.
+    assert reported.notes == ["a: a gap; paused, retried every minute"]
+    assert reported.restarts == ["a person"] * 2
 
 
 def test_a_standby_waits_for_the_lease_and_takes_it(
-    told: Told, clock: Callable[[float], None]
+    reported: Reported, clock: Callable[[float], None]
 ) -> None:
     tries: list[int] = []
 
@@ -185,71 +187,71 @@ def test_a_standby_waits_for_the_lease_and_takes_it(
             raise LeaseLost("t has a writer already (pid 1 on other)")
         return Scripted(True)
 
-    one = Watched("a", make, nothing, False, told)
+    one = Watched("a", make, nothing, False, reported)
     for _ in range(3):
         assert one.look()
         clock(40)
     assert one.failure is None
-    assert told.notes == ["a: t has a writer already (pid 1 on other); waiting to take it over"]
+    assert reported.notes == ["a: t has a writer already (pid 1 on other); waiting to take it over"]
 
 
-def test_one_that_fails_leaves_the_others_alone_and_is_named_at_the_end(told: Told) -> None:
-    broken = Watched("a", lambda: Scripted(OSError("disk full")), nothing, True, told)
+def test_one_that_fails_leaves_the_others_alone_and_is_named_at_the_end(reported: Reported) -> None:
+    broken = Watched("a", lambda: Scripted(OSError("disk full")), nothing, True, reported)
     good_run = Scripted(True, True, True)
-    good = Watched("b", lambda: good_run, nothing, True, told)
+    good = Watched("b", lambda: good_run, nothing, True, reported)
     with pytest.raises(StreamsFailed, match="1 of 2 streams failed: a: disk full"):
-        supervise.supervise([broken, good], threading.Event(), told)
+        supervise.supervise([broken, good], threading.Event(), reported)
     assert (good_run.commits, good_run.stops, good.failure) == (3, 1, None)
 
 
-def test_a_single_streams_error_is_raised_as_it_is(told: Told) -> None:
-    alone = Watched("a", lambda: Scripted(LeaseLost("taken over")), nothing, True, told)
+def test_a_single_streams_error_is_raised_as_it_is(reported: Reported) -> None:
+    alone = Watched("a", lambda: Scripted(LeaseLost("taken over")), nothing, True, reported)
     with pytest.raises(LeaseLost, match="taken over"):
-        supervise.supervise([alone], threading.Event(), told)
+        supervise.supervise([alone], threading.Event(), reported)
 
 
-def test_a_stop_that_fails_keeps_no_other_stream_from_stopping(told: Told) -> None:
+def test_a_stop_that_fails_keeps_no_other_stream_from_stopping(reported: Reported) -> None:
     broken_run, good_run = Scripted(True), Scripted(True)
     broken_run.stop_error = OSError("no catalog")
     watched = [
-        Watched("a", lambda: broken_run, nothing, True, told),
-        Watched("b", lambda: good_run, nothing, True, told),
+        Watched("a", lambda: broken_run, nothing, True, reported),
+        Watched("b", lambda: good_run, nothing, True, reported),
     ]
     with pytest.raises(StreamsFailed, match="a: no catalog"):
-        supervise.supervise(watched, threading.Event(), told)
+        supervise.supervise(watched, threading.Event(), reported)
     assert good_run.stops == 1
 
 
-def test_a_stream_that_still_rests_when_all_are_stopped_is_named(told: Told) -> None:
+def test_a_stream_that_still_rests_when_all_are_stopped_is_named(reported: Reported) -> None:
     stopping = threading.Event()
-    good = Watched("b", lambda: Scripted(*[True] * 1000), nothing, False, told)
+    good = Watched("b", lambda: Scripted(*[True] * 1000), nothing, False, reported)
 
     def stop_later() -> Scripted:
         threading.Timer(0.3, stopping.set).start()
         return Scripted(OSError("gone"))
 
-    resting = Watched("a", stop_later, nothing, False, told)
+    resting = Watched("a", stop_later, nothing, False, reported)
     with pytest.raises(StreamsFailed, match="a: gone"):
-        supervise.supervise([resting, good], stopping, told)
-    assert told.notes[-1] == "stopping: the batches at work are finished first"
+        supervise.supervise([resting, good], stopping, reported)
+    assert reported.notes[-1] == "stopping: the batches at work are finished first"
 
 
-def test_a_mistake_in_the_program_ends_all(told: Told) -> None:
-    wrong = Watched("a", lambda: Scripted(KeyError("oops")), nothing, False, told)
+def test_a_mistake_in_the_program_ends_all(reported: Reported) -> None:
+    wrong = Watched("a", lambda: Scripted(KeyError("oops")), nothing, False, reported)
     good_run = Scripted(*[True] * 9)
-    good = Watched("b", lambda: good_run, nothing, False, told)
+    good = Watched("b", lambda: good_run, nothing, False, reported)
     with pytest.raises(KeyError):
-        supervise.supervise([good, wrong], threading.Event(), told)
+        supervise.supervise([good, wrong], threading.Event(), reported)
     assert good_run.stops == 1
 
 
 def test_a_lease_that_could_not_be_given_back_is_before_it_is_taken_again(
-    told: Told, clock: Callable[[float], None]
+    reported: Reported, clock: Callable[[float], None]
 ) -> None:
     broken, fresh = Scripted(OSError("away")), Scripted(True)
     broken.stop_error = OSError("away")
     runs = [broken, fresh]
-    one = Watched("a", lambda: runs.pop(0), nothing, False, told)
+    one = Watched("a", lambda: runs.pop(0), nothing, False, reported)
     for _ in range(2):
         assert one.look()
         clock(20)
@@ -259,14 +261,14 @@ def test_a_lease_that_could_not_be_given_back_is_before_it_is_taken_again(
     assert (broken.stops, fresh.starts, one.failure) == (3, 1, None)
 
 
-def test_what_is_missing_before_a_stream_begins_is_made_first(told: Told) -> None:
+def test_what_is_missing_before_a_stream_begins_is_made_first(reported: Reported) -> None:
     mended: list[int] = []
 
     def mend() -> None:
         mended.append(1)
         raise ConfigurationError("no usable schema")
 
-    watched = Watched("a", lambda: Scripted(True), mend, True, told, True)
+    watched = Watched("a", lambda: Scripted(True), mend, True, reported, True)
 
     assert not watched.look()
 
@@ -278,18 +280,18 @@ def no_topic() -> Scripted:
     raise NothingCaptured("topic t does not exist")
 
 
-def test_a_captured_table_without_a_topic_is_skipped_and_no_failure(told: Told) -> None:
-    watched = Watched("a", no_topic, nothing, True, told)
+def test_a_captured_table_without_a_topic_is_skipped_and_no_failure(reported: Reported) -> None:
+    watched = Watched("a", no_topic, nothing, True, reported)
 
     assert not watched.look()
 
     assert watched.failure is None
-    assert told.notes == ["a: topic t does not exist; skipped"]
-    assert (told.restarts, told.ups) == ([], [])
+    assert reported.notes == ["a: topic t does not exist; skipped"]
+    assert (reported.restarts, reported.ups) == ([], [])
 
 
 def test_a_captured_table_is_taken_up_when_its_topic_appears(
-    told: Told, clock: Callable[[float], None]
+    reported: Reported, clock: Callable[[float], None]
 ) -> None:
     tries: list[int] = []
     mended: list[int] = []
@@ -298,11 +300,11 @@ def test_a_captured_table_is_taken_up_when_its_topic_appears(
         tries.append(1)
         return no_topic() if len(tries) < 3 else Scripted(True, True)
 
-    watched = Watched("a", make, lambda: mended.append(1), False, told)
+    watched = Watched("a", make, lambda: mended.append(1), False, reported)
     for _ in range(4):
         assert watched.look()
         clock(15)
 
-    assert told.notes == ["a: topic t does not exist; taken up when it appears"]
+    assert reported.notes == ["a: topic t does not exist; taken up when it appears"]
     assert len(tries) == 3
-    assert (told.restarts, told.ups, mended) == ([], [True], [])
+    assert (reported.restarts, reported.ups, mended) == ([], [True], [])
