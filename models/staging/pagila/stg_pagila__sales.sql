@@ -29,7 +29,7 @@ final as (
 
         -- flags
         -- A tombstone carries no sale. Its row stays, because staging keeps what
-        -- bronze has; marts exclude it.
+        -- bronze has; marts omit it.
         _is_tombstone as is_tombstone,
 
         -- times

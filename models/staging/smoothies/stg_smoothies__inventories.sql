@@ -24,7 +24,7 @@ final as (
         new_level,
 
         -- flags
-        -- A tombstone is no movement; marts exclude it.
+        -- A tombstone is no movement; marts omit it.
         _is_tombstone as is_tombstone,
 
         -- times
