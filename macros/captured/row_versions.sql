@@ -80,7 +80,8 @@ row_versions as (
         end as version_key,
         {{ key | join(",\n        ") }},
 
-        -- attributes A delete has no values: the last ones remain.
+        -- attributes
+        -- A delete has no values: the last ones remain.
         {%- for attribute in attributes %}
         case
             when is_deleted and not _is_current_version then _previous_{{ attribute }}

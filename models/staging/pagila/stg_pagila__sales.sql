@@ -27,8 +27,9 @@ final as (
         -- numbers
         cast(amount as decimal(18, 2)) as sale_amount,
 
-        -- flags A tombstone carries no sale. Its row stays, because staging keeps what
-        -- bronze has; models that count sales exclude it.
+        -- flags
+        -- A tombstone carries no sale. Its row stays, because staging keeps what
+        -- bronze has; marts omit it.
         _is_tombstone as is_tombstone,
 
         -- times

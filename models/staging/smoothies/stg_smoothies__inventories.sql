@@ -23,7 +23,8 @@ final as (
         stock_quantity,
         new_level,
 
-        -- flags A tombstone is no movement; models that count movements exclude it.
+        -- flags
+        -- A tombstone is no movement; marts omit it.
         _is_tombstone as is_tombstone,
 
         -- times

@@ -31,7 +31,7 @@ final as (
         is_member,
         add_supplements as has_supplements,
         -- A tombstone carries no line. Its row stays, because staging keeps what bronze
-        -- has; models that count sales exclude it.
+        -- has; marts omit it.
         _is_tombstone as is_tombstone,
 
         -- times
