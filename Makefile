@@ -114,7 +114,7 @@ new-captured: .venv/.installed ## Write source and models of a captured table (T
 new-stream: .venv/.installed ## Write source and model of a stream of events (STREAM=source.table, TOPIC=t, CSV=file, KEY=a, DOMAIN=d)
 	@$(WITH_VENV) spark-ingest new-stream $(if $(STREAM),'$(STREAM)') $(if $(TOPIC),--topic '$(TOPIC)') $(if $(CSV),--csv '$(CSV)') $(if $(KEY),--key '$(KEY)') $(if $(DOMAIN),--domain '$(DOMAIN)')
 
-# A lake without bronze has no catalog yet; with the first tables the docs are made anew.
+# A lake without bronze has no catalog yet; with the first tables the docs are recreated.
 BRONZE := $(wildcard $(or $(SANDBOX_HOME),.sandbox)/lake/warehouse/bronze)
 GENERATE_DOCS = $(if $(BRONZE),dbt docs generate,dbt --quiet parse && dbt docs generate --empty-catalog --no-compile)
 

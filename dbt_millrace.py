@@ -125,8 +125,8 @@ def in_short(sql: str) -> Iterator[None]:
         _log.debug(f"Error while running:\n{sql}\n{text}")
         comment = _COMMENT.match(sql)
         before = comment[0] if comment else ""
-        told = spark_reason(text, sql.removeprefix(before), before.count("\n"))
-        raise DbtDatabaseError(with_step(told)) from error
+        reported = spark_reason(text, sql.removeprefix(before), before.count("\n"))
+        raise DbtDatabaseError(with_step(reported)) from error
 
 
 def _text_of(error: BaseException) -> str:

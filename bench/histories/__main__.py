@@ -29,7 +29,7 @@ SIZES = "100000,1000000,10000000"
 QUICK_SIZES = "10000,20000"
 # A JVM that has just started is slow.
 WARM_UPS = 1
-# So few keys are named in the statement; of many all is made anew.
+# So few keys are named in the statement; of many all is recreated.
 FEW = 100
 
 

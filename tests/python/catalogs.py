@@ -24,7 +24,7 @@ _REST_SERVER = Path(__file__).parents[1] / "java" / "RestCatalogServer.java"
 _OF_PYSPARK = ("hadoop-client-*.jar", "slf4j-api-*.jar")
 
 
-# Never tells one account from another.
+# Never shows one account from another.
 _AWS_SETTINGS = {
     "aws.accessKeyId": "test",
     "aws.secretAccessKey": "test",
@@ -120,7 +120,7 @@ def glue(spark: SparkSession, strict: bool = True) -> Iterator[Gate]:
     server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
     server.start()
     _, port = server.get_host_and_port()
-    # It tells of each request otherwise.
+    # It shows of each request otherwise.
     logging.getLogger("werkzeug").setLevel(logging.WARNING)
     jvm: Any = spark._jvm
     system = jvm.System

@@ -24,7 +24,7 @@ _BLOCK = re.compile(
     r"^```(?P<kind>\w*)\n(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
-# Of what a command printed, all that tells times, ports, processes and folders.
+# Of what a command printed, all that shows times, ports, processes and folders.
 _MASKED = (
     (re.compile(r"\x1b\[\d+m"), ""),
     (re.compile(r"^\d\d:\d\d:\d\d +", re.MULTILINE), ""),
@@ -112,8 +112,8 @@ def lasting(printed: str) -> list[str]:
     return [*built, *lines[ends[0] :]]
 
 
-def _is_result(told: str) -> bool:
-    return told.startswith(("OK ", "PASS ", "WARN ", "FAIL ")) and " hook: " not in told
+def _is_result(reported: str) -> bool:
+    return reported.startswith(("OK ", "PASS ", "WARN ", "FAIL ")) and " hook: " not in reported
 
 
 def _queried(block: Block, newcomer: Newcomer) -> str:

@@ -1,4 +1,4 @@
-"""Walks through the project, followed from the text that tells them: CONTRIBUTING.md."""
+"""Walks through the project, followed from the text that shows them: CONTRIBUTING.md."""
 
 from __future__ import annotations
 

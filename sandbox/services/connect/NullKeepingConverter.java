@@ -10,7 +10,7 @@ import org.apache.kafka.connect.errors.ConnectException;
  * Apicurio's Avro converter, which writes a null of a column with a default as null.
  *
  * <p>It knows how, but has no setting for it: as it comes, it writes the default in place of the
- * null, and nobody behind it can tell the two apart.
+ * null, and no later step can distinguish the two.
  */
 public class NullKeepingConverter<T> extends AvroConverter<T> {
     @Override

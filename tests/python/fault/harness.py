@@ -95,7 +95,7 @@ class Sender:
 
 
 def send(feed: Feed, *values: bytes | None, partition: int = 0, key: bytes = b"k") -> Sent:
-    """Send values and tell where the broker has put them."""
+    """Send values; the offsets that the broker gave them."""
     sent: Sent = {}
     producer = feed.producer()
     for value in values:

@@ -42,7 +42,7 @@ class Moments:
             time.sleep(0.002)
 
     def begin(self) -> Begun:
-        """Look at everything as it is now, to tell later what is new."""
+        """Look at everything as it is now, to find out later what is new."""
         return Begun(self)
 
     def metadata(self, table: str) -> dict[str, Any]:

@@ -193,7 +193,7 @@ def test_a_commit_log_that_is_away_is_caught_up_without_a_restart(feed: Feed) ->
 
 
 @pytest.mark.nightly
-def test_a_clock_set_back_changes_no_order(feed: Feed, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_clock_moved_back_changes_no_order(feed: Feed, monkeypatch: pytest.MonkeyPatch) -> None:
     number = feed.register(ORDER)
     sent = send(feed, *orders(number, 0, 3), b"junk")
     feed.ingest()
@@ -219,7 +219,7 @@ def test_a_clock_set_back_changes_no_order(feed: Feed, monkeypatch: pytest.Monke
     ]
     assert times[1] < times[0]
     record(
-        "The clock set back", "an hour, between two batches", account(feed, sent),
+        "The clock moved back", "an hour, between two batches", account(feed, sent),
         "commit ids go on; `_ingested_at` steps back",
     )  # fmt: skip
 

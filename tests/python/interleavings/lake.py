@@ -257,7 +257,7 @@ class Lake:
             return None
         self.schedule.step("remove from log")
         self.log = [row for row in self.log if not newest.commit.id < row.commit_id <= largest]
-        return "set back"
+        return "rolled back"
 
     def _stage(
         self,

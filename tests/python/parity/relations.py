@@ -79,7 +79,7 @@ def from_spark(found: Mapping[str, Any]) -> Relation:
         columns,
         tuple(
             tuple(
-                None if value is None else _told(value, column.type)
+                None if value is None else _shown(value, column.type)
                 for value, column in zip(row, columns, strict=True)
             )
             for row in found["rows"]
@@ -167,7 +167,7 @@ def spark_time(text: str) -> str:
     return text if len(year) == 4 else f"+{text}"
 
 
-def _told(text: str, kind: str) -> Cell:
+def _shown(text: str, kind: str) -> Cell:
     """A text of Spark, numbers without an exponent."""
     if kind.startswith("decimal"):
         return f"{Decimal(text):f}"

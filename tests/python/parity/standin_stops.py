@@ -70,8 +70,8 @@ class StandinStops(Stops):
     def mend(self, name: str, *inside: int) -> None:
         """What a message names; ``inside`` leads to its step where there are several."""
         prefix, suffix = self.around("standin")
-        told = {"as told by": [self.names[name], *inside]}
-        self.add(f"{name}, mended", **told, run=prefix, words=suffix)
+        reported = {"as reported by": [self.names[name], *inside]}
+        self.add(f"{name}, mended", **reported, run=prefix, words=suffix)
 
     def same(self, name: str, schema: str = "marts", selection: list[str] = ALL) -> None:
         """Both marts as they are, and made from nothing, with what else is selected."""

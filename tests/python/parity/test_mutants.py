@@ -40,5 +40,5 @@ def test_there_are_more_mutants_than_a_dozen() -> None:
     assert len(set(NAMES)) == len(NAMES) > 12
 
 
-def test_the_page_tells_what_the_run_found(mutation: Mutation) -> None:
+def test_the_page_shows_what_the_run_found(mutation: Mutation) -> None:
     assert page.FILE.read_text() == page.text(mutation), "run `python -m tests.python.parity.page`"

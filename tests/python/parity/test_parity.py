@@ -138,7 +138,7 @@ def test_facts_and_histories_grow_by_increments(
     assert trial.compared[round_name][table].identities[engine] == made
 
 
-def test_a_table_that_is_made_anew_would_be_told_from_one_that_grew(trial: Trial) -> None:
+def test_a_table_that_is_recreated_would_be_distinguished_from_one_that_grew(trial: Trial) -> None:
     before = trial.compared["first"]["marts.rpt_country_sales"].identities
     after = trial.compared["increment"]["marts.rpt_country_sales"].identities
 

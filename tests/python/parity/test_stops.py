@@ -38,12 +38,12 @@ def history(stops: StandinStops) -> None:
     stops.stop_and_mend("view", RUN)
     stops.same("view")
 
-    stops.made_anew("first-table")
+    stops.recreated("first-table")
     stops.type("filled in", RUN)
     stops.sql("delete from bronze.pagila__sales")
     for _ in range(6):
         stops.load()
-    stops.made_anew("second-table")
+    stops.recreated("second-table")
     stops.stop_and_mend("recreated", RUN)
     stops.same("recreated")
 

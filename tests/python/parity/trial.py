@@ -206,7 +206,7 @@ def run_trial(
         if not select:
             steps.append(standin_dbt(home, "docs", "generate", project=project))
         results = run_steps(home, steps, project)
-    return _judged(home, names, results, dict(zip(rounds, ends, strict=True)))
+    return _outcome(home, names, results, dict(zip(rounds, ends, strict=True)))
 
 
 def _project(into: Path, is_unconstrained: bool) -> Path:
@@ -295,7 +295,7 @@ def _results(home: Home, round_name: str, engine: str) -> Path:
     return home.path / f"{round_name} {engine}.json"
 
 
-def _judged(home: Home, names: list[str], results: list[Any], ends: Mapping[str, int]) -> Trial:
+def _outcome(home: Home, names: list[str], results: list[Any], ends: Mapping[str, int]) -> Trial:
     if not (made := results[0][1])["success"]:
         raise BuildFailed(f"the emulator has no external schema:\n{made['said']}")
     made = targets(home)[ENGINES[1]]

@@ -314,7 +314,7 @@ class Schemas:
         if chance.random() < 0.5:
             new = self._leaf(chance.choice(("enum", "fixed")))
             return changed if new in changed else [*changed, new]
-        # More than one is left, or the table could not tell it from that type alone.
+        # More than one is left, or the table could not have it by that type alone.
         least = {repr(each) for each in others if each not in ("int", "long")}
         if len(least) > 2:
             changed.remove(chance.choice([e for e in others if repr(e) in least]))

@@ -29,7 +29,7 @@ class Part:
 
     Attributes:
         name: Which of the two.
-        framing: How they tell their schema.
+        framing: How they name their schema.
         ids: Of the schemas.
         versions: The schemas, as they are registered.
         schemas: Them, resolved.

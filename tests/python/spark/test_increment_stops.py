@@ -106,7 +106,7 @@ class Stops:
         """What a message names, typed as it is printed, with the tests of what it builds."""
         self.add(f"{name}, mended", **{"as reported by": self.names[name], "words": []})
 
-    def made_anew(self, uuid: str) -> None:
+    def recreated(self, uuid: str) -> None:
         """Ingest shows that the table that stands there now is another one."""
         self.sql(
             f"insert into {LOG} (table_name, commit_id, kafka_topic, kafka_topic_id,"
@@ -161,7 +161,7 @@ def one_target(stops: Stops) -> None:
     stops.load()
     stops.stop("unknown view", RUN)
 
-    stops.made_anew("first-table")
+    stops.recreated("first-table")
     stops.add("filled in", dbt=RUN)
     # What nobody knew is known now, of the stream and of nothing else.
     stops.add(
@@ -169,15 +169,15 @@ def one_target(stops: Stops) -> None:
         sql="select * from state.read_points where (source_name = 'pagila.sales')"
         " <> coalesce(table_uuid = 'first-table', false)",
     )
-    # As ingest says it of a table that was set back; it has come further since.
+    # As ingest says it of a table that was rolled back; it has come further since.
     stops.sql(f"update {LOG} set committed_at = now() where kind = 'table'")
     stops.load()
     stops.stop("grown again", RUN)
     stops.sql("delete from bronze.pagila__sales where _commit_id > 2")
-    stops.add("set back", dbt=RUN)
+    stops.add("rolled back", dbt=RUN)
     for _ in range(8):
         stops.load()
-    stops.made_anew("second-table")
+    stops.recreated("second-table")
     stops.stop("recreated", RUN)
 
 
@@ -246,7 +246,7 @@ MESSAGES = {
     "fact alone": f"sales_regions, {VIEW}, not built yet: run `dbt build --select +",
     "older version": "was built by an older version",
     "grown again": "bronze.pagila__sales was rolled back to an earlier commit since",
-    "set back": "bronze.pagila__sales ends with commit 2",
+    "rolled back": "bronze.pagila__sales ends with commit 2",
     "recreated": "bronze.pagila__sales was recreated (second-table)",
     "defer again": f"was built from other code of {SALES}",
     "clone": "`dbt clone` does not copy the read points of marts",

@@ -1,6 +1,6 @@
 """Which table stands under a name, whatever the clocks of those who wrote it down.
 
-Fails when a table that was made anew is taken for the one before it.
+Fails when a table that was recreated is taken for the one before it.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def test_the_newest_row_is_the_last_that_was_written(spark: SparkSession) -> Non
     assert spark.sql(f"select * from {LOG} where {MINE}").count() == 2
 
 
-def test_a_table_that_was_set_back_stands_since_later(spark: SparkSession) -> None:
+def test_a_table_that_was_rolled_back_stands_since_later(spark: SparkSession) -> None:
     bronze.create_schema(spark)
     commit_log.create(spark)
     uuid = create(spark)

@@ -75,7 +75,7 @@ def test_changed_descriptions_come_with_the_next_run(found: dict[str, Any]) -> N
 
 
 @pytest.mark.nightly
-def test_a_view_is_made_anew_only_when_it_would_be_another(
+def test_a_view_is_recreated_only_when_it_would_be_another(
     found: dict[str, Any], lake: Path
 ) -> None:
     """Its metadata has a file for each time: the first, and when what it reads has other types."""

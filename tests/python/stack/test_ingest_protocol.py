@@ -369,7 +369,7 @@ def test_a_batch_in_files_of_arrow_is_committed_whole_or_not_at_all(
     assert all(proof.holds for proof in proofs(feed))
 
 
-def test_a_topic_made_anew_while_a_batch_is_read_is_not_committed(
+def test_a_topic_recreated_while_a_batch_is_read_is_not_committed(
     feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     feed.send(*orders(feed.register(ORDER), 0, 2))

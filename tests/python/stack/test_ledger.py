@@ -204,7 +204,7 @@ def test_the_ledger_says_what_verify_says(keeper: Keeper) -> None:
 
 
 @pytest.mark.long
-def test_a_table_made_anew_shows_no_gap_of_the_one_that_is_gone(keeper: Keeper) -> None:
+def test_a_table_recreated_shows_no_gap_of_the_one_that_is_gone(keeper: Keeper) -> None:
     feed = keeper.feed
     number = feed.register(ORDER)
     feed.send(*orders(number, 0, 3), b"junk")

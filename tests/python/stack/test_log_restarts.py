@@ -1,7 +1,7 @@
-"""What real databases do to the order of their changes: logs set back, restored, open beside
+"""What real databases do to the order of their changes: logs rolled back, restored, open beside
 a snapshot.
 
-Fails when a database's log that is set back or restored is not noticed, or its changes are
+Fails when a database's log that is rolled back or restored is not noticed, or its changes are
 misordered.
 """
 
@@ -116,7 +116,7 @@ def artists_of(stack: Stack) -> Followed:
 
 
 def assert_it_is_reported(table: Followed, began_at: datetime) -> str:
-    """The build stops until it knows when the log began; gives the words that tell."""
+    """The build stops until it knows when the log began; returns the variable that says so."""
     said = table.build(check=False)
     assert f"the log of the database {table.database} restarted by" in said
     reported = f'{{log_restarts: {{{table.database}: ["{began_at:%Y-%m-%dT%H:%M:%S.%fZ}"]}}}}'
@@ -125,7 +125,7 @@ def assert_it_is_reported(table: Followed, began_at: datetime) -> str:
 
 
 @pytest.mark.skipif(LACKS_MARIADB is not None, reason=str(LACKS_MARIADB))
-def test_a_binary_log_that_is_set_back_is_reported_and_goes_on(captured: Stack) -> None:
+def test_a_binary_log_that_is_reset_is_reported_and_goes_on(captured: Stack) -> None:
     table = Followed(
         captured, "ecomm", "tickit-ecomm", "tickit.date", "int_tickit__date", mariadb.connect
     )

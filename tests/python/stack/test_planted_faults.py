@@ -50,7 +50,7 @@ _STRANGE = {
 
 @dataclass(frozen=True)
 class Fault:
-    """What is wrong in which relation, and which rows of a test tell of it.
+    """What is wrong in which relation, and which rows of a test show it.
 
     Attributes:
         relation: The schema and name of a table or view.

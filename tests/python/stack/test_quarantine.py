@@ -123,7 +123,7 @@ def test_every_reason_has_its_class_and_good_records_do_not_wait(feed: Feed) -> 
 
 
 def lists_and_shows(feed: Feed, long: bytes) -> None:
-    """The same records, as `list` and `show` tell of them."""
+    """The same records, as `list` and `show` print them."""
     spark = feed.services.spark
     found = list_groups(spark, [feed.stream], None, None, everything=False, everywhere=False)
     assert [(g.error_class, g.open, g.first, g.last) for g in found] == [

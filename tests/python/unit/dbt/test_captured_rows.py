@@ -53,7 +53,7 @@ def changes(*rows: tuple[int | None, str | None, str | None]) -> list[dict[str, 
         return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
 
 
-def test_a_row_is_an_update_at_the_place_that_its_own_columns_tell() -> None:
+def test_a_row_is_an_update_at_the_place_that_its_own_columns_give() -> None:
     (found,) = changes((1, "555", str(UPDATED_AT)))
 
     micros = int(UPDATED_AT.replace(tzinfo=dt.UTC).timestamp() * 1_000_000)

@@ -177,7 +177,7 @@ def query_of(found: dict[str, Any], **options: Any) -> str:
     return query
 
 
-def test_rows_with_new_changes_and_rows_that_differ_as_of_then_are_made_anew() -> None:
+def test_rows_with_new_changes_and_rows_that_differ_as_of_then_are_recreated() -> None:
     found = grown()
 
     query = query_of(found)

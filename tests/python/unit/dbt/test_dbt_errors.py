@@ -30,7 +30,7 @@ def message_of(error: Exception) -> str:
     return str(caught.value.msg)
 
 
-def test_an_error_is_told_in_short_whatever_way_it_came() -> None:
+def test_an_error_is_reported_in_short_whatever_way_it_came() -> None:
     wrapped = DbtRuntimeError(REFUSED)
     wrapped.__cause__ = RuntimeError(REFUSED)
     status = SimpleNamespace(errorMessage=f"Error running query: {REFUSED}")

@@ -289,7 +289,7 @@ def test_times_that_are_missing_or_beyond_the_calendar_are_kept_together() -> No
     assert macros().is_dated("paid_at") in day
 
 
-def test_nothing_touched_keeps_nothing_and_everything_keeps_all() -> None:
+def test_nothing_affected_keeps_nothing_and_everything_keeps_all() -> None:
     times: list[str | None] = ["2026-01-01 00:00:00", None]
 
     nothing = macros().in_affected_days(increment(), "paid_at")
@@ -432,7 +432,7 @@ def test_a_child_rewrites_what_changed_in_its_parent_since_it_read_it() -> None:
     ],
     ids=["rebuilt parent", "timeless windows", "timeless totals", "another clock"],
 )
-def test_a_child_is_rewritten_whole_when_days_do_not_tell(
+def test_a_child_is_rewritten_whole_when_days_are_unknown(
     days: list[dict[str, Any]], arguments: dict[str, Any]
 ) -> None:
     affected = increment(

@@ -48,7 +48,7 @@ def test_a_column_is_required_by_its_constraint_or_under_a_condition() -> None:
     ]
 
 
-def test_a_doubled_key_is_told_with_one_that_there_is() -> None:
+def test_a_doubled_key_is_reported_with_one_that_there_is() -> None:
     rows = "('a', 1, 5, ''), ('b', 1, 5, ''), ('b', 1, 6, ''), ('b', 1, 7, ''), ('b', 2, 5, '')"
 
     assert found(rows, columns_where={}, key=["topic", "position"]) == [
@@ -56,7 +56,7 @@ def test_a_doubled_key_is_told_with_one_that_there_is() -> None:
     ]
 
 
-def test_both_are_told_of_the_same_rows() -> None:
+def test_both_are_reported_of_the_same_rows() -> None:
     rows = "('a', 1, null, ''), ('a', 1, 5, ''), ('b', 2, null, '')"
 
     assert found(rows, columns_where={}, key=["topic", "position"]) == [
@@ -74,7 +74,7 @@ def test_a_null_in_a_key_equals_a_null() -> None:
 
 
 @pytest.mark.parametrize("key", [[], ["topic"]])
-def test_nothing_is_told_of_good_rows_nor_of_none(key: list[str]) -> None:
+def test_nothing_is_reported_of_good_rows_nor_of_none(key: list[str]) -> None:
     assert found("('a', 1, 5, null)", columns_where={}, key=key) == []
     assert found("('a', 1, 5, null) limit 0", columns_where={}, key=key) == []
 

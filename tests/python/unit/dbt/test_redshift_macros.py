@@ -138,7 +138,7 @@ def test_a_spark_that_is_too_old_is_refused(version: str, *, is_refused: bool) -
         macros.assert_session()
 
 
-def test_a_user_of_another_zone_is_told_how_to_change_it() -> None:
+def test_a_user_of_another_zone_is_reported_how_to_change_it() -> None:
     macros = redshift({"show timezone": [["Europe/Berlin"]]})
 
     with pytest.raises(CompilerError, match="alter user millrace set timezone to 'UTC'"):

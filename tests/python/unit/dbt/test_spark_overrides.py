@@ -180,7 +180,7 @@ def test_a_view_that_is_there_as_it_would_be_is_left_alone() -> None:
         {"is_whole": True},
     ],
 )
-def test_any_other_view_is_made_anew(changed: dict[str, Any]) -> None:
+def test_any_other_view_is_recreated(changed: dict[str, Any]) -> None:
     *_, statement = view(**changed)
 
     assert statement.startswith("create or replace view staging.v (a) comment '")

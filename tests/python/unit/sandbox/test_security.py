@@ -44,7 +44,7 @@ def test_what_has_data_stays_as_it_is(tmp_path: Path, service: str) -> None:
     assert not home.secure
 
 
-def test_a_half_made_one_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_half_made_one_is_recreated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = Home(tmp_path)
 
     def interrupted(_: int) -> str:

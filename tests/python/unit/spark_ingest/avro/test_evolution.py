@@ -158,7 +158,7 @@ def test_a_decimal_that_no_column_has_is_its_bytes(scale: int) -> None:
     assert schema.docs["a"].endswith("the bytes of its unscaled number, big-endian.")
 
 
-def test_fields_that_differ_in_case_alone_are_a_misfit() -> None:
+def test_fields_that_differ_in_case_alone_are_incompatible() -> None:
     schema = combined(record(("city", "string")), record(("city", "string"), ("City", "string")))
     assert schema.incompatible == {2: "value: fields city and City differ in case alone"}
     schema = combined(record(("city", "string")), record(("City", "string")))

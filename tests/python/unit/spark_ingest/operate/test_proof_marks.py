@@ -77,7 +77,7 @@ def test_behind_expired_snapshots_the_number_of_rows_shows() -> None:
     assert not untouched(own(3, 2, 6), records=111)
 
 
-def test_a_table_that_was_set_back_to_before_the_mark_ends_it() -> None:
+def test_a_table_that_was_rolled_back_to_before_the_mark_ends_it() -> None:
     assert not untouched(own(4, None, 5), own(5, 4, 6))
 
 

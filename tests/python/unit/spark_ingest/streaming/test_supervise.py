@@ -46,7 +46,7 @@ class Reported(Progress):
 
 
 class Scripted:
-    """A run that does what its script says: raise, or tell whether it is at work."""
+    """A run that does what its script says: raise, or return whether it is at work."""
 
     def __init__(self, *script: Exception | bool) -> None:
         self._script = list(script)
@@ -123,7 +123,7 @@ def test_what_a_person_must_mend_is_tried_again_every_minute() -> None:
     assert {48 <= pause(Reason.PERSON, tries) <= 72 for tries in range(9)} == {True}
 
 
-def test_a_failing_stream_gives_its_lease_back_and_is_made_anew(
+def test_a_failing_stream_gives_its_lease_back_and_is_recreated(
     reported: Reported, clock: Callable[[float], None]
 ) -> None:
     runs = [Scripted(True, OSError("no space")), Scripted(True)]

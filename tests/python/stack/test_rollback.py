@@ -1,6 +1,6 @@
 """A table whose older metadata was registered again: the log follows it, and nothing is twice.
 
-Fails when a table that was set back gets a row twice, or keeps the log of what it lost.
+Fails when a table that was rolled back gets a row twice, or keeps the log of what it lost.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def since(feed: Feed) -> datetime:
 
 
 @pytest.mark.long
-def test_a_table_that_was_set_back_takes_its_log_and_its_replays_along(
+def test_a_table_that_was_rolled_back_takes_its_log_and_its_replays_along(
     feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spark = feed.services.spark
