@@ -135,7 +135,7 @@ class Options:
     bad: float
     first_id: int | None
     as_json: bool
-    wrong: float = 0.0
+    wrong: float
 
 
 @app.callback()
@@ -146,7 +146,7 @@ def sources() -> None:
 def _command(generator: Generator) -> Callable[..., None]:
     """The function of a generator's command: its parameters are the options."""
 
-    def with_wrong(
+    def command(
         count: Count = None,
         rate: Rate = None,
         seed: Seed = 1,
@@ -161,21 +161,7 @@ def _command(generator: Generator) -> Callable[..., None]:
         options = Options(count, rate, seed, start, span, late, bad, first_id, as_json, wrong)
         _produce(generator, options)
 
-    def without_wrong(
-        count: Count = None,
-        rate: Rate = None,
-        seed: Seed = 1,
-        start: Start = None,
-        span: Span = None,
-        late: Late = 0.0,
-        bad: Bad = 0.0,
-        first_id: FirstId = None,
-        as_json: AsJson = False,
-    ) -> None:
-        options = Options(count, rate, seed, start, span, late, bad, first_id, as_json)
-        _produce(generator, options)
-
-    return with_wrong if generator.makes_wrong else without_wrong
+    return command if generator.makes_wrong else ui.without_option(command, "wrong")
 
 
 def _help(generator: Generator) -> str:

@@ -85,7 +85,7 @@ class Options:
 def _command(database: Database) -> Callable[..., None]:
     """The function of a database's command: its parameters are the options."""
 
-    def with_truncates(
+    def command(
         rows: Rows = None,
         changes: Changes = 0,
         rate: Rate = None,
@@ -95,16 +95,7 @@ def _command(database: Database) -> Callable[..., None]:
     ) -> None:
         produce_rows(database, Options(rows, changes, rate, seed, truncates, as_json))
 
-    def without_truncates(
-        rows: Rows = None,
-        changes: Changes = 0,
-        rate: Rate = None,
-        seed: Seed = 1,
-        as_json: AsJson = False,
-    ) -> None:
-        produce_rows(database, Options(rows, changes, rate, seed, False, as_json))
-
-    return with_truncates if database.truncates else without_truncates
+    return command if database.truncates else ui.without_option(command, "truncates")
 
 
 def _help(database: Database) -> str:

@@ -77,7 +77,7 @@ class Newcomer:
 
     def follow(self, walk: str) -> list[str]:
         """Do what a walk says; the files that it wrote or changed."""
-        touched = []
+        written = []
         text = (self.checkout / "CONTRIBUTING.md").read_text()
         for block in blocks_of(walk, text):
             if block.does == "type":
@@ -89,8 +89,8 @@ class Newcomer:
             assert file.exists() == (block.does == "append"), block.path
             before = file.read_text() if file.exists() else ""
             file.write_text(before + block.text)
-            touched.append(block.path)
-        return touched
+            written.append(block.path)
+        return written
 
     def type(self, command: str) -> str:
         """Run a line in a shell, as in an activated environment; what it printed."""

@@ -21,7 +21,7 @@ from tests.python.world.rounds import NO_TESTS
 HISTORY, HELD = "int_moma__artists_history", "int_moma__artists_current"
 BUILD = ["build", "--select", f"+{HELD}", *NO_TESTS]
 RUN = ["run", "--select", HISTORY]
-TOLD_BY_NOBODY = "  log_restarts: {}\n"
+NOT_DECLARED = "  log_restarts: {}\n"
 
 
 @pytest.mark.nightly
@@ -29,7 +29,7 @@ def test_a_log_that_began_anew_stops_the_build_until_it_is_reported(
     home: Home, tmp_path: Path
 ) -> None:
     project = copy_project(tmp_path / "project")
-    assert TOLD_BY_NOBODY in (project / "dbt_project.yml").read_text()
+    assert NOT_DECLARED in (project / "dbt_project.yml").read_text()
     artists = Artists(Random(1))
     steps: list[dict[str, Any]] = []
 
@@ -41,7 +41,7 @@ def test_a_log_that_began_anew_stops_the_build_until_it_is_reported(
         steps.append({"dbt": list(words)})
         return len(steps) - 1
 
-    def say(restarts: str, last: str = TOLD_BY_NOBODY) -> str:
+    def say(restarts: str, last: str = NOT_DECLARED) -> str:
         line = f"  log_restarts: {{moma: {restarts}}}\n"
         file = str(project / "dbt_project.yml")
         steps.append({"replace": {"file": file, "old": last, "new": line}})

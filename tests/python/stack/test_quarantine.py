@@ -337,7 +337,7 @@ def test_a_stream_and_two_replays_at_once_neither_lose_nor_double(
     def touch() -> None:
         calls.append("touch")
         spark.sql(
-            "update lake.bronze.quarantine set error_message = 'touched' "
+            "update lake.bronze.quarantine set error_message = 'changed' "
             f"where _kafka_topic = '{feed.topic}' and _kafka_offset = 21"
         )
 
@@ -346,13 +346,13 @@ def test_a_stream_and_two_replays_at_once_neither_lose_nor_double(
             table_change.rewrite(touch)
 
     with ThreadPoolExecutor(2) as others:
-        touched = [others.submit(keep_touching) for _ in range(2)]
+        updates = [others.submit(keep_touching) for _ in range(2)]
         feed.send(b"more junk")
         feed.ingest()
         count = discard_records(
             spark, [feed.stream], ["not_framed"], "_kafka_offset < 23", "noise", False
         )
-        for each in touched:
+        for each in updates:
             each.result()
     assert count == 2
     assert len(calls) > 6, "no rewrite met another: the test shows nothing"

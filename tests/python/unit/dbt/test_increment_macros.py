@@ -257,7 +257,7 @@ def test_whatever_is_deleted_is_read_again(count: int, every: int, days_before: 
         assert {day + datetime.timedelta(days=later) for day in deleted} <= read
 
 
-def test_a_condition_keeps_the_touched_days_to_their_last_moment() -> None:
+def test_a_condition_keeps_the_affected_days_to_their_last_moment() -> None:
     condition = macros().in_affected_days(
         increment(days=[date(2026, 1, 2), date(2026, 1, 5)]), "paid_at"
     )
