@@ -63,7 +63,7 @@ def test_incremental_models_are_rendered_in_both_branches(
     conditions = " ".join(text.sql for text in texts if text.branch == "increment")
     assert "_commit_id > 0 and _commit_id <= 9" in conditions
     assert "cast('2026-01-05 00:00:00' as timestamp)" in conditions
-    assert any(text.kind == "query" and "kept." in text.sql for text in texts)
+    assert any(text.kind == "query" and "existing." in text.sql for text in texts)
 
 
 def test_every_listed_function_is_one_of_spark(spark_parser: SparkParser) -> None:
