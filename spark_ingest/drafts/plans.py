@@ -32,7 +32,7 @@ Read = TypeVar("Read", CapturedTable, EventStream)
 
 
 @dataclass(frozen=True)
-class Wanted:
+class DraftOptions:
     """What somebody asks for.
 
     Attributes:
@@ -64,7 +64,7 @@ class Planned(Generic[Read]):
 
 
 def plan_captured(
-    project: Path, wanted: Wanted, registry: SchemaRegistry, broker: Broker
+    project: Path, options: DraftOptions, registry: SchemaRegistry, broker: Broker
 ) -> Planned[CapturedTable]:
     """The files of a captured table that the project does not have yet.
 
@@ -75,22 +75,22 @@ def plan_captured(
     """
 
     def read(names: Names) -> CapturedTable:
-        topic = _topic(wanted, names, registry, broker, CHANGE_ABSENT)
+        topic = _topic(options, names, registry, broker, CHANGE_ABSENT)
         return read_table(
             topic,
             registry.subject_schemas(f"{topic}-value"),
             registry.subject_schemas(f"{topic}-key"),
-            wanted.key,
+            options.key,
             names.entity,
             taken=captured_files.added_names(),
             beside=captured_files.names_of_changes(),
         )
 
-    return _plan(project, wanted, read, is_captured=True)
+    return _plan(project, options, read, is_captured=True)
 
 
 def plan_of_topic(
-    project: Path, wanted: Wanted, registry: SchemaRegistry, broker: Broker
+    project: Path, options: DraftOptions, registry: SchemaRegistry, broker: Broker
 ) -> Planned[EventStream]:
     """The files of a stream whose topic there is.
 
@@ -101,7 +101,7 @@ def plan_of_topic(
     """
 
     def read(names: Names) -> EventStream:
-        topic = _topic(wanted, names, registry, broker, ABSENT)
+        topic = _topic(options, names, registry, broker, ABSENT)
         return read_events(
             topic,
             registry.subject_schemas(f"{topic}-value"),
@@ -110,10 +110,10 @@ def plan_of_topic(
             event_files.added_names(),
         )
 
-    return _plan(project, wanted, read)
+    return _plan(project, options, read)
 
 
-def plan_of_csv(project: Path, wanted: Wanted, csv: Path, key: str) -> Planned[EventStream]:
+def plan_of_csv(project: Path, options: DraftOptions, csv: Path, key: str) -> Planned[EventStream]:
     """The files of a stream that a CSV's rows will become; ``key`` names the records' key.
 
     Raises:
@@ -122,7 +122,7 @@ def plan_of_csv(project: Path, wanted: Wanted, csv: Path, key: str) -> Planned[E
     """
 
     def read(names: Names) -> EventStream:
-        topic = wanted.topic or names.stream
+        topic = options.topic or names.stream
         with open_text(csv) as text:
             try:
                 shape = read_shape(text, str(csv), topic, key)
@@ -131,7 +131,7 @@ def plan_of_csv(project: Path, wanted: Wanted, csv: Path, key: str) -> Planned[E
         schemas = [WriterSchema(1, shape.value)], [WriterSchema(2, shape.key)]
         return read_events(topic, *schemas, names.entity, event_files.added_names())
 
-    return _plan(project, wanted, read)
+    return _plan(project, options, read)
 
 
 def models_of(names: Names) -> list[str]:
@@ -180,23 +180,23 @@ def planned_files(
 
 
 def _plan(
-    project: Path, wanted: Wanted, read: Callable[[Names], Read], is_captured: bool = False
+    project: Path, options: DraftOptions, read: Callable[[Names], Read], is_captured: bool = False
 ) -> Planned[Read]:
-    source = wanted.stream.partition(".")[0]
+    source = options.stream.partition(".")[0]
     histories = f"models/intermediate/*/int_{source}__*_history.sql"
     folders = {f.parent.name for f in project.glob(histories)} if is_captured else set()
     domain = folders.pop() if len(folders) == 1 else source
-    names = checked_names(wanted.stream, wanted.domain or domain)
+    names = checked_names(options.stream, options.domain or domain)
     refuse_what_exists(project, names, models_of(names) if is_captured else [names.staging])
     found = read(names)
     return Planned(found, planned_files(project, names, found))
 
 
 def _topic(
-    wanted: Wanted, names: Names, registry: SchemaRegistry, broker: Broker, absent: str
+    options: DraftOptions, names: Names, registry: SchemaRegistry, broker: Broker, absent: str
 ) -> str:
     """The topic that is asked for, or found by the table's name."""
-    topic = wanted.topic or topic_of(registry.subjects(), names.source, names.table, absent)
+    topic = options.topic or topic_of(registry.subjects(), names.source, names.table, absent)
     if broker.topic(topic) is None:
         raise ConfigurationError(f"there is no topic {topic}: {absent}")
     return topic

@@ -56,7 +56,7 @@ def test_a_reader_has_what_the_mart_has_after_each_publication(sales: Sales) -> 
     )
     assert "3 rows, 0 deletes" in sales.publish()
     sales.assert_read()
-    assert "nothing new" in sales.publish()
+    assert "no changes" in sales.publish()
 
     # A late row, one that changes, one that moves to another day, one that vanishes.
     sales.insert(("Asia", "2025-12-31 10:00:00", 7), ("Asia", "2026-01-02 10:00:00", 7))
@@ -187,7 +187,7 @@ def test_a_publisher_that_dies_anywhere_is_followed_without_loss_or_repetition(
             sales.publisher() as opened,
         ):
             opened.publish()
-        assert "nothing new" in sales.publish()
+        assert "no changes" in sales.publish()
     sales.assert_read()
     assert len(sales.log()) == 7 + 5
 
