@@ -50,9 +50,9 @@ def recover(
             continue
         found.append(one)
         print(f"{stream.name} loses")
-        for line in one.gives_up:
+        for line in one.losses:
             print(f"  {line}")
-        if one.earlier is not None:
+        if one.previous is not None:
             print(f"and resumes on the topic with id {one.topic.id}")
     if dry_run or not found:
         return

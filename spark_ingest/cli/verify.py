@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from spark_ingest.connect.broker import Topic
-    from spark_ingest.operate.verify import PartitionProof
+    from spark_ingest.operate.verify import PartitionResult
     from spark_ingest.sources import Stream
     from spark_ingest.streaming.services import Services
 
@@ -44,7 +44,7 @@ def verify(
     streams, services = open_services(context, select)
     from spark_ingest.lake import bronze
 
-    proofs: list[PartitionProof] = []
+    results: list[PartitionResult] = []
     idle: list[str] = []
     gone: list[str] = []
     double: list[str] = []
@@ -53,32 +53,32 @@ def verify(
         has_table = bronze.exists(services.spark, stream.table)
         if has_table:
             double += _there_twice(services.spark, stream, full)
-        found: list[PartitionProof] = []
+        found: list[PartitionResult] = []
         note = None
         if has_table and topic is not None:
-            found = _proved(services, stream, topic, full)
+            found = _verified(services, stream, topic, full)
         elif has_table:
             note = _filled_from(services, stream)
         note = note or (None if found else _earlier_table(services, stream))
-        proofs += found
+        results += found
         if note is not None:
             gone.append(note)
         elif not found:
             idle.append(stream.name)
-    _print_proofs(proofs)
+    _print_results(results)
     for name in idle:
         print(f"{name}: never started, nothing to verify")
-    broken = [proof for proof in proofs if not proof.holds]
-    for proof in broken:
-        _print_broken(proof)
+    broken = [result for result in results if not result.holds]
+    for result in broken:
+        _print_broken(result)
     for note in [*gone, *double]:
         print(note, file=sys.stderr)
     if broken or gone or double:
         raise typer.Exit(1)
-    total = sum(proof.bronze + proof.quarantined for proof in proofs)
-    given_up = sum(proof.given_up for proof in proofs)
+    total = sum(result.bronze + result.quarantined for result in results)
+    given_up = sum(result.given_up for result in results)
     but = f"; {given_up:,} offsets were accepted as lost" if given_up else ""
-    if proofs:
+    if results:
         print(f"all {total:,} records are in exactly one table, exactly once{but}")
 
 
@@ -122,69 +122,71 @@ def _earlier_table(services: Services, stream: Stream) -> str | None:
     )
 
 
-def _proved(services: Services, stream: Stream, topic: Topic, full: bool) -> list[PartitionProof]:
+def _verified(
+    services: Services, stream: Stream, topic: Topic, full: bool
+) -> list[PartitionResult]:
     """Verify one stream from its checkpoints on, and store the new checkpoints."""
     from spark_ingest.commits.table_identity import uuid_of
     from spark_ingest.lake.jvm import JAVA_ERRORS, Jvm, java_reason
-    from spark_ingest.operate import proof_marks
-    from spark_ingest.operate.verify import prove
+    from spark_ingest.operate import checkpoints
+    from spark_ingest.operate.verify import verify_stream
 
     spark = services.spark
     uuid = uuid_of(Jvm(spark), stream.table)
-    known = proof_marks.marks(spark, uuid)
-    found = prove(spark, services.broker, stream, topic, {} if full else known)
-    for mark in found.since.values():
+    known = checkpoints.newest(spark, uuid)
+    found = verify_stream(spark, services.broker, stream, topic, {} if full else known)
+    for checkpoint in found.since.values():
         print(
-            f"{stream.name}: verified from the checkpoint at commit {mark.commit_id} "
-            f"({mark.at:%Y-%m-%d %H:%M:%S} UTC); --full verifies all commits"
+            f"{stream.name}: verified from the checkpoint at commit {checkpoint.commit_id} "
+            f"({checkpoint.at:%Y-%m-%d %H:%M:%S} UTC); --full verifies all commits"
         )
     if known and not found.since and not full:
         print(
             f"{stream.name}: verified from the first commit: data before the checkpoint may have "
             "changed"
         )
-    if found.marks:
+    if found.new_checkpoints:
         try:
-            proof_marks.write(spark, stream.table, uuid, found.marks)
+            checkpoints.write(spark, stream.table, uuid, found.new_checkpoints)
         except JAVA_ERRORS as error:
             print(
-                f"{stream.name}: no checkpoint could be written to {proof_marks.TABLE}; the next "
+                f"{stream.name}: no checkpoint could be written to {checkpoints.TABLE}; the next "
                 f"`verify` starts where this one did: {java_reason(error)}",
                 file=sys.stderr,
             )
     return found.partitions
 
 
-def _print_proofs(proofs: list[PartitionProof]) -> None:
+def _print_results(results: list[PartitionResult]) -> None:
     table = Table(
         "stream", "partition", "first", "end", "bronze", "quarantine", "empty", "given up",
         "missing", "doubled", "lag",
     )  # fmt: skip
-    for proof in proofs:
-        missing = sum(end - first for first, end in proof.missing)
+    for result in results:
+        missing = sum(end - first for first, end in result.missing)
         numbers = (
-            proof.partition, proof.first, proof.end, proof.bronze, proof.quarantined, proof.empty,
-            proof.given_up, missing, proof.doubled, proof.lag,
+            result.partition, result.first, result.end, result.bronze, result.quarantined,
+            result.empty, result.given_up, missing, result.doubled, result.lag,
         )  # fmt: skip
-        table.add_row(_name(proof), *(f"{number:,}" for number in numbers))
+        table.add_row(_name(result), *(f"{number:,}" for number in numbers))
     for column in table.columns[1:]:
         column.justify = "right"
-    if proofs:
+    if results:
         console().print(table)
 
 
-def _print_broken(proof: PartitionProof) -> None:
+def _print_broken(result: PartitionResult) -> None:
     from spark_ingest.operate.verify import gaps_text
 
-    place = f"{_name(proof)} partition {proof.partition}"
-    if proof.missing:
-        print(f"{place}: missing offsets {gaps_text(proof.missing)}", file=sys.stderr)
-    if proof.doubled:
-        print(f"{place}: {proof.doubled} duplicate offsets", file=sys.stderr)
-    if proof.uncommitted:
-        print(f"{place}: {proof.uncommitted} uncommitted rows", file=sys.stderr)
+    place = f"{_name(result)} partition {result.partition}"
+    if result.missing:
+        print(f"{place}: missing offsets {gaps_text(result.missing)}", file=sys.stderr)
+    if result.doubled:
+        print(f"{place}: {result.doubled} duplicate offsets", file=sys.stderr)
+    if result.uncommitted:
+        print(f"{place}: {result.uncommitted} uncommitted rows", file=sys.stderr)
 
 
-def _name(proof: PartitionProof) -> str:
-    earlier = f" (topic id {proof.topic_id})" if proof.is_earlier else ""
-    return f"{proof.stream}{earlier}"
+def _name(result: PartitionResult) -> str:
+    earlier = f" (topic id {result.topic_id})" if result.is_earlier else ""
+    return f"{result.stream}{earlier}"

@@ -139,13 +139,13 @@ def test_a_stream_goes_on_with_a_topic_made_again_and_the_old_one_stays_proved(f
         MillraceError, match=r"was deleted and recreated.*recover test\.feed\d+ --new-topic"
     ):
         feed.ingest()
-    with pytest.raises(MillraceError, match="nothing can be proved"):
+    with pytest.raises(MillraceError, match="nothing can be verified"):
         proofs(feed)
 
     done = feed.command("recover", "--new-topic", "--yes")
 
     assert done.exit_code == 0
-    assert f"{feed.topic}-0: whatever the topic with the id" in done.stdout
+    assert f"{feed.topic}-0: all records of the topic with id" in done.stdout
     assert "from offset 3 on" in done.stdout
     feed.send(*orders(number, 0, 1))
     (batch,) = feed.ingest()
