@@ -245,16 +245,16 @@ def discard_records(
 def replayed_lines(done: Replayed, dry_run: bool) -> list[str]:
     """The output lines for a replay of a stream."""
     would = "would be " if dry_run else ""
-    if not (done.taken or done.held or done.left):
+    if not (done.landed or done.existing or done.remaining):
         return [f"{done.stream}: nothing to replay"]
     commits = ""
     if done.commits:
         first, last = done.commits[0], done.commits[-1]
         commits = f" in commit {first}" if first == last else f" in commits {first} to {last}"
-    lines = [f"{done.stream}: {done.taken:,} {would}replayed{commits}"]
-    if done.held:
-        lines.append(f"  {done.held:,} are in bronze already: {would}marked as replayed")
-    for error_class, count in sorted(done.left.items()):
+    lines = [f"{done.stream}: {done.landed:,} {would}replayed{commits}"]
+    if done.existing:
+        lines.append(f"  {done.existing:,} are in bronze already: {would}marked as replayed")
+    for error_class, count in sorted(done.remaining.items()):
         lines.append(f"  {count:,} stay in quarantine: {error_class}")
     return lines
 
