@@ -274,10 +274,10 @@ def test_the_topic_is_found_in_the_registry(project: Path) -> None:
 @pytest.mark.parametrize(
     ("held", "more", "said"),
     [
-        ({}, {}, "no subject that ends with .orders-value: send a record first"),
-        ({}, {"topic": TOPIC}, f"no subject {TOPIC}-value: send a record first"),
-        ({}, {"topic": "a.b"}, "there is no topic a.b: send a record first"),
-        ({}, {"domain": "No"}, "name source and table like"),
+        ({}, {}, "no subject that ends with .orders-value: produce a record first"),
+        ({}, {"topic": TOPIC}, f"no subject {TOPIC}-value: produce a record first"),
+        ({}, {"topic": "a.b"}, "topic a.b does not exist: produce a record first"),
+        ({}, {"domain": "No"}, "give source and table in lower case"),
         (
             {f"{TOPIC}-value": [WriterSchema(1, flattened(TOPIC, FILM))]},
             {},
@@ -291,7 +291,7 @@ def test_the_topic_is_found_in_the_registry(project: Path) -> None:
         (
             {f"{TOPIC}-value": [schema(("ratio", "double"))]},
             {},
-            "has a type that both engines share",
+            "has a type that both engines support",
         ),
     ],
 )
@@ -306,7 +306,7 @@ def test_a_stream_that_is_there_is_refused_and_nothing_changes(project: Path, cs
     write_files(project, plan_of_csv(project, DraftOptions(TOPIC), csv, "order_id").files)
     before = (project / SOURCES).read_text()
 
-    with pytest.raises(ConfigurationError, match="is there already") as refused:
+    with pytest.raises(ConfigurationError, match="exists already") as refused:
         plan_of_csv(project, DraftOptions(TOPIC), csv, "order_id")
 
     assert str(STAGING) in str(refused.value)
