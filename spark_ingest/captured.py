@@ -1,7 +1,7 @@
-"""What a source says of a table that is captured from a database: its key and its changes.
+"""``captured`` of a source: the key, change format and log position of a captured table.
 
-Bronze takes its records like any others. This is for what is made of them behind it, and for
-the time before anything was captured, when there is neither a topic nor a schema.
+Records are landed in bronze like those of any stream. These properties are for the models behind
+bronze, and for the time before the first change, when there is neither a topic nor a schema.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, field_validator
 
-# The field of an envelope that has the row as it is after a change.
+# The field of an envelope with the row after a change.
 AFTER = "after"
 _LOG_POSITIONS = ("lsn", "binlog")
 _STRUCT = re.compile(r"\s*struct\s*<(.*)>\s*", re.IGNORECASE | re.DOTALL)
@@ -28,15 +28,15 @@ class Chosen:
     """Some columns of a table.
 
     Attributes:
-        names: Their names, or those of all the others.
-        all_but: Whether it is all columns but the named ones.
+        names: Names of the included or, with ``all_but``, excluded columns.
+        all_but: Whether all columns except the named ones are included.
     """
 
     names: tuple[str, ...]
     all_but: bool = False
 
     def has(self, column: str) -> bool:
-        """Whether a column is one of them."""
+        """Whether a column is included."""
         return (column in self.names) != self.all_but
 
 
@@ -44,19 +44,19 @@ class Captured(BaseModel):
     """``config.meta.ingest.captured`` of a dbt source table.
 
     Attributes:
-        form: What a record holds: the row and what the connector adds to it (``flattened``),
-            the row before and after the change (``envelope``), or the row alone (``rows``).
-        key: The table's primary key, by the database's names.
-        position: What says which of two changes of a row is the later one: the place in the
-            database's log, or columns.
-        deletes_when: SQL condition that holds for a record which deletes its row, where the
-            form does not have that.
-        truncates_when: The same for one which deletes all rows.
-        columns: The columns that state and history have; None for all.
-        table: ``schema.table`` in the database, or ``database.table`` in MariaDB; None where
-            the topic is named after it.
+        form: Format of a record: the row and fields added by the connector (``flattened``),
+            the row before and after the change (``envelope``), or only the row (``rows``).
+        key: The table's primary-key columns, by their names in the database.
+        position: The order of the changes of a row: the position in the database's log, or
+            columns.
+        deletes_when: SQL condition for records that delete their row, if the form does not
+            mark them.
+        truncates_when: SQL condition for records that delete all rows.
+        columns: The columns of history and current rows; None for all.
+        table: ``schema.table`` in the database, or ``database.table`` in MariaDB; None if the
+            topic is named after it.
         database: The name of its database in ``databases`` of the profile and in dbt's
-            variable ``log_restarts``; None where it is that of the dbt source.
+            variable ``log_restarts``; None if it is the name of the dbt source.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -75,8 +75,8 @@ class Captured(BaseModel):
     def _key(cls, key: Any) -> tuple[str, ...]:
         if key == []:
             raise ValueError(
-                "is empty: a table without key has no history, for nothing identifies the row that "
-                "a change is of; name columns that are unique together, or leave `captured` out"
+                "is empty: a table without a key has no history, because nothing identifies the "
+                "row of a change; give columns that are unique together, or remove `captured`"
             )
         return _names(key, "the columns of the table's primary key")
 
@@ -96,74 +96,73 @@ class Captured(BaseModel):
     @classmethod
     def _condition(cls, condition: str | None) -> str | None:
         if condition is not None and not condition.strip():
-            raise ValueError("is empty: give an SQL condition, or leave it out")
+            raise ValueError("is empty: give an SQL condition, or remove it")
         return condition
 
     @field_validator("table")
     @classmethod
     def _table(cls, table: str | None) -> str | None:
         if table is not None and not all(table.partition(".")):
-            raise ValueError(f"is {table!r}: write it with its schema, like public.film")
+            raise ValueError(f"is {table!r}: give it with its schema, such as public.film")
         return table
 
     @field_validator("columns", mode="plain")
     @classmethod
     def _chosen(cls, chosen: Any) -> Chosen:
-        wanted = "a list of columns, or {all_but: [columns]}"
+        expected = "a list of columns, or {all_but: [columns]}"
         if isinstance(chosen, Mapping):
             if list(chosen) != ["all_but"]:
-                raise ValueError(f"must be {wanted}")
-            return Chosen(_names(chosen["all_but"], wanted), all_but=True)
-        return Chosen(_names(chosen, wanted))
+                raise ValueError(f"must be {expected}")
+            return Chosen(_names(chosen["all_but"], expected), all_but=True)
+        return Chosen(_names(chosen, expected))
 
     def database_in(self, source: str) -> str:
-        """The name of its database, for a table of a dbt source."""
+        """The name of its database; by default that of the dbt source."""
         return self.database or source
 
     def table_in(self, topic: str) -> str:
-        """The table in its database; Debezium's topics end in its schema and its name."""
+        """The table in its database; by default from the end of Debezium's topic name."""
         return self.table or ".".join(topic.split(".")[-2:])
 
     def mistake(self, described: Mapping[str, str | None]) -> tuple[str, str] | None:
-        """The first key that contradicts another one or the source's columns, and how.
+        """The first key that contradicts another key or the source's columns, and the reason.
 
-        ``described`` has the source's columns with their data types; nothing is compared with
-        what they do not describe.
+        ``described`` has the source's columns with their data types; without any, columns are not
+        checked.
         """
         return next(chain(self._contradictions(), self._unknown(described)), None)
 
     def _contradictions(self) -> Iterator[tuple[str, str]]:
         if self.form == "rows" and isinstance(self.position, str):
-            said = (
-                "rows carry no place in the database's log: name the columns that say which of "
-                "two rows is the later one, such as [last_update]"
+            reason = (
+                "form rows has no position in the database's log: give columns that order the "
+                "versions of a row, such as [last_update]"
             )
-            yield "position", said
+            yield "position", reason
         if self.columns is not None:
             for column in self.key:
                 if not self.columns.has(column):
-                    yield "columns", f"leaves out {column}, which is in key: keep it"
+                    yield "columns", f"excludes {column}, which is in key: include it"
 
     def _unknown(self, described: Mapping[str, str | None]) -> Iterator[tuple[str, str]]:
         if all(name.startswith("_") for name in described):
             return
         row: Sequence[str] | None = list(described)
-        place = "the source's columns"
+        owner = "a column of the source"
         if self.form == "envelope":
             if AFTER not in described:
-                said = f"is none of the source's columns: describe {AFTER}, or say flattened"
-                yield "form", f"envelope, but {AFTER} {said}"
+                reason = f"is not a column of the source: add {AFTER}, or use form flattened"
+                yield "form", f"envelope, but {AFTER} {reason}"
             row = struct_fields(described.get(AFTER) or "")
-            place = f"the fields of {AFTER}"
+            owner = f"a field of {AFTER}"
         if row is None:
             return
         for key, names in self._named():
-            # A change's position may stand beside the row.
+            # The position may be a column besides those of the row.
             have = {*row, *(described if key == "position" else ())}
             for name in names:
                 if name not in have:
-                    said = f"is none of {place}: describe it there, or name another"
-                    yield key, f"{name!r} {said}"
+                    yield key, f"{name!r} is not {owner}: add it there, or use another"
 
     def _named(self) -> Iterator[tuple[str, tuple[str, ...]]]:
         yield "key", self.key
@@ -173,21 +172,21 @@ class Captured(BaseModel):
             yield "columns", self.columns.names
 
     def warnings(self) -> Iterator[str]:
-        """What the records of this form cannot show, for people."""
+        """Messages about changes that records of this form do not show."""
         if self.form == "flattened" and self.truncates_when is None:
             yield (
-                "form flattened never shows a TRUNCATE: the rows stay as they were until a new "
+                "form flattened does not show TRUNCATE: the rows stay current until a new "
                 "snapshot; form envelope shows it, with the connector's skipped.operations=none"
             )
         if self.form == "rows" and self.deletes_when is None:
             yield (
-                "form rows never shows a delete: the row stays as it was; give deletes_when "
-                "where a column has it"
+                "form rows does not show deletes: the row stays current; set deletes_when if a "
+                "column marks deleted rows"
             )
 
 
 def struct_fields(data_type: str) -> list[str] | None:
-    """The names of a struct's own fields, by the SQL of its type; None for another type."""
+    """The names of a struct's top-level fields, from its SQL type; None for other types."""
     inside = _STRUCT.fullmatch(data_type)
     if inside is None:
         return None
@@ -202,17 +201,17 @@ def struct_fields(data_type: str) -> list[str] | None:
     return [match[1] or match[2] for match in found if match is not None]
 
 
-def _names(value: Any, wanted: str) -> tuple[str, ...]:
-    """Column names, each once.
+def _names(value: Any, expected: str) -> tuple[str, ...]:
+    """Validate a list of unique column names.
 
     Raises:
-        ValueError: It is no list of names, an empty one, or one has a name twice.
+        ValueError: It is not a list of names, or is empty or has duplicates.
     """
     if not isinstance(value, list) or not value:
-        raise ValueError(f"must be {wanted}")
+        raise ValueError(f"must be {expected}")
     for name in value:
         if not isinstance(name, str) or not name:
-            raise ValueError(f"must be {wanted}")
+            raise ValueError(f"must be {expected}")
         if value.count(name) > 1:
-            raise ValueError(f"names {name} twice")
+            raise ValueError(f"has {name} twice")
     return tuple(value)

@@ -1,4 +1,4 @@
-"""What can go wrong, as a person reads it: one line, naming the key or file and the fix."""
+"""Exceptions with messages for users: one line with the key or file, and the fix."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from pydantic import ValidationError
 
 
 class MillraceError(Exception):
-    """Something that a person can mend; its text is one line with the fix.
+    """An error that the user can fix; its message is one line with the fix.
 
     Attributes:
-        exit_code: What a command that meets it exits with.
+        exit_code: Exit code of a command that fails with it.
     """
 
     exit_code = 1
 
 
 class ConfigurationError(MillraceError):
-    """Wrong use or configuration: a setting, an option, a file, a missing program."""
+    """Wrong usage or configuration: a setting, an option, a file, a missing program."""
 
     exit_code = 2
 
 
 class NothingCaptured(ConfigurationError):
-    """A captured table has no topic yet: it comes with the first change."""
+    """A captured table has no topic yet: it is created with the first change."""
 
 
 class ServiceUnavailable(MillraceError):
@@ -38,52 +38,52 @@ class CatalogUnavailable(ServiceUnavailable):
 
 
 class PersonNeeded(MillraceError):
-    """A stream cannot go on before a person has decided or mended something."""
+    """A stream cannot continue without a decision or a fix by the operator."""
 
 
 class StreamsFailed(MillraceError):
-    """Some of several streams failed; the text names each with its reason."""
+    """Some streams failed; the message has the reason of each."""
 
 
 class LeaseLost(MillraceError):
-    """Another writer has the table, or took it over while this one was away."""
+    """Another writer has the lease of the table."""
 
 
 class CommitRefused(MillraceError):
-    """The table moved between reading and publishing a batch: read its offsets again."""
+    """The table has changed between reading and publishing a batch: read its offsets again."""
 
 
 class ColumnsChanged(CommitRefused):
-    """The table got other columns since the rows were planned: plan them again."""
+    """The table's columns have changed since the rows were planned: plan them again."""
 
 
 class FilesNotWritten(MillraceError):
-    """A batch was not read, decoded or written column by column; nothing of it is in a commit."""
+    """A batch was not read, decoded or written column by column; nothing was committed."""
 
 
 class CommitUnknown(CommitRefused):
-    """The catalog did not say whether a commit is in: the table's offsets show it."""
+    """The result of a commit is unknown: the table's offsets show it."""
 
 
 _CLASS = re.compile(r"\[[A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)*\] ")
 _PLACE = re.compile(
     r"(?:== SQL of (?P<owner>\w+ \S+) \()?line (?P<line>\d+),? pos(?:ition)? (?P<at>\d+)"
 )
-# Where the message ends and the plan, the statement or the stack of Java begins.
+# The end of the message, before the plan, the statement or the Java stack trace.
 _ENDS = re.compile(r"SQLSTATE:|;\n|\n\s*at |\n+Caused by:|\n*JVM stacktrace:|\n+== SQL")
 _PREFIX = re.compile(r"^An error occurred while calling \S+\s*:? ")
 
 
 def spark_reason(message: str, statement: str = "", before: int = 0) -> str:
-    """An error of Spark's without plan, statement and trace, and where it is.
+    """A Spark error without plan, statement and stack trace, with its position.
 
     Args:
-        statement: The SQL; the line that Spark names is shown when it has several.
-        before: Lines that Spark got before it, which its reader does not see.
+        statement: The SQL; if it has several lines, the one with the error is shown.
+        before: Number of lines that were added before the statement.
 
     Returns:
-        One line, which begins with the error's class where Spark gives one; a second with
-        the line of the statement.
+        One line, which begins with the error class if there is one; optionally a second with the
+        line of the statement.
     """
     known = _CLASS.search(message)
     text = message[known.start() :] if known else message.strip()
@@ -106,9 +106,9 @@ def spark_reason(message: str, statement: str = "", before: int = 0) -> str:
 
 
 def first_problem(error: ValidationError) -> str:
-    """The first thing that a validation found, as one line: key, then what is wrong."""
+    """The first validation error as one line: key and message."""
     problem = error.errors(include_input=False, include_url=False)[0]
     key = ".".join(str(part) for part in problem["loc"])
-    # What pydantic puts before what a validator of ours says.
-    said = problem["msg"].removeprefix("Value error, ")
-    return f"{key}: {said}"
+    # Pydantic's prefix for messages of our own validators.
+    message = problem["msg"].removeprefix("Value error, ")
+    return f"{key}: {message}"

@@ -1,4 +1,4 @@
-"""The streams, read from the dbt manifest: dbt's sources are the one place they are declared."""
+"""The streams: dbt sources with ``config.meta.ingest``, read from the manifest."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from spark_ingest.avro.schema import IncompatibleSchema, parse
 from spark_ingest.captured import Captured
 from spark_ingest.errors import ConfigurationError, first_problem
 
-# As much as profiles/spark-defaults.conf lets an Avro string or bytes have.
+# The limit of Avro strings and bytes in profiles/spark-defaults.conf.
 MAX_VALUE_BYTES = 16 * 1024 * 1024
 
 
@@ -30,19 +30,19 @@ class IngestMeta(BaseModel):
     """``config.meta.ingest`` of a dbt source table.
 
     Attributes:
-        subjects: The registry's subjects of its values, where they are named after records;
-            None for the one that is named after the topic.
-        framing: How a value names its schema, or what it is where it names none.
-        key: The same of the key where it is decoded into ``_key``; None leaves only the raw
-            ``_kafka_key``.
-        ids: Whose numbers the ids of Apicurio's framings are.
-        value_schema: With framing ``avro`` the Avro schema of all values, parsed.
-        key_schema: With key ``avro`` that of all keys.
+        subjects: Registry subjects of the values, if they are named after records; None for
+            the subject named after the topic.
+        framing: Wire format of the values: how the schema id is encoded, or the format of
+            values without one.
+        key: Wire format of the keys, decoded into ``_key``; None if only the raw ``_kafka_key``
+            is stored.
+        ids: Kind of the ids with Apicurio's framings.
+        value_schema: With framing ``avro``, the Avro schema of all values, parsed.
+        key_schema: With key ``avro``, the Avro schema of all keys.
         partitioned_by: Iceberg partition transform of the bronze table.
-        max_value_bytes: A record whose value or key is longer goes to quarantine.
-        event_time: The column, a timestamp, that says when the event happened; for reports
-            of how old events are, not for ingest.
-        captured: What is known of a database's table, where the topic has its changes.
+        max_value_bytes: Records with a longer value or key go to quarantine.
+        event_time: Timestamp column with the event time; only for reports of the latency.
+        captured: Properties of the captured table, if the topic has the changes of one.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
@@ -67,12 +67,12 @@ class IngestMeta(BaseModel):
         is_list = isinstance(subjects, list | tuple) and len(subjects) > 0
         if not is_list or not all(isinstance(s, str) and s.strip() for s in subjects):
             raise ValueError(
-                "is no list of subjects: write their names as the registry has them, such as "
+                "is not a list of subjects: give their names in the registry, such as "
                 "[com.acme.OrderPlaced, com.acme.OrderPaid]"
             )
         for subject in subjects:
             if subjects.count(subject) > 1:
-                raise ValueError(f"{subject} is there twice: leave one out")
+                raise ValueError(f"{subject} is duplicate: remove one")
         return subjects
 
     @field_validator("value_schema", "key_schema", mode="before")
@@ -88,15 +88,15 @@ class IngestMeta(BaseModel):
 
 @dataclass(frozen=True)
 class Stream:
-    """One topic and the bronze table that takes it.
+    """One topic and its bronze table.
 
     Attributes:
-        name: ``<source>.<table>`` as dbt names it.
+        name: ``<source>.<table>`` in dbt.
         table: The bronze table, ``<schema>.<identifier>``, in the lake's catalog.
-        description: What a row is, from the YAML.
-        columns: Column descriptions by column name, from the YAML.
-        types: Data types by column name, where the YAML gives them.
-        file: The YAML, relative to the project.
+        description: Description of the source table in the YAML.
+        columns: Column descriptions in the YAML, by column name.
+        types: Data types by column name, of the columns with one in the YAML.
+        file: The YAML file, relative to the project.
         tags: dbt tags of the source table.
     """
 
@@ -115,14 +115,14 @@ class Stream:
 
     @property
     def subjects(self) -> tuple[str, ...]:
-        """The registry's subjects of the values."""
+        """The registry subjects of the values."""
         return self.ingest.subjects or (f"{self.topic}-value",)
 
     @property
     def record_types(self) -> tuple[str, ...]:
-        """Full names of the records that have a member each, as their subjects are named.
+        """Full names of the record types, from their subjects; each is a member of ``value``.
 
-        Empty with one subject: its fields are the columns.
+        Empty with one subject, whose fields are the columns.
         """
         several = self.subjects if len(self.subjects) > 1 else ()
         return tuple(each.removeprefix(f"{self.topic}-") for each in several)
@@ -133,10 +133,10 @@ class Stream:
 
 
 def read_streams(manifest: Path) -> list[Stream]:
-    """All streams that a dbt manifest declares, by name.
+    """All streams of a dbt manifest, sorted by name.
 
     Raises:
-        ConfigurationError: The manifest is missing or not one, a block has an unknown or
+        ConfigurationError: The manifest is missing or invalid, a block has an unknown or
             malformed key, or two blocks share a topic or a table.
     """
     try:
@@ -149,63 +149,61 @@ def read_streams(manifest: Path) -> list[Stream]:
         (_stream(node) for node in nodes if "ingest" in node["config"].get("meta", {})),
         key=lambda stream: stream.name,
     )
-    _refuse_shared(streams)
+    _check_unique(streams)
     return streams
 
 
 def select_streams(streams: Sequence[Stream], selectors: Iterable[str]) -> list[Stream]:
-    """Those that a selector names; all of them when there is no selector.
-
-    Each is ``source``, ``source.table`` or ``tag:x``.
+    """Select streams by ``source``, ``source.table`` or ``tag:x``; all without selectors.
 
     Raises:
-        ConfigurationError: There is no stream at all, or a selector names none.
+        ConfigurationError: There are no streams, or a selector matches none.
     """
     if not streams:
         raise ConfigurationError(
             "no dbt source declares config.meta.ingest: add a block to a _<source>__sources.yml"
         )
-    wanted = list(selectors)
-    for selector in wanted:
+    selected = list(selectors)
+    for selector in selected:
         if not any(_matches(stream, selector) for stream in streams):
             names = ", ".join(stream.name for stream in streams)
             raise ConfigurationError(f"{selector!r} selects no stream; there are: {names}")
-    return [s for s in streams if not wanted or any(_matches(s, w) for w in wanted)]
+    return [s for s in streams if not selected or any(_matches(s, each) for each in selected)]
 
 
 def target_folder(project: Path) -> Path:
-    """Where dbt writes what it makes of a project: its own ``DBT_TARGET_PATH``, or ``target``."""
+    """The target path of dbt: ``DBT_TARGET_PATH``, or ``target``."""
     return project / os.environ.get("DBT_TARGET_PATH", "target")
 
 
 def fresh_manifest(project: Path) -> Path:
-    """The project's manifest, parsed again by dbt when a YAML is newer.
+    """The project's manifest; runs ``dbt parse`` if a YAML file is newer.
 
     Raises:
-        ConfigurationError: The folder is no dbt project, or dbt cannot parse it.
+        ConfigurationError: The folder is not a dbt project, or dbt cannot parse it.
     """
     if not (project / "dbt_project.yml").exists():
         raise ConfigurationError(
-            f"{project} holds no dbt_project.yml: run in the project's folder, "
+            f"{project} has no dbt_project.yml: run in the project's folder, "
             "or give --project-dir or --manifest"
         )
     manifest = target_folder(project) / "manifest.json"
     if manifest.exists() and manifest.stat().st_mtime >= _newest_yaml(project):
         return manifest
-    # The dbt of this environment, whatever PATH says.
+    # The dbt of this environment, regardless of PATH.
     dbt = Path(sys.executable).with_name("dbt")
     if not dbt.exists():
         raise ConfigurationError(
-            f"dbt is not installed beside {sys.executable}: install millrace[dbt], "
+            f"dbt is not installed next to {sys.executable}: install millrace[dbt], "
             "or give a manifest with --manifest"
         )
     command = [str(dbt), "--quiet", "parse", "--project-dir", str(project)]
     command += ["--target-path", str(manifest.parent)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=project, check=False)
     if done.returncode != 0:
-        said = " ".join((done.stdout + done.stderr).split())
-        raise ConfigurationError(f"dbt cannot parse {project}: {said}")
-    # dbt leaves the file as it is when nothing changed in it.
+        output = " ".join((done.stdout + done.stderr).split())
+        raise ConfigurationError(f"dbt cannot parse {project}: {output}")
+    # dbt does not rewrite an unchanged file.
     os.utime(manifest)
     return manifest
 
@@ -220,8 +218,8 @@ def _stream(node: dict[str, Any]) -> Stream:
             f"config.meta.ingest.{first_problem(error)}"
         ) from error
     if ingest.event_time is not None and ingest.event_time not in node["columns"]:
-        said = "is none of the source's columns: describe it there, or name another"
-        raise _refused(node, name, "event_time", f"{ingest.event_time!r} {said}")
+        reason = "is not a column of the source: add it there, or use another"
+        raise _error(node, name, "event_time", f"{ingest.event_time!r} {reason}")
     _check_subjects(node, name, ingest)
     _check_framings(node, name, ingest)
     _check_captured(node, name, ingest)
@@ -238,79 +236,79 @@ def _stream(node: dict[str, Any]) -> Stream:
 
 
 def _check_framings(node: dict[str, Any], name: str, ingest: IngestMeta) -> None:
-    """Refuse a framing without what it needs, and what a framing has no use for."""
+    """Check that framings have the keys that they need, and no others."""
 
-    def refuse(key: str, said: str) -> None:
-        raise _refused(node, name, key, said)
+    def fail(key: str, reason: str) -> None:
+        raise _error(node, name, key, reason)
 
     both = (("schema", "framing"), ("key_schema", "key"))
     for (key, owner), schema, framing in zip(
         both, (ingest.value_schema, ingest.key_schema), (ingest.framing, ingest.key), strict=True
     ):
         if framing == "avro" and schema is None:
-            refuse(key, f"is missing: {owner}: avro names no schema, so give the one there is")
+            fail(key, f"is missing: {owner}: avro has no schema ids, so a schema must be given")
         if framing != "avro" and schema is not None:
-            refuse(key, f"has no use with {owner}: {framing}: leave it out, or set avro there")
+            fail(key, f"is not used with {owner}: {framing}: remove it, or set {owner}: avro")
         if schema is not None:
             try:
                 parse(schema)
             except IncompatibleSchema as error:
-                refuse(key, str(error))
+                fail(key, str(error))
     if ingest.ids and not {"apicurio", "apicurio-headers"} & {ingest.framing, ingest.key}:
-        refuse("ids", "has no use without an apicurio framing: leave it out")
+        fail("ids", "is not used without an apicurio framing: remove it")
     if ingest.key == "bytes":
-        refuse("key", "bytes are in _kafka_key already: leave it out")
+        fail("key", "bytes are in _kafka_key already: remove it")
     columns = {c["name"]: c.get("data_type") for c in node["columns"].values()}
     of_value = {n: kind for n, kind in columns.items() if not n.startswith("_")}
     if ingest.framing == "json" and not of_value:
-        refuse("framing", "json needs the source's columns, each with its data_type")
+        fail("framing", "json needs the source's columns with their data_type")
     for column, kind in of_value.items():
         if ingest.framing == "json" and not kind:
-            refuse("framing", f"json needs a data_type for the column {column}")
+            fail("framing", f"json needs a data_type for the column {column}")
     if ingest.key == "json" and not columns.get("_key"):
-        refuse("key", "json needs a column _key with a data_type, struct<…>")
+        fail("key", "json needs a column _key with a data_type, struct<…>")
 
 
 def _check_subjects(node: dict[str, Any], name: str, ingest: IngestMeta) -> None:
-    """Refuse subjects where no record has an id of theirs, and what needs columns of one type."""
+    """Check that subjects are used with Confluent ids, and several without row columns."""
     if ingest.subjects is None:
         return
     if ingest.framing != "confluent":
-        said = f"have no use with framing: {ingest.framing}, but with confluent alone: "
+        reason = f"are not used with framing: {ingest.framing}, only with confluent: "
         if ingest.framing.startswith("apicurio"):
-            said += "by Apicurio's own ids artifacts are looked for under the topic's name; "
-        raise _refused(node, name, "subjects", f"{said}leave them out")
+            reason += "artifacts with Apicurio ids are looked up by the topic's name; "
+        raise _error(node, name, "subjects", f"{reason}remove them")
     if len(ingest.subjects) == 1:
         return
     shape = "with several subjects each type has its fields in a member of the column value"
     if ingest.captured is not None:
-        said = f"{shape}, and a captured table has rows of one type: name one subject"
-        raise _refused(node, name, "captured", said)
+        reason = f"{shape}, but a captured table has rows of one type: give one subject"
+        raise _error(node, name, "captured", reason)
     if ingest.event_time is not None:
-        said = f"{shape}, so no column says when all events happened: leave it out"
-        raise _refused(node, name, "event_time", said)
+        reason = f"{shape}, so no column has the event time of all events: remove it"
+        raise _error(node, name, "event_time", reason)
 
 
 def _check_captured(node: dict[str, Any], name: str, ingest: IngestMeta) -> None:
-    """Refuse a captured table whose records have no columns, or not those that it names."""
+    """Check that the records of a captured table have the columns that it names."""
     if ingest.captured is None:
         return
     if ingest.framing in ("string", "bytes"):
-        said = f"a row has columns, and framing: {ingest.framing} makes one of all"
-        raise _refused(node, name, "captured", said)
+        reason = f"a row has columns, but framing: {ingest.framing} has a single value"
+        raise _error(node, name, "captured", reason)
     types = {c["name"]: c.get("data_type") for c in node["columns"].values()}
     mistake = ingest.captured.mistake(types)
     if mistake is not None:
-        raise _refused(node, name, f"captured.{mistake[0]}", mistake[1])
+        raise _error(node, name, f"captured.{mistake[0]}", mistake[1])
 
 
-def _refused(node: dict[str, Any], name: str, key: str, said: str) -> ConfigurationError:
+def _error(node: dict[str, Any], name: str, key: str, reason: str) -> ConfigurationError:
     return ConfigurationError(
-        f"{node['original_file_path']}: source {name}: config.meta.ingest.{key}: {said}"
+        f"{node['original_file_path']}: source {name}: config.meta.ingest.{key}: {reason}"
     )
 
 
-def _refuse_shared(streams: Sequence[Stream]) -> None:
+def _check_unique(streams: Sequence[Stream]) -> None:
     for what in ("topic", "table"):
         seen: dict[str, str] = {}
         for stream in streams:
@@ -329,7 +327,7 @@ def _matches(stream: Stream, selector: str) -> bool:
 
 
 def _newest_yaml(project: Path) -> float:
-    # Folders too: a deleted file moves only its folder's time.
+    # Folders too: deleting a file only changes the mtime of its folder.
     models = project / "models"
     files = [project / "dbt_project.yml", models]
     files += [

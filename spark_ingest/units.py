@@ -1,4 +1,4 @@
-"""Lengths of time and sizes, as people write them in options."""
+"""Parse the durations and sizes of options."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _BYTES = {"KB": 2**10, "MB": 2**20, "GB": 2**30}
 
 
 def duration(option: str, text: str) -> timedelta:
-    """A length of time: ``500ms``, ``30s``, ``10m``, ``6h``, ``7d``.
+    """Parse a duration: ``500ms``, ``30s``, ``10m``, ``6h``, ``7d``.
 
     Raises:
-        ConfigurationError: It is none; the text names the option.
+        ConfigurationError: It is invalid; the message has the option.
     """
     match = _DURATION.fullmatch(text.strip())
     try:
@@ -29,10 +29,10 @@ def duration(option: str, text: str) -> timedelta:
 
 
 def size_of(option: str, text: str) -> int:
-    """Bytes: ``64KB``, ``128MB``, ``1GB``.
+    """Parse a size in bytes: ``64KB``, ``128MB``, ``1GB``.
 
     Raises:
-        ConfigurationError: It is none; the text names the option.
+        ConfigurationError: It is invalid; the message has the option.
     """
     match = _SIZE.fullmatch(text.strip())
     if match is None or int(match[1]) == 0:

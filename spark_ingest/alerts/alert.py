@@ -1,4 +1,4 @@
-"""One thing that needs a person."""
+"""Alerts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Kind(StrEnum):
-    """What an alert is about; the values are the column ``kind`` of the log."""
+    """The kinds of alerts: the values of the column ``kind`` of ``bronze.ingest_alerts``."""
 
     FAILED_NODE = "failed node"
     STALE_SOURCE = "stale source"
@@ -20,14 +20,13 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Alert:
-    """What needs a person.
+    """A problem that needs action.
 
     Attributes:
-        kind: What it is about.
-        subject: Of what: a stream, a node of dbt, an exposure. With ``kind`` it is the alert's
-            key.
-        message: What is the matter, in one line.
-        help: The command that helps, or that shows more.
+        kind: The kind of problem.
+        subject: The affected stream, dbt node or exposure; with ``kind`` the alert's key.
+        message: One line about the problem.
+        help: The command that fixes it or shows details.
     """
 
     kind: Kind
@@ -42,11 +41,11 @@ class Alert:
 
 @dataclass(frozen=True)
 class Found:
-    """What a look found.
+    """The result of a check.
 
     Attributes:
-        alerts: What needs a person now.
-        unknown: Kinds that could not be looked at: of these nothing is over.
+        alerts: The open alerts.
+        unknown: Kinds that could not be checked: their alerts stay open.
     """
 
     alerts: tuple[Alert, ...]

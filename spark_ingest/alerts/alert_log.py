@@ -1,4 +1,4 @@
-"""``bronze.ingest_alerts``: which alerts were posted, and that they were over."""
+"""``bronze.ingest_alerts``: the posted alerts, and when they were resolved."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ COLUMNS = StructType(
     ]
 )
 _COMMENTS = {
-    "kind": "What the alert is about.",
-    "subject": "Of what; with `kind` its key.",
+    "kind": "Kind of problem.",
+    "subject": "Affected stream, dbt node or exposure; with `kind` the key of the alert.",
     "event": "`began` or `over`.",
-    "message": "What was the matter when it began.",
-    "help": "The command that helps.",
-    "posted_at": "When the webhook had taken it.",
+    "message": "The problem when it began.",
+    "help": "Command that fixes it or shows details.",
+    "posted_at": "When the webhook had accepted it.",
 }
 
 
 class Event(StrEnum):
-    """What is posted of an alert, each once."""
+    """The events of an alert, each posted once."""
 
     BEGAN = "began"
     OVER = "over"
@@ -45,11 +45,11 @@ class Event(StrEnum):
 
 @dataclass(frozen=True)
 class Notice:
-    """What there is to post.
+    """A notice to post.
 
     Attributes:
         event: Whether the alert began or is over.
-        began_at: When it was posted that it began; None for what begins now.
+        began_at: When its beginning was posted; None if it begins now.
     """
 
     event: Event
@@ -58,7 +58,7 @@ class Notice:
 
 
 def create(spark: SparkSession) -> bool:
-    """Make the table, and its schema, where they are missing; whether the table was made."""
+    """Create the table and its schema if missing; return whether the table was created."""
     bronze.create_schema(spark)
     return bronze.create_table(
         spark,
@@ -66,12 +66,12 @@ def create(spark: SparkSession) -> bool:
         COLUMNS,
         "days(posted_at)",
         _COMMENTS,
-        "One row per alert and event that was posted.",
+        "One row per posted alert and event.",
     )
 
 
 def opened(spark: SparkSession) -> list[Notice]:
-    """Alerts of which was posted that they began, and not that they are over."""
+    """The posted alerts that are not over."""
     newest = (
         spark.table(f"{CATALOG}.{TABLE}")
         .groupBy("kind", "subject")
@@ -92,7 +92,7 @@ def opened(spark: SparkSession) -> list[Notice]:
 
 
 def to_post(opened: Sequence[Notice], found: Found) -> list[Notice]:
-    """What a look adds to what was posted: what began since, then what is over."""
+    """The notices to post after a check: first new alerts, then those that are over."""
     now = {alert.key for alert in found.alerts}
     before = {notice.alert.key for notice in opened}
     began = [Notice(Event.BEGAN, a) for a in found.alerts if a.key not in before]
@@ -105,7 +105,7 @@ def to_post(opened: Sequence[Notice], found: Found) -> list[Notice]:
 
 
 def append(spark: SparkSession, posted: Sequence[Notice], at: datetime) -> None:
-    """Write down what was posted, in one commit."""
+    """Record the posted notices in one commit."""
     rows = [
         (str(n.alert.kind), n.alert.subject, str(n.event), n.alert.message, n.alert.help, at)
         for n in posted

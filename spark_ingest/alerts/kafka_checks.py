@@ -1,4 +1,4 @@
-"""What Kafka says beside the lake: records that wait, and those that expired unread."""
+"""Alerts from Kafka: unread records, and records that expired before they were read."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from spark_ingest.sources import Stream
 def of_streams(
     spark: SparkSession, broker: Broker, streams: list[Stream], patience: timedelta, now: datetime
 ) -> Found:
-    """Streams that do not read what lies on the broker, or that cannot any more.
+    """Alerts for streams that have stopped reading, or whose records expired unread.
 
-    One that never committed anything is not looked at. ``patience`` is how old a record may
-    become before a stream that has not read it counts as stopped; ``now`` has a zone.
+    Streams without a table are skipped. ``patience`` is the age of an unread record at which its
+    stream counts as stopped; ``now`` is time zone aware.
     """
     found: list[Alert] = []
     for stream in streams:
@@ -33,7 +33,7 @@ def of_streams(
                 alert = _of_stream(spark, broker, stream, topic, now - patience)
                 found += [alert] if alert else []
         except MillraceError as error:
-            message = f"{stream.topic} cannot be looked at: {error}"
+            message = f"{stream.topic} cannot be checked: {error}"
             helps = f"spark-ingest plan {stream.name}"
             alert = Alert(Kind.KAFKA, "kafka", message, helps)
             return Found((*found, alert), frozenset({Kind.STOPPED_STREAM, Kind.GAP}))
@@ -45,7 +45,7 @@ def _of_stream(
 ) -> Alert | None:
     committed = commit_log.committed_ranges(spark, stream, topic).ranges
     first, end = broker.first_offsets(topic), broker.end_offsets(topic)
-    # A partition that was added is read from its beginning.
+    # An added partition is read from its first offset.
     read = {p: committed[p][1] if p in committed else first[p] for p in end}
     expired = {p: (read[p], first[p]) for p in end if read[p] < first[p]}
     if expired:
@@ -60,7 +60,7 @@ def _of_stream(
     waiting = {
         p: (read[p], old[p])
         for p in end
-        # Markers of transactions take offsets, too, and nobody reads them.
+        # Transaction markers also have offsets, but are not read.
         if read[p] < old[p] and broker.records_in(topic.name, p, [(read[p], old[p])])
     }
     if not waiting:
@@ -69,7 +69,7 @@ def _of_stream(
         Kind.STOPPED_STREAM,
         stream.name,
         f"{total(waiting):,} offsets of {topic.name} from before {before:%Y-%m-%d %H:%M} UTC "
-        f"are not read: {_listed(waiting)}",
+        f"are unread: {_listed(waiting)}",
         f"spark-ingest run {stream.name} --once",
     )
 

@@ -1,4 +1,4 @@
-"""What the lake's own tables say: dbt's runs, sources that are stale, quarantine."""
+"""Alerts from the lake's tables: dbt runs, stale sources, quarantine."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from spark_ingest.lake import bronze
 from spark_ingest.lake.jvm import CATALOG
 from spark_ingest.sources import Stream
 
-# As `run_results.json` has them; a test that only warns calls nobody.
+# The statuses of `run_results.json`; warnings raise no alert.
 _FAILED = ("error", "fail", "runtime error", "partial success")
 _SUCCEEDED = "success"
-_SAID_NOTHING = ("skipped", "no-op")
+_NOT_RUN = ("skipped", "no-op")
 
 
 def of_runs(spark: SparkSession, promises: Promises, now: datetime) -> Found:
-    """Nodes whose newest run failed, and marts that are older than an exposure promises.
+    """Alerts for nodes whose newest run failed, and marts older than an exposure allows.
 
-    ``now`` has a zone.
+    ``now`` is time zone aware.
     """
     if promises.runs is None or not bronze.exists(spark, promises.runs):
         return Found((), frozenset({Kind.FAILED_NODE, Kind.OLD_MART}))
     runs = spark.table(f"{CATALOG}.{promises.runs}")
     newest = (
-        runs.where(~F.col("run_status").isin(*_SAID_NOTHING))
+        runs.where(~F.col("run_status").isin(*_NOT_RUN))
         .groupBy("node_id")
         .agg(F.max_by(F.struct("*"), "started_at").alias("run"))
         .select("run.*")
@@ -69,18 +69,18 @@ def _old_marts(spark: SparkSession, promises: Promises, now: datetime) -> tuple[
         oldest = now - exposure.max_age
         for node, relation in exposure.models.items():
             at = built.get(node)
-            # Before its first build nobody looks at it; what was built and is on no record any
-            # more is older than the record.
+            # No alert before the first build. A mart without a recorded run was built before
+            # the oldest one.
             if at is None and not bronze.exists(spark, relation):
                 continue
             if at is None or at.astimezone(oldest.tzinfo) < oldest:
-                when = "before the runs on record" if at is None else _time(at)
+                when = "before the oldest recorded run" if at is None else _time(at)
                 name = node.rpartition(".")[2]
                 found.append(
                     Alert(
                         Kind.OLD_MART,
                         f"{exposure.name}: {name}",
-                        f"{name} was built {when}; exposure {exposure.name} promises "
+                        f"{name} was built {when}; exposure {exposure.name} allows "
                         f"{_length(exposure.max_age)} at most",
                         f"dbt build --select +{name}",
                     )
@@ -89,7 +89,7 @@ def _old_marts(spark: SparkSession, promises: Promises, now: datetime) -> tuple[
 
 
 def of_sources(spark: SparkSession, promises: Promises, now: datetime) -> Found:
-    """Sources whose newest row is older than they declare; without a table, nothing is stale."""
+    """Alerts for sources that exceed their freshness; sources without a table are skipped."""
     found = []
     for source in promises.sources:
         if not bronze.exists(spark, source.table):
@@ -102,8 +102,8 @@ def of_sources(spark: SparkSession, promises: Promises, now: datetime) -> Found:
             Alert(
                 Kind.STALE_SOURCE,
                 source.name,
-                f"the newest row of {source.table} is of {_time(row[0])}; "
-                f"{_length(source.max_age)} are allowed",
+                f"the newest row of {source.table} is from {_time(row[0])}; "
+                f"the maximum age is {_length(source.max_age)}",
                 f"dbt source freshness --select source:{source.name}",
             )
         )
@@ -113,9 +113,9 @@ def of_sources(spark: SparkSession, promises: Promises, now: datetime) -> Found:
 def of_quarantine(
     spark: SparkSession, streams: list[Stream], window: timedelta, now: datetime
 ) -> Found:
-    """Streams of which records went to quarantine lately, and wait there.
+    """Alerts for streams with open records that were quarantined within ``window``.
 
-    Lately is within ``window`` of ``now``, which has a zone.
+    ``now`` is time zone aware.
     """
     if not bronze.exists(spark, quarantine_table.TABLE):
         return Found(())
@@ -134,7 +134,7 @@ def of_quarantine(
                 Kind.QUARANTINE,
                 stream.name,
                 f"{counted[stream.topic][0]:,} records went to quarantine within "
-                f"{_length(window)}, most as {counted[stream.topic][1]}",
+                f"{_length(window)}, most of them as {counted[stream.topic][1]}",
                 f"spark-ingest quarantine list {stream.name}",
             )
             for stream in streams
@@ -144,7 +144,7 @@ def of_quarantine(
 
 
 def _time(at: datetime) -> str:
-    # What Spark gives has no zone, and is of this machine's.
+    # PySpark returns naive datetimes in the local time zone.
     return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 

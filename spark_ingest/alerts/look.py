@@ -1,4 +1,4 @@
-"""One look at all that may need a person, and what is posted of it."""
+"""Run all checks, and post new and resolved alerts."""
 
 from __future__ import annotations
 
@@ -19,12 +19,11 @@ from spark_ingest.sources import Stream
 
 @dataclass(frozen=True)
 class Limits:
-    """When something needs a person.
+    """The thresholds of the checks.
 
     Attributes:
-        patience: How old a record may become before a stream that has not read it counts as
-            stopped.
-        quarantine: For how long a record in quarantine is news.
+        patience: Age of an unread record at which its stream counts as stopped.
+        quarantine: Records quarantined within this time raise an alert.
     """
 
     patience: timedelta
@@ -34,7 +33,7 @@ class Limits:
 def look(
     spark: SparkSession, broker: Broker, streams: list[Stream], promises: Promises, limits: Limits
 ) -> Found:
-    """All that needs a person now."""
+    """Run all checks."""
     now = datetime.now(UTC)
     return (
         lake_checks.of_runs(spark, promises, now)
@@ -47,12 +46,12 @@ def look(
 def post_news(
     spark: SparkSession, found: Found, post: Callable[[Notice], None]
 ) -> tuple[list[Notice], ServiceUnavailable | None]:
-    """Post what began and what is over, each once.
+    """Post new and resolved alerts, each once.
 
-    What was posted is written down before an error is given back; the rest is posted after the
-    next look. Killed between post and writing down, it posts a notice again. ``post`` raises
-    ServiceUnavailable where the receiver does not take the notice. Returns what was posted, and
-    why the rest was not.
+    Posted notices are recorded even if a later one fails; the rest is posted after the next
+    check. If the process is killed before it has recorded a notice, it is posted again. ``post``
+    raises ServiceUnavailable if the receiver does not accept the notice. Returns the posted
+    notices, and the error of the first one that failed.
     """
     alert_log.create(spark)
     posted: list[Notice] = []

@@ -1,4 +1,4 @@
-"""What the dbt project promises of its sources and exposures, read from the manifest."""
+"""The maximum ages that the dbt project declares for sources and exposures, by its manifest."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from spark_ingest.errors import ConfigurationError, first_problem
 
 
 class MaxAge(BaseModel):
-    """A length of time as dbt's ``freshness`` has it: ``{count: 26, period: hour}``."""
+    """A duration in the format of dbt's ``freshness``: ``{count: 26, period: hour}``."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -29,13 +29,13 @@ class MaxAge(BaseModel):
 
 @dataclass(frozen=True)
 class FreshSource:
-    """A source that declares how old its newest row may be.
+    """A source with ``freshness``.
 
     Attributes:
         name: ``<source>.<table>``.
         table: ``schema.identifier`` in the lake.
-        loaded_at: The expression that says when a row was loaded, dbt's ``loaded_at_field``.
-        max_age: dbt's ``error_after``, or ``warn_after`` where there is no such.
+        loaded_at: dbt's ``loaded_at_field``, an SQL expression.
+        max_age: dbt's ``error_after``, or else ``warn_after``.
     """
 
     name: str
@@ -49,8 +49,8 @@ class FreshExposure:
     """An exposure with ``config.meta.max_age``.
 
     Attributes:
-        max_age: How old what it shows may be.
-        models: What it depends on: the relation, ``schema.name``, by dbt's unique id.
+        max_age: Maximum time since the last build of its models.
+        models: Relations, ``schema.name``, of its models by dbt's unique id.
     """
 
     name: str
@@ -60,13 +60,13 @@ class FreshExposure:
 
 @dataclass(frozen=True)
 class Promises:
-    """What a project promises.
+    """The declarations of a project.
 
     Attributes:
-        runs: The table of dbt's runs; None where the project has no such source.
+        runs: The table of dbt's runs; None if the project has no such source.
         nodes: The unique ids of all models, seeds, snapshots and tests.
-        sources: Those with freshness.
-        exposures: Those with a greatest age.
+        sources: The sources with freshness.
+        exposures: The exposures with a maximum age.
     """
 
     runs: str | None
@@ -76,13 +76,13 @@ class Promises:
 
 
 def read_promises(manifest: Path) -> Promises:
-    """What a manifest of dbt says.
+    """Read the declarations from a dbt manifest.
 
     Raises:
-        ConfigurationError: An exposure's ``config.meta.max_age`` is none.
+        ConfigurationError: An exposure's ``config.meta.max_age`` is invalid.
     """
-    made = json.loads(manifest.read_text())
-    sources = made["sources"].values()
+    parsed = json.loads(manifest.read_text())
+    sources = parsed["sources"].values()
     runs = [
         f"{node['schema']}.{node['identifier']}"
         for node in sources
@@ -90,17 +90,19 @@ def read_promises(manifest: Path) -> Promises:
     ]
     return Promises(
         runs[0] if runs else None,
-        frozenset(made.get("nodes", {})) | frozenset(made.get("unit_tests", {})),
+        frozenset(parsed.get("nodes", {})) | frozenset(parsed.get("unit_tests", {})),
         tuple(filter(None, map(_source, sources))),
         tuple(
-            filter(None, (_exposure(e, made["nodes"]) for e in made.get("exposures", {}).values()))
+            filter(
+                None, (_exposure(e, parsed["nodes"]) for e in parsed.get("exposures", {}).values())
+            )
         ),
     )
 
 
 def _source(node: Mapping[str, Any]) -> FreshSource | None:
     freshness = node.get("freshness") or {}
-    # dbt writes a rule that is not there as one without a count.
+    # In the manifest a rule that is not set has no count.
     rules = (freshness.get(name) or {} for name in ("error_after", "warn_after"))
     after = next((rule for rule in rules if rule.get("count")), None)
     if after is None or not node.get("loaded_at_field"):

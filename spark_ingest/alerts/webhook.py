@@ -1,4 +1,4 @@
-"""Where alerts are posted: a webhook that takes JSON, as Slack's are or plain."""
+"""The webhook for alerts: Slack format or plain JSON."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from spark_ingest.connect.profile import Target
 from spark_ingest.errors import ConfigurationError, ServiceUnavailable, first_problem
 
 _TIMEOUT_SECONDS = 10.0
-# A receiver that is away for longer gets the notice at the next look.
+# Pauses before retries; after them the notice is posted at the next check.
 _PAUSES_SECONDS = (1.0, 3.0)
-# Refused for now, and not for what it says.
+# HTTP statuses for which a retry may succeed.
 _AGAIN = (408, 425, 429)
 
 
 class Form(StrEnum):
-    """What a webhook takes."""
+    """The payload format of a webhook."""
 
     SLACK = "slack"
     JSON = "json"
@@ -34,9 +34,9 @@ class Webhook(BaseModel):
     """``alerts`` of a target in ``profiles/ingest.yml``.
 
     Attributes:
-        webhook: The URL, which is a secret.
-        form: ``slack``: a JSON object with ``text``, as Slack, Mattermost and others take it;
-            ``json``: one with the notice's parts.
+        webhook: The URL, a secret.
+        form: ``slack``: a JSON object with ``text``, for Slack, Mattermost and others;
+            ``json``: an object with the fields of the notice.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -45,33 +45,33 @@ class Webhook(BaseModel):
     form: Form = Form.JSON
 
     def post(self, notice: Notice, sleep: Callable[[float], None] = time.sleep) -> None:
-        """Post a notice; a receiver that is away or busy is asked three times.
+        """Post a notice, with up to three attempts if the receiver is down or busy.
 
         Raises:
-            ServiceUnavailable: It did not take the notice. The text names its host, never the
-                URL.
+            ServiceUnavailable: It did not accept the notice. The message has its host, but not
+                the URL.
         """
         body = slack(notice) if self.form is Form.SLACK else plain(notice)
         host = urlsplit(self.webhook).hostname
-        said = ""
+        reason = ""
         for pause in (*_PAUSES_SECONDS, None):
             try:
                 answer = httpx2.post(self.webhook, json=body, timeout=_TIMEOUT_SECONDS)
             except httpx2.HTTPError as error:
-                said = f"{type(error).__name__}: {error}".replace(self.webhook, "…")
+                reason = f"{type(error).__name__}: {error}".replace(self.webhook, "…")
             else:
                 if answer.is_success:
                     return
-                said = f"{answer.status_code} {answer.reason_phrase}"
+                reason = f"{answer.status_code} {answer.reason_phrase}"
                 if not answer.is_server_error and answer.status_code not in _AGAIN:
                     break
             if pause is not None:
                 sleep(pause)
-        raise ServiceUnavailable(f"the webhook at {host} took no alert: {said}")
+        raise ServiceUnavailable(f"the webhook at {host} did not accept the alert: {reason}")
 
 
 def webhook_of(target: Target) -> Webhook | None:
-    """The webhook of a target; None where it names none.
+    """The webhook of a target; None if it has none.
 
     Raises:
         ConfigurationError: ``alerts`` has an unknown key or form, or no URL.
@@ -93,7 +93,7 @@ def webhook_of(target: Target) -> Webhook | None:
 
 
 def plain(notice: Notice) -> dict[str, Any]:
-    """A notice as a JSON object of its parts."""
+    """A notice as a JSON object."""
     began_at = notice.began_at
     return {
         "event": str(notice.event),
@@ -106,7 +106,7 @@ def plain(notice: Notice) -> dict[str, Any]:
 
 
 def slack(notice: Notice) -> dict[str, Any]:
-    """A notice as a message in Slack's markup, in which three characters are escaped."""
+    """A notice as a message in Slack markup, with its three special characters escaped."""
     alert = notice.alert
     subject, message, helps = (
         text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

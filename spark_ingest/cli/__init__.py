@@ -1,4 +1,4 @@
-"""`spark-ingest`: land Kafka topics in bronze Iceberg tables, and prove that nothing is lost."""
+"""`spark-ingest`: land Kafka topics in bronze Iceberg tables, and verify them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ __all__ = [
 
 
 def main() -> None:
-    """Run the command; a mistake that a person can mend is one line on standard error."""
+    """Run the command; print an expected error as one line on standard error."""
     try:
         app()
     except MillraceError as error:

@@ -1,4 +1,4 @@
-"""The command that says what needs a person: alerts."""
+"""The command that posts alerts to a webhook: alerts."""
 
 from __future__ import annotations
 
@@ -29,28 +29,27 @@ def alerts(
         str | None, typer.Option(help="Repeat until Ctrl-C at this interval: 1m.")
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print what is; post and record nothing.")
+        bool, typer.Option("--dry-run", help="Print the alerts; post and record nothing.")
     ] = False,
     patience: Annotated[
-        str, typer.Option(help="A stream is stopped that left a record unread for so long.")
+        str, typer.Option(help="Age of an unread record at which its stream counts as stopped.")
     ] = "10m",
     quarantine_window: Annotated[
-        str, typer.Option(help="For so long a record in quarantine is news.")
+        str, typer.Option(help="Alert on records quarantined within this time.")
     ] = "1h",
 ) -> None:
-    """Post what needs a person to a webhook: once when it begins, once when it is over.
+    """Post alerts to a webhook: once when a problem begins, once when it is resolved.
 
-    Failed models and tests of dbt (from state.runs, which each `dbt build`
-    writes), sources staler than their `freshness` allows (`error_after`, or
+    Alerts are raised for failed dbt models and tests (from state.runs, which each
+    `dbt build` writes), sources that exceed their `freshness` (`error_after`, or
     `warn_after` without it), marts older than `config.meta.max_age` of an
-    exposure, records that went to quarantine, streams that leave records unread,
-    and records that expired before they were read. Each comes with the command
-    that helps.
+    exposure, quarantined records, streams with unread records, and records that
+    expired before they were read. Each names the command that helps.
 
-    The webhook stands under `alerts` in profiles/ingest.yml; without one it is
-    only printed. What was posted is in bronze.ingest_alerts. A receiver that does
-    not answer gets the rest after the next look; without --every the command then
-    exits 1. Streams never wait for any of this.
+    The webhook is configured under `alerts` in profiles/ingest.yml; without one,
+    alerts are only printed. Posted alerts are recorded in bronze.ingest_alerts.
+    If the receiver does not answer, the rest is posted at the next check; without
+    --every the command then exits 1. Streams are not affected.
     """
     pause = duration("--every", every).total_seconds() if every else None
     patient, window = (
@@ -68,7 +67,7 @@ def alerts(
     webhook = webhook_of(read_target(chosen.profile, chosen.target))
     if webhook is None and not dry_run:
         where = f"{chosen.profile}: targets.…alerts.webhook"
-        print(f"no webhook in {where}: printed only", file=sys.stderr)
+        print(f"no webhook in {where}: alerts are only printed", file=sys.stderr)
     broker = Broker(load_connections(chosen.profile, chosen.target))
     promises = read_promises(chosen.manifest or fresh_manifest(chosen.project))
     streams, spark = open_lake(context, None)
@@ -79,37 +78,37 @@ def alerts(
         try:
             found = look(spark, broker, streams, promises, limits)
             if webhook is None or dry_run:
-                _show(found)
+                _print_open(found)
             else:
                 posted, failure = post_news(spark, found, webhook.post)
-                _say(posted, found)
+                _print_posted(posted, found)
                 if failure is not None:
                     raise failure
         except TROUBLE as error:
             if pause is None or jvm_watch.is_gone(error):
                 raise
-            said = error if isinstance(error, MillraceError) else java_reason(error)
-            print(f"{_now()} {said}: again in {every}", file=sys.stderr, flush=True)
+            reason = error if isinstance(error, MillraceError) else java_reason(error)
+            print(f"{_now()} {reason}: retry in {every}", file=sys.stderr, flush=True)
         if pause is None or stopping.wait(max(pause - (time.monotonic() - began), 0)):
             return
 
 
-def _show(found: Found) -> None:
+def _print_open(found: Found) -> None:
     if not found.alerts:
-        print("nothing needs a person", flush=True)
+        print("no open alerts", flush=True)
         return
-    shown = Table("kind", "subject", "message", "what helps")
+    shown = Table("kind", "subject", "message", "command")
     for alert in found.alerts:
         shown.add_row(alert.kind, alert.subject, alert.message, alert.help)
     console().print(shown)
 
 
-def _say(posted: list[Notice], found: Found) -> None:
+def _print_posted(posted: list[Notice], found: Found) -> None:
     for notice in posted:
         alert = notice.alert
         print(f"{_now()} {notice.event}: {alert.kind} {alert.subject}: {alert.message}")
     count = len(found.alerts)
-    print(f"{_now()} {len(posted)} posted, {count} need a person now", flush=True)
+    print(f"{_now()} {len(posted)} posted, {count} open", flush=True)
 
 
 def _now() -> str:

@@ -1,4 +1,4 @@
-"""The command's frame: its common options, and what every command opens first."""
+"""The Typer app: common options, and the services that the commands open."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ app = typer.Typer(
     [bold]source[/bold], [bold]source.table[/bold] or [bold]tag:x[/bold]; none selects all.
 
     spark-ingest plan                    what would be created and read
-    spark-ingest run --once              land what is there, then exit
+    spark-ingest run --once              land all available records, then exit
     spark-ingest run pagila --every 10s  run until Ctrl-C
-    spark-ingest verify                  prove that nothing is lost or doubled
+    spark-ingest verify                  check for lost and duplicate records
     spark-ingest reconcile               count captured tables in their databases
-    spark-ingest alerts --every 1m       post what needs a person to a webhook
+    spark-ingest alerts --every 1m       post alerts to a webhook
     """,
 )
 
 Select = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[SELECT]...", help="source, source.table or tag:x; all when absent."),
+    typer.Argument(metavar="[SELECT]...", help="source, source.table or tag:x; default: all."),
 ]
 
 
@@ -61,8 +61,8 @@ MaxBatchBytes = Annotated[
 UnknownWait = Annotated[
     float,
     typer.Option(
-        help="Seconds from the beginning of a batch for which the registry is asked for a schema "
-        "id that it does not know, before its records go to quarantine.",
+        help="Seconds from the start of a batch to retry schema ids that the registry does not "
+        "know, before their records go to quarantine.",
         min=0,
     ),
 ]
@@ -70,7 +70,7 @@ UnknownWait = Annotated[
 
 @dataclass(frozen=True)
 class Options:
-    """What every command takes, before its name."""
+    """The options before the command name."""
 
     project: Path
     manifest: Path | None
@@ -85,10 +85,10 @@ def options(
         Path, typer.Option(help="Folder with dbt_project.yml.", file_okay=False)
     ] = Path(),
     manifest: Annotated[
-        Path | None, typer.Option(help="A dbt manifest to read instead of parsing the project.")
+        Path | None, typer.Option(help="dbt manifest to read instead of parsing the project.")
     ] = None,
     profile: Annotated[
-        Path | None, typer.Option(help="Connections; profiles/ingest.yml of the project.")
+        Path | None, typer.Option(help="Connections file; default: profiles/ingest.yml.")
     ] = None,
     target: Annotated[str | None, typer.Option(help="Target of the connections file.")] = None,
 ) -> None:
@@ -98,7 +98,7 @@ def options(
 
 
 def _project(folder: Path) -> Path:
-    """The project: the folder, or the nearest one above that has a dbt_project.yml."""
+    """The folder, or its nearest parent with a dbt_project.yml."""
     here = folder.resolve()
     return next(
         (place for place in (here, *here.parents) if (place / "dbt_project.yml").exists()), here
@@ -106,7 +106,7 @@ def _project(folder: Path) -> Path:
 
 
 def chosen_streams(context: typer.Context, select: list[str] | None) -> list[Stream]:
-    """The streams that a command is for, by the manifest alone."""
+    """The selected streams of the manifest."""
     chosen: Options = context.obj
     manifest = chosen.manifest or fresh_manifest(chosen.project)
     return select_streams(read_streams(manifest), select or [])
@@ -119,14 +119,18 @@ def open_services(
     some_topic_needed: bool = False,
     alone: bool = False,
 ) -> tuple[list[Stream], Services]:
-    """Read the configuration, ask the services, then start Spark: what is cheap comes first.
+    """Read the configuration, check topics and subjects, then start Spark, which is slow.
 
     Args:
-        topics_needed: Whether their topics must exist, but for those of captured tables.
-        some_topic_needed: Whether one of those that somebody selected must exist, whatever
-            they are of.
-        alone: Whether a stream whose topic or subject is not as it must be is left to find
-            that out itself, where there are others.
+        topics_needed: Whether topics must exist, except those of captured tables.
+        some_topic_needed: Whether the topic of at least one stream must exist if SELECT was
+            given, also for captured tables.
+        alone: Whether to continue if some streams, but not all, have an invalid topic or
+            subject: each of these then fails by itself.
+
+    Raises:
+        ConfigurationError: A topic or subject is missing or invalid.
+        NothingCaptured: ``some_topic_needed``, and none of the selected streams has a topic.
     """
     from spark_ingest.connect.broker import Broker
     from spark_ingest.connect.registry import SchemaRegistry
@@ -143,24 +147,24 @@ def open_services(
     streams = chosen_streams(context, select)
     check_spark()
     broker, registry = Broker(connections), SchemaRegistry(connections)
-    awaited: list[Stream] = []
-    refused: list[ConfigurationError] = []
+    without_topic: list[Stream] = []
+    invalid: list[ConfigurationError] = []
     for stream in streams:
         try:
             if topics_needed and stream.ingest.captured is None:
                 broker.existing_topic(stream.topic, stream.name)
             elif broker.topic(stream.topic) is None:
-                awaited.append(stream)
+                without_topic.append(stream)
             framing = framing_of(stream, "value")
             if framing.has_ids:
                 for subject in stream.subjects:
                     registry.subject_schemas(subject, framing.ids)
         except ConfigurationError as error:
-            refused.append(error)
-            if not alone or len(refused) == len(streams):
-                raise refused[0] from None
-    if select and some_topic_needed and len(awaited) == len(streams):
-        raise NothingCaptured("; ".join(f"{s.name}: {nothing_captured(s)}" for s in awaited))
+            invalid.append(error)
+            if not alone or len(invalid) == len(streams):
+                raise invalid[0] from None
+    if select and some_topic_needed and len(without_topic) == len(streams):
+        raise NothingCaptured("; ".join(f"{s.name}: {nothing_captured(s)}" for s in without_topic))
     progress: Progress = LineProgress()
     spark = open_session()
     check_settings(spark)
@@ -171,7 +175,7 @@ def open_services(
 def open_lake(
     context: typer.Context, select: list[str] | None
 ) -> tuple[list[Stream], SparkSession]:
-    """Read which streams there are and start Spark, for work that needs no other service."""
+    """Read the selected streams and start Spark, for commands that need no other service."""
     from spark_ingest.lake.preflight import check_spark
     from spark_ingest.lake.required_settings import check_settings
     from spark_ingest.lake.session import open_session
@@ -193,7 +197,7 @@ def _refuse_copied(spark: SparkSession, streams: list[Stream]) -> None:
 
 
 def stop_on_signals() -> threading.Event:
-    """An event that Ctrl-C and SIGTERM set: what is at work is finished first."""
+    """An event that is set by Ctrl-C and SIGTERM, for a graceful stop."""
     stopping = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stopping.set())
@@ -201,5 +205,5 @@ def stop_on_signals() -> threading.Event:
 
 
 def console() -> Console:
-    """Standard output, wide enough for a table where it is not a terminal."""
+    """Standard output, 140 columns wide if it is not a terminal."""
     return Console() if sys.stdout.isatty() else Console(width=140)

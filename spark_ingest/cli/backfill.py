@@ -1,4 +1,4 @@
-"""The command that lands what was before a stream's beginning: backfill."""
+"""The command that lands the records before a stream's start offsets: backfill."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def backfill_command(
         typer.Option(
             "--from",
             help="How far back: earliest, an offset (of each partition), or a time (ISO 8601, "
-            "UTC unless it says otherwise).",
+            "default UTC).",
         ),
     ] = "earliest",
     max_batch: Annotated[int, typer.Option(help="Maximum records per batch.", min=1)] = 250_000,
@@ -38,10 +38,10 @@ def backfill_command(
     max_rate: MaxRate = None,
     unknown_wait: UnknownWait = 5.0,
 ) -> None:
-    """Land the records before the offsets that the streams began with.
+    """Land the records before the start offsets of the streams.
 
-    For a stream that began with `run --from`; it may be running. The newest come
-    first, and a backfill that was stopped or killed goes on where it was.
+    For streams that started with `run --from`; they may be running. The newest
+    records are landed first. A backfill that was stopped or killed resumes.
     """
     offset = int(begin) if begin.isdecimal() else None
     most_bytes = size_of("--max-batch-bytes", max_batch_bytes)
@@ -69,4 +69,4 @@ def backfill_command(
                 floor = dict.fromkeys(topic.partitions, offset)
             landed[stream.name] = backfill(services, stream, floor, settings, stopping)
         for name, count in landed.items():
-            progress.note(f"{name}: {count:,} offsets before its beginning are committed")
+            progress.note(f"{name}: {count:,} offsets before its start are committed")

@@ -1,4 +1,4 @@
-"""The command that keeps tables small: maintain."""
+"""The command for table maintenance: maintain."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from spark_ingest.operate.maintain import Maintained, Policy
     from spark_ingest.sources import Stream
 
-# Finding them lists every file of a table.
+# Listing orphan files lists all files of a table.
 _ORPHANS_EVERY_SECONDS = 86400.0
 
 
@@ -43,7 +43,7 @@ def maintain_command(
     keep: Annotated[
         str,
         typer.Option(
-            help="Keep snapshots younger than this: at least as long as the longest query."
+            help="Keep snapshots younger than this; at least the duration of the longest query."
         ),
     ] = "1h",
     target_size: Annotated[
@@ -54,15 +54,15 @@ def maintain_command(
         str | None, typer.Option(help="Repeat until Ctrl-C at this interval: 10m.")
     ] = None,
     whole_lake: Annotated[
-        bool, typer.Option("--all", help="Every table of the lake, those of dbt too.")
+        bool, typer.Option("--all", help="All tables of the lake, including those of dbt.")
     ] = False,
     form: Annotated[Format, typer.Option("--format", help="Output format.")] = (Format.TABLE),
 ) -> None:
     """Compact small files, expire snapshots, remove orphan files.
 
-    Of the streams' tables and, without SELECT, of quarantine, the commit log and
-    the marks of verify. Streams may run beside it. Stopped anywhere it leaves
-    good tables; the next round goes on.
+    Maintains the streams' tables and, without SELECT, quarantine, the commit log
+    and the checkpoints of verify. Streams may run at the same time. It can be
+    stopped at any time; the next run continues.
     """
     if whole_lake and select:
         raise ConfigurationError("give either SELECT or --all")

@@ -1,4 +1,4 @@
-"""The commands that send marts back to Kafka: publish, publish plan, publish verify."""
+"""The commands that publish marts to Kafka: publish, publish plan, publish verify."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ commands = typer.Typer(
     cls=_RunsByDefault,
     no_args_is_help=True,
     help="""
-    Send changed rows of marts to Kafka topics, as Avro, each publication once.
+    Send changed rows of marts to Kafka topics as Avro, in exactly-once transactions.
 
     A publication is a dbt exposure that has [bold]config.meta.publish[/bold], with one
     mart in [bold]depends_on[/bold]. SELECT is the exposure's name or the topic; none
-    selects all. Only what changed since the last publication is sent; a row that
-    is gone is a tombstone. Readers with isolation.level read_committed see each
-    publication whole.
+    selects all. Only changes since the last publication are sent; a deleted row
+    is sent as a tombstone. Consumers with isolation.level read_committed see each
+    publication completely or not at all.
 
-    spark-ingest publish --once             send what changed, then exit
+    spark-ingest publish --once             send the changes, then exit
     spark-ingest publish sales --every 5s   send changes until Ctrl-C
     spark-ingest publish plan               what would be sent
     spark-ingest publish verify             compare topics with their marts
@@ -58,7 +58,7 @@ app.add_typer(commands, name="publish")
 
 Select = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[SELECT]...", help="Exposure or topic; all when absent."),
+    typer.Argument(metavar="[SELECT]...", help="Exposure or topic; default: all."),
 ]
 
 
@@ -66,7 +66,7 @@ Select = Annotated[
 def run(
     context: typer.Context,
     select: Select = None,
-    once: Annotated[bool, typer.Option("--once", help="Send what changed, then exit.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Send the changes, then exit.")] = False,
     every: Annotated[
         str | None, typer.Option(help="Repeat until Ctrl-C at this interval: 5s.")
     ] = None,
@@ -74,19 +74,19 @@ def run(
         bool,
         typer.Option(
             "--adopt",
-            help="Take over a topic that holds records of others: those of keys that the mart "
-            "does not have are deleted.",
+            help="Take over a topic with records of other producers: keys that are not in the "
+            "mart are deleted.",
         ),
     ] = False,
 ) -> None:
-    """Send what changed in the marts since the last publication.
+    """Send the changes of the marts since the last publication.
 
-    Topics that do not exist are created, schemas registered. One publisher writes
-    a topic: a second one takes it over, and the first ends. Stopped anywhere, the
-    next run goes on where the last commit was.
+    Creates missing topics and registers schemas. A topic has one publisher: a
+    second one fences the first, which then stops. After a stop at any point the
+    next run resumes at the last commit.
 
     Exit codes: 0 done, 1 a row cannot be published or another publisher took
-    over, 2 wrong use or no services.
+    over, 2 wrong usage or a service is unavailable.
     """
     if once == (every is not None):
         raise ConfigurationError("give either --once or --every")
@@ -135,10 +135,10 @@ def plan(context: typer.Context, select: Select = None) -> None:
 
 @commands.command("verify")
 def verify_command(context: typer.Context, select: Select = None) -> None:
-    """Compare each topic with its mart at the snapshot that was published last.
+    """Compare each topic with its mart at the last published snapshot.
 
-    Reads the whole topic. Exits 1 where a key is missing, has other values, or
-    is there and not in the mart.
+    Reads the whole topic. Exits 1 if a key is missing, has different values, or
+    is not in the mart.
     """
     publications, services = _open(context, select)
     from spark_ingest.publish.check import verify
@@ -161,7 +161,7 @@ def verify_command(context: typer.Context, select: Select = None) -> None:
 
 
 def _open(context: typer.Context, select: list[str] | None) -> tuple[list[Publication], Services]:
-    """Read what is declared, ask the services, then start Spark: what is cheap comes first."""
+    """Read the publications, check topics and subjects, then start Spark, which is slow."""
     from spark_ingest.connect.broker import Broker
     from spark_ingest.connect.registry import SchemaRegistry
     from spark_ingest.publish.publications import read_publications, select_publications
@@ -183,7 +183,7 @@ def _open(context: typer.Context, select: list[str] | None) -> tuple[list[Public
 
 
 def _round(publisher: Publisher, every: str | None) -> bool:
-    """Publish once; False where a person is needed before that can go on."""
+    """Publish once; False if it failed with an error that a retry does not resolve."""
     from spark_ingest.lake import jvm_watch
     from spark_ingest.lake.jvm import JAVA_ERRORS, java_reason
 
@@ -192,21 +192,21 @@ def _round(publisher: Publisher, every: str | None) -> bool:
     except (ServiceUnavailable, *JAVA_ERRORS, OSError) as error:
         if every is None or jvm_watch.is_gone(error):
             raise
-        said = error if isinstance(error, MillraceError) else java_reason(error)
-        print(f"{_now()} {said}: again in {every}", file=sys.stderr, flush=True)
+        reason = error if isinstance(error, MillraceError) else java_reason(error)
+        print(f"{_now()} {reason}: retry in {every}", file=sys.stderr, flush=True)
         return True
     except MillraceError as error:
         print(f"spark-ingest: {error}", file=sys.stderr, flush=True)
         return False
     if done is not None or every is None:
-        _say(publisher.publication, done)
+        _print_done(publisher.publication, done)
     return True
 
 
-def _say(publication: Publication, done: Published | None) -> None:
+def _print_done(publication: Publication, done: Published | None) -> None:
     head = f"{_now()} {publication.name} → {publication.topic}:"
     if done is None:
-        print(f"{head} nothing new", flush=True)
+        print(f"{head} no changes", flush=True)
         return
     several = f" in {done.transactions} transactions" if done.transactions > 1 else ""
     print(

@@ -1,4 +1,4 @@
-"""The commands for records that bronze could not take: list, show, replay, discard."""
+"""The commands for quarantined records: list, show, replay, discard."""
 
 from __future__ import annotations
 
@@ -33,13 +33,12 @@ commands = typer.Typer(
     List, show, replay or discard the records that could not be landed in bronze.
 
     Each is in bronze.quarantine with its bytes, its position in Kafka and the
-    reason. It stays open until a replay lands it in its table or somebody
-    discards it.
+    reason. It stays open until it is replayed into its table or discarded.
 
-    list                         how many, and why
+    list                         counts by stream and reason
     show pagila.sales.avro 0 17  one record with its bytes
-    replay pagila --dry-run      what would be good now
-    replay pagila                land that, beside the running stream
+    replay pagila --dry-run      what would be replayed
+    replay pagila                replay, also while the stream is running
     discard pagila --class not_framed --reason "load test of 3 May"
     """,
 )
@@ -47,7 +46,7 @@ app.add_typer(commands, name="quarantine")
 
 
 class Format(StrEnum):
-    """How a list is printed."""
+    """The output format of ``list``."""
 
     TABLE = "table"
     JSON = "json"
@@ -61,7 +60,7 @@ Classes = Annotated[
 Where = Annotated[
     str | None,
     typer.Option(
-        help="Only where this SQL condition over bronze.quarantine holds, for example "
+        help="Only rows of bronze.quarantine that match this SQL condition, for example "
         '"_kafka_partition = 0 and _kafka_offset < 100".',
         show_default=False,
     ),
@@ -75,15 +74,15 @@ def list_command(
     classes: Classes = None,
     where: Where = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="Discarded and replayed records as well.")
+        bool, typer.Option("--all", help="Include discarded and replayed records.")
     ] = False,
     output: Annotated[Format, typer.Option("--format", help="table, json or csv.")] = Format.TABLE,
 ) -> None:
     """Count the quarantined records by stream and reason.
 
-    Positions are partition:offset of the record quarantined first and last.
-    Without SELECT the records of topics that no source declares any more are
-    counted too.
+    `first` and `last` are partition:offset of the records quarantined first and
+    last. Without SELECT, topics that are no longer declared by a source are
+    included.
     """
     streams, spark = open_lake(context, select)
     found = list_groups(
@@ -100,12 +99,12 @@ def show(
     offset: Annotated[int | None, typer.Argument(help="The record's offset.")] = None,
     where: Where = None,
     out: Annotated[
-        Path | None, typer.Option(help="Write the value's bytes to this file, as Kafka had them.")
+        Path | None, typer.Option(help="Write the raw bytes of the value to this file.")
     ] = None,
 ) -> None:
     """Show one quarantined record: position, reason, headers, bytes as hex and text.
 
-    By its position, or the newest where --where holds.
+    Selects it by position, or the newest that matches --where.
     """
     from spark_ingest.quarantine.choice import Choice
 
@@ -135,17 +134,17 @@ def replay(
     classes: Classes = None,
     where: Where = None,
     discarded: Annotated[
-        bool, typer.Option("--discarded", help="Records that were discarded as well.")
+        bool, typer.Option("--discarded", help="Include discarded records.")
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Decode them; change nothing.")
     ] = False,
 ) -> None:
-    """Decode quarantined records again with the current schemas; land those that are good now.
+    """Decode quarantined records with the current schemas; land those that are valid now.
 
-    They keep their position, time, key and headers. The stream may run meanwhile.
-    A replay may be killed and repeated: what bronze holds is only marked. Records
-    that are still bad stay, with the current reason.
+    They keep their position, time, key and headers. The stream may be running. A
+    replay may be killed and repeated: records that are already in bronze are only
+    marked as replayed. Invalid records stay, with the current reason.
     """
     streams, services = open_services(context, select)
     from spark_ingest.lake.required_settings import check_limits
@@ -163,12 +162,12 @@ def discard(
     select: Select = None,
     classes: Classes = None,
     where: Where = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do it without asking.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
 ) -> None:
-    """Mark quarantined records as wanted by nobody.
+    """Mark quarantined records as discarded.
 
-    Their bytes stay and they stay accounted for; `replay --discarded` still finds
-    them.
+    They keep their bytes and still count as accounted for; `replay --discarded`
+    includes them.
     """
     if not reason.strip():
         raise ConfigurationError("--reason is empty: give the reason for discarding the records")
@@ -181,7 +180,7 @@ def discard(
     if not yes:
         if not sys.stdin.isatty():
             raise ConfigurationError(
-                "nobody is there to ask: add --yes if all of these shall be discarded"
+                "cannot ask for confirmation without a terminal: add --yes to discard all of these"
             )
         typer.confirm("Discard all of these?", abort=True)
     count = discard_records(spark, streams, classes, where, reason, not select)
@@ -197,7 +196,7 @@ def list_groups(
     everything: bool,
     everywhere: bool,
 ) -> list[Group]:
-    """What quarantine holds of streams; only what is open unless ``everything``."""
+    """The quarantined records of streams by reason; only open ones unless ``everything``."""
     from spark_ingest.quarantine import show as view
     from spark_ingest.quarantine.choice import Choice
 
@@ -213,7 +212,7 @@ def replay_streams(
     discarded: bool,
     dry_run: bool,
 ) -> list[Replayed]:
-    """Replay streams one after the other; those that have no table yet have nothing."""
+    """Replay streams one after the other; skip those without a table."""
     from spark_ingest.lake import bronze
     from spark_ingest.quarantine.choice import Choice
     from spark_ingest.quarantine.replay import replay
@@ -234,7 +233,7 @@ def discard_records(
     reason: str,
     everywhere: bool,
 ) -> int:
-    """Discard the open records that are chosen; how many these were."""
+    """Discard the selected open records; return their number."""
     from spark_ingest.quarantine import choice
 
     topics = [stream.topic for stream in streams]
@@ -244,24 +243,24 @@ def discard_records(
 
 
 def replayed_lines(done: Replayed, dry_run: bool) -> list[str]:
-    """What a replay of a stream did, for people."""
+    """The output lines for a replay of a stream."""
     would = "would be " if dry_run else ""
-    if not (done.taken or done.held or done.left):
+    if not (done.landed or done.existing or done.remaining):
         return [f"{done.stream}: nothing to replay"]
     commits = ""
     if done.commits:
         first, last = done.commits[0], done.commits[-1]
         commits = f" in commit {first}" if first == last else f" in commits {first} to {last}"
-    lines = [f"{done.stream}: {done.taken:,} {would}replayed{commits}"]
-    if done.held:
-        lines.append(f"  {done.held:,} are in bronze already: {would}marked as replayed")
-    for error_class, count in sorted(done.left.items()):
+    lines = [f"{done.stream}: {done.landed:,} {would}replayed{commits}"]
+    if done.existing:
+        lines.append(f"  {done.existing:,} are in bronze already: {would}marked as replayed")
+    for error_class, count in sorted(done.remaining.items()):
         lines.append(f"  {count:,} stay in quarantine: {error_class}")
     return lines
 
 
 def print_groups(found: list[Group], output: Format) -> None:
-    """Print what quarantine holds."""
+    """Print the quarantined records by reason."""
     from spark_ingest.quarantine.show import Group
 
     if output is Format.JSON:
@@ -303,7 +302,7 @@ def write_value(value: bytes | None, out: Path) -> None:
     """Write a record's raw value to a file.
 
     Raises:
-        ConfigurationError: It has none, or the file cannot be written.
+        ConfigurationError: The value is null, or the file cannot be written.
     """
     if value is None:
         raise ConfigurationError("the record's value is null: there are no bytes to write")

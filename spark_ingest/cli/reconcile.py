@@ -30,25 +30,25 @@ def reconcile(
         ),
     ] = 1.0,
     patience: Annotated[
-        float, typer.Option(help="Seconds to try again while others keep a table locked.", min=0)
+        float, typer.Option(help="Seconds to retry while a table is locked.", min=0)
     ] = 60.0,
 ) -> None:
-    """Count captured tables in their databases, for dbt to compare.
+    """Count the rows of captured tables in their databases, for comparison in dbt.
 
-    Each count is exact at one place of the database's log, and both are appended
-    to bronze.ingest_reconciliations. After the next `dbt build`
-    rpt_reconciliation has the rows that the history holds at the same place, and
-    the difference: 0, or something is lost.
+    Each count is exact at a position of the database's log; both are appended to
+    bronze.ingest_reconciliations. After the next `dbt build`, rpt_reconciliation
+    has the rows of the history at the same position, and the difference: not 0 if
+    changes are lost.
 
-    PostgreSQL: a lock waits until nobody is changing the table and is let go
-    after milliseconds; the count itself holds up nobody. The user needs SELECT
-    and MAINTAIN (PostgreSQL 17; before, UPDATE). MariaDB: no lock; the user needs
+    PostgreSQL: a table lock waits for running transactions and is released after
+    milliseconds; the count itself blocks no writers. The user needs SELECT and
+    MAINTAIN (PostgreSQL 17; before, UPDATE). MariaDB: no lock; the user needs
     SELECT.
 
-    Where the databases are stands under `databases` in profiles/ingest.yml, by
-    the name that a source's `captured.database` gives them, or by that of the
-    source. Without SELECT the tables of databases that are not there are left
-    out. Exits 1 when a table could not be counted; the others are.
+    Database URLs are configured under `databases` in profiles/ingest.yml, by the
+    name in a source's `captured.database`, or by the source's name. Without
+    SELECT, tables of other databases are skipped. Exits 1 if a table could not be
+    counted; the others are.
     """
     chosen: Options = context.obj
     target = read_target(chosen.profile, chosen.target)
@@ -66,7 +66,7 @@ def reconcile(
         elif select:
             raise ConfigurationError(f"{stream.name} cannot be reconciled: {why}")
         elif captured is not None:
-            print(f"{stream.name}: left out, {why}", file=sys.stderr)
+            print(f"{stream.name}: skipped, {why}", file=sys.stderr)
     if not found:
         raise ConfigurationError(
             f"nothing to reconcile: no captured table has a database in {target.where}.databases"
@@ -106,12 +106,12 @@ def reconcile(
 
 
 def _why_not(stream: Stream) -> str | None:
-    """Why a stream's table cannot be counted at a place; None where it can."""
+    """Why a stream's table cannot be counted at a log position; None if it can."""
     captured: Captured | None = stream.ingest.captured
     if captured is None:
         return "it is not captured from a database"
     if not isinstance(captured.position, str):
-        return f"its position is {', '.join(captured.position)}, not a place in the database's log"
+        return f"its position is {', '.join(captured.position)}, not a position in a database log"
     return None
 
 

@@ -1,4 +1,4 @@
-"""The command for what a person has to decide: recover."""
+"""The command that resumes streams with accepted data loss: recover."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def recover(
     select: Select = None,
     accept_gap: Annotated[
         bool,
-        typer.Option("--accept-gap", help="Give up records that expired before they were read."),
+        typer.Option("--accept-gap", help="Accept that records expired before they were read."),
     ] = False,
     new_topic: Annotated[
         bool,
@@ -26,12 +26,13 @@ def recover(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print what would be done; change nothing.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do it without asking.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
 ) -> None:
-    """Resume a stream that stopped because records are gone.
+    """Resume a stream that stopped because records are lost.
 
-    Says what is given up, and asks. The decision is a commit of the stream's
-    table and a row of the commit log, where `verify` and dbt's ledger find it.
+    Prints the lost offsets and asks for confirmation. The decision is stored as a
+    commit of the stream's table and a row of the commit log, for `verify` and
+    dbt's ledger.
     """
     if accept_gap == new_topic:
         raise ConfigurationError("give either --accept-gap or --new-topic")
@@ -49,23 +50,23 @@ def recover(
             continue
         found.append(one)
         print(f"{stream.name} loses")
-        for line in one.gives_up:
+        for line in one.losses:
             print(f"  {line}")
-        if one.earlier is not None:
+        if one.previous is not None:
             print(f"and resumes on the topic with id {one.topic.id}")
     if dry_run or not found:
         return
     if not yes:
         if not sys.stdin.isatty():
             raise ConfigurationError(
-                "nobody is there to ask: add --yes if all of this shall be given up"
+                "cannot ask for confirmation without a terminal: add --yes to accept the loss"
             )
         typer.confirm("Accept this data loss?", abort=True)
     create(services.spark)
     for one in found:
         commit = recovery.accept(services, one)
         if commit is None:
-            print(f"{one.stream.name}: not needed any more")
+            print(f"{one.stream.name}: no longer needed")
             continue
         places = ", ".join(f"{p}: {o}" for p, o in sorted(commit.position.items()))
         print(f"{one.stream.name}: commit {commit.id}; resumes at {places}")

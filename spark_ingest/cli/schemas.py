@@ -1,4 +1,4 @@
-"""The command that compares schemas: the sources' YAML, the registry, the tables."""
+"""The command that compares the columns in sources, registry and tables: schemas check."""
 
 from __future__ import annotations
 
@@ -27,17 +27,15 @@ def check(
     select: Select = None,
     write: Annotated[
         bool,
-        typer.Option(
-            "--write", help="List in the YAML the columns that it lacks; removes nothing."
-        ),
+        typer.Option("--write", help="Add missing columns to the YAML; remove nothing."),
     ] = False,
 ) -> None:
-    """Print a line for each difference, with the fix; exit 1 where there is one.
+    """Print each difference with its fix; exit 1 if there are any.
 
-    Compared are the columns of the source's YAML, with their data types, all
-    versions that the registry has of the topic's schemas, and the bronze table.
-    With --write the missing columns are put into the YAML, each with its type and
-    what the schema says of it; the differences printed are those from before.
+    Compares the columns and data types in the source's YAML, all versions of the
+    topic's schemas in the registry, and the bronze table. --write adds the
+    missing columns to the YAML with their types and the descriptions of the
+    schema; the printed differences are those before.
     """
     streams, services = open_services(context, select)
     from spark_ingest.operate.column_agreement import compare

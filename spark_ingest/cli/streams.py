@@ -28,10 +28,9 @@ if TYPE_CHECKING:
 
 @app.command()
 def plan(context: typer.Context, select: Select = None) -> None:
-    """Show each stream: its topic, its table, what is new. Changes nothing.
+    """Show topic, table and unread offsets of each stream. Changes nothing.
 
-    Below it stands what a captured table's records cannot show, and where there
-    are none yet.
+    Notes about captured tables follow: limits of their records, missing topics.
     """
     streams, services = open_services(context, select, topics_needed=True, alone=True)
     from spark_ingest.streaming.plan import plan as plan_of
@@ -65,22 +64,21 @@ def plan(context: typer.Context, select: Select = None) -> None:
 
 @app.command()
 def create(context: typer.Context, select: Select = None) -> None:
-    """Create the bronze tables, and ingest's own, where they are missing.
+    """Create missing bronze tables and the tables of ingest itself.
 
-    A captured table of which nothing is registered yet gets the columns that its
-    source describes.
+    A captured table without registered schemas gets the columns of its source.
     """
     streams, services = open_services(context, select)
     from spark_ingest.operate import reconciliations
     from spark_ingest.streaming import tables
 
-    made = tables.create_tables(services, streams)
+    created = tables.create_tables(services, streams)
     if reconciliations.create(services.spark):
-        made.append(reconciliations.TABLE)
-    for table in made:
-        print(f"made {table}")
-    if not made:
-        print("all tables are there already")
+        created.append(reconciliations.TABLE)
+    for table in created:
+        print(f"created {table}")
+    if not created:
+        print("all tables exist")
 
 
 @app.command("run")
@@ -88,13 +86,11 @@ def run_command(
     context: typer.Context,
     select: Select = None,
     once: Annotated[
-        bool, typer.Option("--once", help="Land what the topics hold now, then exit.")
+        bool, typer.Option("--once", help="Land all available records, then exit.")
     ] = False,
     every: Annotated[
         str | None,
-        typer.Option(
-            help="Run until Ctrl-C; records are visible within about this long: 10s, 500ms, 1m."
-        ),
+        typer.Option(help="Run until Ctrl-C, with a commit about this often: 10s, 500ms, 1m."),
     ] = None,
     max_batch: Annotated[int, typer.Option(help="Maximum records per batch.", min=1)] = 2_500_000,
     max_batch_bytes: MaxBatchBytes = "1GB",
@@ -103,22 +99,22 @@ def run_command(
         str,
         typer.Option(
             "--from",
-            help="Where a table without a commit begins: earliest, latest, or a time (ISO 8601, "
-            "UTC unless it says otherwise); committed at once. `backfill` lands what was before.",
+            help="Start of a table without commits: earliest, latest, or a time (ISO 8601, "
+            "default UTC); committed at once. `backfill` lands the records before it.",
         ),
     ] = "earliest",
     unknown_wait: UnknownWait = 5.0,
     metrics_port: Annotated[
         int | None, typer.Option(help="Serve Prometheus metrics on this port.", min=1)
     ] = None,
-    metrics_host: Annotated[str, typer.Option(help="The address to serve them on.")] = "127.0.0.1",
+    metrics_host: Annotated[str, typer.Option(help="Address for the metrics.")] = "127.0.0.1",
 ) -> None:
     """Land the streams' records in bronze.
 
-    Begins where the tables stand; a crash at any moment repeats the batch that
-    was not committed. Records that bronze cannot take go to bronze.quarantine
-    with their bytes. A captured table without a topic is skipped, or taken up
-    when its topic appears.
+    Resumes at the offsets committed in the tables; after a crash the uncommitted
+    batch is repeated. Invalid records go to bronze.quarantine with their bytes. A
+    captured table without a topic is skipped, with --every until its topic
+    exists.
     """
     if once == (every is not None):
         raise ConfigurationError("give either --once or --every, for example --every 10s")
@@ -145,16 +141,16 @@ def run_command(
     with shown as progress:
         services = replace(services, progress=progress)
         missing = prepare(services, streams)
-        # dbt reads it, whether or not anything was ever reconciled.
+        # dbt reads the table even if `reconcile` never ran.
         reconciliations.create(services.spark)
         run.run_streams(services, streams, settings, stopping, missing)
 
 
 def begin_of(text: str) -> Begin:
-    """Where a stream begins, as people write it: ``earliest``, ``latest`` or a time.
+    """Parse the start of a stream: ``earliest``, ``latest`` or a time, by default in UTC.
 
     Raises:
-        ConfigurationError: It is none of these.
+        ConfigurationError: Anything else.
     """
     if text in ("earliest", "latest"):
         return "earliest" if text == "earliest" else "latest"

@@ -1,4 +1,4 @@
-"""What a column of a database, or a field of an event, becomes in dbt: name, type and SQL."""
+"""Derive name, type and SQL of a dbt column from a database column or an event field."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from spark_ingest.avro.schema import AvroSchema
 
 Group = Literal["keys", "attributes", "numbers", "flags", "times"]
 GROUPS: tuple[Group, ...] = ("keys", "attributes", "numbers", "flags", "times")
-# Redshift gives a text of bronze no more.
+# The maximum of Redshift for strings in Iceberg tables.
 LONGEST_TEXT = 16_384
 _TEXT = 4096
-# What `key_text` of the histories has for each column of a key.
+# The length per key column in `key_text` of the histories.
 _KEY_TEXT = 128
 _BYTES_OF_LETTER = 4
 _AS_THEY_ARE: dict[type[DataType], str] = {IntegerType: "integer", LongType: "bigint"}
-# By the meaning that Debezium gives a type (debezium.io, "Data type mappings").
+# By Debezium's semantic types (debezium.io, "Data type mappings").
 _MOMENTS = {
     "io.debezium.time.Timestamp": "{{{{ timestamp_from_millis({name}) }}}}",
     "io.debezium.time.MicroTimestamp": "{{{{ timestamp_from_micros({name}) }}}}",
@@ -56,12 +56,12 @@ _UNITS = {
     "io.debezium.time.MicroTime": "microseconds since midnight",
     "io.debezium.time.NanoTime": "nanoseconds since midnight",
     "io.debezium.time.NanoTimestamp": "nanoseconds since 1970, UTC",
-    "io.debezium.time.MicroDuration": "a span in microseconds",
-    "io.debezium.time.NanoDuration": "a span in nanoseconds",
+    "io.debezium.time.MicroDuration": "duration in microseconds",
+    "io.debezium.time.NanoDuration": "duration in nanoseconds",
 }
 _LENGTH = "__debezium.source.column.length"
-# Words of SQL, which no bare column can be called on one engine or the other; Redshift's are in
-# its "Reserved words", of which PostgreSQL, and so the stand-in, takes many.
+# Reserved words of either engine, which cannot be unquoted column names; Redshift's are in its
+# documentation ("Reserved words"). PostgreSQL, and so the emulator, allows many of them.
 _RESERVED = """
 aes128 aes256 all allowoverwrite analyse analyze and any append array as asc authorization az64
 backup begin between binary blanksasnull both bytedict bzip2 case cast check collate column
@@ -79,7 +79,7 @@ select session session_user set similar snapshot some start sysdate system table
 text255 text32k then timestamp to top trailing true truncatecolumns union unique unnest unpivot
 update user using values verbose wallet when where window with within without
 """
-# Words that say nothing alone: what the name, the state, the size of?
+# Generic names, which get the entity as a prefix.
 _BARE = """
 code comment count data date day description hour id index key kind label level minute month
 name note number position role second size sort state status text time title type value version
@@ -87,24 +87,23 @@ year zone at
 """
 
 
-# Of a day or a moment the ending of its name says as much.
+# Names of dates and timestamps that add nothing to the suffix.
 _ONLY_WHEN = ("at", "date", "day", "time", "timestamp")
 
 
 @dataclass(frozen=True)
 class CapturedColumn:
-    """A column of the database, and what the models have of it.
+    """A column of the database and of the models.
 
     Attributes:
-        source: Its name in bronze.
-        name: What the models call it.
-        contract: Its type in the models.
-        group: Which columns it stands beside.
-        sql: What staging says of it.
-        doc: What it is, for people.
-        max_bytes: How long a text may be; None of what is none.
-        counts: What the values of a moment count, as the test `moments_fit` names it; None of
-            what is none.
+        source: Name in bronze.
+        name: Name in the models.
+        contract: Type in the models.
+        group: The group of columns to which it belongs.
+        sql: Its expression in staging.
+        doc: Its description.
+        max_bytes: Maximum length of a text in bytes; None for other types.
+        counts: Unit of a date or timestamp, as in the test `moments_fit`; None for other types.
     """
 
     source: str
@@ -122,7 +121,7 @@ class _Shape:
     contract: str
     group: Group
     sql: str
-    said: str = ""
+    unit: str = ""
     max_bytes: int | None = None
 
 
@@ -137,21 +136,21 @@ def captured_column(
     taken: Collection[str] = (),
     beside: Collection[str] = (),
     rows: str = "changes",
-    told_by: str = "the database",
+    writer: str = "the database",
 ) -> CapturedColumn | None:
-    """The column; None where no type that both engines know holds its values.
+    """The column; None if its type has no counterpart in both engines.
 
     Args:
-        written: The field's type there.
-        held: Its type in bronze.
-        entity: What a row of the table is, like ``film_actor``.
-        is_key: Whether it is one of those that name a row.
-        has_array_texts: Whether `captured_changes` gives arrays of texts as one text.
-        taken: Names that it cannot have.
-        beside: Names of what `captured_changes` gives beside the row, where a column of the
-            row that has such a name is called ``row_<name>``.
-        rows: What staging calls the rows that it reads.
-        told_by: Who says what a column holds, where the schema says nothing of it.
+        written: Avro schema of the field.
+        held: Type in bronze.
+        entity: The name of one row, such as ``film_actor``.
+        is_key: Whether it is a primary-key column.
+        has_array_texts: Whether `captured_changes` returns arrays of strings as one string.
+        taken: Names that it must not have.
+        beside: Columns of `captured_changes` besides those of the row; a column of the row
+            with such a name is ``row_<name>`` there.
+        rows: Name of the CTE that staging reads.
+        writer: The origin of the values, for the description if the schema has none.
     """
     if has_array_texts and held == ArrayType(StringType()):
         held = StringType()
@@ -161,7 +160,7 @@ def captured_column(
         return None
     renamed = _free(_renamed(name, shape.contract, entity), entity, taken)
     group = "keys" if is_key or renamed.endswith("_id") else shape.group
-    said = doc or _described(renamed, shape, told_by)
+    description = doc or _described(renamed, shape, writer)
     placed = f"row_{name}" if name.lower() in beside else name
     if name.lower() in _RESERVED.split():
         placed = f"{rows}.{name}"
@@ -173,14 +172,14 @@ def captured_column(
         contract=shape.contract,
         group=group,
         sql=sql if plain else f"{sql} as {renamed}",
-        doc=" ".join(said.split()),
+        doc=" ".join(description.split()),
         max_bytes=shape.max_bytes,
         counts=_COUNTS.get(str(kind.get("connect.name", ""))),
     )
 
 
 def singular(table: str) -> str:
-    """What one row of a table is, by the table's name."""
+    """The singular of a table's name."""
     head, _, last = table.rpartition("_")
     if last.endswith("ies") and len(last) > len("pies"):
         last = f"{last[:-3]}y"
@@ -192,19 +191,19 @@ def singular(table: str) -> str:
 
 
 def snake_case(name: str) -> str:
-    """A name's letters and digits in lower case, its words joined by underscores."""
+    """A name in snake case: ASCII letters and digits, other characters as underscores."""
     snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).casefold()
     snake = unicodedata.normalize("NFKD", snake).encode("ascii", "ignore").decode()
     return re.sub(r"[^a-z0-9]+", "_", snake).strip("_")
 
 
-def _described(name: str, shape: _Shape, who: str) -> str:
+def _described(name: str, shape: _Shape, writer: str) -> str:
     text = name.removeprefix("is_").replace("_", " ")
     if shape.contract == "boolean":
-        return f"Whether it is said to be {text}."
+        return f"Whether it is {text}, according to {writer}."
     if text.endswith(" id"):
-        return f"The {text.removesuffix(' id')}, as {who} names it."
-    return f"{text[:1].upper()}{text[1:]}, as {who} has it{shape.said}."
+        return f"Id of the {text.removesuffix(' id')} in {writer}."
+    return f"{text[:1].upper()}{text[1:]} in {writer}{shape.unit}."
 
 
 def _without_null(written: AvroSchema) -> Mapping[str, Any]:
@@ -232,7 +231,7 @@ def _shape(name: str, kind: Mapping[str, Any], held: DataType, is_key: bool) -> 
         longest = _KEY_TEXT if is_key else _longest(kind, meaning)
         sql = f"{{{{{{{{ trimmed_text({{name}}, {longest}) }}}}}}}}"
         if is_key:
-            # Two rows of a database may differ by the blanks at the end of their keys.
+            # Keys may differ by trailing blanks only.
             sql = f"cast({{column}} as varchar({longest}))"
         return _Shape(f"varchar({longest})", "attributes", sql, "", longest)
     contract = _AS_THEY_ARE.get(type(held))
@@ -268,7 +267,7 @@ def _longest(kind: Mapping[str, Any], meaning: str) -> int:
 
 
 def _free(name: str, entity: str, taken: Collection[str]) -> str:
-    """The name, or the first like it that is not taken: of a column that no other can be named."""
+    """The name; if it is taken, with the entity as a prefix and, if needed, a number."""
     if name not in taken:
         return name
     base = re.sub(rf"^((?:is|has)_)?(?!{entity}_)", rf"\g<1>{entity}_", name)
@@ -280,7 +279,7 @@ def _free(name: str, entity: str, taken: Collection[str]) -> str:
 
 
 def _renamed(name: str, contract: str, entity: str) -> str:
-    """A name of the house: snake case, and telling of a day, a moment or a yes or no."""
+    """The name by the project's conventions: snake case, ``_date``, ``_at``, ``is_``."""
     bare = snake = snake_case(name)
     if snake in (_RESERVED + _BARE).split() or not snake[:1].isalpha():
         snake = f"{entity}_{'value' if snake in ('', entity) else snake}"
@@ -294,9 +293,9 @@ def _renamed(name: str, contract: str, entity: str) -> str:
     if contract == "boolean" and not snake.startswith(("is_", "has_")):
         return f"is_{snake}"
     is_money = snake.endswith("_amount") and contract != "decimal(18,2)"
-    says_other = (
+    implies_other_type = (
         (snake.endswith("_at") and contract != "timestamp")
         or (snake.endswith("_date") and contract != "date")
         or (snake.startswith(("is_", "has_")) and contract != "boolean")
     )
-    return f"{entity}_{snake}_value" if is_money or says_other else snake
+    return f"{entity}_{snake}_value" if is_money or implies_other_type else snake

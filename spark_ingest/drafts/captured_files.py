@@ -1,4 +1,4 @@
-"""The text of what a captured table takes in dbt, in the style of those that are there."""
+"""The text of the dbt files of a captured table, in the style of the existing ones."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from spark_ingest.drafts.yaml_places import parse
 
 
 def names_of_changes() -> set[str]:
-    """The columns that changes have beside those of the database."""
+    """The columns of the changes besides those of the database."""
     return {column["name"] for column in _bare()[0]["columns"]}
 
 
 def added_names() -> set[str]:
-    """The columns that models have beside those of the database."""
+    """The columns of the models besides those of the database."""
     return {column["name"] for model in _bare() for column in model["columns"]}
 
 
 @cache
 def _bare() -> list[dict[str, Any]]:
-    """The models of a table that has no columns of its own."""
+    """The models of a table without columns."""
     names = Names("source", "table", "domain", "row")
     empty = CapturedTable("topic", "envelope", "lsn", (), None, {}, (), {})
     models: list[dict[str, Any]] = parse(models_yaml(names, empty, Docs((), {}), ""))["models"]
     return models
 
 
-def said_of(names: Names, table: CapturedTable) -> str:
-    """What the source of a captured table is, where it is new."""
+def source_description(names: Names, table: CapturedTable) -> str:
+    """The description of a new source."""
     database = {"lsn": "PostgreSQL", "binlog": "MariaDB"}[table.position]
     form = ", flattened" if table.form == "flattened" else ""
     return (
@@ -50,9 +50,9 @@ def said_of(names: Names, table: CapturedTable) -> str:
 
 
 def models_yaml(names: Names, table: CapturedTable, docs: Docs, there: str) -> str:
-    """What staging, history and state promise, behind what the source's other tables do.
+    """The YAML of staging, history and current rows, appended to that of the other tables.
 
-    ``there`` is the YAML of the other tables; nothing where there are none.
+    ``there`` is the YAML of the source's other tables; empty if there are none.
     """
     text = there or rendered("captured_head.yml", names=names)
     known = anchored(text)
@@ -60,7 +60,7 @@ def models_yaml(names: Names, table: CapturedTable, docs: Docs, there: str) -> s
     for column in ordered(table.columns):
         fields = _fields(column, docs, column.source in table.key)
         meant = _meant(fields, known)
-        same = [anchor for anchor, said in known.items() if said == meant]
+        same = [anchor for anchor, item in known.items() if item == meant]
         taken = column.name in known
         anchor = same[0] if same else f"{names.table}_{column.name}" if taken else ""
         anchor = anchor or column.name
@@ -79,13 +79,13 @@ def models_yaml(names: Names, table: CapturedTable, docs: Docs, there: str) -> s
         of_changes=f"One row per change of {row}, as the database's log records it.",
         of_versions=f"One row per version of {row}: its row's values, from one change until "
         "the next. A deleted row keeps its last values.",
-        of_rows=f"One row per {one} that the database holds now.",
+        of_rows=f"One row per {one} that currently exists in the database.",
     )
     return text + (block if there else block.removeprefix("\n"))
 
 
 def _fields(column: CapturedColumn, docs: Docs, is_key: bool) -> dict[str, str]:
-    """A column's item in the YAML, as it is written."""
+    """A column's item in the YAML as text."""
     has_commas = "," in column.contract
     return {
         "name": column.name,
@@ -103,7 +103,7 @@ def _meant(fields: Mapping[str, str], known: Mapping[str, Any]) -> dict[str, Any
 
 
 def models_sql(names: Names, table: CapturedTable) -> dict[str, str]:
-    """The SQL of staging, history and state, by the model."""
+    """The SQL of staging, history and current rows, by model."""
     key = [column.name for column in _of_key(table)]
     others = [c.name for c in ordered(table.columns) if c.source not in table.key]
     return {

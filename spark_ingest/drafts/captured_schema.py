@@ -1,4 +1,4 @@
-"""What the registry's schemas of a topic say of the captured table behind it."""
+"""Derive a captured table from the registry schemas of its topic."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from spark_ingest.errors import ConfigurationError
 from spark_ingest.records.topic_schemas import RESERVED
 
 _ENVELOPE = ("before", AFTER, "source", "op")
-# The fields that the flattening adds, with what the connector calls them.
+# The fields added by Debezium's flattening, with their names in the connector's settings.
 _OPERATION, _DELETED = "__op", "__deleted"
 _ADDED = {_OPERATION: "op", "__source_ts_ms": "source.ts_ms"}
-CHANGE_ABSENT = "the topic comes with the table's first row or change"
+CHANGE_ABSENT = "the topic is created with the table's first row or change"
 _POSITIONS: dict[Literal["lsn", "binlog"], tuple[str, ...]] = {
     "lsn": ("lsn",),
     "binlog": ("file", "pos", "row"),
@@ -28,16 +28,16 @@ _POSITIONS: dict[Literal["lsn", "binlog"], tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class CapturedTable:
-    """A captured table, as its topic describes it.
+    """A captured table, derived from its topic.
 
     Attributes:
         form: ``flattened`` or ``envelope``.
         position: ``lsn`` or ``binlog``.
-        key: The columns that name a row.
-        key_type: The type of the decoded key in bronze; None where records have none.
-        fields: What bronze has of a record's value, in order: names and types.
-        columns: The columns of the database that models can have.
-        left_out: The others, with their types in bronze.
+        key: The primary-key columns.
+        key_type: The type of the decoded key in bronze; None without keys.
+        fields: The fields of the value in bronze, in order: names and types.
+        columns: The columns of the models.
+        left_out: The columns that the models exclude, with their types in bronze.
     """
 
     topic: str
@@ -51,13 +51,13 @@ class CapturedTable:
 
 
 def topic_of(subjects: Iterable[str], source: str, table: str, absent: str = CHANGE_ABSENT) -> str:
-    """The topic of a table, by the subjects that there are.
+    """Find the topic of a table by the registry's subjects.
 
-    ``subjects`` are all names that the registry has, ``source`` is the dbt source, which a
-    topic's name may begin with, and ``absent`` why there may be no topic yet.
+    ``subjects`` are all subjects of the registry. Topics whose name begins with ``source``, the
+    dbt source, are preferred. ``absent`` is a hint why the topic may not exist.
 
     Raises:
-        ConfigurationError: None fits, or several do.
+        ConfigurationError: No topic matches, or several do.
     """
     ends = f".{table}-value"
     found = sorted(name.removesuffix("-value") for name in subjects if name.endswith(ends))
@@ -68,11 +68,10 @@ def topic_of(subjects: Iterable[str], source: str, table: str, absent: str = CHA
     if not fitting:
         raise ConfigurationError(
             f"the registry has no subject that ends with {ends}: {absent}; "
-            "another name is given with --topic"
+            "give a topic with another name by --topic"
         )
     raise ConfigurationError(
-        f"several topics may be those of {source}.{table}: {', '.join(fitting)}: "
-        "choose one with --topic"
+        f"several topics match {source}.{table}: {', '.join(fitting)}: choose one with --topic"
     )
 
 
@@ -85,18 +84,17 @@ def read_table(
     taken: Collection[str] = (),
     beside: Collection[str] = (),
 ) -> CapturedTable:
-    """What the schemas say of a table.
+    """Derive a table from the schemas of its topic.
 
     Args:
         values: All versions of the schema of its values, the newest last.
-        keys: Those of its keys; none where it has no subject for them.
-        key: The columns that name a row, as a person says; empty for what the keys say.
-        taken: Names that no column of a model can have.
-        beside: Those of them that `captured_changes` gives beside the row.
+        keys: All versions of the schema of its keys; empty without a subject for them.
+        key: Primary-key columns from the options; empty for the fields of the keys.
+        taken: Names that columns of the models must not have.
+        beside: Columns of `captured_changes` besides those of the row.
 
     Raises:
-        ConfigurationError: There is no schema, it is of no captured table, or nothing says
-            which row a change is of.
+        ConfigurationError: There is no schema, it is not of a captured table, or there is no key.
     """
     fields, newest = fields_of(topic, values)
     form, row, written, docs = _row_of(topic, fields, newest)
@@ -108,8 +106,8 @@ def read_table(
     for name in named:
         if name in left_out:
             raise ConfigurationError(
-                f"{topic}: column {name} of the key is {left_out[name]}, which no model can "
-                f"have: {_other_key(row[name])}"
+                f"{topic}: key column {name} is {left_out[name]}, which models do not "
+                f"support: {_other_key(row[name])}"
             )
     return CapturedTable(
         topic=topic,
@@ -136,12 +134,12 @@ def model_columns(
     taken: Collection[str] = (),
     **more: Any,
 ) -> tuple[list[CapturedColumn], dict[str, str]]:
-    """The columns that models can have, and the types in bronze of the others, by their names."""
+    """The columns of the models, and the types in bronze of excluded ones by name."""
     columns: list[CapturedColumn] = []
     left_out = {}
     for name, kind in row.items():
         column = None
-        # What begins so is metadata to all that reads bronze.
+        # Names with this prefix are metadata.
         if not name.startswith("_"):
             column = captured_column(
                 name,
@@ -163,23 +161,23 @@ def model_columns(
 def fields_of(
     topic: str, values: Sequence[WriterSchema], absent: str = CHANGE_ABSENT
 ) -> tuple[dict[str, DataType], AvroType]:
-    """What bronze has of a topic's values, by the fields of the newest schema.
+    """The fields of a topic's values in bronze, by the newest schema.
 
-    ``values`` are all versions of the schema of its values, the newest last; ``absent`` is why
-    there may be no topic yet. Returns the fields with their types, and the newest schema.
+    ``values`` are all versions of the schema of its values, the newest last; ``absent`` is a hint
+    why the topic may not exist. Returns the fields with their types, and the newest schema.
 
     Raises:
-        ConfigurationError: There is no schema, or the newest is no record that fits.
+        ConfigurationError: There is no schema, or the newest is not a record or incompatible.
     """
     if not values:
         raise ConfigurationError(
-            f"the registry has no subject {topic}-value: {absent}; another name is "
-            "given with --topic"
+            f"the registry has no subject {topic}-value: {absent}; give a topic with another "
+            "name by --topic"
         )
     together = combine(values, reserved=RESERVED)
     last = values[-1]
     if last.id in together.incompatible or not together.is_record or last.schema is None:
-        why = together.incompatible.get(last.id, "it is no record")
+        why = together.incompatible.get(last.id, "it is not a record")
         raise ConfigurationError(f"the newest schema of {topic}-value cannot be used: {why}")
     newest = apart(parse(last.schema, last.references), RESERVED)
     held = {field.name: field.dataType for field in together.columns}
@@ -191,7 +189,7 @@ def _row_of(
 ) -> tuple[
     Literal["flattened", "envelope"], dict[str, DataType], dict[str, AvroSchema], Mapping[str, str]
 ]:
-    """The form, and the columns of the database: in bronze, as written, and described."""
+    """Form and columns of the table: types in bronze, Avro schemas and docs by column."""
     if all(name in fields for name in _ENVELOPE):
         after = fields[AFTER]
         written = newest.fields[AFTER].original
@@ -205,12 +203,12 @@ def _row_of(
         for name, added in _ADDED.items():
             if name not in fields:
                 raise ConfigurationError(
-                    f"{topic} has no {name}: let the connector add it "
+                    f"{topic} has no {name}: configure the connector to add it "
                     f"(transforms.….add.fields with {added})"
                 )
         if _DELETED not in fields:
             raise ConfigurationError(
-                f"{topic} has no {_DELETED}: let the connector keep deletes "
+                f"{topic} has no {_DELETED}: configure the connector to keep deletes "
                 "(transforms.….delete.tombstone.handling.mode=rewrite-with-tombstone)"
             )
         return "flattened", dict(fields), _written(newest), newest.docs
@@ -226,40 +224,40 @@ def _written(record: AvroType) -> dict[str, AvroSchema]:
 
 
 def _key_of(
-    topic: str, key_type: DataType | None, said: Sequence[str], row: Mapping[str, DataType]
+    topic: str, key_type: DataType | None, given: Sequence[str], row: Mapping[str, DataType]
 ) -> tuple[str, ...]:
-    for name in said:
+    for name in given:
         if name not in row:
             there = ", ".join(each for each in row if not each.startswith("_"))
             raise ConfigurationError(
-                f"{topic} has no column {name}, which --key names; there are: {there}"
+                f"--key {name}: {topic} has no such column; there are: {there}"
             )
     if not isinstance(key_type, StructType):
-        if not said:
+        if not given:
             raise ConfigurationError(
-                f"{topic} has no keys (no subject {topic}-key): nothing says which row a "
-                "change is of; name columns that are unique together with --key"
+                f"{topic} has no keys (no subject {topic}-key), which identify the row of a "
+                "change: give columns that are unique together with --key"
             )
-        return tuple(said)
-    if said and set(said) != set(key_type.names):
+        return tuple(given)
+    if given and set(given) != set(key_type.names):
         raise ConfigurationError(
-            f"the records of {topic} have the key {', '.join(key_type.names)}, --key says "
-            f"{', '.join(said)}: leave it out, or set the connector's message.key.columns"
+            f"the records of {topic} have the key {', '.join(key_type.names)}, but --key is "
+            f"{', '.join(given)}: remove it, or set the connector's message.key.columns"
         )
     return tuple(key_type.names)
 
 
 def _other_key(kind: DataType) -> str:
-    """How a table whose key no model can have gets one (debezium.io, connector properties)."""
+    """The fix for an unsupported key type (debezium.io, connector properties)."""
     if isinstance(kind, BinaryType):
-        return "let the connector write bytes as text (binary.handling.mode=hex)"
+        return "configure the connector to write bytes as text (binary.handling.mode=hex)"
     if isinstance(kind, StructType) and kind.names == ["scale", "value"]:
         return (
-            "give the column its digits in the database, as in numeric(20,0), or let a "
-            "connector of the table's own write numbers as text "
+            "give the column a precision in the database, such as numeric(20,0), or use a "
+            "separate connector for the table that writes numbers as text "
             "(decimal.handling.mode=string)"
         )
-    return "let the connector write others (message.key.columns), unique together"
+    return "configure other unique columns in the connector (message.key.columns)"
 
 
 def _position_of(topic: str, form: str, fields: Mapping[str, DataType]) -> Literal["lsn", "binlog"]:
@@ -273,7 +271,6 @@ def _position_of(topic: str, form: str, fields: Mapping[str, DataType]) -> Liter
         if all(name in have for name in (names if form == "envelope" else flat)):
             return position
     raise ConfigurationError(
-        f"{topic} does not say where in the database's log a change lies: let the connector "
-        "add it (transforms.….add.fields with lsn; of MariaDB source.file, source.pos and "
-        "source.row)"
+        f"{topic} has no position in the database's log: configure the connector to add it "
+        "(transforms.….add.fields with lsn; for MariaDB source.file, source.pos and source.row)"
     )

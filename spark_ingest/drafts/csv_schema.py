@@ -1,4 +1,4 @@
-"""The Avro schemas that a CSV file's header and first rows ask for."""
+"""Infer Avro schemas from the header and first rows of a CSV file."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from spark_ingest.drafts.captured_columns import snake_case
 from spark_ingest.errors import ConfigurationError
 
 ROWS = 1_000
-"""How many rows say what the columns are."""
-# Which separator wins when several split the header into as many cells.
+"""Number of rows for type inference."""
+# In order of preference, if several split the header into equally many cells.
 _SEPARATORS = ",;\t|:"
 _INTEGER = re.compile(r"[+-]?(0|[1-9]\d*)", re.ASCII)
 _DECIMAL = re.compile(r"[+-]?(0|[1-9]\d*)?(\.(?P<scale>\d+))?", re.ASCII)
@@ -23,21 +23,21 @@ _MOMENT = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?", re.ASCII)
 _BLANK_BEFORE_ZONE = re.compile(r"\s+(?=[+-]\d|[zZ]$)")
 _BOOLEANS = frozenset({"true", "false", "t", "f", "yes", "no"})
 _LARGEST = 2**63
-# A sum of money has two decimals, whatever the first rows have.
+# Amounts of money have two decimals, whatever the first rows have.
 _PRECISION, _SCALE = 18, 2
 _WIDEST = 38
 
 
 @dataclass(frozen=True)
 class CsvShape:
-    """What the records of a CSV are.
+    """The schemas of the records of a CSV file.
 
     Attributes:
-        value: The Avro schema of their values.
-        key: That of their keys.
+        value: Avro schema of the values.
+        key: Avro schema of the keys.
         key_field: The field of the value that is the key.
-        headers: By field, what the file calls it.
-        separator: What stands between two cells.
+        headers: Column name in the file, by field.
+        separator: Separator of the cells.
     """
 
     value: dict[str, Any]
@@ -50,17 +50,17 @@ class CsvShape:
 def read_shape(
     file: TextIO, name: str, topic: str, key: str, separator: str | None = None, null: str = ""
 ) -> CsvShape:
-    """Find out what a CSV's columns are.
+    """Infer the columns of a CSV file.
 
-    A column is what all of its cells in the first rows can be: boolean, integer, decimal, date,
-    timestamp, or else string. An integer with a zero before it is no number (a postcode). All
-    but the key may be null. ``file`` is at its beginning, and errors call it ``name``. ``key``
-    is a column by its name in the file or that of its field, ``separator`` is found out when
-    None, and ``null`` is the cell that is null.
+    A column is boolean, integer, decimal, date or timestamp if all its cells in the first rows
+    are, else string. Integers with leading zeros, such as postcodes, are strings. All columns
+    except the key are nullable. ``file`` is at its start, ``name`` is for errors. ``key`` is a
+    column name in the file or a field name; ``separator`` is inferred if None, and ``null`` is
+    the text of null cells.
 
     Raises:
-        ConfigurationError: There is no header, a column has no name or that of another, there
-            is no such key, or it is null in a row.
+        ConfigurationError: There is no header or no row, a column name is invalid or duplicate,
+            or the key does not exist or is null in a row.
     """
     header_line = next((line for line in file if line.strip()), "")
     file.seek(0)
@@ -72,14 +72,12 @@ def read_shape(
     chosen = key if key in names else {v: k for k, v in names.items()}.get(key)
     if chosen is None:
         raise ConfigurationError(
-            f"{name}: there is no column {key}, which --key names; there are: "
-            f"{', '.join(names.values())}"
+            f"--key {key}: {name} has no such column; there are: {', '.join(names.values())}"
         )
     read = [(line, row) for line, row in islice(rows, ROWS) if len(row) == len(names)]
     if not read:
         raise ConfigurationError(
-            f"{name}: no row has the {len(names)} cells of its header, and rows say what the "
-            "columns are: add one"
+            f"{name}: no row has the {len(names)} cells of the header, to infer the types: add one"
         )
     fields = []
     for at, field in enumerate(names):
@@ -102,7 +100,7 @@ def read_shape(
 
 
 def _rows(reader: Any, name: str) -> Iterator[tuple[int, list[str]]]:
-    """The rows that have cells, each with the line where it ends."""
+    """The rows that are not empty, with their last line numbers."""
     try:
         for row in reader:
             if any(row):
@@ -116,15 +114,15 @@ def _words(topic: str) -> list[str]:
 
 
 def _field_names(header: Sequence[str], name: str) -> dict[str, str]:
-    """What the file calls each field, by the field's name."""
+    """The column name in the file by field name."""
     if not header:
-        raise ConfigurationError(f"{name} is empty: its first line names the columns")
+        raise ConfigurationError(f"{name} is empty: its first line must have the column names")
     names: dict[str, str] = {}
     for cell in header:
         field = snake_case(cell)
         if not field[:1].isalpha():
             raise ConfigurationError(
-                f"{name}: column {cell!r} of the header is no name: let it begin with a "
+                f"{name}: column {cell!r} of the header is not a valid name: start it with a "
                 "letter from a to z"
             )
         if field in names:
@@ -140,13 +138,13 @@ def _check_key(name: str, key: str, empty: Iterable[int]) -> None:
     lines = sorted(empty)
     if lines:
         raise ConfigurationError(
-            f"{name}, line {lines[0]}: {key} is empty, and --key names it: give it a value, "
-            "or name a column that always has one"
+            f"{name}, line {lines[0]}: {key} is empty, but is the key: add a value, or give a "
+            "column by --key that is never empty"
         )
 
 
 def _kind(cells: Sequence[str]) -> Any:
-    """The Avro type that holds all cells of a column."""
+    """The Avro type for all cells of a column."""
     if not cells:
         return "string"
     kinds: tuple[tuple[Callable[[str], bool], Any], ...] = (
@@ -170,7 +168,7 @@ def _is_date(cell: str) -> bool:
         date.fromisoformat(cell)
     except ValueError:
         return False
-    # ISO 8601 has days without hyphens and weeks, too, and a number is none.
+    # Exclude the ISO 8601 forms without hyphens, which are numbers, and with weeks.
     return "-" in cell and "W" not in cell
 
 
@@ -185,7 +183,7 @@ def _is_moment(cell: str) -> bool:
 
 
 def _decimal(cells: Sequence[str]) -> dict[str, Any] | None:
-    """A decimal with room for all cells; None where one is no number."""
+    """A decimal type for all cells; None if one is not a number."""
     scale, whole = _SCALE, 1
     for cell in cells:
         found = _DECIMAL.fullmatch(cell)

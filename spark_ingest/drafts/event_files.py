@@ -1,4 +1,4 @@
-"""The text of what a stream of events takes in dbt, in the style of those that are there."""
+"""The text of the dbt files of an event stream, in the style of the existing ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _METADATA = (
     "_ingested_at",
     "_commit_id",
 )
-# A value of each type that a column of a model can have in bronze.
+# An example value of each type in bronze.
 _EXAMPLES = {
     "string": "'x'",
     "boolean": "true",
@@ -24,23 +24,23 @@ _EXAMPLES = {
 
 
 def added_names() -> set[str]:
-    """The columns that the model has beside those of the events."""
+    """The columns of the model besides those of the events."""
     return {"record_key", "is_tombstone", *_METADATA}
 
 
-def said_of(names: Names) -> str:
-    """What the source of a stream is, where it is new."""
+def source_description(names: Names) -> str:
+    """The description of a new source."""
     return f"The events of {names.source}, each a record of a topic."
 
 
 def staging_sql(names: Names, stream: EventStream) -> str:
-    """The staging model: every record, renamed and cast."""
+    """The SQL of the staging model: every record, renamed and cast."""
     groups = grouped(stream.columns, ["keys", "flags"])
     return rendered("event_staging.sql", names=names, groups=groups)
 
 
 def staging_yaml(names: Names, stream: EventStream, docs: Docs) -> str:
-    """What the staging model promises, and its unit test: a record, it again, a tombstone."""
+    """The YAML of the staging model with its unit test: a record, a duplicate, a tombstone."""
     examples = [_example(stream.fields[column.source]) for column in stream.columns]
     return rendered(
         "event_staging.yml",

@@ -1,4 +1,4 @@
-"""What a topic's schemas say of the events in it."""
+"""Derive an event stream from the schemas of its topic."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from spark_ingest.drafts.captured_columns import CapturedColumn
 from spark_ingest.drafts.captured_schema import fields_of, model_columns
 from spark_ingest.errors import ConfigurationError
 
-ABSENT = "send a record first, or read the columns from a file with --csv"
+ABSENT = "produce a record first, or read the columns from a file with --csv"
 
 
 @dataclass(frozen=True)
@@ -20,11 +20,11 @@ class EventStream:
     """A topic's events, as its schemas describe them.
 
     Attributes:
-        key_type: The type of the decoded key in bronze; None where records have none.
-        fields: What bronze has of a record's value, in order: names and types.
-        columns: Those of the fields that a model can have.
-        required: The names in the model of those that no record leaves out.
-        left_out: The fields that no model can have, with their types in bronze.
+        key_type: The type of the decoded key in bronze; None without keys.
+        fields: The fields of the value in bronze, in order: names and types.
+        columns: The columns of the model.
+        required: The model's names of the columns that are never null.
+        left_out: The fields that the model excludes, with their types in bronze.
     """
 
     topic: str
@@ -36,7 +36,7 @@ class EventStream:
 
     @property
     def event_time(self) -> str | None:
-        """The field that says when an event happened; None where none does, or several may."""
+        """The only timestamp field, as event time; None if there is none or several."""
         times = [c.source for c in self.columns if c.contract == "timestamp"]
         return times[0] if len(times) == 1 else None
 
@@ -48,11 +48,11 @@ def read_events(
     entity: str,
     taken: Collection[str] = (),
 ) -> EventStream:
-    """What the schemas say of a topic's events.
+    """Derive the event stream of a topic from its schemas.
 
-    ``values`` and ``keys`` are all versions of their schemas, the newest last, without keys
-    where the topic has no subject for them. ``entity`` is what one event is of, like ``order``;
-    ``taken`` are names that no column of the model can have.
+    ``values`` and ``keys`` are all versions of their schemas, the newest last; ``keys`` is empty
+    if the topic has no subject for them. ``entity`` is the name of one event, such as ``order``;
+    ``taken`` are names that columns of the model must not have.
 
     Raises:
         ConfigurationError: There is no schema, none of its fields can be in a model, or it is
@@ -66,11 +66,11 @@ def read_events(
         )
     written = {name: kind.original for name, kind in newest.fields.items()}
     columns, left_out = model_columns(
-        fields, written, newest.docs, entity, taken=taken, rows="records", told_by="the record"
+        fields, written, newest.docs, entity, taken=taken, rows="records", writer="the record"
     )
     if not columns:
         raise ConfigurationError(
-            f"no field of {topic} has a type that both engines share: declare the stream and "
+            f"no field of {topic} has a type that both engines support: declare the stream and "
             "write its model by hand (CONTRIBUTING.md, Add a stream)"
         )
     key_type = combine(keys).whole if keys else None
@@ -82,19 +82,19 @@ def read_events(
         required=tuple(
             column.name
             for column in columns
-            if not _takes_null([each.schema for each in values], column.source)
+            if not _is_nullable([each.schema for each in values], column.source)
         ),
         left_out=left_out,
     )
 
 
-def _takes_null(schemas: Sequence[AvroSchema], name: str) -> bool:
-    """Whether a record of one of the schemas may be without a field's value."""
+def _is_nullable(schemas: Sequence[AvroSchema], name: str) -> bool:
+    """Whether a field is missing or nullable in one of the schemas."""
     return any(name not in (of := _types(schema)) or of[name] for schema in schemas)
 
 
 def _types(schema: AvroSchema) -> dict[str, bool]:
-    """Whether a field may be null, by its name."""
+    """Whether fields are nullable, by name."""
     fields = schema.get("fields", ()) if isinstance(schema, dict) else ()
     return {
         each["name"]: isinstance(each["type"], list) and "null" in each["type"] for each in fields

@@ -1,4 +1,4 @@
-"""What files of dbt have in common that a command writes: names, descriptions, columns."""
+"""Names, descriptions and columns in generated dbt files."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from spark_ingest.drafts.yaml_places import parse
 
 _SQL_WIDTH = 88
 _YAML_WIDTH = 100
-# A blank where no line is broken.
+# Placeholder for a non-breaking blank.
 _HARD = "\0"
 
 
 @dataclass(frozen=True)
 class Names:
-    """What the parts of a source table are called.
+    """The names of a source table and its models.
 
     Attributes:
         source: The dbt source.
         domain: The folder of its history, and the owner.
-        entity: What one row is, like ``film_actor``.
+        entity: The name of one row, such as ``film_actor``.
     """
 
     source: str
@@ -54,17 +54,17 @@ class Names:
 
 
 class Docs:
-    """What columns are, said once: in the blocks that are there, and in new ones.
+    """The docs blocks of columns: existing and new ones.
 
     Attributes:
         added: The new blocks by name, in order.
     """
 
     def __init__(self, there: Iterable[str], described: Mapping[str, str]) -> None:
-        """Begin with what the project says already.
+        """Start with the existing docs of the project.
 
-        ``there`` has the names of all its blocks, ``described`` what its models say of their
-        columns, by name: one name means one thing in all of them.
+        ``there`` has the names of all its blocks, ``described`` the descriptions of model columns
+        by name; a name has the same meaning in all models.
         """
         self._there = set(there)
         self._described = described
@@ -74,30 +74,29 @@ class Docs:
     def reference(block: str) -> str:
         return f"\"{{{{ doc('{block}') }}}}\""
 
-    def say(self, block: str, text: str) -> str:
-        """A reference to a block, which is added where it is not there."""
+    def define(self, block: str, text: str) -> str:
+        """A reference to a block, which is added if it does not exist."""
         if block not in self._there:
             self.added.setdefault(block, text)
         return self.reference(block)
 
     def of(self, column: CapturedColumn) -> str:
-        """What describes a column."""
+        """The description of a column."""
         known = self._described.get(column.name)
         if known is not None:
             return known
-        return self.say(column.name, column.doc)
+        return self.define(column.name, column.doc)
 
     def of_field(self, name: str, writer: str = "the connector") -> str:
-        """What describes a field that the connector adds, or one that no model has."""
+        """The description of a field that the connector adds or the models exclude."""
         block = f"captured{name}"
         if name.startswith("__") and block in self._there:
             return self.reference(block)
         plain = name.removeprefix("__")
-        said = f"`{plain}`, as {writer} writes it."
-        return json.dumps(said, ensure_ascii=False)
+        return json.dumps(f"`{plain}`, as {writer} writes it.", ensure_ascii=False)
 
     def text(self) -> str:
-        """The new blocks, one below the other."""
+        """The text of the new blocks."""
         return "\n".join(
             f"{{% docs {block} %}}\n{textwrap.fill(text, 92)}\n{{% enddocs %}}\n"
             for block, text in self.added.items()
@@ -105,14 +104,14 @@ class Docs:
 
 
 def rendered(pattern: str, **values: object) -> str:
-    """The text of one of the patterns beside this module."""
+    """Render a template of the folder ``patterns``."""
     return _PATTERNS.get_template(f"{pattern}.jinja").render(values)
 
 
 def grouped(
     columns: Iterable[CapturedColumn], always: Iterable[str] = ()
 ) -> list[tuple[str, list[CapturedColumn]]]:
-    """The columns of each group that has some, or is there always, in the order of the groups."""
+    """The columns by group, in the order of the groups; empty groups only if in ``always``."""
     every = list(columns)
     found = [(group, [c for c in every if c.group == group]) for group in GROUPS]
     return [(group, inside) for group, inside in found if inside or group in always]
@@ -124,7 +123,7 @@ def ordered(columns: Iterable[CapturedColumn]) -> list[CapturedColumn]:
 
 
 def anchored(text: str) -> dict[str, Any]:
-    """What the anchors of a YAML text stand for, by their names."""
+    """The values of the anchors of a YAML text, by name."""
     names = re.findall(r"^(?: *- *)?(?:[\w ]*: )? *&(\w+)", text, re.MULTILINE)
     aliases = ", ".join(f"{name}: *{name}" for name in names)
     found: dict[str, Any] = parse(f"{text}\nanchored: {{{aliases}}}\n")["anchored"]
@@ -132,7 +131,7 @@ def anchored(text: str) -> dict[str, Any]:
 
 
 def flow_column(anchor: str | None, fields: Mapping[str, str]) -> str:
-    """An item of a list of columns in brackets, in as few lines as it takes."""
+    """An item of a column list in flow style, in as few lines as possible."""
     inner = ", ".join(_hard(f"{key}: {value}") for key, value in fields.items())
     named = f"      &{anchor}" if anchor else "     "
     line = f"{named} {{{inner}}},"
@@ -143,13 +142,13 @@ def flow_column(anchor: str | None, fields: Mapping[str, str]) -> str:
 
 
 def wrapped(values: Iterable[str], indent: int, width: int) -> str:
-    """Values in lines, none of them broken."""
+    """Comma-separated values in lines, with line breaks only between them."""
     text = ", ".join(value.replace(" ", _HARD) for value in values)
     return _filled(text, indent, indent, width)
 
 
 def _hard(part: str) -> str:
-    """A part in which no line is broken, if it is not too long for that."""
+    """A part without line breaks, unless it is too long."""
     return part.replace(" ", _HARD) if len(part) < _YAML_WIDTH - 20 else part
 
 
@@ -165,7 +164,7 @@ def _filled(text: str, first: int, others: int, width: int) -> str:
 
 
 def _selected(column: CapturedColumn) -> str:
-    """What the last `select` of a model says of a column."""
+    """The lines of a column in the last `select` of a model."""
     line = f"        {column.sql},"
     if len(line) <= _SQL_WIDTH:
         return line
@@ -174,22 +173,22 @@ def _selected(column: CapturedColumn) -> str:
 
 
 def _described(text: str, indent: int) -> str:
-    """A plain text as a description so far from the left: in one line, or folded."""
+    """A plain text as a description with an indent: on one line, or folded."""
     line = len("description: ") + indent + len(text)
     if ": " not in text and line <= _YAML_WIDTH:
         return text
     return f">-\n{_filled(text, indent + 2, indent + 2, _YAML_WIDTH - 6)}"
 
 
-def _said(quoted: str, indent: int) -> str:
-    """The same of a text that is quoted as YAML has it."""
+def _folded(quoted: str, indent: int) -> str:
+    """The same for a quoted text."""
     if len("description: ") + indent + len(quoted) <= _YAML_WIDTH:
         return quoted
     return f">-\n{_filled(json.loads(quoted), indent + 2, indent + 2, _YAML_WIDTH - 6)}"
 
 
 _PATTERNS = Environment(
-    # What dbt renders has the usual ones.
+    # Different from the delimiters in the generated Jinja.
     block_start_string="<%",
     block_end_string="%>",
     variable_start_string="<<",
@@ -206,7 +205,7 @@ _PATTERNS = Environment(
 _PATTERNS.filters |= {
     "described": _described,
     "flow": lambda text, indent: f"{_filled(text, indent, indent, _YAML_WIDTH)}\n",
-    "said": _said,
+    "folded": _folded,
     "selected": _selected,
     "wrapped": wrapped,
 }

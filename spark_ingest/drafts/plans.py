@@ -1,4 +1,4 @@
-"""What a captured table or a stream of events takes in a dbt project, written into it."""
+"""Plan the dbt files of a captured table or an event stream."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from spark_ingest.drafts.csv_schema import read_shape
 from spark_ingest.drafts.event_schema import ABSENT, EventStream, read_events
 from spark_ingest.drafts.model_text import Names
 from spark_ingest.drafts.project_files import (
+    check_is_new,
     checked_names,
     docs_of,
-    refuse_what_exists,
     with_docs,
     with_models,
     with_owners,
@@ -32,15 +32,15 @@ Read = TypeVar("Read", CapturedTable, EventStream)
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What somebody asks for.
+class DraftOptions:
+    """The options of ``new-captured`` and ``new-stream``.
 
     Attributes:
-        stream: ``<source>.<table>`` as dbt shall name it.
-        topic: Its topic; None finds the one whose name ends like the table, and is the
-            stream's own name with a file.
-        key: The columns that name a row of a captured table; empty for those of the records' keys.
-        domain: The owner, and of a captured table the folder of its history; None for that of
+        stream: ``<source>.<table>`` in dbt.
+        topic: The topic; None for the one whose name ends with the table's or, with a CSV file,
+            ``stream``.
+        key: Primary-key columns of a captured table; empty for the fields of the record keys.
+        domain: The owner and, for a captured table, the folder of its history; None for that of
             the source's other histories, or the source's name.
     """
 
@@ -52,11 +52,11 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Planned(Generic[Read]):
-    """What there is to write.
+    """The planned files.
 
     Attributes:
-        read: What the schemas say.
-        files: Text by path, relative to the project; of those that are there, too.
+        read: The table or stream from the schemas.
+        files: Text of new and changed files by path, relative to the project.
     """
 
     read: Read
@@ -64,44 +64,44 @@ class Planned(Generic[Read]):
 
 
 def plan_captured(
-    project: Path, wanted: Wanted, registry: SchemaRegistry, broker: Broker
+    project: Path, options: DraftOptions, registry: SchemaRegistry, broker: Broker
 ) -> Planned[CapturedTable]:
-    """The files of a captured table that the project does not have yet.
+    """Plan the files of a captured table.
 
     Raises:
-        ConfigurationError: A name is none, the table is there already, its topic or schemas
-            are not, or they are of no captured table.
+        ConfigurationError: A name is invalid, the table exists already, its topic or schemas do
+            not exist, or are not of a captured table.
         ServiceUnavailable: The registry or the broker does not answer.
     """
 
     def read(names: Names) -> CapturedTable:
-        topic = _topic(wanted, names, registry, broker, CHANGE_ABSENT)
+        topic = _topic(options, names, registry, broker, CHANGE_ABSENT)
         return read_table(
             topic,
             registry.subject_schemas(f"{topic}-value"),
             registry.subject_schemas(f"{topic}-key"),
-            wanted.key,
+            options.key,
             names.entity,
             taken=captured_files.added_names(),
             beside=captured_files.names_of_changes(),
         )
 
-    return _plan(project, wanted, read, is_captured=True)
+    return _plan(project, options, read, is_captured=True)
 
 
 def plan_of_topic(
-    project: Path, wanted: Wanted, registry: SchemaRegistry, broker: Broker
+    project: Path, options: DraftOptions, registry: SchemaRegistry, broker: Broker
 ) -> Planned[EventStream]:
-    """The files of a stream whose topic there is.
+    """Plan the files of a stream with an existing topic.
 
     Raises:
-        ConfigurationError: A name is none, the stream is there already, or its topic or schemas
-            are not.
+        ConfigurationError: A name is invalid, the stream exists already, or its topic or schemas
+            do not exist.
         ServiceUnavailable: The registry or the broker does not answer.
     """
 
     def read(names: Names) -> EventStream:
-        topic = _topic(wanted, names, registry, broker, ABSENT)
+        topic = _topic(options, names, registry, broker, ABSENT)
         return read_events(
             topic,
             registry.subject_schemas(f"{topic}-value"),
@@ -110,19 +110,18 @@ def plan_of_topic(
             event_files.added_names(),
         )
 
-    return _plan(project, wanted, read)
+    return _plan(project, options, read)
 
 
-def plan_of_csv(project: Path, wanted: Wanted, csv: Path, key: str) -> Planned[EventStream]:
-    """The files of a stream that a CSV's rows will become; ``key`` names the records' key.
+def plan_of_csv(project: Path, options: DraftOptions, csv: Path, key: str) -> Planned[EventStream]:
+    """Plan the files of a stream from a CSV file; ``key`` is the column with the record key.
 
     Raises:
-        ConfigurationError: A name is none, the stream is there already, or the file cannot be
-            used.
+        ConfigurationError: A name is invalid, the stream exists already, or the file is invalid.
     """
 
     def read(names: Names) -> EventStream:
-        topic = wanted.topic or names.stream
+        topic = options.topic or names.stream
         with open_text(csv) as text:
             try:
                 shape = read_shape(text, str(csv), topic, key)
@@ -131,7 +130,7 @@ def plan_of_csv(project: Path, wanted: Wanted, csv: Path, key: str) -> Planned[E
         schemas = [WriterSchema(1, shape.value)], [WriterSchema(2, shape.key)]
         return read_events(topic, *schemas, names.entity, event_files.added_names())
 
-    return _plan(project, wanted, read)
+    return _plan(project, options, read)
 
 
 def models_of(names: Names) -> list[str]:
@@ -142,32 +141,34 @@ def models_of(names: Names) -> list[str]:
 def planned_files(
     project: Path, names: Names, read: CapturedTable | EventStream
 ) -> dict[Path, str]:
-    """All files that a table adds or changes, with their text.
+    """All new and changed files for a table, with their text.
 
     Raises:
-        ConfigurationError: A file of the project has no place for what belongs there.
+        ConfigurationError: A file of the project does not have the expected structure.
     """
     docs = docs_of(project)
-    said = f"One row per record of the topic `{read.topic}`, as it came"
+    description = f"One row per record of the topic `{read.topic}`"
     staging = Path("models") / "staging" / names.source
     if isinstance(read, EventStream):
-        docs.say(f"{names.source}__{names.table}", f"{said}.")
+        docs.define(f"{names.source}__{names.table}", f"{description}.")
         layers = {"staging": names.source}
         files = {
-            **with_table(project, names, event_files.said_of(names), read, docs),
+            **with_table(project, names, event_files.source_description(names), read, docs),
             staging / f"{names.staging}.sql": event_files.staging_sql(names, read),
             staging / f"{names.staging}.yml": event_files.staging_yaml(names, read, docs),
         }
     else:
-        docs.say(
+        docs.define(
             f"{names.source}__{names.table}",
-            f"{said}: a change of a row of the table {names.table}, or the tombstone that "
-            "follows a delete.",
+            f"{description}: a change of a row of the table {names.table}, or the tombstone "
+            "after a delete.",
         )
         layers = {"staging": names.source, "intermediate": names.domain}
         histories = Path("models") / "intermediate" / names.domain
         files = {
-            **with_table(project, names, captured_files.said_of(names, read), read, docs),
+            **with_table(
+                project, names, captured_files.source_description(names, read), read, docs
+            ),
             **{
                 (staging if model == names.staging else histories) / f"{model}.sql": text
                 for model, text in captured_files.models_sql(names, read).items()
@@ -180,36 +181,36 @@ def planned_files(
 
 
 def _plan(
-    project: Path, wanted: Wanted, read: Callable[[Names], Read], is_captured: bool = False
+    project: Path, options: DraftOptions, read: Callable[[Names], Read], is_captured: bool = False
 ) -> Planned[Read]:
-    source = wanted.stream.partition(".")[0]
+    source = options.stream.partition(".")[0]
     histories = f"models/intermediate/*/int_{source}__*_history.sql"
     folders = {f.parent.name for f in project.glob(histories)} if is_captured else set()
     domain = folders.pop() if len(folders) == 1 else source
-    names = checked_names(wanted.stream, wanted.domain or domain)
-    refuse_what_exists(project, names, models_of(names) if is_captured else [names.staging])
+    names = checked_names(options.stream, options.domain or domain)
+    check_is_new(project, names, models_of(names) if is_captured else [names.staging])
     found = read(names)
     return Planned(found, planned_files(project, names, found))
 
 
 def _topic(
-    wanted: Wanted, names: Names, registry: SchemaRegistry, broker: Broker, absent: str
+    options: DraftOptions, names: Names, registry: SchemaRegistry, broker: Broker, absent: str
 ) -> str:
-    """The topic that is asked for, or found by the table's name."""
-    topic = wanted.topic or topic_of(registry.subjects(), names.source, names.table, absent)
+    """The topic of the options, or the one found by the table's name."""
+    topic = options.topic or topic_of(registry.subjects(), names.source, names.table, absent)
     if broker.topic(topic) is None:
-        raise ConfigurationError(f"there is no topic {topic}: {absent}")
+        raise ConfigurationError(f"topic {topic} does not exist: {absent}")
     return topic
 
 
 def _compared(project: Path, names: Names) -> dict[Path, str]:
-    """The model that reads all histories, with the new one: it is compared with its database."""
+    """The model over all histories with the new one, which `reconcile` compares."""
     file = project / _HISTORIES
     text = file.read_text() if file.exists() else ""
     end = "} %}\n"
     if text.count(end) != 1:
         raise ConfigurationError(
-            f"{_HISTORIES} does not list histories line by line: add {names.history} by hand"
+            f"{_HISTORIES} does not have one history per line: add {names.history} by hand"
         )
     line = f'    "{names.stream}": ref("{names.history}"),\n'
     return {_HISTORIES: text.replace(end, line + end)}

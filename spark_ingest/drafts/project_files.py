@@ -1,4 +1,4 @@
-"""Files of a dbt project to which a command adds: what is there stays letter by letter."""
+"""Add to files of a dbt project without changing their existing text."""
 
 from __future__ import annotations
 
@@ -23,46 +23,45 @@ _BLOCK = re.compile(r"\{%-?\s*docs\s+(\w+)")
 
 
 def checked_names(stream: str, domain: str) -> Names:
-    """What the parts of a table are called.
+    """The validated names of a table.
 
-    ``stream`` is ``<source>.<table>``, as a person says; ``domain`` is the folder of its
-    history, and the owner.
+    ``stream`` is ``<source>.<table>``; ``domain`` is the folder of its history, and the owner.
 
     Raises:
-        ConfigurationError: A name is none.
+        ConfigurationError: A name is invalid.
     """
     source, _, table = stream.partition(".")
     for name in (source, table, domain):
         if not _NAME.fullmatch(name):
             raise ConfigurationError(
-                f"{stream!r}: name source and table like moma.artists, in lower case "
-                "with underscores; a topic of another name is given with --topic"
+                f"{stream!r}: give source and table in lower case with underscores, such as "
+                "moma.artists; give a topic with another name by --topic"
             )
     return Names(source, table, domain, singular(table))
 
 
-def refuse_what_exists(project: Path, names: Names, models: Sequence[str]) -> None:
-    """Stop where the source table or one of its models is there.
+def check_is_new(project: Path, names: Names, models: Sequence[str]) -> None:
+    """Check that neither the source table nor one of its models exists.
 
     Raises:
-        ConfigurationError: It is; the text names the file.
+        ConfigurationError: One exists; the message has the file.
     """
-    there = [
-        *(f for f in _yamls(project) if _says(parse(f.read_text()), names, models)),
+    existing = [
+        *(f for f in _yamls(project) if _declares(parse(f.read_text()), names, models)),
         *(file for model in models for file in sorted((project / "models").rglob(f"{model}.*"))),
     ]
-    if there:
-        listed = ", ".join(str(file.relative_to(project)) for file in there)
-        raise ConfigurationError(f"{names.stream} is there already ({listed}): nothing was changed")
+    if existing:
+        listed = ", ".join(str(file.relative_to(project)) for file in existing)
+        raise ConfigurationError(f"{names.stream} exists already ({listed}): nothing was changed")
 
 
 def docs_of(project: Path) -> Docs:
-    """What the project says of its columns already."""
+    """The existing column descriptions of the project."""
     return Docs(_blocks(project), _described(project))
 
 
 def with_docs(project: Path, names: Names, docs: Docs) -> dict[Path, str]:
-    """The source's file of docs with the new blocks; nothing where there are none."""
+    """The source's docs file with the new blocks; empty if there are none."""
     if not docs.added:
         return {}
     path = Path("models") / "staging" / names.source / f"_{names.source}__docs.md"
@@ -71,15 +70,14 @@ def with_docs(project: Path, names: Names, docs: Docs) -> dict[Path, str]:
 
 
 def with_table(
-    project: Path, names: Names, said: str, read: CapturedTable | EventStream, docs: Docs
+    project: Path, names: Names, description: str, read: CapturedTable | EventStream, docs: Docs
 ) -> dict[Path, str]:
-    """The YAML of a source with one more table: a new one where it has none.
+    """The YAML of a source with the new table; a new file for a new source.
 
-    ``said`` is what a new source is, ``read`` what the table's schemas say, ``docs`` what its
-    columns are.
+    ``description`` is for a new source.
 
     Raises:
-        ConfigurationError: The source's file has no place for it.
+        ConfigurationError: The source's file does not have the expected structure.
     """
     for file in _yamls(project):
         text = file.read_text()
@@ -94,8 +92,8 @@ def with_table(
         tables = value(source, "tables")
         if tables is None or tables.flow_style or not tables.value:
             raise ConfigurationError(
-                f"{file.relative_to(project)}: the tables of {names.source} do not stand "
-                "in lines of their own: write them so first"
+                f"{file.relative_to(project)}: the tables of {names.source} are not in block "
+                "style: put each on its own lines first"
             )
         deeper = tables.value[0].start_mark.column - len("- ")
         block = _source_table(names, read, docs, text)
@@ -103,25 +101,25 @@ def with_table(
         changed = with_lines(text, last_line(tables) + 1, moved)
         _check_added(file, text, changed, names)
         return {file.relative_to(project): changed}
-    head = rendered("source_head.yml", names=names, said=said)
+    head = rendered("source_head.yml", names=names, description=description)
     file = Path("models") / "staging" / names.source / f"_{names.source}__sources.yml"
     return {file: head + _source_table(names, read, docs, head)}
 
 
 def _source_table(names: Names, read: CapturedTable | EventStream, docs: Docs, there: str) -> str:
-    """The table's item in the list of its source's tables, by the anchors that are there."""
+    """The table's item in the list of its source's tables, with aliases of existing anchors."""
     captured = read if isinstance(read, CapturedTable) else None
     is_envelope = captured is not None and captured.form == "envelope"
-    said = {} if is_envelope else {column.source: column for column in read.columns}
+    described = {} if is_envelope else {column.source: column for column in read.columns}
     writer = "the connector" if captured else "the producer"
     columns = [
-        (name, docs.of(said[name]) if name in said else docs.of_field(name, writer), kind)
+        (name, docs.of(described[name]) if name in described else docs.of_field(name, writer), kind)
         for name, kind in read.fields.items()
     ]
     if read.key_type:
         columns.append(("_key", docs.reference("ingest__key"), read.key_type))
     known = anchored(there)
-    added = anchored(rendered("source_head.yml", names=names, said=""))
+    added = anchored(rendered("source_head.yml", names=names, description=""))
     return rendered(
         "source_table.yml",
         names=names,
@@ -135,18 +133,18 @@ def _source_table(names: Names, read: CapturedTable | EventStream, docs: Docs, t
 
 
 def _check_added(file: Path, old: str, changed: str, names: Names) -> None:
-    """Refuse a change that is more than the table added at the end of its source."""
+    """Check that the change only appends the table to its source."""
     after = parse(changed)
     for source in after["sources"]:
         if source["name"] == names.source and source["tables"]:
             added = source["tables"].pop()
             if added.get("name") == names.table and after == parse(old):
                 return
-    raise ConfigurationError(f"{file}: no place for {names.stream} could be found: add it by hand")
+    raise ConfigurationError(f"{file}: cannot add {names.stream}: add it by hand")
 
 
 def with_models(project: Path, names: Names, read: CapturedTable, docs: Docs) -> dict[Path, str]:
-    """The YAML of a source's captured tables with one more: a new one where it has none.
+    """The YAML of a source's captured tables with the new one; a new file for the first one.
 
     Raises:
         ConfigurationError: The file does not end with its models, or lacks an anchor.
@@ -163,19 +161,19 @@ def with_models(project: Path, names: Names, read: CapturedTable, docs: Docs) ->
     is_last = added == [names.state, names.history, names.staging]
     if not is_last or (old and after != parse(old)):
         raise ConfigurationError(
-            f"{file} does not end with its models, or lacks the anchors that others have "
-            "(models/intermediate/*/_*__captured.yml): write it so first"
+            f"{file} does not end with its models, or lacks the anchors of the others "
+            "(models/intermediate/*/_*__captured.yml): change it first"
         )
     return {file: new}
 
 
 def with_owners(project: Path, names: Names, folders: Mapping[str, str]) -> dict[Path, str]:
-    """The project's file with an owner for each new folder of models; nothing where none is new.
+    """The project file with an owner for each new folder of models; empty if none is new.
 
     ``folders`` are by layer; the domain of ``names`` is the owner.
 
     Raises:
-        ConfigurationError: The file has no such layer.
+        ConfigurationError: The file lacks a layer.
     """
     path = Path("dbt_project.yml")
     text = old = _text(project / path)
@@ -195,20 +193,20 @@ def with_owners(project: Path, names: Names, folders: Mapping[str, str]) -> dict
 
 
 def write_files(project: Path, planned: dict[Path, str]) -> None:
-    """Write what was planned."""
+    """Write the planned files."""
     for path, text in planned.items():
         file = project / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
 
 
-def _says(said: Any, names: Names, models: Sequence[str]) -> bool:
-    """Whether a YAML declares the source table or describes one of its models."""
+def _declares(parsed: Any, names: Names, models: Sequence[str]) -> bool:
+    """Whether a YAML declares the source table or one of its models."""
     return any(
         source["name"] == names.source and table["name"] == names.table
-        for source in (said or {}).get("sources", ())
+        for source in (parsed or {}).get("sources", ())
         for table in source.get("tables", ())
-    ) or any(model["name"] in models for model in (said or {}).get("models") or ())
+    ) or any(model["name"] in models for model in (parsed or {}).get("models") or ())
 
 
 def _blocks(project: Path) -> list[str]:
@@ -217,15 +215,15 @@ def _blocks(project: Path) -> list[str]:
 
 
 def _described(project: Path) -> dict[str, str]:
-    """What models say of their columns, as it stands in YAML."""
-    said: dict[str, str] = {}
+    """The descriptions of model columns by name, as quoted YAML."""
+    found: dict[str, str] = {}
     for file in _yamls(project):
         for model in (parse(file.read_text()) or {}).get("models") or ():
             for column in model.get("columns", ()):
                 text = " ".join(str(column.get("description", "")).split())
                 if text:
-                    said.setdefault(column["name"], json.dumps(text, ensure_ascii=False))
-    return said
+                    found.setdefault(column["name"], json.dumps(text, ensure_ascii=False))
+    return found
 
 
 def _yamls(project: Path) -> Sequence[Path]:

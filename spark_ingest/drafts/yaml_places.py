@@ -1,4 +1,4 @@
-"""Reading YAML, and where things stand in it: lines are added and no other letter moves."""
+"""Parse YAML with positions, to insert lines without other changes."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from typing import Any
 
 import yaml
 
-# libyaml, ten times as fast, where PyYAML was built with it.
+# libyaml, if available: ten times as fast.
 _LOADER = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
 
 
 def parse(text: str) -> Any:
-    """What a YAML text says.
+    """Parse a YAML text.
 
     Raises:
-        yaml.YAMLError: It is no YAML.
+        yaml.YAMLError: It is invalid.
     """
     return _LOADER(text).get_single_data()
 
 
 class _Placed(yaml.SafeLoader):
-    """Gives an alias the place where it stands, not that of its anchor."""
+    """Gives an alias its own position instead of that of its anchor."""
 
     def compose_node(self, parent: Any, index: int) -> Any:
         is_alias = self.check_event(yaml.AliasEvent)
@@ -34,32 +34,32 @@ class _Placed(yaml.SafeLoader):
 
 
 def compose(text: str) -> Any:
-    """The node at the root of a YAML text, with the places of all below it; None of no text.
+    """The root node of a YAML text, with the positions of all nodes; None if it is empty.
 
     Raises:
-        yaml.YAMLError: It is no YAML.
+        yaml.YAMLError: It is invalid.
     """
     return yaml.compose(text, Loader=_Placed)
 
 
 def value(mapping: Any, key: str) -> Any:
-    """The node under a key; None where there is none."""
+    """The node of a key; None if it is missing."""
     if not isinstance(mapping, yaml.MappingNode):
         return None
     return next((node for name, node in mapping.value if name.value == key), None)
 
 
 def scalar(mapping: Any, key: str) -> Any:
-    """The plain value under a key; None where there is none."""
+    """The scalar value of a key; None if it is missing."""
     return getattr(value(mapping, key), "value", None)
 
 
 def last_line(node: Any) -> int:
-    """The line, from 0, on which a node's last word stands."""
+    """The last line of a node, from 0."""
     if isinstance(node, yaml.ScalarNode):
         mark = node.end_mark
         if mark.column == 0 and mark.line > node.start_mark.line:
-            # Of a text in a block, the end is where the next thing begins.
+            # The end mark of a block scalar is the start of the next token.
             body = node.value.rstrip("\n").splitlines() or [""]
             return int(min(mark.line - 1, node.start_mark.line + max(len(body), 1)))
         return int(mark.line)
@@ -73,7 +73,7 @@ def last_line(node: Any) -> int:
 
 
 def with_lines(text: str, at: int, added: str) -> str:
-    """A text with lines put before one of its lines, counted from 0."""
+    """Insert lines before a line, counted from 0."""
     lines = text.splitlines(keepends=True)
     if at > 0 and not lines[at - 1].endswith("\n"):
         lines[at - 1] += "\n"

@@ -1,8 +1,8 @@
-"""Records before the offsets that a stream began with, landed beside the running stream.
+"""Backfill: land the records before a stream's start offsets; the stream may be running.
 
-The newest of them come first, so that what is committed stays one piece: a backfill that
-was killed goes on below it. Each chunk is read and decoded once; its bad records go to
-quarantine, then its good ones are published, in smaller pieces where the stream is faster.
+The newest records are landed first, so that the committed offsets stay contiguous and a killed
+backfill resumes below them. Each chunk is read and decoded once; its invalid records go to
+quarantine, then the valid ones are published, in smaller pieces if the stream commits first.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from spark_ingest.streaming.services import Services
 from spark_ingest.streaming.side_commit import commit_beside
 from spark_ingest.streaming.supervise import Stopping
 
-# Below this a commit's fixed cost is most of it.
+# For fewer records the fixed cost of a commit dominates.
 _SMALLEST_PIECE = 1000
 
 
@@ -55,11 +55,11 @@ class BackfillSettings:
     """How a backfill runs.
 
     Attributes:
-        max_records: Most records that are read at once.
-        unknown_wait: Seconds from the beginning of a chunk until an id that the registry does not
-            know counts as unknown.
-        max_rate: Most records a second; None for no limit.
-        max_bytes: Most bytes that are read at once, by the size of the records before.
+        max_records: Maximum records per chunk.
+        unknown_wait: Seconds from the start of a chunk until a schema id that the registry does
+            not know counts as unknown.
+        max_rate: Maximum records per second; None for no limit.
+        max_bytes: Maximum bytes per chunk, estimated from earlier records.
     """
 
     max_records: int
@@ -73,17 +73,17 @@ def missing_before(
 ) -> dict[int, tuple[int, int]]:
     """By partition, the offsets ``(first, end)`` before the first committed one.
 
-    The stream's table exists. ``floor`` is the offset to go down to, by partition; what the
-    broker has removed is left out.
+    The stream's table must exist. ``floor`` is the lowest offset, by partition; offsets that the
+    broker has deleted are not included.
 
     Raises:
-        MillraceError: Nothing is committed yet, or of another topic of this name.
+        MillraceError: The table has no commit, or the topic was recreated.
     """
     here = position_of(services.spark, stream)
     if here.topic_id is None:
         raise MillraceError(
-            f"{stream.table} has no commit yet, so there is nothing before it: "
-            "let `spark-ingest run` take some records first"
+            f"{stream.table} has no commit yet, so there is nothing to backfill: "
+            "land some records with `spark-ingest run` first"
         )
     if here.topic_id != topic.id:
         raise topic_recreated(stream, here.topic_id, topic.id)
@@ -103,16 +103,15 @@ def backfill(
     settings: BackfillSettings,
     stopping: threading.Event,
 ) -> int:
-    """Land what is before a stream's first offsets; the stream may be running.
+    """Land the records before a stream's first offsets; the stream may be running.
 
-    The stream's table exists; ``floor`` is the offset to go down to, by partition. Whoever sets
-    ``stopping`` wants it to stop: the commit at work is finished first. Returns how many
-    offsets were committed.
+    The stream's table must exist; ``floor`` is the lowest offset, by partition. After
+    ``stopping`` is set the current commit is finished. Returns the number of committed offsets.
 
     Raises:
-        MillraceError: Nothing is committed yet, or of another topic of this name.
+        MillraceError: The table has no commit, or the topic was recreated.
         ServiceUnavailable: The broker or the registry does not answer.
-        CommitRefused: The running stream was faster each time.
+        CommitRefused: The running stream committed first at each attempt.
     """
     topic = services.broker.existing_topic(stream.topic, stream.name)
     work = _Backfill(services, stream, topic, settings, stopping)
@@ -137,11 +136,11 @@ class _Backfill:
         self._size = BatchSize(settings.max_bytes)
         self._schemas = Schemas(services.registry, stream, settings.unknown_wait, self._wait)
         self._uuid = uuid_of(Jvm(services.spark), stream.table)
-        # The commit id up to which nobody else has taken what is left.
+        # Up to this commit id no other backfill has landed the remaining offsets.
         self._checked = position_of(services.spark, stream).commit_id
 
     def run(self, todo: dict[int, tuple[int, int]]) -> int:
-        """Take chunk after chunk, newest first; offsets that were committed."""
+        """Land chunk after chunk, newest first; return the number of committed offsets."""
         done = 0
         started = time.monotonic()
         while todo and not self._stopping.is_set():
@@ -159,11 +158,11 @@ class _Backfill:
         return done
 
     def _record_bytes(self, todo: Ranges) -> float | None:
-        """Bytes of a record, by the first ones that it takes."""
+        """Mean bytes of a record, from the newest ones."""
         return record_bytes(self._read(newest(todo, PROBE)))
 
     def _take_chunk(self, chunk: Ranges, behind: int) -> int:
-        """Take a chunk, in parts where Spark cannot read all of it; offsets committed."""
+        """Land a chunk, in parts if Spark cannot read all of it; return committed offsets."""
         try:
             return self._take(chunk, self._read(chunk), behind)
         except JAVA_ERRORS as error:
@@ -182,7 +181,7 @@ class _Backfill:
         return done
 
     def _find(self, chunk: Ranges) -> dict[int, list[Span]]:
-        """Where in a chunk Spark cannot read."""
+        """The offset ranges of a chunk that Spark cannot read."""
 
         def check() -> None:
             if self._stopping.is_set():
@@ -195,7 +194,7 @@ class _Backfill:
         return out_of_range.rows(self._spark, self._services.broker, self._topic.name, part)
 
     def _take(self, chunk: Ranges, records: DataFrame, behind: int) -> int:
-        """Read a chunk, set its bad records aside, publish it; offsets that were committed."""
+        """Quarantine a chunk's invalid records and publish it; return committed offsets."""
         began, done, left = datetime.now(UTC), 0, dict(chunk)
         with self._validated(records) as validated:
             grow_table(self._spark, self._stream.table, validated.schema())
@@ -212,20 +211,20 @@ class _Backfill:
                 done += total(piece)
                 seconds = time.monotonic() - clock
                 self._report(validated, commit, began, seconds, behind + total(left))
-        self._remove_leftovers(chunk, left, began)
+        self._remove_uncommitted(chunk, left, began)
         return done
 
     def _publish(
         self, validated: Validated, left: Ranges, count: int, began: datetime
     ) -> tuple[dict[int, tuple[int, int]], Commit, int]:
-        """Publish the newest part of what is left: less of it each time the stream is faster.
+        """Publish the newest remaining offsets: half as many each time the stream commits first.
 
-        Returns the part, its commit, and how much to try next.
+        Returns the published ranges, their commit, and the number of offsets to try next.
         """
         pieces: list[dict[int, tuple[int, int]]] = []
 
         def make(here: Position) -> tuple[DataFrame, Commit]:
-            self._check_nobody_else(here, left)
+            self._check_other_backfills(here, left)
             piece = newest(left, max(count >> len(pieces), _SMALLEST_PIECE))
             pieces.append(piece)
             commit = Commit(
@@ -247,11 +246,11 @@ class _Backfill:
         fitting = total(pieces[-1])
         return pieces[-1], commit, fitting * 2 if len(pieces) == 1 else fitting
 
-    def _check_nobody_else(self, here: Position, left: Ranges) -> None:
-        """Refuse to take what another backfill has taken meanwhile.
+    def _check_other_backfills(self, here: Position, left: Ranges) -> None:
+        """Check that no other backfill has landed the remaining offsets.
 
         Raises:
-            CommitRefused: There is another one.
+            CommitRefused: Another one has.
         """
         jvm = Jvm(self._spark)
         since = [
@@ -259,7 +258,7 @@ class _Backfill:
             for own in own_snapshots(jvm, self._stream.table, after=self._checked)
             if own.commit.id <= here.commit_id
         ]
-        # Where maintenance has removed some of them, the log has it.
+        # The commit log has them if maintenance has expired their snapshots.
         unclear = len(since) < here.commit_id - self._checked
         if unclear or any(commit.kind is CommitKind.BACKFILL for commit in since):
             committed = commit_log.committed_ranges(self._spark, self._stream, self._topic)
@@ -267,34 +266,34 @@ class _Backfill:
                 first, end = left.get(p, (0, 0))
                 if any(a < end and first < b for a, b in spans):
                     raise CommitRefused(
-                        f"{self._stream.table}: another backfill took the same records: "
-                        "let one of them finish"
+                        f"{self._stream.table}: another backfill landed the same records: "
+                        "wait until it has finished"
                     )
         self._checked = here.commit_id
 
     @contextmanager
     def _validated(self, records: DataFrame) -> Iterator[Validated]:
-        """A chunk's records validated, persisted on disk: they are read more than once."""
+        """A chunk's validated records, persisted on disk because they are read repeatedly."""
         parts = ["value", "key"] if self._stream.ingest.key else ["value"]
         begun = time.monotonic()
         while True:
             validated = validate_with_registry(records, self._topic.id, self._schemas)
-            kept = validated.records.persist(StorageLevel.DISK_ONLY)
+            persisted = validated.records.persist(StorageLevel.DISK_ONLY)
             try:
-                (row,) = kept.agg(
+                (row,) = persisted.agg(
                     *(F.collect_set(validation.unknown_id(part)) for part in parts)
                 ).collect()
                 unknown = dict(zip(parts, row, strict=True))
                 if sum(self._schemas.learn(ids, part, begun) for part, ids in unknown.items()):
                     continue
-                yield replace(validated, records=kept)
+                yield replace(validated, records=persisted)
                 return
             finally:
-                kept.unpersist()
+                persisted.unpersist()
 
     def _read(self, chunk: Ranges) -> DataFrame:
-        """The records of a chunk, by Spark's Kafka source."""
-        # Spark wants every partition named: those without a share get an empty range.
+        """Read the records of a chunk with Spark's Kafka source."""
+        # Spark requires all partitions: those without offsets get an empty range.
         empty = self._services.broker.first_offsets(self._topic)
         ranges = {p: chunk.get(p, (first, first)) for p, first in empty.items()}
         options = reader_options(
@@ -338,11 +337,11 @@ class _Backfill:
             )
         )
 
-    def _remove_leftovers(self, chunk: Ranges, left: Ranges, began: datetime) -> None:
-        """Remove what others quarantined of the same records and did not publish.
+    def _remove_uncommitted(self, chunk: Ranges, left: Ranges, began: datetime) -> None:
+        """Remove uncommitted quarantine rows of the same offsets from earlier attempts.
 
-        Or published, and even replayed, into a table that is gone. Only behind publishing:
-        before it, one that is about to publish could lose its own.
+        Also those that were committed, or replayed, into a table that was dropped since. Must run
+        after publishing: before it, another writer could lose rows that it is about to publish.
         """
         published = {
             p: (left[p][1] if p in left else first, end) for p, (first, end) in chunk.items()

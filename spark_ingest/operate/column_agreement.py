@@ -1,4 +1,4 @@
-"""Whether a source's YAML, the registry and the bronze table say the same of its columns."""
+"""Compare the columns of a source in its YAML, the registry and the bronze table."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class NewColumn:
     """A column that a source's YAML should list.
 
     Attributes:
-        data_type: Its type as Spark writes it.
-        description: Its doc in the schemas.
+        data_type: Spark SQL type.
+        description: The ``doc`` of its field in the schemas.
     """
 
     name: str
@@ -35,10 +35,10 @@ class NewColumn:
 
 @dataclass(frozen=True)
 class Agreement:
-    """What differs for one stream.
+    """The differences of one stream.
 
     Attributes:
-        differences: One line each: what, where, the fix.
+        differences: One message each, with the fix.
         missing: The columns that its YAML does not list, in the table's order.
     """
 
@@ -48,37 +48,39 @@ class Agreement:
 
 
 def compare(spark: SparkSession, schemas: Schemas) -> Agreement:
-    """Compare the three for one stream.
+    """Compare YAML, registry and table of one stream.
 
     Raises:
         ConfigurationError: No usable value schema is registered.
         ServiceUnavailable: The registry does not answer.
     """
     stream = schemas.stream
-    wanted = planned_columns(spark, schemas)
-    held = StructType([])
+    planned = planned_columns(spark, schemas)
+    existing = StructType([])
     lines = [*_of_subjects(schemas), *_of_versions(schemas)]
     if bronze.exists(spark, stream.table):
-        held = spark.table(f"{CATALOG}.{stream.table}").schema
-        lines += _of_table(stream, wanted, held)
+        existing = spark.table(f"{CATALOG}.{stream.table}").schema
+        lines += _of_table(stream, planned, existing)
     else:
-        lines.append(f"{stream.name}: there is no table {stream.table}: `spark-ingest create`")
-    columns = _together(wanted, held)
+        lines.append(
+            f"{stream.name}: table {stream.table} does not exist: run `spark-ingest create`"
+        )
+    columns = _merged(planned, existing)
     lines += _of_yaml(stream, columns)
     docs = schemas.value().docs
     missing = [
-        NewColumn(name, _written(kind), " ".join(docs.get(name, "").split()) or _UNDESCRIBED)
+        NewColumn(name, kind.simpleString(), " ".join(docs.get(name, "").split()) or _UNDESCRIBED)
         for name, kind in columns.items()
         if name not in stream.columns
     ]
     return Agreement(stream, tuple(lines), tuple(missing))
 
 
-def _together(wanted: StructType, held: StructType) -> dict[str, DataType]:
-    """The columns of the table once it has taken the schemas registered now."""
-    have = {field.name: field.dataType for field in held}
+def _merged(planned: StructType, existing: StructType) -> dict[str, DataType]:
+    """The columns of the table after its evolution to the registered schemas."""
+    have = {field.name: field.dataType for field in existing}
     found = {}
-    for field in wanted:
+    for field in planned:
         old = have.get(field.name)
         found[field.name] = old if old and covers(old, field.dataType) else field.dataType
     old_ones = {name: kind for name, kind in have.items() if name not in found}
@@ -91,7 +93,7 @@ def _of_subjects(schemas: Schemas) -> Iterator[str]:
     for subject in schemas.unregistered():
         yield (
             f"{stream.name}: {stream.file} lists the subject {subject}, which the registry does "
-            "not have: let its producer register a schema, or fix its name"
+            "not have: register a schema in the producer, or fix the name"
         )
 
 
@@ -100,66 +102,59 @@ def _of_versions(schemas: Schemas) -> Iterator[str]:
     for part, schema in (("value", schemas.value()), ("key", schemas.key())):
         for number, why in ({} if schema is None else schema.incompatible).items():
             yield (
-                f"{name}: {part} schema {number} does not fit ({why}): its records go to "
-                "quarantine; let the producer register a version that fits, or use a topic "
-                "of its own"
+                f"{name}: {part} schema {number} is incompatible ({why}): its records go to "
+                "quarantine; register a compatible version in the producer, or use another topic"
             )
 
 
-def _of_table(stream: Stream, wanted: StructType, held: StructType) -> Iterator[str]:
-    have = {field.name: field.dataType for field in held}
-    for field in wanted:
+def _of_table(stream: Stream, planned: StructType, existing: StructType) -> Iterator[str]:
+    have = {field.name: field.dataType for field in existing}
+    for field in planned:
         old, new = have.get(field.name), field.dataType
         if old is None:
-            what = f"lacks column {field.name} ({_written(new)})"
+            what = f"lacks column {field.name} ({new.simpleString()})"
         elif not covers(old, new):
-            what = f"has {field.name} as {_written(old)}, the schemas as {_written(new)}"
+            what = f"has {field.name} as {old.simpleString()}, the schemas as {new.simpleString()}"
         else:
             continue
-        yield f"{stream.name}: table {stream.table} {what}: the next batch of `run` adds it"
+        yield f"{stream.name}: table {stream.table} {what}: the next batch of `run` evolves it"
 
 
 def _of_yaml(stream: Stream, columns: dict[str, DataType]) -> Iterator[str]:
     where = f"{stream.name}: {stream.file}"
     for name, kind in columns.items():
-        declared, type_ = stream.types.get(name), _written(kind)
+        declared, type_ = stream.types.get(name), kind.simpleString()
         if name not in stream.columns:
-            yield (
-                f"{where} does not list column {name} ({type_}): add it, or `schemas check --write`"
-            )
+            yield (f"{where} lacks column {name} ({type_}): add it, or run `schemas check --write`")
         elif declared is None:
-            yield f"{where} gives no data_type for {name}: write {type_}"
+            yield f"{where} has no data_type for {name}: add {type_}"
         elif not _same(declared, kind):
-            yield f"{where} has {name} as {declared}: write {type_}"
+            yield f"{where} has {name} as {declared}: change it to {type_}"
     for name in stream.columns:
         if name not in columns:
             yield (
-                f"{where} lists column {name}, which neither a schema nor the table has: "
+                f"{where} lists column {name}, which is in no schema and not in the table: "
                 "remove it, or fix its name"
             )
 
 
 def _same(declared: str, kind: DataType) -> bool:
     try:
-        mine = DataType.fromDDL(declared)
+        declared_type = DataType.fromDDL(declared)
     except PySparkException:
         return False
-    return _alike(mine, kind)
+    return _equal(declared_type, kind)
 
 
-def _alike(one: DataType, other: DataType) -> bool:
-    """Equal, whatever the order of a struct's members and what may be null."""
+def _equal(one: DataType, other: DataType) -> bool:
+    """Whether types are equal, regardless of nullability and the order of struct fields."""
     if isinstance(one, StructType) and isinstance(other, StructType):
         theirs = {field.name: field.dataType for field in other}
         return set(one.names) == set(theirs) and all(
-            _alike(field.dataType, theirs[field.name]) for field in one
+            _equal(field.dataType, theirs[field.name]) for field in one
         )
     if isinstance(one, ArrayType) and isinstance(other, ArrayType):
-        return _alike(one.elementType, other.elementType)
+        return _equal(one.elementType, other.elementType)
     if isinstance(one, MapType) and isinstance(other, MapType):
-        return _alike(one.valueType, other.valueType)
+        return _equal(one.valueType, other.valueType)
     return holds(one, other) and holds(other, one)
-
-
-def _written(kind: DataType) -> str:
-    return kind.simpleString()

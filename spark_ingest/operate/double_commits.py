@@ -1,8 +1,8 @@
-"""Commit ids that two commits of a table have, found by their rows.
+"""Find commit ids that two commits of a table share.
 
-A commit of ours is published behind the id before it alone. Where another writer brought rows under
-an id that is there, dbt, having read one of the two, passes over the other. All rows of a commit
-have one ``_ingested_at``, the start of its batch, so the rows show it when no snapshot does.
+A commit of Millrace always follows the previous id. If another writer adds rows with an existing
+id, dbt, which has read one of the two commits, skips the other. All rows of a commit have the same
+``_ingested_at``, the start of its batch, so the rows show it even without snapshots.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from spark_ingest.commits import commit_log
 from spark_ingest.lake import bronze
 from spark_ingest.lake.jvm import CATALOG, Jvm
-from spark_ingest.operate import proof_marks
+from spark_ingest.operate import checkpoints
 from spark_ingest.sources import Stream
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -25,10 +25,10 @@ _NEWEST = 2**62
 
 @dataclass(frozen=True)
 class DoubleCommit:
-    """A commit id that rows of several commits have.
+    """A commit id that several commits share.
 
     Attributes:
-        rows: Of each commit, when its batch began, and how many rows it has.
+        rows: Start of the batch and number of rows of each commit.
     """
 
     commit_id: int
@@ -41,10 +41,10 @@ class DoubleCommit:
 
 
 def find(spark: SparkSession, stream: Stream, *, full: bool = False) -> list[DoubleCommit]:
-    """The commit ids of a stream's table that are there more than once.
+    """The duplicate commit ids of a stream's table.
 
-    The table exists; ``full`` looks at the rows even where the table has as many as one commit
-    for each id brought, which the log and the table's metadata have.
+    The table must exist. Without ``full`` the rows are read only if their number in the table's
+    metadata differs from the commit log.
     """
     if not full and _has_as_many_as_logged(spark, stream):
         return []
@@ -73,8 +73,8 @@ def find(spark: SparkSession, stream: Stream, *, full: bool = False) -> list[Dou
 
 
 def _has_as_many_as_logged(spark: SparkSession, stream: Stream) -> bool:
-    """Whether a table has as many rows as its commits brought, one of each id."""
-    now = proof_marks.head(Jvm(spark), stream.table)
+    """Whether a table has as many rows as its commits in the commit log."""
+    now = checkpoints.current_snapshot(Jvm(spark), stream.table)
     if now is None:
         return True
     if now.has_deletes or not bronze.exists(spark, commit_log.TABLE):

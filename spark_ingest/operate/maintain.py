@@ -1,9 +1,9 @@
-"""Upkeep of the lake's tables: few files, few snapshots, small metadata, whatever is committed.
+"""Table maintenance: compact files, expire snapshots, remove orphan files, trim metadata.
 
-Each step is one of Iceberg's own procedures, a commit by itself or none, so that stopping
-anywhere leaves a good table and the next round goes on. A running stream is not held up:
-Iceberg puts a compaction behind commits that came meanwhile, and a stream that finds ``main``
-moved by one puts its staged batch behind it (:meth:`spark_ingest.commits.lease.Lease.publish`).
+Each step is an Iceberg procedure with at most one commit, so that it can be stopped at any time
+and the next run continues. Running streams are not blocked: Iceberg rebases a compaction onto
+concurrent commits, and a stream rebases its staged batch onto a compaction
+(:meth:`spark_ingest.commits.lease.Lease.publish`).
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ from spark_ingest.commits.committed import COMMIT_ID
 from spark_ingest.errors import ConfigurationError, MillraceError
 from spark_ingest.lake import bronze
 from spark_ingest.lake.jvm import CATALOG, JAVA_ERRORS, Jvm, java_reason
-from spark_ingest.operate import proof_marks, reconciliations
+from spark_ingest.operate import checkpoints, reconciliations
 
 _Result = TypeVar("_Result")
 OWN_TABLES = (
     quarantine_table.TABLE,
     commit_log.TABLE,
-    proof_marks.TABLE,
+    checkpoints.TABLE,
     reconciliations.TABLE,
     alert_log.TABLE,
 )
-"""The tables of ingest itself, beside the streams'."""
-# Iceberg refuses to look for orphans younger than this: a writer may be about to commit them.
+"""The tables of ingest itself, besides those of the streams."""
+# Iceberg rejects shorter intervals for orphans: a writer may be about to commit the files.
 YOUNGEST_ORPHANS = timedelta(days=1)
-# Iceberg's own rules for what is worth rewriting.
+# Iceberg's defaults for files to rewrite.
 _SMALL_SHARE = 0.75
 _FEW_FILES = 5
 _DELETED_SHARE = 0.3
-# The id that Iceberg reserves for the column of a file of deletes.
+# Iceberg's reserved field id of file_path in position delete files.
 _DELETED_FILE_PATH = 2147483546
 _MANY_MANIFESTS = 20
-# Iceberg's own target for a manifest.
+# Iceberg's default target size of a manifest.
 _MANIFEST_BYTES = str(8 * 2**20)
 _SIDE_BRANCH_AGE = timedelta(hours=1)
 _ATTEMPTS = 5
@@ -57,12 +57,12 @@ _METADATA_PROPERTIES = {
 
 @dataclass(frozen=True)
 class Policy:
-    """What maintenance aims at.
+    """The options of maintenance.
 
     Attributes:
-        keep: Snapshots younger than this stay: as long as a reader may take for one query.
-        target_bytes: Size of a compacted file.
-        orphans: Files that no snapshot names are removed when older; None looks for none.
+        keep: Minimum age of expired snapshots: at least the duration of the longest query.
+        target_bytes: Target size of a compacted file.
+        orphans: Minimum age of removed orphan files; None to skip them.
     """
 
     keep: timedelta
@@ -79,16 +79,16 @@ class Policy:
 
 @dataclass(frozen=True)
 class Usage:
-    """What a table takes.
+    """Files and sizes of a table.
 
     Attributes:
-        files: Data files that its current snapshot reads.
-        small_files: Those under three quarters of the target size.
-        bytes: Of its data files.
-        snapshots: That its metadata names.
-        manifests: Of its current snapshot.
-        metadata_bytes: All that lies in its metadata folder; None where Hadoop's file systems
-            do not know the store.
+        files: Data files of the current snapshot.
+        small_files: Data files under three quarters of the target size.
+        bytes: Size of the data files.
+        snapshots: Snapshots in the table metadata.
+        manifests: Manifests of the current snapshot.
+        metadata_bytes: Size of the metadata folder; None if Hadoop has no file system for the
+            store.
     """
 
     files: int
@@ -105,9 +105,9 @@ class Maintained:
 
     Attributes:
         table: ``schema.name``.
-        before: What it took.
-        after: What it takes now; the same in a dry run.
-        steps: What was done or, in a dry run, would be.
+        before: Usage before.
+        after: Usage after; the same in a dry run.
+        steps: The executed steps or, in a dry run, the planned ones.
     """
 
     table: str
@@ -118,12 +118,12 @@ class Maintained:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A snapshot as the table's metadata names it.
+    """A snapshot of the table metadata.
 
     Attributes:
-        parent: The one before it, if that still is there or not.
-        at: When it was committed.
-        commit_id: The own commit that it carries.
+        parent: Id of the parent snapshot, which may have expired.
+        at: Commit time.
+        commit_id: Id of the ingest commit; None for snapshots of other writers.
     """
 
     parent: int | None
@@ -133,7 +133,7 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class History:
-    """A table's snapshots and the references that keep them.
+    """A table's snapshots and the references that retain them.
 
     Attributes:
         snapshots: By id.
@@ -146,7 +146,7 @@ class History:
     tags: Mapping[str, int] = field(default_factory=dict)
 
     def ancestors(self, head: int) -> list[int]:
-        """A snapshot and those before it that are still there, newest first."""
+        """A snapshot and its existing ancestors, newest first."""
         found: list[int] = []
         here: int | None = head
         while here is not None and here in self.snapshots:
@@ -155,11 +155,11 @@ class History:
         return found
 
     def needed(self, logged: Collection[int]) -> int:
-        """How many of ``main``'s newest snapshots must stay, whatever their age.
+        """How many of ``main``'s newest snapshots must be retained, regardless of their age.
 
-        Down to the newest own commit, where the stream's next start reads its offsets, and
-        down to the oldest one that the commit log lacks: its row is made from the snapshot.
-        ``logged`` has the commit ids of the table that the log has.
+        Down to the newest ingest commit, from which the stream resumes, and down to the oldest
+        one that is not in the commit log: its row is written from the snapshot. ``logged`` has
+        the commit ids of the table in the commit log.
         """
         count, seen_own = 1, False
         main = self.ancestors(self.branches["main"]) if "main" in self.branches else []
@@ -173,21 +173,21 @@ class History:
         return count
 
     def expired(self, before: datetime, least: int) -> list[int]:
-        """The snapshots that Iceberg removes: old, and not among a branch's newest.
+        """The snapshots that Iceberg expires.
 
-        Those younger than ``before`` stay, and the ``least`` newest of each branch.
+        Those younger than ``before`` are retained, and the ``least`` newest of each branch.
         """
-        kept = set(self.tags.values())
+        retained = set(self.tags.values())
         for head in self.branches.values():
             for depth, number in enumerate(self.ancestors(head)):
                 if depth >= least and self.snapshots[number].at < before:
                     break
-                kept.add(number)
-        return [n for n, s in self.snapshots.items() if n not in kept and s.at < before]
+                retained.add(number)
+        return [n for n, s in self.snapshots.items() if n not in retained and s.at < before]
 
 
 def lake_tables(spark: SparkSession) -> list[str]:
-    """Every table of the lake, ``schema.name``: those of dbt too."""
+    """All tables of the lake, including those of dbt, as ``schema.name``."""
     found = []
     for (schema,) in spark.sql(f"show namespaces in {CATALOG}").collect():
         shown = spark.sql(f"show tables in {CATALOG}.`{schema}`").collect()
@@ -202,32 +202,32 @@ def maintain(
     dry_run: bool = False,
     is_stopping: Callable[[], bool] = lambda: False,
 ) -> Maintained:
-    """Bring one table into shape.
+    """Maintain one table.
 
-    ``table`` is ``schema.name`` and exists; ``dry_run`` only says what would be done;
-    ``is_stopping`` is asked before each step: the others are then left to the next round.
+    ``table`` is ``schema.name`` and must exist; ``dry_run`` only plans the steps;
+    ``is_stopping`` is checked before each step.
 
     Raises:
-        MillraceError: Iceberg refused a step each time it was tried.
+        MillraceError: A step failed at each attempt.
     """
-    upkeep = _Upkeep(spark, table, policy, dry_run)
-    before = upkeep.usage()
+    work = _Maintenance(spark, table, policy, dry_run)
+    before = work.usage()
     for step in (
-        upkeep.keep_metadata_short,
-        upkeep.remove_side_branches,
-        upkeep.compact,
-        upkeep.rewrite_manifests,
-        upkeep.expire,
-        upkeep.remove_orphans,
+        work.limit_metadata_files,
+        work.remove_side_branches,
+        work.compact,
+        work.rewrite_manifests,
+        work.expire,
+        work.remove_orphans,
     ):
         if not is_stopping():
             step()
-    after = before if dry_run else upkeep.usage()
-    return Maintained(table, before, after, tuple(upkeep.steps))
+    after = before if dry_run else work.usage()
+    return Maintained(table, before, after, tuple(work.steps))
 
 
-class _Upkeep:
-    """The steps on one table; :func:`maintain` gives their order."""
+class _Maintenance:
+    """The steps on one table; :func:`maintain` runs them in order."""
 
     def __init__(self, spark: SparkSession, table: str, policy: Policy, dry_run: bool) -> None:
         self.steps: list[str] = []
@@ -254,8 +254,8 @@ class _Upkeep:
             metadata_bytes=self._jvm.metadata_bytes(self._table),
         )
 
-    def keep_metadata_short(self) -> None:
-        """Let each commit remove the oldest metadata.json; tables of dbt keep all otherwise."""
+    def limit_metadata_files(self) -> None:
+        """Set the table properties by which each commit deletes old metadata.json files."""
         have = self._jvm.iceberg_table(self._table).properties()
         missing = [key for key in _METADATA_PROPERTIES if have.get(key) is None]
         if not missing:
@@ -270,7 +270,7 @@ class _Upkeep:
         self._do("keep the newest metadata files only", change)
 
     def remove_side_branches(self) -> None:
-        """Remove branches of commits that were killed before they were published."""
+        """Remove branches of writers that were killed before they published."""
         oldest = datetime.now(UTC) - _SIDE_BRANCH_AGE
         history = self._history()
         for branch in sorted(history.branches):
@@ -290,7 +290,7 @@ class _Upkeep:
             "min-input-files": _FEW_FILES,
             "delete-ratio-threshold": _DELETED_SHARE,
             "remove-dangling-deletes": "true",
-            # What is done stays done when a later group fails or is stopped.
+            # Commit finished file groups even if a later one fails.
             "partial-progress.enabled": "true",
         }
         listed = ", ".join(f"'{name}', '{value}'" for name, value in options.items())
@@ -301,7 +301,7 @@ class _Upkeep:
         )
 
     def _small_files(self) -> int:
-        """Of partitions that have enough of them to compact."""
+        """The small files in partitions with enough of them to compact."""
         small = self._policy.target_bytes * _SMALL_SHARE
         files = self._meta("files").where("content = 0")
         by = [name for name in ("spec_id", "partition") if name in files.columns]
@@ -316,11 +316,11 @@ class _Upkeep:
         return int(row[0])
 
     def _files_with_deletes(self) -> int:
-        """Data files of which many rows are deleted by files beside them."""
+        """The data files with many rows deleted by delete files."""
         files = self._meta("files")
         data = files.where("content = 0").select("file_path", "record_count")
-        # Version 2 of the format names the one data file by its bounds (spec, "Position delete
-        # files"), version 3 by a field.
+        # Format version 2 has the data file in the bounds (spec, "Position delete files"),
+        # version 3 in a field.
         first, last = (F.col(f"{end}_bounds")[_DELETED_FILE_PATH] for end in ("lower", "upper"))
         path = F.coalesce("referenced_data_file", F.when(first == last, first))
         deletes = (
@@ -374,14 +374,14 @@ class _Upkeep:
 
     def _history(self) -> History:
         own = F.col("summary").getItem(COMMIT_ID).cast("bigint")
-        # As epoch seconds: a Python datetime of Spark's is in the process's own zone.
+        # As epoch seconds: PySpark returns naive datetimes in the local time zone.
         at = F.col("committed_at").cast("double")
         snapshots = {
             row[0]: Snapshot(row[1], datetime.fromtimestamp(row[2], UTC), row[3])
             for row in self._meta("snapshots").select("snapshot_id", "parent_id", at, own).collect()
         }
         refs = self._meta("refs").select("name", "type", "snapshot_id").collect()
-        # A reference that came between the two questions has a snapshot not known here.
+        # A reference created between the two reads may have an unknown snapshot.
         known = [row for row in refs if row[2] in snapshots]
         return History(
             snapshots,
@@ -402,7 +402,7 @@ class _Upkeep:
         self.steps.append(step)
 
     def _attempt(self, change: Callable[[], _Result]) -> _Result:
-        """Try again where a commit of somebody else came between."""
+        """Retry after conflicts with concurrent commits."""
         attempt = 1
         while True:
             try:
@@ -411,7 +411,7 @@ class _Upkeep:
                 if attempt == _ATTEMPTS:
                     raise MillraceError(
                         f"{self._table} could not be maintained: {java_reason(error)}: "
-                        "run maintain again when less is written to it"
+                        "run `spark-ingest maintain` again while fewer writers are active"
                     ) from error
             attempt += 1
             time.sleep(_PAUSE_SECONDS)

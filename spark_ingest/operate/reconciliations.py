@@ -1,4 +1,4 @@
-"""``bronze.ingest_reconciliations``: how many rows captured tables had in their databases."""
+"""``bronze.ingest_reconciliations``: row counts of captured tables in their databases."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ _COMMENTS = {
     "stream": "The dbt source table.",
     "table_name": "The bronze table.",
     "database_name": "The database in which the rows were counted.",
-    "source_table": "The table there.",
-    "source_position": "The place in the log at which it had so many rows.",
-    "row_count": "Rows that it had.",
-    "reconciled_at": "When, by the clock of the machine that asked.",
+    "source_table": "The table in the database.",
+    "source_position": "The position in the database's log at which the rows were counted.",
+    "row_count": "Number of rows.",
+    "reconciled_at": "Time of the count, by the clock of the client.",
 }
 
 
 @dataclass(frozen=True)
 class Reconciliation:
-    """A count, as it stands in the table."""
+    """A row of the table."""
 
     stream: str
     table_name: str
@@ -48,7 +48,7 @@ class Reconciliation:
 
 
 def create(spark: SparkSession) -> bool:
-    """Make the table, and its schema, where they are missing; whether the table was made."""
+    """Create the table and its schema if missing; return whether the table was created."""
     bronze.create_schema(spark)
     return bronze.create_table(
         spark,
@@ -56,11 +56,11 @@ def create(spark: SparkSession) -> bool:
         COLUMNS,
         "days(reconciled_at)",
         _COMMENTS,
-        "One row per captured table and count: its rows in the database, at a place of the log.",
+        "One row per captured table and count: its rows in the database at a log position.",
     )
 
 
 def append(spark: SparkSession, counted: Reconciliation) -> None:
-    """Add a count."""
+    """Append a count."""
     row = tuple(getattr(counted, name) for name in COLUMNS.names)
     literal_rows(spark, [row], COLUMNS).writeTo(f"{CATALOG}.{TABLE}").append()

@@ -1,7 +1,7 @@
-"""What a person decides where a stream cannot go on by itself: records that expired, a new topic.
+"""Resume a stream after a decision of the operator: expired records, or a recreated topic.
 
-Both are commits of no rows beside the stream, so that the table stays the checkpoint: one
-takes the offsets that are given up, the other names the new topic and where it begins.
+Both are commits without rows, so that the table remains the checkpoint: one covers the offsets
+that are accepted as lost, the other has the id and the start offsets of the new topic.
 """
 
 from __future__ import annotations
@@ -26,30 +26,30 @@ from spark_ingest.streaming.side_commit import commit_beside
 
 @dataclass(frozen=True)
 class Recovery:
-    """What would make a stream go on.
+    """A decision that would resume a stream.
 
     Attributes:
-        topic: Its topic, as it is now.
-        gaps: By partition, the range ``(first, end)`` of offsets that would be given up; none
-            where the stream would go on with a new topic.
-        earlier: The topic that the table was filled from, by id; None where it is the same.
-        gives_up: What that means, for people.
+        topic: The current topic.
+        gaps: By partition, the range ``(first, end)`` of offsets to accept as lost; empty for a
+            recreated topic.
+        previous: Id of the topic that the table was filled from; None if it is the current one.
+        losses: Messages about the data loss.
     """
 
     stream: Stream
     topic: Topic
     gaps: Mapping[int, tuple[int, int]]
-    earlier: str | None
-    gives_up: tuple[str, ...]
+    previous: str | None
+    losses: tuple[str, ...]
 
 
 def find_gap(services: Services, stream: Stream) -> Recovery | None:
-    """The records that expired before they were read; None where there are none.
+    """The offsets that expired before they were read; None if there are none.
 
     Raises:
-        MillraceError: The topic is another one than the table was filled from.
+        MillraceError: The topic was recreated.
     """
-    here = _standing(services, stream)
+    here = _position(services, stream)
     if here is None:
         return None
     topic = services.broker.existing_topic(stream.topic, stream.name)
@@ -59,23 +59,23 @@ def find_gap(services: Services, stream: Stream) -> Recovery | None:
     if not gaps:
         return None
     losses = tuple(
-        f"{topic.name}-{p}: offsets {first} to {end - 1}, {end - first:,} of them, which the "
-        "broker has no more"
+        f"{topic.name}-{p}: {end - first:,} offsets, {first} to {end - 1}, which the broker has "
+        "deleted"
         for p, (first, end) in gaps.items()
     )
     return Recovery(stream, topic, gaps, None, losses)
 
 
 def find_new_topic(services: Services, stream: Stream) -> Recovery | None:
-    """The topic that stands where the table's was; None where it is the same."""
-    here = _standing(services, stream)
+    """The recreated topic of a stream; None if its topic is the one of the table."""
+    here = _position(services, stream)
     if here is None:
         return None
     topic = services.broker.existing_topic(stream.topic, stream.name)
     if here.topic_id == topic.id:
         return None
     losses = tuple(
-        f"{topic.name}-{p}: whatever the topic with the id {here.topic_id} had from offset "
+        f"{topic.name}-{p}: all records of the topic with id {here.topic_id} from offset "
         f"{offset} on"
         for p, offset in sorted(here.offsets.items())
     )
@@ -83,12 +83,12 @@ def find_new_topic(services: Services, stream: Stream) -> Recovery | None:
 
 
 def accept(services: Services, recovery: Recovery) -> Commit | None:
-    """Commit it, beside whoever writes the table.
+    """Commit the decision; the stream may be running.
 
-    Returns None where it is not needed any more.
+    Returns None if it is no longer needed.
 
     Raises:
-        CommitRefused: The table's stream was faster each time.
+        CommitRefused: The stream committed first at each attempt.
     """
     spark, stream, began = services.spark, recovery.stream, datetime.now(UTC)
     uuid = uuid_of(Jvm(spark), stream.table)
@@ -100,10 +100,10 @@ def accept(services: Services, recovery: Recovery) -> Commit | None:
             return None
         return spark.table(f"{CATALOG}.{stream.table}").limit(0), commit
 
-    if recovery.earlier is not None:
-        # What a batch quarantined that the old topic can never repeat.
+    if recovery.previous is not None:
+        # Uncommitted rows of a batch that can no longer be repeated from the old topic.
         here = position_of(spark, stream)
-        old = Topic(stream.topic, recovery.earlier, tuple(here.offsets))
+        old = Topic(stream.topic, recovery.previous, tuple(here.offsets))
         batches, _ = quarantine_table.uncommitted(spark, old, here.offsets)
         quarantine_table.remove_uncommitted(spark, old, here.offsets, batches)
     commit = commit_beside(spark, stream, uuid, make)
@@ -113,13 +113,13 @@ def accept(services: Services, recovery: Recovery) -> Commit | None:
 
 
 def _commit(recovery: Recovery, here: Position, oldest: Mapping[int, int]) -> Commit | None:
-    """The commit that does it from where the table stands; None where nothing is to do."""
+    """The commit for the decision at the table's position; None if it is no longer needed."""
     number, topic_id = here.commit_id + 1, recovery.topic.id
-    if recovery.earlier is not None:
-        if here.topic_id != recovery.earlier:
+    if recovery.previous is not None:
+        if here.topic_id != recovery.previous:
             return None
         return Commit(number, topic_id, oldest, oldest, CommitKind.NEW_TOPIC)
-    # Retention goes on: no more is given up than the person agreed to.
+    # Retention continues: accept no further offsets as lost than were confirmed.
     gaps = {p: gap for p, gap in _gaps(here, oldest).items() if p in recovery.gaps}
     ends = {p: min(end, recovery.gaps[p][1]) for p, (_, end) in gaps.items()}
     starts = {p: first for p, (first, _) in gaps.items() if first < ends[p]}
@@ -129,8 +129,8 @@ def _commit(recovery: Recovery, here: Position, oldest: Mapping[int, int]) -> Co
     return Commit(number, topic_id, starts, ends, CommitKind.GAP, resume={**here.offsets, **ends})
 
 
-def _standing(services: Services, stream: Stream) -> Position | None:
-    """Where a table stands; None for one that is not there or was never filled."""
+def _position(services: Services, stream: Stream) -> Position | None:
+    """The position of a table; None if it does not exist or has no commit."""
     if not bronze.exists(services.spark, stream.table):
         return None
     here = position_of(services.spark, stream)

@@ -1,4 +1,4 @@
-"""Columns added to a dbt source in its YAML file, every other letter of it left alone."""
+"""Add columns to a dbt source in its YAML file without other changes."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_<>(),:]*")
 
 
 def add_columns(file: Path, name: str, new: Sequence[NewColumn]) -> None:
-    """List columns that a source's table lacks, behind its last one that is no metadata.
+    """Add missing columns to a source table, after its last column that is not metadata.
 
     ``name`` is ``<source>.<table>``.
 
     Raises:
-        ConfigurationError: The file does not declare the table in lines of its own.
+        ConfigurationError: The file does not declare the table, or not in block style.
     """
     text = file.read_text()
     table = _table(compose(text), name)
@@ -33,16 +33,16 @@ def add_columns(file: Path, name: str, new: Sequence[NewColumn]) -> None:
     if columns is None:
         indent = " " * table.value[0][0].start_mark.column
         at = last_line(table) + 1
-        added = [f"{indent}columns:\n", *_spelled(new, f"{indent}  ")]
+        added = [f"{indent}columns:\n", *_yaml_lines(new, f"{indent}  ")]
     elif columns.flow_style or not columns.value:
         raise ConfigurationError(
-            f"{file}: the columns of {name} stand in one line: give each its own first"
+            f"{file}: the columns of {name} are on one line: put each on its own line first"
         )
     else:
         items = columns.value
         indent = " " * (items[0].start_mark.column - len("- "))
         at = last_line(_before_metadata(items)) + 1
-        added = _spelled(new, indent)
+        added = _yaml_lines(new, indent)
     changed = with_lines(text, at, "".join(added))
     _check(file, text, changed, name, new)
     file.write_text(changed)
@@ -60,29 +60,33 @@ def _table(root: Any, name: str) -> Any:
 
 
 def _before_metadata(items: Sequence[Any]) -> Any:
-    """The last column whose name does not begin like metadata; the last of all if none."""
+    """The last column whose name does not begin with ``_``; the last of all if none."""
     own = [item for item in items if not str(scalar(item, "name") or "").startswith("_")]
     return (own or items)[-1]
 
 
-def _spelled(new: Sequence[NewColumn], indent: str) -> list[str]:
+def _yaml_lines(new: Sequence[NewColumn], indent: str) -> list[str]:
     lines = []
     for column in new:
-        # dbt would take it for Jinja.
-        said = column.description.replace("{{", "{ {").replace("{%", "{ %")
+        # dbt would render it as Jinja.
+        description = column.description.replace("{{", "{ {").replace("{%", "{ %")
         kind = column.data_type
         if not _PLAIN.fullmatch(kind):
             kind = json.dumps(kind)
         lines += [
             f"{indent}- name: {column.name}\n",
-            f"{indent}  description: {json.dumps(said, ensure_ascii=False)}\n",
+            f"{indent}  description: {json.dumps(description, ensure_ascii=False)}\n",
             f"{indent}  data_type: {kind}\n",
         ]
     return lines
 
 
 def _check(file: Path, old: str, changed: str, name: str, new: Sequence[NewColumn]) -> None:
-    """Refuse a change that is more than the columns added."""
+    """Check that the change only adds the columns.
+
+    Raises:
+        ConfigurationError: It changes anything else.
+    """
 
     def columns(text: str) -> tuple[dict[str, Any], Any]:
         root = parse(text)
@@ -101,6 +105,4 @@ def _check(file: Path, old: str, changed: str, name: str, new: Sequence[NewColum
     names = [column.name for column in new]
     kept = {key: value for key, value in after.items() if key not in names}
     if same != rest or kept != before or not set(names) <= set(after):
-        raise ConfigurationError(
-            f"{file}: no place for the columns of {name} could be found: add them by hand"
-        )
+        raise ConfigurationError(f"{file}: cannot add the columns of {name}: add them by hand")

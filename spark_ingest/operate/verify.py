@@ -1,4 +1,4 @@
-"""The proof: every record of what was committed is in exactly one table, exactly once."""
+"""Verify that every record at a committed offset is in exactly one table, exactly once."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from spark_ingest.connect.broker import Broker, Topic
 from spark_ingest.errors import MillraceError
 from spark_ingest.lake import bronze
 from spark_ingest.lake.jvm import CATALOG, Jvm
-from spark_ingest.operate import proof_marks
-from spark_ingest.operate.proof_marks import Head, Mark, PartitionMark
+from spark_ingest.operate import checkpoints
+from spark_ingest.operate.checkpoints import Checkpoint, CurrentSnapshot, PartitionCheckpoint
 from spark_ingest.sources import Stream
 
 _GAPS_SHOWN = 20
@@ -28,28 +28,28 @@ _PLACE = ["_kafka_partition", "_kafka_offset"]
 _NOTHING = dict.fromkeys(
     ("bronze", "quarantined", "discarded", "outside", "distinct", "doubled"), 0
 )
-_UNPROVED = PartitionMark((), 0, 0, 0, 0)
+_NOT_VERIFIED = PartitionCheckpoint((), 0, 0, 0, 0)
 
 
 @dataclass(frozen=True)
-class PartitionProof:
-    """What tables and broker hold of one partition of one stream.
+class PartitionResult:
+    """The verification result of one partition of one stream.
 
     Attributes:
         first: First offset that was ever committed.
-        end: Offset behind the last committed one.
-        bronze: Rows in the bronze table with such an offset.
-        quarantined: Rows in quarantine with such an offset, those that were discarded too.
+        end: Offset after the last committed one.
+        bronze: Rows of the bronze table at committed offsets.
+        quarantined: Rows of quarantine at committed offsets, including discarded ones.
         doubled: Offsets that are in the tables more than once.
-        empty: Offsets that hold no record (transaction markers and the like): by the broker,
-            or by the commit log where the broker has removed them since.
-        missing: Ranges ``(first, end)`` of offsets that no table holds and that held records.
+        empty: Offsets without a record, such as transaction markers: according to the broker,
+            or to the commit log if the broker has deleted them since.
+        missing: Ranges ``(first, end)`` of offsets whose records are in no table.
         uncommitted: Rows of bronze at offsets that no commit covers.
-        lag: Records on the broker behind the last committed one.
-        given_up: Offsets whose records expired unread, and a person accepted that.
-        discarded: Rows of ``quarantined`` that somebody decided not to want.
+        lag: Offsets on the broker after the last committed one.
+        given_up: Offsets whose records expired unread and were accepted as lost.
+        discarded: Rows of ``quarantined`` that were discarded.
         topic_id: Kafka's UUID of the topic.
-        is_earlier: Whether the topic is gone, and another of its name in its place.
+        is_earlier: Whether this topic was deleted and recreated under its name.
     """
 
     stream: str
@@ -70,112 +70,122 @@ class PartitionProof:
 
     @property
     def holds(self) -> bool:
-        """Whether every record is in exactly one table exactly once."""
+        """Whether every record is in exactly one table, exactly once."""
         return not (self.missing or self.doubled or self.uncommitted)
 
 
 @dataclass(frozen=True)
-class Proof:
-    """What tables and broker hold of one stream.
+class Verification:
+    """The verification result of one stream.
 
     Attributes:
-        partitions: Of each topic; empty for a stream that never ran.
-        marks: Up to where each topic was proved, of those that hold and have got on.
-        since: By topic id, the mark that was gone on from.
+        partitions: Results of all topics; empty for a stream that never ran.
+        new_checkpoints: New checkpoints, of topics without errors.
+        since: The checkpoints at which the verification started, by topic id.
     """
 
-    partitions: list[PartitionProof]
-    marks: list[Mark]
-    since: Mapping[str, Mark]
+    partitions: list[PartitionResult]
+    new_checkpoints: list[Checkpoint]
+    since: Mapping[str, Checkpoint]
 
 
-def prove(
+def verify_stream(
     spark: SparkSession,
     broker: Broker,
     stream: Stream,
     topic: Topic,
-    marks: Mapping[str, Mark] | None = None,
-) -> Proof:
-    """Hold the tables of one stream against its commits and the broker.
+    known_checkpoints: Mapping[str, Checkpoint] | None = None,
+) -> Verification:
+    """Compare the tables of one stream with its commits and the broker.
 
-    Topics of the same name that were there before, and were given up by a person, are held
-    against the commits alone. The stream's table exists; ``marks`` say up to where it was
-    proved before, by topic id: what is behind that is read again only where it may have
-    changed.
+    Previous topics of the same name, accepted as lost, are compared with the commits only. The
+    stream's table must exist; ``known_checkpoints`` are by topic id: data before them is
+    read again only if it may have changed.
 
     Raises:
-        MillraceError: The table was filled from another topic of the same name, so that the
-            broker cannot be asked about its records.
+        MillraceError: The topic was recreated, so that the broker does not have its records.
     """
-    now = proof_marks.head(Jvm(spark), stream.table)
+    now = checkpoints.current_snapshot(Jvm(spark), stream.table)
     if now is None or not bronze.exists(spark, commit_log.TABLE):
-        return Proof([], [], {})
+        return Verification([], [], {})
     began = datetime.now(UTC)
     known = commit_log.committed(spark, stream, now.commit_id)
     filled_from = next(iter(known), topic.id)
     if filled_from != topic.id:
         raise MillraceError(
-            f"{stream.table} was filled from a topic {topic.name} with the id {filled_from}, "
-            f"and the one there now is {topic.id}: nothing can be proved; is "
-            "kafka.bootstrap.servers in profiles/ingest.yml the right cluster?"
+            f"{stream.table} was filled from topic {topic.name} with id {filled_from}, but its "
+            f"current id is {topic.id}: nothing can be verified; check kafka.bootstrap.servers "
+            "in profiles/ingest.yml"
         )
-    proofs: list[PartitionProof] = []
-    reached: list[Mark] = []
-    since: dict[str, Mark] = {}
+    results: list[PartitionResult] = []
+    new: list[Checkpoint] = []
+    since: dict[str, Checkpoint] = {}
     for topic_id, committed in known.items():
         of = replace(topic, id=topic_id)
         asked = broker if topic_id == topic.id else None
-        mark = (marks or {}).get(topic_id)
+        checkpoint = (known_checkpoints or {}).get(topic_id)
         found = None
-        if mark is not None and _is_usable(spark, stream, mark, now, committed):
-            found = _prove(spark, asked, stream, of, committed, mark)
-            if found is not None and all(proof.holds for proof in found):
-                since[topic_id] = mark
+        if checkpoint is not None and _is_usable(spark, stream, checkpoint, now, committed):
+            found = _verify_topic(spark, asked, stream, of, committed, checkpoint)
+            if found is not None and all(result.holds for result in found):
+                since[topic_id] = checkpoint
             else:
-                # In full, so that all that is wrong is named.
+                # Verify in full, to report all errors.
                 found = None
         if found is None:
-            found = _prove(spark, asked, stream, of, committed, None) or []
-        proofs += found
+            found = _verify_topic(spark, asked, stream, of, committed, None) or []
+        results += found
         is_new = topic_id not in since or now.snapshot_id != since[topic_id].snapshot_id
-        if is_new and all(proof.holds for proof in found):
-            reached.append(_marked(topic_id, now, committed, found, began))
-    return Proof(proofs, reached, since)
+        if is_new and all(result.holds for result in found):
+            new.append(_checkpoint(topic_id, now, committed, found, began))
+    return Verification(results, new, since)
 
 
 def _is_usable(
-    spark: SparkSession, stream: Stream, mark: Mark, now: Head, committed: Committed
+    spark: SparkSession,
+    stream: Stream,
+    checkpoint: Checkpoint,
+    now: CurrentSnapshot,
+    committed: Committed,
 ) -> bool:
-    """Whether nothing behind a mark can have changed, and the commits still have it."""
-    if mark.commit_id > committed.last:
+    """Whether a checkpoint is covered by the commits and the data up to it is unchanged."""
+    if checkpoint.commit_id > committed.last:
         return False
     spans = committed.spans()
-    for p, of in mark.partitions.items():
+    for p, of in checkpoint.partitions.items():
         if without(of.ranges, spans.get(p, ())):
             return False
-    brought, kinds = commit_log.grown(spark, stream, mark.commit_id, committed.last)
-    # A replay moves records from quarantine to bronze behind the mark.
+    brought, kinds = commit_log.grown(spark, stream, checkpoint.commit_id, committed.last)
+    # A replay moves records from quarantine to bronze before the checkpoint.
     if CommitKind.REPLAY in kinds:
         return False
-    return proof_marks.is_untouched(Jvm(spark), stream.table, mark, now, brought)
+    return checkpoints.is_untouched(Jvm(spark), stream.table, checkpoint, now, brought)
 
 
-def _marked(
-    topic_id: str, now: Head, committed: Committed, proofs: Sequence[PartitionProof], at: datetime
-) -> Mark:
+def _checkpoint(
+    topic_id: str,
+    now: CurrentSnapshot,
+    committed: Committed,
+    results: Sequence[PartitionResult],
+    at: datetime,
+) -> Checkpoint:
     spans = committed.spans()
     partitions = {
-        proof.partition: PartitionMark(
-            spans[proof.partition], proof.bronze, proof.quarantined, proof.empty, proof.given_up
+        result.partition: PartitionCheckpoint(
+            spans[result.partition],
+            result.bronze,
+            result.quarantined,
+            result.empty,
+            result.given_up,
         )
-        for proof in proofs
-        if proof.partition in spans
+        for result in results
+        if result.partition in spans
     }
-    return Mark(topic_id, committed.last, now.snapshot_id, now.records, partitions, at)
+    return Checkpoint(topic_id, committed.last, now.snapshot_id, now.records, partitions, at)
 
 
 def gaps_text(missing: Sequence[Span]) -> str:
-    """Offset ranges for people: ``5-9, 12``."""
+    """Offset ranges as text: ``5-9, 12``."""
     shown = [
         str(first) if end == first + 1 else f"{first}-{end - 1}"
         for first, end in missing[:_GAPS_SHOWN]
@@ -185,18 +195,17 @@ def gaps_text(missing: Sequence[Span]) -> str:
 
 
 def lost_by_log(commits: Sequence[Taken], gone: Spans, known_empty: Spans) -> dict[int, list[Span]]:
-    """Which of the absent offsets that no broker can be asked about held records.
+    """The lost records among absent offsets that the broker no longer has.
 
-    A commit records how many of its offsets held none when Kafka delivered it, not which. It
-    explains its absent offsets where they are no more than that.
+    A commit stores how many of its offsets had no record, but not which. It has lost records if
+    more of its offsets are absent.
 
     Args:
-        gone: By partition, the absent ranges that the broker has no more.
-        known_empty: By partition, the absent ranges that it still has and that hold no record.
+        gone: Absent ranges that the broker no longer has, by partition.
+        known_empty: Absent ranges that the broker has, without records, by partition.
 
     Returns:
-        By partition, the ranges of ``gone`` that are not explained: of a commit that lost
-        some of them, all.
+        By partition, the ranges of ``gone`` in commits that have lost records.
     """
     left = {taken.commit_id: taken.empty for taken in commits}
     for _, commit_id, first, end in _pieces(commits, known_empty):
@@ -214,7 +223,7 @@ def lost_by_log(commits: Sequence[Taken], gone: Spans, known_empty: Spans) -> di
 
 
 def _pieces(commits: Sequence[Taken], ranges: Spans) -> Iterator[tuple[int, int | None, int, int]]:
-    """Ranges cut at the borders of commits: (partition, commit id, first, end)."""
+    """Split ranges at commit boundaries: (partition, commit id, first, end)."""
     taken: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
     for commit in commits:
         for partition, (first, end) in commit.offsets.items():
@@ -240,18 +249,18 @@ def _pieces(commits: Sequence[Taken], ranges: Spans) -> Iterator[tuple[int, int 
                 yield partition, None, here, end
 
 
-def _prove(
+def _verify_topic(
     spark: SparkSession,
     broker: Broker | None,
     stream: Stream,
     topic: Topic,
     committed: Committed,
-    since: Mark | None,
-) -> list[PartitionProof] | None:
-    """The proof of one topic; without a broker by log and tables alone.
+    since: Checkpoint | None,
+) -> list[PartitionResult] | None:
+    """Verify one topic; without a broker, by commit log and tables only.
 
-    ``since`` was proved before, and is not read again. None where quarantine has changed behind
-    the mark.
+    Data up to ``since`` is not read again. Returns None if quarantine has changed before that
+    checkpoint.
     """
     all_spans = committed.spans()
     before = {} if since is None else since.partitions
@@ -260,22 +269,22 @@ def _prove(
         for p, ranges in all_spans.items()
     }
     after = 0 if since is None else since.commit_id
-    aside = _aside(spark, stream, topic).cache()
-    held = _held(spark, stream, topic, aside, after, committed.last).cache()
+    quarantined = _quarantined(spark, stream, topic).cache()
+    landed = _landed(spark, stream, topic, quarantined, after, committed.last).cache()
     try:
-        proved = {p: of.ranges for p, of in before.items()}
-        old = _counts(aside, proved) if proved else {}
+        verified = {p: of.ranges for p, of in before.items()}
+        old = _counts(quarantined, verified) if verified else {}
         if any(
             (old.get(p, _NOTHING)["quarantined"], old.get(p, _NOTHING)["distinct"])
             != (of.quarantined, of.quarantined)
             for p, of in before.items()
         ):
             return None
-        counts = _counts(held, spans)
-        absent = _absent(held, spans, counts)
+        counts = _counts(landed, spans)
+        absent = _absent(landed, spans, counts)
     finally:
-        held.unpersist()
-        aside.unpersist()
+        landed.unpersist()
+        quarantined.unpersist()
     given_up = {p: overlap(absent.get(p, []), committed.given_up.get(p, ())) for p in spans}
     absent = {p: without(absent.get(p, []), given_up[p]) for p in spans}
     oldest = broker.first_offsets(topic) if broker is not None else {}
@@ -284,7 +293,7 @@ def _prove(
     known_empty: dict[int, list[Span]] = {}
     gone: dict[int, list[Span]] = {}
     for partition, ranges in absent.items():
-        # No broker has anything of a partition that is not there.
+        # The broker has no records of a partition that does not exist.
         border = oldest.get(partition)
         kept = ranges if border is None else without(ranges, [(0, border)])
         gone[partition] = ranges if border is None else overlap(ranges, [(0, border)])
@@ -296,15 +305,15 @@ def _prove(
         commits = commit_log.taken(spark, stream, topic)
         for partition, lost in lost_by_log(commits, gone, known_empty).items():
             missing[partition] = sorted(missing[partition] + lost)
-    proofs = []
+    results = []
     for partition in sorted(all_spans.keys() | counts.keys()):
         taken = all_spans.get(partition, ((0, 0),))
         end = committed.ranges.get(partition, taken[-1])[1]
         count = counts.get(partition, _NOTHING)
         lost = missing.get(partition, [])
-        of = before.get(partition, _UNPROVED)
-        proofs.append(
-            PartitionProof(
+        of = before.get(partition, _NOT_VERIFIED)
+        results.append(
+            PartitionResult(
                 stream=stream.name,
                 partition=partition,
                 first=taken[0][0],
@@ -322,51 +331,54 @@ def _prove(
                 is_earlier=broker is None,
             )
         )
-    return proofs
+    return results
 
 
-def _aside(spark: SparkSession, stream: Stream, topic: Topic) -> DataFrame:
-    """Every (partition, offset) of a topic that is quarantined."""
-    aside = quarantine_table.of_topic(spark, topic.name, topic.id).where("replayed_at is null")
+def _quarantined(spark: SparkSession, stream: Stream, topic: Topic) -> DataFrame:
+    """The (partition, offset) of all quarantined records of a topic."""
+    quarantined = quarantine_table.of_topic(spark, topic.name, topic.id).where(
+        "replayed_at is null"
+    )
     replays = commit_log.commit_ids(spark, stream.table, CommitKind.REPLAY)
     if replays:
-        # A replay publishes its records before it marks them in quarantine.
+        # A replay publishes records before it marks them in quarantine.
         table = spark.table(f"{CATALOG}.{stream.table}")
         replayed = table.where(
             (F.col("_kafka_topic_id") == topic.id) & F.col("_commit_id").isin(replays)
         )
-        aside = aside.join(replayed.select(*_PLACE), _PLACE, "left_anti")
+        quarantined = quarantined.join(replayed.select(*_PLACE), _PLACE, "left_anti")
     discarded = F.col("discarded_at").isNotNull().alias("discarded")
-    return aside.select(*_PLACE, F.lit(True).alias("aside"), discarded)
+    return quarantined.select(*_PLACE, F.lit(True).alias("is_quarantined"), discarded)
 
 
-def _held(
-    spark: SparkSession, stream: Stream, topic: Topic, aside: DataFrame, after: int, last: int
+def _landed(
+    spark: SparkSession, stream: Stream, topic: Topic, quarantined: DataFrame, after: int, last: int
 ) -> DataFrame:
-    """Every (partition, offset) that a table holds of a topic, and whether it is quarantined.
+    """The (partition, offset) of all records of a topic, and whether they are quarantined.
 
-    Commits after ``last`` are left out: a stream may be running. So are those up to ``after``,
-    which were proved before.
+    Excludes commits after ``last``, since a stream may be running, and those up to ``after``,
+    which are verified already.
     """
     in_bronze = spark.table(f"{CATALOG}.{stream.table}").where(F.col("_kafka_topic_id") == topic.id)
     if after:
-        # By itself, so that files of earlier commits are not opened.
+        # A separate predicate, so that files of earlier commits are skipped.
         in_bronze = in_bronze.where(F.col("_commit_id") > after)
     in_bronze = in_bronze.where(F.coalesce("_commit_id", F.lit(0)) <= last)
     no = F.lit(False)
-    return in_bronze.select(*_PLACE, no.alias("aside"), no.alias("discarded")).unionAll(aside)
+    in_bronze = in_bronze.select(*_PLACE, no.alias("is_quarantined"), no.alias("discarded"))
+    return in_bronze.unionAll(quarantined)
 
 
-def _counts(held: DataFrame, spans: Spans) -> dict[int, dict[str, int]]:
+def _counts(landed: DataFrame, spans: Spans) -> dict[int, dict[str, int]]:
     rows = (
-        held.withColumn("inside", F.expr(inside(spans)))
+        landed.withColumn("inside", F.expr(inside(spans)))
         .groupBy("_kafka_partition")
         .agg(
-            F.count_if(F.col("inside") & ~F.col("aside")).alias("bronze"),
-            F.count_if(F.col("inside") & F.col("aside")).alias("quarantined"),
+            F.count_if(F.col("inside") & ~F.col("is_quarantined")).alias("bronze"),
+            F.count_if(F.col("inside") & F.col("is_quarantined")).alias("quarantined"),
             F.count_if(F.col("inside") & F.col("discarded")).alias("discarded"),
-            # In quarantine they are a running or broken batch's, removed at the next start.
-            F.count_if(~F.col("inside") & ~F.col("aside")).alias("outside"),
+            # In quarantine these are of a running or failed batch; the next start removes them.
+            F.count_if(~F.col("inside") & ~F.col("is_quarantined")).alias("outside"),
             F.countDistinct(F.when(F.col("inside"), F.col("_kafka_offset"))).alias("distinct"),
         )
         .collect()
@@ -380,9 +392,9 @@ def _counts(held: DataFrame, spans: Spans) -> dict[int, dict[str, int]]:
 
 
 def _absent(
-    held: DataFrame, spans: Spans, counts: Mapping[int, Mapping[str, int]]
+    landed: DataFrame, spans: Spans, counts: Mapping[int, Mapping[str, int]]
 ) -> dict[int, list[Span]]:
-    """By partition, the offset ranges inside the committed ones that no table holds."""
+    """By partition, the committed offset ranges that are in no table."""
     short = {
         partition: ranges
         for partition, ranges in spans.items()
@@ -391,18 +403,18 @@ def _absent(
     gaps: dict[int, list[Span]] = {p: [] for p in short}
     if not short:
         return gaps
-    # The two ends of each range stand in for rows, so that gaps at the ends show too.
+    # The bounds of each range are added as rows, to find gaps at its ends.
     ends = [
         (p, offset)
         for p, ranges in short.items()
         for first, end in ranges
         for offset in (first - 1, end)
     ]
-    spark = held.sparkSession
+    spark = landed.sparkSession
     bounds = spark.createDataFrame(ends, "_kafka_partition int, _kafka_offset bigint")
     in_order = Window.partitionBy("_kafka_partition").orderBy("_kafka_offset")
     found = (
-        held.where(inside(short))
+        landed.where(inside(short))
         .select(*_PLACE)
         .unionAll(bounds)
         .distinct()
@@ -411,6 +423,6 @@ def _absent(
         .orderBy(*_PLACE)
     )
     for partition, offset, following in found.toLocalIterator():
-        # Between two ranges nothing was committed.
+        # Offsets between two ranges were not committed.
         gaps[partition] += overlap([(offset + 1, following)], short[partition])
     return gaps

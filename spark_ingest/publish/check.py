@@ -1,4 +1,4 @@
-"""What a publication would send, and whether its topic holds what its mart held then."""
+"""Plan a publication, and compare its topic with its mart at the published snapshot."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _UNKNOWN = (0, 0)
 
 @dataclass(frozen=True)
 class Verified:
-    """What a topic holds, beside its mart at the snapshot that was published.
+    """The comparison of a topic with its mart at the published snapshot.
 
     Attributes:
-        snapshot_id: That snapshot.
-        rows: Of the mart.
-        missing: Keys that the topic lacks.
-        different: Keys with other values.
-        extra: Keys that the mart does not have.
+        snapshot_id: The published snapshot.
+        rows: Number of rows of the mart.
+        missing: Number of keys that are not in the topic.
+        different: Number of keys with different values.
+        extra: Number of keys that are not in the mart.
     """
 
     snapshot_id: int
@@ -41,15 +41,15 @@ class Verified:
 
     @property
     def holds(self) -> bool:
-        """Whether the two are the same."""
+        """Whether topic and mart are equal."""
         return not (self.missing or self.different or self.extra)
 
 
 def planned(services: Services, publication: Publication) -> Counter[str]:
-    """How many records would be sent, by what changed, found out without changing anything.
+    """The number of records to send, by ``op``; changes nothing.
 
     Raises:
-        MillraceError: The publication could not begin.
+        MillraceError: The publication cannot start.
     """
     of = mart_state(services.spark, publication)
     topic = services.broker.topic(publication.topic) or Topic(publication.topic, "", ())
@@ -62,15 +62,14 @@ def planned(services: Services, publication: Publication) -> Counter[str]:
 
 
 def verify(services: Services, publication: Publication) -> Verified | None:
-    """Compare a topic with its mart at the snapshot that it says it holds; None before the first.
+    """Compare a topic with its mart at the published snapshot; None if it was never published.
 
-    Twice where they differ: Kafka answers a commit before all partitions show its records.
-
-    Reads the whole topic, as a reader of what is committed does.
+    Reads the whole topic with ``read_committed``; twice if they differ, because Kafka acknowledges
+    a transaction before its records are visible in all partitions.
 
     Raises:
-        PersonNeeded: The snapshot is gone, the topic was made again, or it does not keep still
-            for long enough to be read.
+        PersonNeeded: The snapshot has expired, the topic or mart was recreated, or the topic was
+            written at each attempt.
         ServiceUnavailable: Kafka or the registry does not answer.
     """
     found = _compared(services, publication)
@@ -86,36 +85,37 @@ def _compared(services: Services, publication: Publication) -> Verified | None:
         topic = broker.topic(publication.topic)
         if done is None or topic is None:
             return None
-        held = read_rows(broker, topic, publication.meta.envelope)
+        published = read_rows(broker, topic, publication.meta.envelope)
         if done.is_whole and read_progress(broker, publication.topic) == done:
             break
     else:
         raise PersonNeeded(
-            f"{publication.topic} is being written: verify it once `spark-ingest publish` has "
-            "caught up"
+            f"{publication.topic} is being written: run `spark-ingest publish verify` again when "
+            "`spark-ingest publish` has caught up"
         )
     of = mart_state(services.spark, publication)
     schemas = _registered(services.registry, done)
     known = (done.topic_id, done.table_uuid) == (topic.id, of.uuid)
     if schemas is None or not known or done.snapshot_id not in of.snapshots:
         raise PersonNeeded(
-            f"{publication.topic} holds a snapshot of {publication.mart} that is gone, or was "
-            f"made again: `spark-ingest publish {publication.name} --once` brings it up to date"
+            f"the published snapshot of {publication.mart} has expired, or {publication.topic} or "
+            f"the mart was recreated: `spark-ingest publish {publication.name} --once` updates "
+            "the topic"
         )
     of_key, of_row = map(header, done.schema_ids)
     rows = missing = different = 0
     for change in Mart(services.spark, publication.mart, schemas).rows(done.snapshot_id):
         rows += 1
-        was = held.pop(of_key + change.key, None)
+        was = published.pop(of_key + change.key, None)
         if was is None:
             missing += 1
         elif was != of_row + change.row:
             different += 1
-    return Verified(done.snapshot_id, rows, missing, different, len(held))
+    return Verified(done.snapshot_id, rows, missing, different, len(published))
 
 
 def _registered(registry: SchemaRegistry, done: Progress) -> RecordSchemas | None:
-    """The schemas that a topic was written with."""
+    """The registered schemas with which a topic was written."""
     key, value = (registry.schema(number) for number in done.schema_ids)
     if key is None or value is None or key.schema is None or value.schema is None:
         return None

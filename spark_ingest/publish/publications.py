@@ -1,4 +1,4 @@
-"""The publications, read from the dbt manifest: they are declared once, as dbt's exposures."""
+"""The publications: dbt exposures with ``config.meta.publish``, read from the manifest."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class PublishMeta(BaseModel):
     """``config.meta.publish`` of a dbt exposure.
 
     Attributes:
-        topic: The Kafka topic; made where it does not exist.
-        key: The columns that name a row: the mart's primary key.
-        subject: The registry's subject of the values; ``<topic>-value`` when absent.
-        envelope: ``upsert``: the row as it is now, a tombstone once it is gone. ``changes``:
-            each change with what it was (``_op``), a row that is gone with its last values.
-        partitions: Of a topic that is made.
+        topic: The Kafka topic; created if missing.
+        key: The primary-key columns of the mart.
+        subject: The registry subject of the values; by default ``<topic>-value``.
+        envelope: ``upsert``: the current row, or a tombstone for a deleted one. ``changes``: each
+            change with its operation (``_op``), a delete with the last values.
+        partitions: Number of partitions of a created topic.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -41,8 +41,8 @@ class MartColumn:
     """A column of a mart's contract.
 
     Attributes:
-        description: What it says, from the YAML.
-        is_required: Whether a constraint says that it is never null.
+        description: Description in the YAML.
+        is_required: Whether it has a ``not_null`` or ``primary_key`` constraint.
     """
 
     name: str
@@ -52,16 +52,15 @@ class MartColumn:
 
 @dataclass(frozen=True)
 class Publication:
-    """A mart and the topic that takes its rows.
+    """A mart and the topic to which its rows are published.
 
     Attributes:
         name: The exposure's name.
         mart: The mart's table, ``schema.name``, in the lake's catalog.
-        description: What a row is, from the YAML.
-        columns: What is published of the contract: all but ``_`` names, which are the
-            bookkeeping of ingest.
-        meta: How it is published.
-        file: The YAML, relative to the project.
+        description: Description of the model in the YAML.
+        columns: The published columns: those of the contract, except metadata (``_`` prefix).
+        meta: The ``publish`` block.
+        file: The YAML file, relative to the project.
     """
 
     name: str
@@ -81,56 +80,58 @@ class Publication:
 
     @property
     def subjects(self) -> tuple[str, str]:
-        """The registry's subjects of key and value."""
+        """The registry subjects of key and value."""
         return f"{self.topic}-key", self.meta.subject or f"{self.topic}-value"
 
-    def refused(self, key: str, said: str) -> ConfigurationError:
-        """The error of a key of the block that is not right."""
+    def error(self, key: str, reason: str) -> ConfigurationError:
+        """The error for a key of the ``publish`` block."""
         return ConfigurationError(
-            f"{self.file}: exposure {self.name}: config.meta.publish.{key}: {said}"
+            f"{self.file}: exposure {self.name}: config.meta.publish.{key}: {reason}"
         )
 
 
 def read_publications(manifest: Path) -> list[Publication]:
-    """All publications that a dbt manifest declares, by name.
+    """All publications of a dbt manifest, sorted by name.
 
     Raises:
-        ConfigurationError: A block has an unknown or malformed key, its exposure depends on
-            another number of models than one, the model has no contract, the key is not of
-            its columns, or two blocks or a source share a topic.
+        ConfigurationError: A block has an unknown or malformed key, its exposure does not depend
+            on exactly one model, the model has no contract or is a view, the key is not of its
+            columns or nullable, or two blocks or a source share a topic.
     """
-    made = json.loads(manifest.read_text())
+    parsed = json.loads(manifest.read_text())
     found = sorted(
         (
-            _publication(node, made["nodes"])
-            for node in made.get("exposures", {}).values()
+            _publication(node, parsed["nodes"])
+            for node in parsed.get("exposures", {}).values()
             if "publish" in node["config"].get("meta", {})
         ),
         key=lambda publication: publication.name,
     )
-    _refuse_shared(found, made["sources"].values())
+    _check_topics(found, parsed["sources"].values())
     return found
 
 
 def select_publications(
     publications: Sequence[Publication], selectors: Iterable[str]
 ) -> list[Publication]:
-    """Those that a selector names, by exposure or topic; all when there is no selector.
+    """Select publications by exposure or topic; all without selectors.
 
     Raises:
-        ConfigurationError: There is no publication at all, or a selector names none.
+        ConfigurationError: There are no publications, or a selector matches none.
     """
     if not publications:
         raise ConfigurationError(
             "no dbt exposure declares config.meta.publish: add a block to a "
             "_<domain>__exposures.yml (docs/publish.md)"
         )
-    wanted = list(selectors)
-    for selector in wanted:
+    names_or_topics = list(selectors)
+    for selector in names_or_topics:
         if not any(selector in (p.name, p.topic) for p in publications):
             names = ", ".join(p.name for p in publications)
             raise ConfigurationError(f"{selector!r} selects no publication; there are: {names}")
-    return [p for p in publications if not wanted or any(w in (p.name, p.topic) for w in wanted)]
+    if not names_or_topics:
+        return list(publications)
+    return [p for p in publications if {p.name, p.topic}.intersection(names_or_topics)]
 
 
 def _publication(node: dict[str, Any], nodes: dict[str, Any]) -> Publication:
@@ -142,13 +143,13 @@ def _publication(node: dict[str, Any], nodes: dict[str, Any]) -> Publication:
     models = [name for name in node["depends_on"]["nodes"] if name in nodes]
     if len(models) != 1:
         raise ConfigurationError(
-            f"{where}: depends_on names {len(models)} models: name the one mart that is published"
+            f"{where}: depends_on has {len(models)} models: it must have only the mart to publish"
         )
     model = nodes[models[0]]
     if not model.get("contract", {}).get("enforced"):
         raise ConfigurationError(
-            f"{where}: {model['name']} has no enforced contract, from which the Avro schema is "
-            "made: give it one (config.contract.enforced: true)"
+            f"{where}: {model['name']} has no enforced contract, which the Avro schema needs: "
+            "set config.contract.enforced: true"
         )
     if model["config"]["materialized"] == "view":
         raise ConfigurationError(
@@ -170,11 +171,11 @@ def _publication(node: dict[str, Any], nodes: dict[str, Any]) -> Publication:
     for column in meta.key:
         if column not in required:
             names = ", ".join(required)
-            said = f"{column!r} is no column of {model['name']}, which has {names}"
-            raise publication.refused("key", said)
+            reason = f"{column!r} is not a column of {model['name']}, which has {names}"
+            raise publication.error("key", reason)
         if not required[column]:
-            said = f"{column} may be null: give it a not_null constraint, or take another key"
-            raise publication.refused("key", said)
+            reason = f"{column} is nullable: add a not_null constraint, or use another key"
+            raise publication.error("key", reason)
     return publication
 
 
@@ -187,8 +188,9 @@ def _column(column: dict[str, Any]) -> MartColumn:
     )
 
 
-def _refuse_shared(found: Sequence[Publication], sources: Iterable[Any]) -> None:
-    taken = {
+def _check_topics(found: Sequence[Publication], sources: Iterable[Any]) -> None:
+    """Check that no other publication or source uses the topic of a publication."""
+    users = {
         source["config"]["meta"]["ingest"].get(
             "topic"
         ): f"source {source['source_name']}.{source['name']} reads"
@@ -196,7 +198,7 @@ def _refuse_shared(found: Sequence[Publication], sources: Iterable[Any]) -> None
         if "ingest" in source["config"].get("meta", {})
     }
     for publication in found:
-        if publication.topic in taken:
-            said = f"{publication.topic} is what {taken[publication.topic]}"
-            raise publication.refused("topic", f"{said}: name another topic")
-        taken[publication.topic] = f"exposure {publication.name} writes"
+        if publication.topic in users:
+            reason = f"{publication.topic} is the topic that {users[publication.topic]}"
+            raise publication.error("topic", f"{reason}: use another topic")
+        users[publication.topic] = f"exposure {publication.name} writes"

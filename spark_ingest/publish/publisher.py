@@ -1,4 +1,4 @@
-"""One publication: the changes of its mart since the last time, to its topic."""
+"""Publish a mart: send its changes since the last publication to its topic."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from spark_ingest.publish.transactions import PROGRESS_TOPIC, Progress, TopicWri
 from spark_ingest.streaming.services import Services
 
 LARGEST_TRANSACTION = 1_000_000
-"""Records of one transaction: a publication of more has several, and is not atomic."""
+"""Maximum records of one transaction; larger publications have several and are not atomic."""
 _COMPACTED = {"cleanup.policy": "compact"}
-# The newest records of few topics: compaction shall come to them within the hour.
+# A small topic: roll segments hourly, so that they are compacted.
 _PROGRESS_CONFIG = {**_COMPACTED, "segment.ms": "3600000"}
 _CHANGES_CONFIG = {"cleanup.policy": "delete", "retention.ms": "-1"}
 
 
 @dataclass(frozen=True)
 class Published:
-    """What one publication came to.
+    """The result of one publication.
 
     Attributes:
-        snapshot_id: The mart's snapshot that the topic holds now.
-        rows: Records of rows that are new or changed.
-        deletes: Records of rows that are gone.
-        transactions: How many it took.
+        snapshot_id: The published snapshot of the mart.
+        rows: Number of records for new and changed rows.
+        deletes: Number of records for deleted rows.
+        transactions: Number of Kafka transactions.
     """
 
     snapshot_id: int
@@ -48,7 +48,7 @@ class Published:
 
 
 class Record(NamedTuple):
-    """A change as it is sent: header and Avro binary of key and row, and what changed."""
+    """A change to send: header and Avro binary of key and row, and the operation."""
 
     key: bytes
     row: bytes
@@ -57,13 +57,13 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True)
 class MartState:
-    """A mart's table as it is now.
+    """The current state of a mart's table.
 
     Attributes:
-        uuid: Iceberg's UUID of it.
-        snapshot_id: Its current snapshot.
-        committed_at: When that was committed, in milliseconds since 1970.
-        snapshots: Those that are still there.
+        uuid: Iceberg's table UUID.
+        snapshot_id: The current snapshot.
+        committed_at: Its commit time, in milliseconds since 1970.
+        snapshots: Ids of all snapshots that have not expired.
         schemas: The Avro schemas of its rows.
     """
 
@@ -75,10 +75,10 @@ class MartState:
 
 
 def mart_state(spark: SparkSession, publication: Publication) -> MartState:
-    """A mart's table as it is now.
+    """The current state of a mart's table.
 
     Raises:
-        ConfigurationError: There is none, it was never written, or it is not as its contract says.
+        ConfigurationError: It does not exist, was never written, or violates its contract.
     """
     found = None
     if bronze.exists(spark, publication.mart):
@@ -86,10 +86,10 @@ def mart_state(spark: SparkSession, publication: Publication) -> MartState:
         found = table.currentSnapshot()
     if found is None:
         name = publication.mart.rpartition(".")[2]
-        raise publication.refused(
-            "topic", f"{publication.mart} is not there yet: build it (`dbt build --select +{name}`)"
+        raise publication.error(
+            "topic", f"{publication.mart} does not exist: run `dbt build --select +{name}`"
         )
-    # Its own columns: those of the table may have changed since.
+    # The columns of the snapshot: those of the table may have changed since.
     number = found.snapshotId()
     columns = snapshot_rows(spark, publication.mart, number).schema
     return MartState(
@@ -102,10 +102,10 @@ def mart_state(spark: SparkSession, publication: Publication) -> MartState:
 
 
 class Changes:
-    """What a topic lacks of its mart.
+    """The changes of a mart that are not in its topic yet.
 
     Attributes:
-        of: The mart as it is now.
+        of: The current state of the mart.
     """
 
     def __init__(
@@ -128,12 +128,12 @@ class Changes:
 
     @property
     def is_known(self) -> bool:
-        """Whether a publication wrote this very topic before."""
+        """Whether this topic, by its id, was published before."""
         return self._done is not None and self._done.topic_id == self._topic.id
 
     @property
     def since(self) -> int | None:
-        """The snapshot that the topic holds; None where its records must be read for that."""
+        """The published snapshot; None if the topic must be read to find the changes."""
         done, of = self._done, self.of
         if done is None or not self.is_known or not done.is_whole:
             return None
@@ -145,23 +145,23 @@ class Changes:
         """The records to send.
 
         Raises:
-            PersonNeeded: A row cannot be published: its key is there twice, or a column is
-                null that the contract says is not.
+            PersonNeeded: A row cannot be published: its key is not unique, or a column that is
+                not_null in the contract is null.
         """
         if self.since == self.of.snapshot_id:
             return
         if self.since is not None:
             yield from self._framed(self._mart.changes(self.since, self.of.snapshot_id))
             return
-        held = read_rows(self._services.broker, self._topic, self._publication.meta.envelope)
-        first = not held
+        published = read_rows(self._services.broker, self._topic, self._publication.meta.envelope)
+        first = not published
         for record in self._framed(self._mart.rows(self.of.snapshot_id)):
-            was = held.pop(record.key, None)
+            was = published.pop(record.key, None)
             if was is None:
                 yield record._replace(op="r" if first else "c")
             elif was != record.row:
                 yield record._replace(op="u")
-        for key, row in held.items():
+        for key, row in published.items():
             yield Record(key, row, "d")
 
     def _framed(self, changes: Iterator[Any]) -> Iterator[Record]:
@@ -170,17 +170,17 @@ class Changes:
             if change.problem is not None:
                 raise PersonNeeded(
                     f"exposure {self._publication.name}: {self._publication.mart} cannot be "
-                    f"published: {change.problem}: mend the mart or config.meta.publish.key in "
+                    f"published: {change.problem}: fix the mart or config.meta.publish.key in "
                     f"{self._publication.file}; the transaction was aborted"
                 )
             yield Record(of_key + change.key, of_row + change.row, change.op)
 
 
 class Publisher:
-    """Publishes one mart; a context manager, from its first publication on the topic's only writer.
+    """Publishes one mart; a context manager. It fences other publishers of the topic.
 
-    Behind a failure nobody knows what the broker took: the next publication begins with a producer
-    of its own, which ends what this one left open, and asks how far the topic is.
+    After a failure the state of the transaction is unknown: the next publication starts a new
+    producer, which aborts an open transaction, and reads the progress of the topic.
     """
 
     def __init__(self, services: Services, publication: Publication, adopt: bool = False) -> None:
@@ -198,11 +198,11 @@ class Publisher:
         self._close()
 
     def publish(self) -> Published | None:
-        """Send what changed; None where the topic holds the mart's newest snapshot.
+        """Send the changes; None if the current snapshot of the mart is published.
 
         Raises:
-            ConfigurationError: The mart is not there, the registry refuses its schema, or the
-                topic holds records that no publication wrote.
+            ConfigurationError: The mart does not exist, the registry rejects its schema, or the
+                topic has records of other producers.
             PersonNeeded: A row cannot be published, or another publisher took over.
             ServiceUnavailable: Kafka or the registry does not answer.
         """
@@ -232,17 +232,17 @@ class Publisher:
         of = mart_state(self._services.spark, self.publication)
         topic = self._services.broker.topic(self.publication.topic)
         if topic is None:
-            raise self.publication.refused(
+            raise self.publication.error(
                 "topic",
-                f"{self.publication.topic} was deleted meanwhile: `spark-ingest publish` creates "
-                "it when it starts",
+                f"{self.publication.topic} was deleted: restart `spark-ingest publish`, which "
+                "creates it",
             )
         ids = self._schema_ids(of.schemas)
         changes = Changes(self._services, self.publication, topic, self._done, ids, of)
         if changes.since == of.snapshot_id:
             return None
         if not changes.is_known and not self._adopt:
-            self._refuse_foreign(topic)
+            self._check_is_empty(topic)
 
         done = Progress(
             self.publication.name, topic.id, of.uuid, of.snapshot_id, ids, is_whole=True
@@ -260,7 +260,7 @@ class Publisher:
                 rows += 1
         writer.commit(done)
         self._done = done
-        self._keep(of.snapshot_id)
+        self._tag(of.snapshot_id)
         seconds = time.monotonic() - began
         return Published(of.snapshot_id, rows, deletes, transactions, seconds)
 
@@ -277,18 +277,18 @@ class Publisher:
             self._registered = schemas, ids
         return self._registered[1]
 
-    def _refuse_foreign(self, topic: Topic) -> None:
+    def _check_is_empty(self, topic: Topic) -> None:
         broker = self._services.broker
         begins, ends = broker.first_offsets(topic), broker.end_offsets(topic)
         if any(ends[partition] > begins[partition] for partition in topic.partitions):
-            raise self.publication.refused(
+            raise self.publication.error(
                 "topic",
-                f"{topic.name} holds records that no publication wrote: name another topic, or "
-                "give --adopt, which makes it hold the mart's rows and nothing else",
+                f"{topic.name} has records of other producers: use another topic, or --adopt, "
+                "which deletes all keys that are not in the mart",
             )
 
-    def _keep(self, snapshot_id: int) -> None:
-        """Tag what the topic holds, so that it does not expire: the next changes begin there."""
+    def _tag(self, snapshot_id: int) -> None:
+        """Tag the published snapshot, so that it does not expire before the next publication."""
         self._services.spark.sql(
             f"alter table {CATALOG}.{self.publication.mart} create or replace tag "
             f"`published_{self.publication.name}` as of version {snapshot_id}"

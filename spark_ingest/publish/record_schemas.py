@@ -1,4 +1,4 @@
-"""The Avro schemas of a publication's keys and values, made from its mart's contract."""
+"""The Avro schemas of a publication's keys and values, derived from its mart's contract."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ CHANGE_FIELDS = (
         "doc": "When the mart was committed in which the row is so",
     },
 )
-"""What a record says beside the row with envelope ``changes``; they come first."""
+"""The fields before those of the row with envelope ``changes``."""
 
 
 @dataclass(frozen=True)
@@ -59,30 +59,30 @@ class RecordSchemas:
     """Avro schemas of a publication.
 
     Attributes:
-        key: The record of the key's columns.
-        row: The record of all columns.
-        value: What is sent: ``row``, with envelope ``changes`` behind what changed.
+        key: Record of the key columns.
+        row: Record of all columns.
+        value: Record of the value: ``row``, with envelope ``changes`` after ``CHANGE_FIELDS``.
     """
 
     key: dict[str, Any]
-    # It follows from the value, but for its name.
+    # Derived from the value, except for its name.
     row: dict[str, Any] = field(compare=False)
     value: dict[str, Any]
 
 
 def read_schemas(key: dict[str, Any], value: dict[str, Any]) -> RecordSchemas:
-    """Those of a key and a value as the registry has them."""
+    """The schemas of a publication from the registered ones of key and value."""
     names = {each["name"] for each in CHANGE_FIELDS}
     rows = [each for each in value["fields"] if each["name"] not in names]
     return RecordSchemas(key, {**value, "fields": rows}, value)
 
 
 def record_schemas(publication: Publication, mart: StructType) -> RecordSchemas:
-    """The schemas of a publication. ``mart`` has the columns that its table has now.
+    """The schemas of a publication. ``mart`` has the current columns of its table.
 
     Raises:
-        ConfigurationError: The table lacks a column of the contract, or one has a type that
-            Avro has nothing for.
+        ConfigurationError: The table lacks a column of the contract, or a column has a type
+            without an Avro counterpart.
     """
     types = {column.name: column.dataType for column in mart.fields}
     fields = {c.name: _field(publication, c, types) for c in publication.columns}
@@ -105,10 +105,10 @@ def _field(
 ) -> dict[str, Any]:
     kind = types.get(column.name)
     if kind is None:
-        raise publication.refused(
+        raise publication.error(
             "topic",
-            f"{publication.mart} has no column {column.name} yet: build it "
-            f"(`dbt build --select {publication.mart.rpartition('.')[2]}`)",
+            f"{publication.mart} has no column {column.name}: run "
+            f"`dbt build --select {publication.mart.rpartition('.')[2]}`",
         )
     avro = _PLAIN.get(type(kind))
     if isinstance(kind, DecimalType):
@@ -119,12 +119,12 @@ def _field(
             "scale": kind.scale,
         }
     if avro is None:
-        raise publication.refused(
+        raise publication.error(
             "topic",
             f"{column.name} of {publication.mart} is {kind.simpleString()}, which is not "
-            "published: publish a mart with plain columns",
+            "supported: publish a mart with scalar columns only",
         )
-    made = {"name": column.name, "type": avro, "doc": column.description}
+    field = {"name": column.name, "type": avro, "doc": column.description}
     if not column.is_required:
-        made |= {"type": ["null", avro], "default": None}
-    return made
+        field |= {"type": ["null", avro], "default": None}
+    return field

@@ -1,4 +1,4 @@
-"""Which rows of a mart changed between two snapshots, as the bytes that are sent."""
+"""The rows of a mart that changed between two snapshots, encoded as Avro."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _DAY = timedelta(days=1)
 
 @dataclass(frozen=True)
 class Change:
-    """A row that changed.
+    """A changed row.
 
     Attributes:
-        key: Avro binary of its key's columns.
-        row: Avro binary of the row; of one that is gone, of its last values.
+        key: Avro binary of the key columns.
+        row: Avro binary of the row; of a deleted one, its last values.
         op: ``c``, ``u`` or ``d``.
-        problem: Why the row cannot be published, with its values; None of all others.
+        problem: Why the row cannot be published, with its values; otherwise None.
     """
 
     key: bytes
@@ -36,12 +36,12 @@ class Change:
 
 
 def snapshot_rows(spark: SparkSession, table: str, snapshot: int) -> DataFrame:
-    """A table, ``schema.name``, as it was at a snapshot, with the columns that it had then."""
+    """The rows of a table, ``schema.name``, at a snapshot, with its columns at that time."""
     return spark.read.option("versionAsOf", snapshot).table(f"{CATALOG}.{table}")
 
 
 class Mart:
-    """A mart's table at its snapshots, with the columns that its Avro schemas have."""
+    """A mart's table at its snapshots, with the columns of its Avro schemas."""
 
     def __init__(self, spark: SparkSession, table: str, schemas: RecordSchemas) -> None:
         self._spark = spark
@@ -51,16 +51,15 @@ class Mart:
         self._key = [field["name"] for field in schemas.key["fields"]]
 
     def rows(self, snapshot: int) -> Iterator[Change]:
-        """Every row of a snapshot, as one that is new."""
-        rows = self._at(snapshot)
-        there = _once(rows, self._key)
-        return _changes(self._encoded(there, F.lit("c"), "row"))
+        """All rows of a snapshot as inserts."""
+        rows = _by_key(self._at(snapshot), self._key)
+        return _changes(self._encoded(rows, F.lit("c"), "row"))
 
     def changes(self, old: int, new: int) -> Iterator[Change]:
-        """What changed from one snapshot to another: one change for each key.
+        """The net changes between two snapshots, one for each key.
 
-        Only days, or values of the partition's column, are read whose files differ: rewritten
-        rows that are alike are found by comparing them.
+        Reads only partitions whose files differ; rewritten rows without a change are found by
+        comparison.
         """
         days = self._changed_partitions(old, new)
         before, after = (self._at(snapshot) for snapshot in (old, new))
@@ -68,10 +67,10 @@ class Mart:
             before, after = before.where(days), after.where(days)
         key = list(self._key)
         was = before.select(*key, F.struct(*self._names).alias("old_row"))
-        joined = _once(after, self._key).join(was, key, "full_outer")
+        joined = _by_key(after, self._key).join(was, key, "full_outer")
         op = F.when(F.col("row").isNull(), "d").when(F.col("old_row").isNull(), "c").otherwise("u")
         differ = ~F.col("row").eqNullSafe(F.col("old_row"))
-        # A row whose key is there twice is no change of its first one.
+        # Also report duplicate keys without a change.
         changed = joined.where(differ | (F.col("copies") > 1))
         return _changes(self._encoded(changed, op, "coalesce(row, old_row)"))
 
@@ -90,7 +89,7 @@ class Mart:
         ]
         twice = F.when(
             F.col("copies") > 1,
-            F.concat(F.lit("its key is there "), F.col("copies"), F.lit(" times, ")),
+            F.concat(F.lit("its key is in "), F.col("copies"), F.lit(" rows, ")),
         )
         problem = F.nullif(F.concat_ws("", twice, *missing), F.lit(""))
         key = F.struct(*(F.col(f"sent.{name}") for name in self._key))
@@ -107,7 +106,7 @@ class Mart:
         )
 
     def _changed_partitions(self, old: int, new: int) -> Column | None:
-        """Where the rows lie whose files differ; None where that may be anywhere."""
+        """A predicate for the partitions whose files differ; None if it cannot be derived."""
         iceberg = Jvm(self._spark).iceberg_table(self._table)
         fields = list(iceberg.spec().fields())
         if len(fields) != 1:
@@ -144,8 +143,8 @@ def _is_in(column: Column, transform: str, value: Any) -> Column:
     return (column >= begin) & (column < end)
 
 
-def _once(rows: DataFrame, key: list[str]) -> DataFrame:
-    """Each key once, with its row and how often it is there."""
+def _by_key(rows: DataFrame, key: list[str]) -> DataFrame:
+    """One row for each key, with the number of rows that have it."""
     return rows.groupBy(*key).agg(
         F.first(F.struct(*rows.columns)).alias("row"), F.count("*").alias("copies")
     )

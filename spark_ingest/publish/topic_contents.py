@@ -1,4 +1,4 @@
-"""What a published topic holds: the newest record of each key."""
+"""Read the rows of a published topic: the newest record of each key."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from spark_ingest.connect.broker import Broker, Topic
 from spark_ingest.publish.publications import Envelope
 
 _HEADER = len(header(0))
-# Avro binary of a text of one letter: its length and the letter.
+# Bytes of an Avro string of one character: length and character.
 _OP = 2
 _MORE = 0x80
 
 
 def read_rows(broker: Broker, topic: Topic, envelope: Envelope) -> dict[bytes, bytes]:
-    """The rows that a reader of the whole topic has, by key; all in memory.
+    """Read the current rows of a topic, by key, into memory.
 
     Returns:
-        The header with the schema id and the Avro binary of the row, by that of the key.
+        Header with schema id and Avro binary of the row, by that of the key.
     """
     rows: dict[bytes, bytes] = {}
     begins, ends = broker.first_offsets(topic), broker.end_offsets(topic)
@@ -32,9 +32,9 @@ def read_rows(broker: Broker, topic: Topic, envelope: Envelope) -> dict[bytes, b
 
 
 def change_value(row: bytes, op: str, committed_at: int) -> bytes:
-    """The value of a change.
+    """Encode the value of a change.
 
-    ``row`` is header and Avro binary of the row, ``op`` one letter, ``committed_at``
+    ``row`` is header and Avro binary of the row, ``op`` one character, ``committed_at`` in
     milliseconds since 1970.
     """
     number = committed_at << 1
@@ -47,7 +47,7 @@ def change_value(row: bytes, op: str, committed_at: int) -> bytes:
 
 
 def _row(value: bytes) -> bytes | None:
-    """The row within a change; None where it is gone."""
+    """The row of a change; None for a delete."""
     if value[_HEADER + 1 : _HEADER + _OP] == b"d":
         return None
     at = _HEADER + _OP

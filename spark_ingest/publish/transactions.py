@@ -1,7 +1,7 @@
-"""A topic's records in transactions, each with the record of how far the topic is in the same one.
+"""Write a topic in Kafka transactions, each with a record of the topic's progress.
 
-One driver writes a topic. Its producer has the topic's own ``transactional.id``, so that a
-second publisher fences the first, and what either left open is aborted before the progress is
+One driver writes a topic. The ``transactional.id`` of its producer is derived from the topic, so
+that a second publisher fences the first, and open transactions are aborted before the progress is
 read. Spark's Kafka sink has no transactions.
 """
 
@@ -21,13 +21,13 @@ from spark_ingest.connect.profile import Connections
 from spark_ingest.errors import MillraceError, PersonNeeded, ServiceUnavailable
 
 PROGRESS_TOPIC = "millrace.publications"
-"""Compacted: the newest record of a topic's name says how far that topic is."""
+"""A compacted topic: the newest record with a topic's name as its key has its progress."""
 ID_PREFIX = "millrace.publish."
-"""What each topic's ``transactional.id`` begins with; the topic's name follows."""
+"""Prefix of ``transactional.id``; the topic's name follows."""
 _SECONDS = 60.0
-# Readers of what is committed wait as long for a publisher that died inside of a transaction.
+# read_committed consumers wait this long after a publisher died in a transaction.
 _TRANSACTION_MS = 600_000
-# A new publisher waits until the broker has ended what another one with its id left open.
+# A new publisher waits until the broker has aborted the open transaction of the fenced one.
 _ATTEMPTS = 10
 _FATAL_SECONDS = 5.0
 _T = TypeVar("_T")
@@ -35,16 +35,16 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a topic is.
+    """The progress of a topic.
 
     Attributes:
         publication: The exposure's name.
-        topic_id: Kafka's UUID of the topic: one that was made again holds nothing.
+        topic_id: Kafka's UUID of the topic; a recreated topic has another.
         table_uuid: Iceberg's UUID of the mart.
-        snapshot_id: The mart's snapshot that the topic holds.
-        schema_ids: The registry's ids of key and value.
-        is_whole: False inside of a publication of several transactions: the topic holds some
-            of the snapshot's changes.
+        snapshot_id: The published snapshot of the mart.
+        schema_ids: The registry ids of key and value.
+        is_whole: False between the transactions of one publication: the topic has only some of
+            the snapshot's changes.
     """
 
     publication: str
@@ -56,10 +56,10 @@ class Progress:
 
 
 def read_progress(broker: Broker, topic: str) -> Progress | None:
-    """How far a topic is, by what is committed; None where no publication wrote it.
+    """The committed progress of a topic; None if it was never published.
 
-    Who is about to write asks once its producer is the only one: the record of another's
-    open transaction would be committed, or not, behind its back.
+    A publisher must call this after it has fenced others: an open transaction of another one
+    could still be committed otherwise.
     """
     where = broker.topic(PROGRESS_TOPIC)
     if where is None:
@@ -90,23 +90,23 @@ class TopicWriter:
                 "transaction.timeout.ms": _TRANSACTION_MS,
                 "compression.type": "lz4",
                 "linger.ms": 20,
-                # As Java's producers choose a key's partition.
+                # The default partitioner of Java producers.
                 "partitioner": "murmur2_random",
                 "queue.buffering.max.messages": 500_000,
             }
         )
 
     def fence_others(self) -> None:
-        """Become the topic's only writer, before anything is sent: what others left is ended."""
+        """Fence other publishers of the topic and abort their open transactions."""
         self._try(lambda: self._producer.init_transactions(_SECONDS))
 
     def send(self, key: bytes, value: bytes | None) -> None:
-        """Send a record, a tombstone where the value is None; the first begins a transaction."""
+        """Send a record, or a tombstone if the value is None; begin a transaction if needed."""
         self._begin()
         self._produce(self._topic, key, value)
 
     def commit(self, progress: Progress) -> None:
-        """Commit what was sent, with how far the topic is now."""
+        """Commit the transaction with the progress of the topic."""
         self._begin()
         value = json.dumps(asdict(progress)).encode()
         self._produce(PROGRESS_TOPIC, self._topic.encode(), value)
@@ -114,20 +114,20 @@ class TopicWriter:
         self._is_open = False
 
     def abort(self) -> None:
-        """Abort what was sent and not committed; readers of what is committed never see it."""
+        """Abort the open transaction, if any."""
         if not self._is_open:
             return
         self._is_open = False
         try:
             self._producer.abort_transaction(_SECONDS)
         except KafkaException:
-            # Fenced, or no broker answers: it ends the transaction by itself.
-            self.forget()
+            # Fenced, or no broker answers: the broker aborts the transaction after its timeout.
+            self.purge()
 
-    def forget(self) -> None:
-        """Drop what was not sent: librdkafka may abort a process that leaves it to be sent."""
+    def purge(self) -> None:
+        """Drop unsent records: librdkafka may abort the process if they remain in the queue."""
         self._producer.purge()
-        # What comes first may be the fatal error that a fenced producer had, by an exception.
+        # The first call may raise the fatal error of a fenced producer.
         with suppress(KafkaException):
             self._producer.flush(0)
 
@@ -144,7 +144,7 @@ class TopicWriter:
                     break
                 except BufferError:
                     self._producer.poll(0.1)
-            # That another publisher fenced this one may be heard here, too.
+            # This may also raise the error that another publisher fenced this one.
             self._producer.poll(0)
         except KafkaException as error:
             raise self._failure(error) from error
@@ -163,21 +163,21 @@ class TopicWriter:
         name = self._topic
         if reason.name() in ("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"):
             return PersonNeeded(
-                f"{name}: another `spark-ingest publish` took this topic over: let one of them "
-                "run; nothing is lost, what this one had not committed was aborted"
+                f"{name}: another `spark-ingest publish` took over this topic: run only one of "
+                "them; no data is lost, the open transaction was aborted"
             )
         if "AUTHORIZATION_FAILED" in reason.name():
             of = f"{ID_PREFIX}{name}" if "TRANSACTIONAL" in reason.name() else name
             return self._cluster.failure(error, of, "WRITE, DESCRIBE")
         if reason.name() == "_TIMED_OUT":
             self._cluster.explain()
-        return ServiceUnavailable(f"{name}: Kafka did not take the records: {reason.str()}")
+        return ServiceUnavailable(f"{name}: Kafka did not accept the records: {reason.str()}")
 
     def _reason(self, error: KafkaException) -> Any:
-        """The KafkaError behind an exception.
+        """The KafkaError of an exception.
 
-        librdkafka answers with "fatal error" alone once it had one; the error itself comes as an
-        exception of whoever polls next.
+        After a fatal error librdkafka only reports ``_FATAL``; the next ``poll`` raises the
+        error itself.
         """
         if error.args[0].name() == "_FATAL":
             try:

@@ -1,1 +1,1 @@
-"""Quarantined records in people's hands: chosen, shown, replayed, discarded."""
+"""Quarantined records: select, show, replay and discard them."""

@@ -1,4 +1,4 @@
-"""Which quarantined records a person means, and what is decided about them."""
+"""Select quarantined records, and discard them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from spark_ingest.lake.jvm import CATALOG, JAVA_ERRORS, java_reason
 
 @dataclass(frozen=True)
 class Choice:
-    """Which rows a command speaks of.
+    """The rows that a command selects.
 
     Attributes:
-        classes: Error classes; all when empty.
-        where: A condition in SQL over the table's columns; None for none.
-        discarded: Whether rows that were discarded count too.
+        classes: Error classes; all if empty.
+        where: SQL condition over the table's columns; None for all rows.
+        discarded: Whether to include discarded rows.
     """
 
     classes: tuple[str, ...] = ()
@@ -30,10 +30,10 @@ class Choice:
     discarded: bool = False
 
     def of(self, rows: DataFrame) -> DataFrame:
-        """Those of the rows that are chosen.
+        """The selected ones of the rows.
 
         Raises:
-            ConfigurationError: The condition is not one.
+            ConfigurationError: The condition is invalid.
         """
         if self.classes:
             rows = rows.where(F.col("error_class").isin(list(self.classes)))
@@ -45,30 +45,27 @@ class Choice:
             return rows.where(self.where)
         except JAVA_ERRORS as error:
             raise ConfigurationError(
-                f"--where {self.where!r} is not a condition over {quarantine_table.TABLE}: "
+                f"--where {self.where!r} is not a valid condition over {quarantine_table.TABLE}: "
                 f"{java_reason(error)}"
             ) from error
 
 
 def rows_of(spark: SparkSession, topics: Sequence[str], everywhere: bool) -> DataFrame:
-    """Quarantine's rows of some topics, or of all ``everywhere``.
+    """The rows of quarantine of some topics, or of all if ``everywhere``.
 
     Raises:
-        ConfigurationError: There is no such table yet.
+        ConfigurationError: The table does not exist.
     """
     if not bronze.exists(spark, quarantine_table.TABLE):
         raise ConfigurationError(
-            f"{quarantine_table.TABLE} is not there yet: make it with `spark-ingest create`"
+            f"{quarantine_table.TABLE} does not exist: run `spark-ingest create`"
         )
     rows = spark.table(f"{CATALOG}.{quarantine_table.TABLE}")
     return rows if everywhere else rows.where(F.col("_kafka_topic").isin(list(topics)))
 
 
 def discard(rows: DataFrame, reason: str) -> int:
-    """Mark open rows as wanted by nobody; their bytes stay. How many these were.
-
-    ``reason`` is for those who ask later.
-    """
+    """Mark open rows as discarded for a reason; keep their bytes. Returns their number."""
     place = ["_kafka_topic", "_kafka_topic_id", "_kafka_partition", "_kafka_offset"]
     is_open = "{0}replayed_at is null and {0}discarded_at is null"
     marks = {"discarded_at": F.lit(datetime.now(UTC)), "discard_reason": F.lit(reason)}

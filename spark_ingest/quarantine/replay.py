@@ -1,10 +1,9 @@
-"""Quarantined records decoded again: those that bronze can take now are taken, where they were.
+"""Replay: decode quarantined records again, and land those that are valid now.
 
-A record keeps its position, time, key and headers. It is published beside the running
-stream, then marked in quarantine, so a replay that was killed has at worst published what
-is not marked yet: the next one finds it in bronze by its position and marks it. Two replays
-at once cannot double a row either: what the other published is looked for again before
-this one publishes.
+A record keeps its position, time, key and headers. It is published first, also while the stream is
+running, then marked in quarantine. If a replay is killed in between, the next one finds the record
+in bronze by its position and only marks it. Concurrent replays create no duplicates: each checks
+for records published by others before it publishes.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from spark_ingest.sources import Stream
 from spark_ingest.streaming.services import Services
 from spark_ingest.streaming.side_commit import commit_beside
 
-# What is decoded and published at once: held in the session's memory meanwhile.
+# Records that are decoded and published together; cached in the session's memory meanwhile.
 CHUNK_ROWS = 20_000
 _CHUNK_BYTES = 64 * 1024 * 1024
 _PLACE = ["_kafka_partition", "_kafka_offset"]
@@ -43,25 +42,25 @@ _REASON = ["stage", "error_class", "error_message"]
 
 @dataclass
 class Replayed:
-    """What a replay did to one stream, or would do.
+    """The result of a replay of one stream, or of a dry run.
 
     Attributes:
-        taken: Records that bronze took.
-        held: Records that were in bronze already, and are marked now.
-        left: Records that bronze still cannot take, by their error class of today.
-        commits: The commits that took them.
+        landed: Records landed in bronze.
+        existing: Records that were in bronze already, and are marked now.
+        remaining: Records that are still invalid, by current error class.
+        commits: Ids of the commits of the landed records.
     """
 
     stream: str
-    taken: int = 0
-    held: int = 0
-    left: Counter[str] = field(default_factory=Counter)
+    landed: int = 0
+    existing: int = 0
+    remaining: Counter[str] = field(default_factory=Counter)
     commits: list[int] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class _Chunk:
-    """Quarantined records of one partition of one topic that are replayed at once."""
+    """Quarantined records of one partition that are replayed together."""
 
     topic_id: str
     partition: int
@@ -70,27 +69,27 @@ class _Chunk:
 
     @property
     def range(self) -> Ranges:
-        """Its offsets."""
+        """The offset range of the partition."""
         return {self.partition: (self.first, self.last + 1)}
 
-    def holds(self) -> Column:
-        """Whether a row of bronze or quarantine is at one of its offsets."""
+    def contains(self) -> Column:
+        """Whether the offset of a row of bronze or quarantine is in the chunk."""
         return (F.col("_kafka_topic_id") == self.topic_id) & F.expr(within(self.range))
 
 
 def replay(
     services: Services, stream: Stream, choice: Choice, *, dry_run: bool = False
 ) -> Replayed:
-    """Decode a stream's quarantined records again and land those that are good now.
+    """Decode a stream's quarantined records again and land those that are valid now.
 
-    Those that are not stay, with the reason of today. The stream's table must exist;
-    ``dry_run`` only shows what would be done.
+    Invalid records stay, with the current reason. The stream's table must exist; ``dry_run``
+    changes nothing.
 
     Raises:
-        MillraceError: Nothing was ever committed to the table.
+        MillraceError: The table has no commit.
         ServiceUnavailable: The registry does not answer.
-        ConfigurationError: The table cannot take the topic's schema.
-        CommitRefused: The running stream was faster each time.
+        ConfigurationError: The table is incompatible with the topic's schema.
+        CommitRefused: The running stream committed first at each attempt.
     """
     return _Replay(services, stream, choice, dry_run).run()
 
@@ -116,7 +115,7 @@ class _Replay:
         return self._choice.of(rows.where("replayed_at is null"))
 
     def _chunks(self) -> list[_Chunk]:
-        """The chosen records that were committed, in pieces of bounded size."""
+        """The selected committed records, in chunks of bounded size."""
         size = F.coalesce(F.length("_kafka_value"), F.lit(0)) + F.coalesce(
             F.length("_kafka_key"), F.lit(0)
         )
@@ -141,15 +140,15 @@ class _Replay:
         return [_Chunk(row[0], row[1], row[4], row[5]) for row in found]
 
     def _is_committed(self) -> Column:
-        """Whether a record's batch was published: one that is under way takes care of itself.
+        """Whether a record's offset was committed, by the stream or by a backfill.
 
-        What lies before the stream's first offset is a backfill's, committed piece by piece.
+        Records of running batches are not replayed.
         """
         found = commit_log.committed(self._spark, self._stream)
         if not found:
             raise MillraceError(
-                f"{self._stream.table} has no commit yet, so nothing of {self._stream.topic} "
-                "can be replayed: let `spark-ingest run` take its records first"
+                f"{self._stream.table} has no commit yet, so no record of {self._stream.topic} "
+                "can be replayed: land its records with `spark-ingest run` first"
             )
         each = [
             f"(_kafka_topic_id = '{topic_id}' and {inside(committed.spans())})"
@@ -159,22 +158,22 @@ class _Replay:
 
     def _replay(self, chunk: _Chunk) -> None:
         checked = position_of(self._spark, self._stream).commit_id
-        rows = self._candidates().where(chunk.holds()).dropDuplicates(_PLACE)
-        held = self._in_bronze(chunk).withColumn("is_held", F.lit(True))
-        # Without their origin: a plan that still reads the table fails once it has grown.
-        known = rows.join(held, _PLACE, "left").localCheckpoint()
-        waiting = known.where("is_held is null")
+        rows = self._candidates().where(chunk.contains()).dropDuplicates(_PLACE)
+        existing = self._in_bronze(chunk).withColumn("is_existing", F.lit(True))
+        # Checkpointed: a plan that still reads the table fails after a schema change.
+        known = rows.join(existing, _PLACE, "left").localCheckpoint()
+        waiting = known.where("is_existing is null")
         with self._validated(waiting, chunk) as validated:
             self._land(chunk, checked, known, validated)
 
     def _in_bronze(self, chunk: _Chunk) -> DataFrame:
-        """The chunk's positions that bronze holds now."""
+        """The chunk's positions that are in bronze."""
         table = self._spark.table(f"{CATALOG}.{self._stream.table}")
-        return table.where(chunk.holds()).select(*_PLACE).distinct()
+        return table.where(chunk.contains()).select(*_PLACE).distinct()
 
     @contextmanager
     def _validated(self, waiting: DataFrame, chunk: _Chunk) -> Iterator[Validated]:
-        """The records as they validate now, cached so that they are decoded once."""
+        """The records, validated with the current schemas; cached, to decode them once."""
         records = waiting.select(
             F.col("_kafka_key").alias("key"),
             F.col("_kafka_value").alias("value"),
@@ -183,21 +182,21 @@ class _Replay:
             F.col("_kafka_offset").alias("offset"),
             F.col("_kafka_timestamp").alias("timestamp"),
             F.col("_kafka_headers").alias("headers"),
-            # A record whose time Spark cannot hold is never good, and no other has none.
+            # Only records whose timestamp is out of Spark's range have none; they stay invalid.
             F.when(F.col("_kafka_timestamp").isNull(), F.struct(*_REASON)).alias(REFUSED),
         )
         parts = ["value", "key"] if self._stream.ingest.key else ["value"]
         while True:
             validated = validate_with_registry(records, chunk.topic_id, self._schemas)
-            with _cached(validated.records) as kept:
+            with _cached(validated.records) as cached:
                 unknown = [F.collect_set(unknown_id(part)) for part in parts]
-                ids = kept.agg(*unknown).first()
+                ids = cached.agg(*unknown).first()
                 learned = [
                     self._schemas.learn(list(ids[i]) if ids else [], part)
                     for i, part in enumerate(parts)
                 ]
                 if not any(learned):
-                    yield Validated(kept, validated.columns, validated.value, validated.key)
+                    yield Validated(cached, validated.columns, validated.value, validated.key)
                     return
 
     def _land(self, chunk: _Chunk, checked: int, known: DataFrame, validated: Validated) -> None:
@@ -207,34 +206,34 @@ class _Replay:
         )
         with _cached(bad.select(*_PLACE, *_REASON)) as still_bad:
             classes = still_bad.groupBy("error_class").count().collect()
-            self._done.left.update({row[0]: row[1] for row in classes})
-            held, waiting = known.where("is_held").count(), good.count()
+            self._done.remaining.update({row[0]: row[1] for row in classes})
+            existing, waiting = known.where("is_existing").count(), good.count()
             if self._dry_run:
-                self._done.held += held
-                self._done.taken += waiting
+                self._done.existing += existing
+                self._done.landed += waiting
                 return
-            taken = 0
+            landed = 0
             if waiting:
                 grow_table(self._spark, self._stream.table, validated.schema())
-                taken = self._publish(chunk, checked, good, validated)
-            self._done.taken += taken
-            self._done.held += held + waiting - taken
+                landed = self._publish(chunk, checked, good, validated)
+            self._done.landed += landed
+            self._done.existing += existing + waiting - landed
             self._mark(chunk, known, good, still_bad)
 
     def _publish(self, chunk: _Chunk, checked: int, good: DataFrame, validated: Validated) -> int:
-        """Land good records that bronze does not hold; how many these were."""
+        """Publish the valid records that are not in bronze; return their number."""
         began, clock = datetime.now(UTC), time.monotonic()
         jvm, counted = Jvm(self._spark), 0
 
         def make(here: Position) -> tuple[DataFrame, Commit] | None:
             nonlocal counted
-            fresh = good
-            # The stream's own commits are of later offsets; another replay's may be these.
+            new = good
+            # Commits of the stream have later offsets; those of another replay may have these.
             others = own_snapshots(jvm, self._stream.table, after=checked)
             if any(each.commit.kind is not CommitKind.STREAM for each in others):
                 now = self._in_bronze(chunk)
-                fresh = good.join(now, _PLACE, "left_anti").localCheckpoint()
-            counted = fresh.count()
+                new = good.join(now, _PLACE, "left_anti").localCheckpoint()
+            counted = new.count()
             if not counted:
                 return None
             commit = Commit(
@@ -246,7 +245,7 @@ class _Replay:
                 resume=here.offsets,
             )
             table = self._stream.table
-            return table_rows(fresh, validated.columns, table, commit.id, began), commit
+            return table_rows(new, validated.columns, table, commit.id, began), commit
 
         commit = commit_beside(self._spark, self._stream, self._uuid, make)
         if commit is None:
@@ -257,8 +256,8 @@ class _Replay:
         return counted
 
     def _mark(self, chunk: _Chunk, known: DataFrame, good: DataFrame, still_bad: DataFrame) -> None:
-        """Mark what is in bronze now, and bring the reasons of the others up to date."""
-        in_bronze = known.where("is_held").select(*_PLACE).unionAll(good.select(*_PLACE))
+        """Mark records that are in bronze as replayed, and update the reasons of the others."""
+        in_bronze = known.where("is_existing").select(*_PLACE).unionAll(good.select(*_PLACE))
         old = known.select(*_PLACE, *(F.col(name).alias(f"old_{name}") for name in _REASON))
         changed = still_bad.join(old, _PLACE).where(
             " or ".join(f"{name} is distinct from old_{name}" for name in _REASON)
@@ -292,9 +291,9 @@ def _no_text(name: str) -> Column:
 
 @contextmanager
 def _cached(frame: DataFrame) -> Iterator[DataFrame]:
-    """A frame whose rows are computed once, until the block ends."""
-    kept = frame.cache()
+    """Cache a frame for the duration of the block."""
+    cached = frame.cache()
     try:
-        yield kept
+        yield cached
     finally:
-        kept.unpersist()
+        cached.unpersist()

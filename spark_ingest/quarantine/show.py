@@ -1,4 +1,4 @@
-"""Quarantine for people: what is in it by reason, and one record on a screen."""
+"""Show quarantined records: counts by reason, and the details of one record."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ class Group:
     """Quarantined records of one topic with one reason.
 
     Attributes:
-        stream: The stream's name; empty where no source declares the topic any more.
-        stage: Where they failed.
-        error_class: Why.
-        open: Those that somebody has to look at.
-        replayed: Those that bronze took later.
-        discarded: Those that nobody wants.
-        first: Partition and offset of the one that was quarantined first.
-        last: Of the one that was quarantined last.
-        oldest: When the first was quarantined, UTC, as text.
-        newest: When the last was.
-        sample: What the newest's message says.
+        stream: The stream's name; empty if no source declares the topic.
+        stage: The stage at which they failed.
+        error_class: The reason.
+        open: Number of records neither replayed nor discarded.
+        replayed: Number of replayed records.
+        discarded: Number of discarded records.
+        first: ``partition:offset`` of the record quarantined first.
+        last: ``partition:offset`` of the record quarantined last.
+        oldest: Time at which the first was quarantined, UTC, as text.
+        newest: Time at which the last was quarantined.
+        sample: Error message of the newest.
     """
 
     stream: str
@@ -59,10 +59,9 @@ def groups(
     *,
     replayed: bool,
 ) -> list[Group]:
-    """What quarantine holds, by topic and reason.
+    """Count quarantined records by topic and reason.
 
-    ``everywhere`` takes the records of topics that no source declares as well, ``replayed``
-    counts those that bronze took later as well.
+    ``everywhere`` includes topics that no source declares, ``replayed`` replayed records.
     """
     names = {stream.topic: stream.name for stream in streams}
     rows = choice.of(rows_of(spark, list(names), everywhere))
@@ -108,9 +107,9 @@ def groups(
 
 
 def record(spark: SparkSession, topic: str, partition: int, offset: int) -> tuple[Row, int]:
-    """The quarantined record at a position, and how many rows there are at it.
+    """The newest quarantined record at a position, and the number of records at it.
 
-    Where the topic was recreated there may be several: the newest is given.
+    There may be several if the topic was recreated.
 
     Raises:
         ConfigurationError: There is none.
@@ -124,19 +123,19 @@ def record(spark: SparkSession, topic: str, partition: int, offset: int) -> tupl
 def newest_record(
     spark: SparkSession, streams: Sequence[Stream], choice: Choice, everywhere: bool
 ) -> tuple[Row, int]:
-    """The newest of the chosen records, and how many are chosen.
+    """The newest of the selected records, and their number.
 
     Raises:
-        ConfigurationError: There is none, or the condition is not one.
+        ConfigurationError: There is none, or the condition is invalid.
     """
     rows = choice.of(rows_of(spark, [s.topic for s in streams], everywhere))
-    return _newest(rows, "what was asked for")
+    return _newest(rows, "this selection")
 
 
 def screen(row: Row, count: int) -> list[str]:
-    """A quarantined record as lines for people: never more than a screen.
+    """The output lines for a quarantined record, at most a screen.
 
-    ``count`` is how many rows were asked for, shown where there are others.
+    ``count`` is the number of selected records, mentioned if there are several.
     """
     place = (
         f"{row['_kafka_topic']} partition {row['_kafka_partition']} offset {row['_kafka_offset']}"
@@ -151,7 +150,7 @@ def screen(row: Row, count: int) -> list[str]:
         f"schema id  {'none' if row['_schema_id'] is None else row['_schema_id']}",
     ]
     if row["replayed_at"] is not None:
-        lines.append(f"replayed   {row['replayed_at']} UTC: it is in bronze now")
+        lines.append(f"replayed   {row['replayed_at']} UTC: the record is in bronze")
     if row["discarded_at"] is not None:
         why = _short(row["discard_reason"] or "")
         lines.append(f"discarded  {row['discarded_at']} UTC: {why}")
@@ -161,7 +160,7 @@ def screen(row: Row, count: int) -> list[str]:
         text = "null" if value is None else _text(bytes(value[: _PER_LINE * 4]))
         lines.append(f"header     {_short(header['key'])}: {text}")
     if len(headers) > _HEADERS_SHOWN:
-        lines.append(f"           and {len(headers) - _HEADERS_SHOWN} headers more")
+        lines.append(f"           and {len(headers) - _HEADERS_SHOWN} more headers")
     lines += _dump("key", row["_kafka_key"], _BYTES_SHOWN // 5)
     lines += _dump("value", row["_kafka_value"], _BYTES_SHOWN)
     if count > 1:
@@ -176,8 +175,7 @@ def _newest(rows: DataFrame, what: str) -> tuple[Row, int]:
     row = newest.withColumns({name: _time(name) for name in _TIMES}).first()
     if row is None:
         raise ConfigurationError(
-            f"quarantine holds no record for {what}: `spark-ingest quarantine list` says "
-            "what it holds"
+            f"no record in quarantine for {what}: `spark-ingest quarantine list` lists all"
         )
     return row, count
 
@@ -187,12 +185,12 @@ def _position(place: Row) -> str:
 
 
 def _time(moment: Column | str) -> Column:
-    # As text already in Spark, whose zone is UTC: Python would make it the machine's own.
+    # Formatted in Spark, in UTC: Python would convert it to the local time zone.
     return F.date_format(moment, "yyyy-MM-dd HH:mm:ss.SSS")
 
 
 def _written(moment: str | None) -> str:
-    # A time that Spark cannot hold is named by the reason.
+    # A timestamp out of Spark's range is in the reason.
     return "none" if moment is None else f"{moment} UTC"
 
 
@@ -206,7 +204,7 @@ def _text(data: bytes) -> str:
 
 
 def _dump(name: str, value: bytes | None, most: int) -> list[str]:
-    """Bytes as lines of offset, hex and text."""
+    """A hex dump: lines with offset, hex and text."""
     if value is None:
         return [f"{name:<10} null"]
     data = bytes(value)
@@ -216,5 +214,5 @@ def _dump(name: str, value: bytes | None, most: int) -> list[str]:
         pairs = piece.hex(" ")
         lines.append(f"  {start:06x}   {pairs:<{3 * _PER_LINE}} {_text(piece)}")
     if len(data) > most:
-        lines.append(f"           and {len(data) - most:,} bytes more: --out FILE writes them")
+        lines.append(f"           and {len(data) - most:,} more bytes: --out FILE writes them")
     return lines

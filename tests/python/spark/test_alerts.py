@@ -105,7 +105,7 @@ def test_a_mart_is_as_old_as_its_newest_good_build(spark: SparkSession) -> None:
         (Kind.OLD_MART, "board: old"),
         (Kind.OLD_MART, "board: forgotten"),
     ]
-    assert "promises 1 hour at most" in found.alerts[0].message
+    assert "allows 1 hour at most" in found.alerts[0].message
 
 
 def test_without_runs_nothing_is_known_of_them(spark: SparkSession) -> None:
@@ -126,7 +126,7 @@ def test_a_source_is_stale_when_its_newest_row_is_too_old(spark: SparkSession) -
     assert found() == []
     spark.sql(f"insert into {STREAM.table} values ({ago(hours=2)})")
     (message,) = found()
-    assert f"{NOW - 2 * HOUR:%Y-%m-%d %H:%M:%S} UTC; 1 hour are allowed" in message
+    assert f"{NOW - 2 * HOUR:%Y-%m-%d %H:%M:%S} UTC; the maximum age is 1 hour" in message
     spark.sql(f"insert into {STREAM.table} values ({ago(minutes=59)})")
     assert found() == []
 
@@ -156,7 +156,7 @@ def test_records_that_lately_went_to_quarantine_and_wait_there_are_news(
     assert found() == []
 
     put("BROKEN_RULE", ago(minutes=5))
-    assert found() == ["1 records went to quarantine within 1 hour, most as BROKEN_RULE"]
+    assert found() == ["1 records went to quarantine within 1 hour, most of them as BROKEN_RULE"]
 
 
 def test_what_is_posted_is_written_down_and_not_posted_again(spark: SparkSession) -> None:

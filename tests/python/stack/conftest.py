@@ -44,7 +44,7 @@ from tests.python.world.avro import framed
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from spark_ingest.operate.verify import PartitionProof
+    from spark_ingest.operate.verify import PartitionResult
 
 SITE = ("index.html", "manifest.json", "catalog.json")
 
@@ -241,11 +241,11 @@ def orders(schema_id: int, first: int, count: int) -> list[bytes]:
     ]
 
 
-def proofs(feed: Feed) -> list[PartitionProof]:
+def proofs(feed: Feed) -> list[PartitionResult]:
     """What `spark-ingest verify` finds, by partition."""
     services = feed.services
     topic = services.broker.existing_topic(feed.topic, feed.stream.name)
-    found = verify.prove(services.spark, services.broker, feed.stream, topic)
+    found = verify.verify_stream(services.spark, services.broker, feed.stream, topic)
     return found.partitions
 
 

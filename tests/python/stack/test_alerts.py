@@ -95,9 +95,9 @@ def test_without_a_webhook_it_is_printed_and_without_a_broker_it_says_so(
     feed.send(*orders(feed.register(ORDER), 0, 1))
     feed.ingest()
 
-    assert "nothing needs a person" in feed.command("alerts").output
+    assert "no open alerts" in feed.command("alerts").output
     monkeypatch.setitem(feed.stack.env, "KAFKA_BOOTSTRAP_SERVERS", "127.0.0.1:9")
-    assert "cannot be looked at" in feed.command("alerts").output
+    assert "cannot be checked" in feed.command("alerts").output
 
 
 def topic(feed: Feed) -> Any:

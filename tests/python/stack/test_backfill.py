@@ -123,7 +123,7 @@ def test_a_second_backfill_of_the_same_records_is_refused(
         return filled_back(feed)
 
     monkeypatch.setattr("spark_ingest.streaming.side_commit.append_rows", behind_another)
-    with pytest.raises(CommitRefused, match="another backfill took the same records"):
+    with pytest.raises(CommitRefused, match="another backfill landed the same records"):
         filled_back(feed)
     assert entered == [0, 20]
     assert len(feed.offsets()) == 20

@@ -136,7 +136,7 @@ def test_new_models_pass_the_checks_and_hold_what_a_changing_table_holds(
     before = written(newcomer)
     again = newcomer.type("! spark-ingest new-captured moma.visits 2>&1")
     absent = newcomer.type("! spark-ingest new-captured moma.absent 2>&1")
-    assert "is there already" in again
+    assert "exists already" in again
     assert "no subject that ends with .absent-value" in absent
     assert written(newcomer) == before
     newcomer.type("yamllint --strict models dbt_project.yml dbt-bouncer.yml")

@@ -65,7 +65,7 @@ def test_the_demo_accounts_for_every_event_and_leaves_what_it_found(
     assert "Done in" in demo.report
     assert stack.run("sandbox", "status").returncode == 0
     proof = command_here(stack, demo.site / "manifest.json", "verify", "pagila").stdout
-    assert "every one of 1,000 records is in exactly one table, exactly once" in proof
+    assert "all 1,000 records are in exactly one table, exactly once" in proof
 
 
 def test_the_catalogue_has_every_built_model_and_column_with_type_and_description(

@@ -37,7 +37,7 @@ def replay_with_the_newest_id(feed: Feed, monkeypatch: pytest.MonkeyPatch) -> No
     with monkeypatch.context() as patch:
         patch.setattr("spark_ingest.streaming.side_commit.position_of", before)
         patch.setattr("spark_ingest.commits.branch.check_number", lambda *_: None)
-        assert replay(feed.services, feed.stream, Choice()).taken == 1
+        assert replay(feed.services, feed.stream, Choice()).landed == 1
 
 
 @pytest.mark.nightly

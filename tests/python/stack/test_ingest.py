@@ -153,7 +153,7 @@ def test_a_lost_and_a_doubled_row_are_found(feed: Feed) -> None:
     done = feed.command("verify")
     assert done.exit_code == 1
     assert f"{feed.stream.name} partition 0: missing offsets 0, 3" in done.stderr
-    assert f"{feed.stream.name} partition 1: 1 offsets are there more than once" in done.stderr
+    assert f"{feed.stream.name} partition 1: 1 duplicate offsets" in done.stderr
 
 
 def test_offsets_without_a_record_are_not_missing(feed: Feed) -> None:

@@ -147,7 +147,7 @@ class Lake:
         (verify,) = commands(RUNBOOK, "How to know that it is over")
         said = self.type(verify)
         total = self.sent + self.bad
-        assert f"every one of {total} records is in exactly one table" in said
+        assert f"all {total} records are in exactly one table" in said
         rows = self.spark.table(self.feed.table).select("id").collect()
         assert sorted(row[0] for row in rows) == list(range(self.sent))
         assert len(self.feed.quarantined()) == self.bad
@@ -198,7 +198,7 @@ def test_tables_that_are_gone_are_filled_again(lake: Lake, lose: Callable[[Lake]
         found = lake.feed.command("verify")
         assert found.exit_code == 1
         name = lake.feed.stream.table
-        assert f"the {name} that was filled up to commit 2 is gone" in found.output
+        assert f"{name}, which was filled up to commit 2, was dropped" in found.output
         assert RUNBOOK.name in found.output
     lake.send(1)
 

@@ -140,12 +140,12 @@ def lists_and_shows(feed: Feed, long: bytes) -> None:
     assert len(lines) < 24
     assert "oversized" in "\n".join(lines)
     assert f"value      {len(long):,} bytes" in lines
-    with pytest.raises(ConfigurationError, match=r"holds no record for .* offset 0"):
+    with pytest.raises(ConfigurationError, match=r"no record in quarantine for .* offset 0"):
         record(spark, feed.topic, 0, 0)
     choice = Choice((), "_kafka_offset between 1 and 2")
     row, count = newest_record(spark, [feed.stream], choice, False)
     assert (row["_kafka_offset"], count) == (2, 2)
-    with pytest.raises(ConfigurationError, match="is not a condition over"):
+    with pytest.raises(ConfigurationError, match="is not a valid condition over"):
         newest_record(spark, [feed.stream], Choice((), "no such thing ="), False)
 
 
@@ -172,10 +172,10 @@ def test_the_commands_look_at_records_and_decide_about_them(feed: Feed, tmp_path
     assert out.read_bytes() == b"more junk"
     for words, said in (
         (["show", feed.topic], "give TOPIC PARTITION OFFSET"),
-        (["show", feed.topic, "0", "0"], "holds no record for"),
+        (["show", feed.topic, "0", "0"], "no record in quarantine for"),
         (["discard", "--reason", " "], "--reason is empty"),
         (["discard", feed.stream.name, "--reason", "x"], "add --yes"),
-        (["list", "--where", "no such"], "is not a condition over"),
+        (["list", "--where", "no such"], "is not a valid condition over"),
         (["list", "nobody"], "selects no stream"),
     ):
         refused = asked(feed, *words)
@@ -249,7 +249,7 @@ def test_replay_lands_what_is_good_now_where_it_was(
     before = {row["_kafka_offset"]: row for row in rows(feed)}
 
     would = replay(services, feed.stream, Choice(), dry_run=True)
-    assert (would.taken, would.held, dict(would.left)) == (2, 0, {"not_framed": 1})
+    assert (would.landed, would.existing, dict(would.remaining)) == (2, 0, {"not_framed": 1})
     assert len(feed.offsets()) == 1
 
     # Killed between publishing and marking; repeated, it only marks.
@@ -260,9 +260,9 @@ def test_replay_lands_what_is_good_now_where_it_was(
     assert feed.offsets() == [(0, 0), (0, 2), (0, 3)]
     assert [state for *_, state in states(feed)] == ["open"] * 3
     would = replay(services, feed.stream, Choice(), dry_run=True)
-    assert (would.taken, would.held) == (0, 2)
+    assert (would.landed, would.existing) == (0, 2)
     done = replay(services, feed.stream, Choice())
-    assert (done.taken, done.held, done.commits) == (0, 2, [])
+    assert (done.landed, done.existing, done.commits) == (0, 2, [])
     assert feed.offsets() == [(0, 0), (0, 2), (0, 3)]
     assert states(feed) == [
         (1, "not_framed", "open"),
@@ -325,7 +325,7 @@ def test_a_stream_and_two_replays_at_once_neither_lose_nor_double(
     monkeypatch.setattr(replaying, "table_rows", rows_of_an_older_table)
     results.append(replay(services, feed.stream, Choice(("unknown_id",))))
     (inner, outer) = results
-    assert (inner.taken, outer.taken) == (20, 0)
+    assert (inner.landed, outer.landed) == (20, 0)
     assert len(inner.commits) == 3
     assert feed.offsets() == [(0, i) for i in [*range(21), 23, 24]]
     assert [state for _, _, state in states(feed)].count("replayed") == 20
@@ -369,9 +369,9 @@ def test_a_stream_and_two_replays_at_once_neither_lose_nor_double(
     found = proofs(feed)
     assert [proof.discarded for proof in found] == [2, 0]
     assert all(proof.holds for proof in found)
-    assert replay(services, feed.stream, Choice(), dry_run=True).left["not_framed"] == 2
+    assert replay(services, feed.stream, Choice(), dry_run=True).remaining["not_framed"] == 2
     chosen = Choice(discarded=True)
-    assert replay(services, feed.stream, chosen, dry_run=True).left["not_framed"] == 4
+    assert replay(services, feed.stream, chosen, dry_run=True).remaining["not_framed"] == 4
 
 
 @pytest.mark.nightly

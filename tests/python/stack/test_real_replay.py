@@ -171,7 +171,7 @@ def _replay(data: Path, folder: Path, own: Stack) -> Replayed:
             "--timestamps", "transaction_time")  # fmt: skip
     own.run("spark-ingest", "run", "--once")
     verified = own.run("spark-ingest", "verify").stdout
-    assert f"every one of {len(records) + 27 + 290} records" in verified
+    assert f"all {len(records) + 27 + 290} records" in verified
 
     queries = {}
     for clock in CLOCKS:

@@ -45,7 +45,7 @@ def test_a_table_that_was_rolled_back_takes_its_log_and_its_replays_along(
     ingest_without(feed, coming, monkeypatch)
     operations = Jvm(spark).iceberg_table(feed.stream.table).operations()
     older = operations.current().metadataFileLocation()
-    assert sum(replay(feed.services, feed.stream, Choice()).left.values()) == 1
+    assert sum(replay(feed.services, feed.stream, Choice()).remaining.values()) == 1
     feed.send(*orders(number, 2, 1), b"more junk")
     feed.ingest()
     feed.send(*orders(number, 3, 1))

@@ -104,7 +104,7 @@ def test_the_next_proof_reads_what_is_new_and_notices_what_changed_before(feed: 
     with away(feed, "_commit_id < 3"):
         second = feed.command("verify")
         assert second.exit_code == 0, second.output
-        assert "proved before up to commit 2" in second.stdout
+        assert "verified from the checkpoint at commit 2" in second.stdout
         assert books(second) == {0: (0, 7, 5, 2, 0, 0), 1: (0, 3, 2, 1, 0, 0)}
         assert isinstance(feed.command("verify", "--full").exception, Py4JJavaError)
     in_full = feed.command("verify", "--full")
@@ -123,7 +123,7 @@ def test_the_next_proof_reads_what_is_new_and_notices_what_changed_before(feed: 
     spark.sql(f"delete from {feed.table} where _kafka_offset = 1")
     forget_own_snapshots(feed)
     lost = feed.command("verify")
-    assert (lost.exit_code, "proved from the first commit on" in lost.stdout) == (1, True)
+    assert (lost.exit_code, "verified from the first commit" in lost.stdout) == (1, True)
     assert "partition 0: missing offsets 1\n" in lost.output
     # A proof that does not hold leaves no mark.
     assert feed.command("verify").exit_code == 1
@@ -135,7 +135,7 @@ def test_the_next_proof_reads_what_is_new_and_notices_what_changed_before(feed: 
     [
         (
             "insert into {table} select * from {table} where _kafka_offset = 0",
-            "partition 0: 1 offsets are there more than once",
+            "partition 0: 1 duplicate offsets",
         ),
         (
             "delete from {table} where _kafka_offset = 1 and _kafka_partition = 0",
@@ -172,10 +172,10 @@ def test_a_table_whose_topic_is_gone_fails_whatever_its_snapshots_show(feed: Fee
     done = feed.command("verify")
     assert done.exit_code == 1
     assert f"topic {feed.topic} is gone" in done.output
-    assert "up to commit 1: nothing can be proved" in done.output
+    assert "up to commit 1: nothing can be verified" in done.output
     feed.services.spark.sql(f"drop table {feed.table}")
     done = feed.command("verify")
     assert done.exit_code == 1
-    assert "that was filled up to commit 1 is gone" in done.output
+    assert "which was filled up to commit 1, was dropped" in done.output
     # The fixture deletes it again.
     client.create_topics([NewTopic(feed.topic, 2, 1)])[feed.topic].result(30)

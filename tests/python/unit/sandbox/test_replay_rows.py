@@ -73,7 +73,7 @@ def test_a_packed_file_is_read_and_a_damaged_one_is_one_clear_error(tmp_path: Pa
     with open_text(packed) as text:
         assert text.read() == "3|Bill|Café\n"
     packed.write_bytes(packed.read_bytes()[:-9])
-    with pytest.raises(ConfigurationError, match="cannot be unpacked"):
+    with pytest.raises(ConfigurationError, match="cannot be decompressed"):
         open_text(packed)
     packed.write_text("3|Bill")
     with pytest.raises(ConfigurationError, match="cannot be read: Not a gzipped"):

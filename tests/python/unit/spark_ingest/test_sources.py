@@ -68,24 +68,24 @@ def test_a_block_becomes_a_stream_and_other_sources_do_not(tmp_path: Path) -> No
         ({"topic": "t", "key": "bytes"}, "key: bytes are in _kafka_key already"),
         ({"topic": "t", "framing": "avro"}, "schema: is missing"),
         ({"topic": "t", "key": "avro"}, "key_schema: is missing"),
-        ({"topic": "t", "schema": "int"}, "schema: has no use with framing: confluent"),
+        ({"topic": "t", "schema": "int"}, "schema: is not used with framing: confluent"),
         ({"topic": "t", "framing": "avro", "schema": "{"}, "schema: .*is not JSON"),
         (
             {"topic": "t", "framing": "avro", "schema": "n.Nobody"},
             "schema: value: nobody defines the type n.Nobody",
         ),
-        ({"topic": "t", "ids": "global"}, "ids: has no use without an apicurio framing"),
-        ({"topic": "t", "subjects": "n.A"}, "ingest.subjects: is no list of subjects"),
-        ({"topic": "t", "subjects": []}, "subjects: is no list of subjects: write"),
-        ({"topic": "t", "subjects": ["n.A", 1]}, "subjects: is no list of subjects"),
-        ({"topic": "t", "subjects": ["n.A", "n.A"]}, "subjects: n.A is there twice"),
+        ({"topic": "t", "ids": "global"}, "ids: is not used without an apicurio framing"),
+        ({"topic": "t", "subjects": "n.A"}, "ingest.subjects: is not a list of subjects"),
+        ({"topic": "t", "subjects": []}, "subjects: is not a list of subjects: give"),
+        ({"topic": "t", "subjects": ["n.A", 1]}, "subjects: is not a list of subjects"),
+        ({"topic": "t", "subjects": ["n.A", "n.A"]}, "subjects: n.A is duplicate"),
         (
             {"topic": "t", "framing": "apicurio", "subjects": ["n.A"]},
-            "subjects: have no use with framing: apicurio, .*Apicurio's own ids.*leave",
+            "subjects: are not used with framing: apicurio, .*Apicurio ids.*remove",
         ),
         (
             {"topic": "t", "framing": "json", "subjects": ["n.A"]},
-            "subjects: have no use with framing: json, but with confluent alone: leave",
+            "subjects: are not used with framing: json, only with confluent: remove",
         ),
         (
             {
@@ -93,15 +93,15 @@ def test_a_block_becomes_a_stream_and_other_sources_do_not(tmp_path: Path) -> No
                 "subjects": ["n.A", "n.B"],
                 "captured": {"form": "envelope", "key": ["a"]},
             },
-            "captured: with several subjects .*name one subject",
+            "captured: with several subjects .*give one subject",
         ),
         (
             {"topic": "t", "subjects": ["n.A", "n.B"], "event_time": "a"},
-            "event_time: with several subjects .*leave it out",
+            "event_time: with several subjects .*remove it",
         ),
         (
             {"topic": "t", "event_time": "b"},
-            "config.meta.ingest.event_time: 'b' is none of the source's columns",
+            "config.meta.ingest.event_time: 'b' is not a column of the source",
         ),
     ],
 )
@@ -185,7 +185,7 @@ def test_what_is_no_manifest_is_refused(tmp_path: Path, text: str) -> None:
 
 
 def test_a_folder_without_a_project_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"holds no dbt_project\.yml"):
+    with pytest.raises(ConfigurationError, match=r"has no dbt_project\.yml"):
         fresh_manifest(tmp_path)
 
 

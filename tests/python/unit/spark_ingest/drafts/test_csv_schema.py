@@ -100,13 +100,13 @@ def test_a_word_for_null_is_no_cell() -> None:
 @pytest.mark.parametrize(
     ("text", "key", "said"),
     [
-        ("", "id", "orders.csv is empty: its first line names the columns"),
-        ("id,n\n", "id", "no row has the 2 cells of its header"),
-        ("id,n\n1,2\n", "order", "no column order, which --key names; there are: id, n"),
+        ("", "id", "orders.csv is empty: its first line must have the column names"),
+        ("id,n\n", "id", "no row has the 2 cells of the header"),
+        ("id,n\n1,2\n", "order", "--key order: orders.csv has no such column; there are: id, n"),
         ("id,Id\n1,2\n", "id", "'id' and 'Id' would both be id: rename one"),
-        ("id,2nd\n1,2\n", "id", "column '2nd' of the header is no name"),
-        ("id,\n1,2\n", "id", "column '' of the header is no name"),
-        ("id,n\n1,2\n,3\n", "id", "orders.csv, line 3: id is empty, and --key names it"),
+        ("id,2nd\n1,2\n", "id", "column '2nd' of the header is not a valid name"),
+        ("id,\n1,2\n", "id", "column '' of the header is not a valid name"),
+        ("id,n\n1,2\n,3\n", "id", "orders.csv, line 3: id is empty, but is the key"),
         ('id,n\n1,"2\n', "id", "orders.csv, line 2, is not CSV"),
     ],
 )

@@ -19,7 +19,7 @@ from spark_ingest.drafts.captured_columns import CapturedColumn, singular
 from spark_ingest.drafts.captured_schema import CapturedTable, read_table, topic_of
 from spark_ingest.drafts.model_text import Names
 from spark_ingest.drafts.plans import models_of, planned_files
-from spark_ingest.drafts.project_files import refuse_what_exists, write_files
+from spark_ingest.drafts.project_files import check_is_new, write_files
 from spark_ingest.errors import ConfigurationError
 from tests.python.project_copy import copy_project
 from tests.python.stack.captured_records import (
@@ -231,7 +231,7 @@ def without(*names: str) -> list[WriterSchema]:
         (without("__source_ts_ms"), KEYS, (), "add.fields with source.ts_ms"),
         (without("__deleted"), KEYS, (), "rewrite-with-tombstone"),
         (without(), [], (), "with --key"),
-        (without(), [], ("films_id",), "no column films_id"),
+        (without(), [], ("films_id",), "--key films_id: shop.public.films has no such column"),
         (without(), KEYS, ("title",), "have the key film_id"),
     ],
 )
@@ -395,8 +395,8 @@ def test_what_is_described_already_is_described_by_the_same_words(project: Path)
 def test_a_table_that_is_there_is_refused_by_its_file(project: Path) -> None:
     write_files(project, planned_files(project, NAMES, of_fields()))
 
-    with pytest.raises(ConfigurationError, match="is there already") as refused:
-        refuse_what_exists(project, NAMES, models_of(NAMES))
+    with pytest.raises(ConfigurationError, match="exists already") as refused:
+        check_is_new(project, NAMES, models_of(NAMES))
 
     assert "_shop__sources.yml" in str(refused.value)
     assert "_shop__captured.yml" in str(refused.value)

@@ -19,7 +19,13 @@ from spark_ingest.connect.broker import Broker
 from spark_ingest.connect.registry import SchemaRegistry
 from spark_ingest.drafts.event_schema import EventStream, read_events
 from spark_ingest.drafts.model_text import Names
-from spark_ingest.drafts.plans import Planned, Wanted, plan_of_csv, plan_of_topic, planned_files
+from spark_ingest.drafts.plans import (
+    DraftOptions,
+    Planned,
+    plan_of_csv,
+    plan_of_topic,
+    planned_files,
+)
 from spark_ingest.drafts.project_files import write_files
 from spark_ingest.errors import ConfigurationError
 from tests.python.project_copy import copy_project
@@ -70,7 +76,10 @@ def planned(
     project: Path, held: dict[str, list[WriterSchema]], **more: Any
 ) -> Planned[EventStream]:
     return plan_of_topic(
-        project, Wanted(TOPIC, **more), cast(SchemaRegistry, Subjects(held)), cast(Broker, Topics())
+        project,
+        DraftOptions(TOPIC, **more),
+        cast(SchemaRegistry, Subjects(held)),
+        cast(Broker, Topics()),
     )
 
 
@@ -87,7 +96,7 @@ def csv(tmp_path: Path) -> Path:
 
 
 def test_a_stream_takes_its_source_its_model_and_an_owner(project: Path, csv: Path) -> None:
-    files = plan_of_csv(project, Wanted(TOPIC, domain="sales"), csv, "order_id").files
+    files = plan_of_csv(project, DraftOptions(TOPIC, domain="sales"), csv, "order_id").files
 
     assert [str(path) for path in files] == [
         "models/staging/shop/_shop__sources.yml",
@@ -118,7 +127,7 @@ def test_a_stream_takes_its_source_its_model_and_an_owner(project: Path, csv: Pa
 
 
 def test_a_new_stream_is_declared_as_those_that_are_there(project: Path, csv: Path) -> None:
-    files = plan_of_csv(project, Wanted(TOPIC), csv, "order_id").files
+    files = plan_of_csv(project, DraftOptions(TOPIC), csv, "order_id").files
 
     mine = yaml.safe_load(files[SOURCES])["sources"][0]["tables"][0]
     there = yaml.safe_load((project / "models/staging/pagila/_pagila__sources.yml").read_text())[
@@ -149,7 +158,7 @@ def test_a_new_stream_is_declared_as_those_that_are_there(project: Path, csv: Pa
 
 
 def test_the_model_renames_and_casts_in_groups(project: Path, csv: Path) -> None:
-    sql = plan_of_csv(project, Wanted(TOPIC), csv, "order_id").files[STAGING]
+    sql = plan_of_csv(project, DraftOptions(TOPIC), csv, "order_id").files[STAGING]
 
     chosen = sql.partition(") as record_key,\n")[2].partition("        -- metadata")[0]
     assert chosen == (
@@ -168,7 +177,7 @@ def test_the_model_renames_and_casts_in_groups(project: Path, csv: Path) -> None
 
 
 def test_the_yaml_lists_the_columns_as_the_model_has_them(project: Path, csv: Path) -> None:
-    files = plan_of_csv(project, Wanted(TOPIC), csv, "order_id").files
+    files = plan_of_csv(project, DraftOptions(TOPIC), csv, "order_id").files
 
     (model,) = yaml.safe_load(files[STAGING_YAML])["models"]
     final = files[STAGING].partition("varchar(20)) as varchar(64)\n")[2]
@@ -265,10 +274,10 @@ def test_the_topic_is_found_in_the_registry(project: Path) -> None:
 @pytest.mark.parametrize(
     ("held", "more", "said"),
     [
-        ({}, {}, "no subject that ends with .orders-value: send a record first"),
-        ({}, {"topic": TOPIC}, f"no subject {TOPIC}-value: send a record first"),
-        ({}, {"topic": "a.b"}, "there is no topic a.b: send a record first"),
-        ({}, {"domain": "No"}, "name source and table like"),
+        ({}, {}, "no subject that ends with .orders-value: produce a record first"),
+        ({}, {"topic": TOPIC}, f"no subject {TOPIC}-value: produce a record first"),
+        ({}, {"topic": "a.b"}, "topic a.b does not exist: produce a record first"),
+        ({}, {"domain": "No"}, "give source and table in lower case"),
         (
             {f"{TOPIC}-value": [WriterSchema(1, flattened(TOPIC, FILM))]},
             {},
@@ -282,7 +291,7 @@ def test_the_topic_is_found_in_the_registry(project: Path) -> None:
         (
             {f"{TOPIC}-value": [schema(("ratio", "double"))]},
             {},
-            "has a type that both engines share",
+            "has a type that both engines support",
         ),
     ],
 )
@@ -294,20 +303,20 @@ def test_a_topic_that_will_not_do_is_refused_with_the_fix(
 
 
 def test_a_stream_that_is_there_is_refused_and_nothing_changes(project: Path, csv: Path) -> None:
-    write_files(project, plan_of_csv(project, Wanted(TOPIC), csv, "order_id").files)
+    write_files(project, plan_of_csv(project, DraftOptions(TOPIC), csv, "order_id").files)
     before = (project / SOURCES).read_text()
 
-    with pytest.raises(ConfigurationError, match="is there already") as refused:
-        plan_of_csv(project, Wanted(TOPIC), csv, "order_id")
+    with pytest.raises(ConfigurationError, match="exists already") as refused:
+        plan_of_csv(project, DraftOptions(TOPIC), csv, "order_id")
 
     assert str(STAGING) in str(refused.value)
     assert (project / SOURCES).read_text() == before
 
 
 def test_a_second_stream_stands_behind_the_first(project: Path, csv: Path) -> None:
-    write_files(project, plan_of_csv(project, Wanted(TOPIC), csv, "order_id").files)
+    write_files(project, plan_of_csv(project, DraftOptions(TOPIC), csv, "order_id").files)
 
-    files = plan_of_csv(project, Wanted("shop.returns"), csv, "order_id").files
+    files = plan_of_csv(project, DraftOptions("shop.returns"), csv, "order_id").files
 
     assert files[SOURCES].startswith((project / SOURCES).read_text())
     # The owner is there, and what columns of these names are is said.
@@ -321,7 +330,7 @@ def test_a_csv_in_another_encoding_is_refused(project: Path, tmp_path: Path) -> 
     file.write_bytes("id,name\n1,Zoë\n".encode("latin1"))
 
     with pytest.raises(ConfigurationError, match="is not UTF-8"):
-        plan_of_csv(project, Wanted(TOPIC), file, "id")
+        plan_of_csv(project, DraftOptions(TOPIC), file, "id")
 
 
 def test_make_passes_its_variables_on() -> None:

@@ -100,7 +100,7 @@ def test_columns_that_are_aliases_stand_where_their_table_lists_them(file: Path)
 
 
 @pytest.mark.parametrize(
-    ("name", "said"), [("other.sales", "stand in one line"), ("shop.gone", "does not declare")]
+    ("name", "said"), [("other.sales", "are on one line"), ("shop.gone", "does not declare")]
 )
 def test_what_cannot_be_written_is_refused_and_left(file: Path, name: str, said: str) -> None:
     with pytest.raises(ConfigurationError, match=said):

@@ -93,13 +93,13 @@ def test_what_is_published_is_the_contract_without_the_bookkeeping_of_ingest(
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"key": ["regoin"]}, "key: 'regoin' is no column of sales, which has region, day"),
-        ({"key": ["amount"]}, "key: amount may be null: give it a not_null constraint"),
-        ({"key": ["_commit_id"]}, "key: '_commit_id' is no column"),
+        ({"key": ["regoin"]}, "key: 'regoin' is not a column of sales, which has region, day"),
+        ({"key": ["amount"]}, "key: amount is nullable: add a not_null constraint"),
+        ({"key": ["_commit_id"]}, "key: '_commit_id' is not a column"),
         ({"key": []}, "key: Tuple should have at least 1 item"),
         ({"topics": "x"}, "topics: Extra inputs are not permitted"),
         ({"envelope": "append"}, "envelope: Input should be 'upsert' or 'changes'"),
-        ({"topic": "shop.orders"}, "topic: shop.orders is what source shop.orders reads"),
+        ({"topic": "shop.orders"}, "topic: shop.orders is the topic that source shop.orders reads"),
     ],
 )
 def test_a_block_that_is_not_right_is_refused_by_its_key(
@@ -115,8 +115,8 @@ def test_a_block_that_is_not_right_is_refused_by_its_key(
 @pytest.mark.parametrize(
     ("models", "changed", "said"),
     [
-        (("model.m.sales", "model.m.other"), {}, "depends_on names 2 models"),
-        (("source.m.shop.orders",), {}, "depends_on names 0 models"),
+        (("model.m.sales", "model.m.other"), {}, "depends_on has 2 models"),
+        (("source.m.shop.orders",), {}, "depends_on has 0 models"),
         ((), {"contract": {"enforced": False}}, "sales has no enforced contract"),
         ((), {"config": {"materialized": "view"}}, "sales is a view"),
     ],
@@ -129,7 +129,7 @@ def test_a_mart_that_cannot_be_published_is_refused(
 
 
 def test_two_exposures_never_write_one_topic(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"out\.sales is what exposure a writes"):
+    with pytest.raises(ConfigurationError, match=r"out\.sales is the topic that exposure a writes"):
         read(tmp_path, exposure(SALES, name="a"), exposure(SALES, name="b"))
 
 

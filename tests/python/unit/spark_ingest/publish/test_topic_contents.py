@@ -120,13 +120,13 @@ def test_schemas_have_the_columns_of_the_contract_in_its_order(envelope: Envelop
 @pytest.mark.parametrize(
     ("columns", "said"),
     [
-        (StructType().add("region", StringType()), "no column amount yet: build it"),
+        (StructType().add("region", StringType()), "no column amount: run"),
         (
             StructType()
             .add("region", StringType())
             .add("amount", ArrayType(StringType()))
             .add("at", TimestampType()),
-            "amount of marts.sales is array<string>, which is not published",
+            "amount of marts.sales is array<string>, which is not supported",
         ),
     ],
 )

@@ -61,13 +61,13 @@ def test_a_record_fits_on_a_screen() -> None:
     assert max(map(len, lines)) <= 320
     assert "schema id  none" in lines
     assert "discarded  2026-01-03 00:00:00.000 UTC: noise" in lines
-    assert "           and 4 headers more" in lines
+    assert "           and 4 more headers" in lines
     assert "key        null" in lines
     assert "value      5,000 bytes" in lines
     first = lines[lines.index("value      5,000 bytes") + 1]
     assert first.split("   ")[1].startswith("00 61 62 63 ff 00")
     assert first.endswith(" .abc..abc..abc..")
-    assert "           and 4,840 bytes more: --out FILE writes them" in lines
+    assert "           and 4,840 more bytes: --out FILE writes them" in lines
     assert lines[-1] == "This is the newest of 3 records."
 
 

@@ -1,7 +1,7 @@
-"""Up to where a table was proved: each proof that holds leaves a mark, the next goes on there.
+"""Checkpoints of ``verify``: a successful verification stores one, the next starts there.
 
-A mark counts as long as nothing behind it can have changed: the table's snapshots since are
-its own commits and rewritten files, and it has as many rows more as these brought.
+A checkpoint is valid while the data up to it cannot have changed: the snapshots since are ingest
+commits and compactions, and the row count has grown by exactly the rows of these commits.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ _COLUMNS = StructType(
 
 
 @dataclass(frozen=True)
-class Head:
-    """A bronze table at one moment.
+class CurrentSnapshot:
+    """The current snapshot of a bronze table.
 
     Attributes:
-        snapshot_id: Its current snapshot.
-        commit_id: The newest own commit; None where no snapshot shows one.
-        records: Rows that it has.
-        has_deletes: Whether rows are hidden by delete files, so that ``records`` says less.
+        snapshot_id: Its id.
+        commit_id: The newest ingest commit; None if no snapshot has one.
+        records: Number of rows.
+        has_deletes: Whether there are delete files, which ``records`` does not account for.
     """
 
     snapshot_id: int
@@ -72,8 +72,8 @@ class Head:
 
 
 @dataclass(frozen=True)
-class PartitionMark:
-    """What was proved of one partition: ranges ``(first, end)``, and what they hold."""
+class PartitionCheckpoint:
+    """The verified offset ranges ``(first, end)`` of one partition, and their row counts."""
 
     ranges: tuple[Span, ...]
     bronze: int
@@ -83,27 +83,27 @@ class PartitionMark:
 
 
 @dataclass(frozen=True)
-class Mark:
-    """Up to where a table was proved, of one topic.
+class Checkpoint:
+    """A checkpoint of one table and topic.
 
     Attributes:
         topic_id: Kafka's UUID of the topic.
-        commit_id: The newest commit that was proved.
-        snapshot_id: The table's snapshot then.
-        records: Rows that the table had then, of all topics.
-        partitions: What was proved, by partition.
+        commit_id: The newest verified commit.
+        snapshot_id: The current snapshot of the table at that time.
+        records: Number of rows of the table at that time, of all topics.
+        partitions: The verified ranges, by partition.
     """
 
     topic_id: str
     commit_id: int
     snapshot_id: int
     records: int
-    partitions: Mapping[int, PartitionMark]
+    partitions: Mapping[int, PartitionCheckpoint]
     at: datetime
 
 
-def head(jvm: Jvm, table: str) -> Head | None:
-    """A table as it is now; None for one that has no snapshot."""
+def current_snapshot(jvm: Jvm, table: str) -> CurrentSnapshot | None:
+    """The current snapshot of a table; None if it has none."""
     iceberg = jvm.iceberg_table(table)
     current = iceberg.currentSnapshot()
     if current is None:
@@ -113,7 +113,7 @@ def head(jvm: Jvm, table: str) -> Head | None:
         own = newest.summary().get(COMMIT_ID)
         newest = _parent(iceberg, newest)
     summary = current.summary()
-    return Head(
+    return CurrentSnapshot(
         current.snapshotId(),
         None if own is None else int(own),
         int(summary.get("total-records") or 0),
@@ -121,12 +121,12 @@ def head(jvm: Jvm, table: str) -> Head | None:
     )
 
 
-def is_untouched(jvm: Jvm, table: str, since: Mark, now: Head, grown: int) -> bool:
-    """Whether nothing behind a mark can have changed.
+def is_untouched(jvm: Jvm, table: str, since: Checkpoint, now: CurrentSnapshot, grown: int) -> bool:
+    """Whether the data up to a checkpoint cannot have changed.
 
-    Where maintenance has removed snapshots in between, the others and the number of rows
-    count: as many rows deleted as doubled would not show. ``grown`` is the rows that the table's
-    own commits behind the mark brought.
+    ``grown`` is the number of rows of the ingest commits since. If snapshots in between have
+    expired, the others and the row count are compared: equally many deleted and duplicate rows
+    would not be found.
     """
     if now.has_deletes or now.records - since.records != grown:
         return False
@@ -136,14 +136,14 @@ def is_untouched(jvm: Jvm, table: str, since: Mark, now: Head, grown: int) -> bo
         if not _is_own_or_rewritten(here, since.commit_id):
             return False
         if here.parentId() is None:
-            # The table's beginning: it was rolled back to before the mark.
+            # The first snapshot of the table: it was rolled back to before the checkpoint.
             return False
         here = _parent(iceberg, here)
     return True
 
 
-def marks(spark: SparkSession, table_uuid: str) -> dict[str, Mark]:
-    """The newest mark of each topic of a table, by topic id."""
+def newest(spark: SparkSession, table_uuid: str) -> dict[str, Checkpoint]:
+    """The newest checkpoint of each topic of a table, by topic id."""
     if not bronze.exists(spark, TABLE):
         return {}
     rows = (
@@ -153,40 +153,42 @@ def marks(spark: SparkSession, table_uuid: str) -> dict[str, Mark]:
         .agg(F.max_by(F.struct(*_COLUMNS.names), "proven_at"))
         .collect()
     )
-    return {row[0]: _mark(row[1]) for row in rows}
+    return {row[0]: _checkpoint(row[1]) for row in rows}
 
 
-def write(spark: SparkSession, table: str, table_uuid: str, proved: Iterable[Mark]) -> None:
-    """Keep marks of what was proved."""
+def write(
+    spark: SparkSession, table: str, table_uuid: str, checkpoints: Iterable[Checkpoint]
+) -> None:
+    """Store checkpoints."""
     bronze.create_table(
         spark,
         TABLE,
         _COLUMNS,
         "table_name",
-        description="One row per topic and proof of a table: up to where it was proved.",
+        description="One row per verified table and topic: the offsets verified so far.",
     )
     rows: list[tuple[Any, ...]] = [
         (
             table,
             table_uuid,
-            mark.topic_id,
-            mark.commit_id,
-            mark.snapshot_id,
-            mark.records,
+            checkpoint.topic_id,
+            checkpoint.commit_id,
+            checkpoint.snapshot_id,
+            checkpoint.records,
             [
                 (p, list(of.ranges), of.bronze, of.quarantined, of.empty, of.given_up)
-                for p, of in sorted(mark.partitions.items())
+                for p, of in sorted(checkpoint.partitions.items())
             ],
-            mark.at,
+            checkpoint.at,
         )
-        for mark in proved
+        for checkpoint in checkpoints
     ]
     literal_rows(spark, rows, _COLUMNS).writeTo(f"{CATALOG}.{TABLE}").append()
 
 
-def _mark(row: Row) -> Mark:
+def _checkpoint(row: Row) -> Checkpoint:
     partitions = {
-        p["partition"]: PartitionMark(
+        p["partition"]: PartitionCheckpoint(
             tuple((r["first"], r["end"]) for r in p["ranges"]),
             p["bronze_count"],
             p["quarantined_count"],
@@ -195,7 +197,7 @@ def _mark(row: Row) -> Mark:
         )
         for p in row["partitions"]
     }
-    return Mark(
+    return Checkpoint(
         row["kafka_topic_id"],
         row["commit_id"],
         row["snapshot_id"],

@@ -1,4 +1,4 @@
-"""When a mark of an earlier proof still counts, by the table's snapshots and rows."""
+"""When a checkpoint of verify is valid, by the table's snapshots and rows."""
 
 from __future__ import annotations
 
@@ -8,12 +8,17 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from spark_ingest.operate.proof_marks import Head, Mark, head, is_untouched
+from spark_ingest.operate.checkpoints import (
+    Checkpoint,
+    CurrentSnapshot,
+    current_snapshot,
+    is_untouched,
+)
 
 if TYPE_CHECKING:
     from spark_ingest.lake.jvm import Jvm
 
-MARK = Mark("T", 5, snapshot_id=1, records=100, partitions={}, at=datetime.now(UTC))
+CHECKPOINT = Checkpoint("T", 5, snapshot_id=1, records=100, partitions={}, at=datetime.now(UTC))
 
 
 def snapshot(number: int, parent: int | None, said: dict[str, str], done: str = "append") -> Any:
@@ -46,11 +51,11 @@ def counts(added: int, deleted: int, done: str) -> Any:
 
 
 def untouched(*snapshots: Any, records: int = 110) -> bool:
-    now = Head(snapshots[-1].number, 6, records, has_deletes=False)
-    return is_untouched(jvm(*snapshots), "bronze.a", MARK, now, 10)
+    now = CurrentSnapshot(snapshots[-1].number, 6, records, has_deletes=False)
+    return is_untouched(jvm(*snapshots), "bronze.a", CHECKPOINT, now, 10)
 
 
-def test_own_commits_and_rewritten_files_leave_a_mark_as_it_is() -> None:
+def test_own_commits_and_compactions_keep_a_checkpoint() -> None:
     begun = own(1, None, 5)
     assert untouched(begun, own(2, 1, 6))
     assert untouched(begun, own(2, 1, 6), counts(40, 40, "replace"))
@@ -67,7 +72,7 @@ def test_own_commits_and_rewritten_files_leave_a_mark_as_it_is() -> None:
         own(3, 2, 4),
     ],
 )
-def test_what_somebody_else_committed_ends_a_mark(foreign: Any) -> None:
+def test_commits_of_others_invalidate_a_checkpoint(foreign: Any) -> None:
     assert not untouched(own(1, None, 5), own(2, 1, 6), foreign)
 
 
@@ -77,14 +82,14 @@ def test_behind_expired_snapshots_the_number_of_rows_shows() -> None:
     assert not untouched(own(3, 2, 6), records=111)
 
 
-def test_a_table_that_was_rolled_back_to_before_the_mark_ends_it() -> None:
+def test_a_rollback_to_before_the_checkpoint_invalidates_it() -> None:
     assert not untouched(own(4, None, 5), own(5, 4, 6))
 
 
 def test_a_head_is_reported_with_the_newest_own_commit() -> None:
     reported = {"total-records": "7", "total-delete-files": "1"}
     table = jvm(own(1, None, 5), snapshot(2, 1, reported, "replace"))
-    assert head(table, "bronze.a") == Head(2, 5, 7, has_deletes=True)
-    assert head(jvm(), "bronze.a") is None
+    assert current_snapshot(table, "bronze.a") == CurrentSnapshot(2, 5, 7, has_deletes=True)
+    assert current_snapshot(jvm(), "bronze.a") is None
     expired = jvm(snapshot(2, 1, {"total-records": "7"}, "replace"))
-    assert head(expired, "bronze.a") == Head(2, None, 7, has_deletes=False)
+    assert current_snapshot(expired, "bronze.a") == CurrentSnapshot(2, None, 7, has_deletes=False)
