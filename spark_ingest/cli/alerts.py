@@ -86,7 +86,7 @@ def alerts(
                 if failure is not None:
                     raise failure
         except TROUBLE as error:
-            if pause is None or jvm_watch.is_gone(error):
+            if pause is None or jvm_watch.has_exited(error):
                 raise
             said = error if isinstance(error, MillraceError) else java_reason(error)
             print(f"{_now()} {said}: again in {every}", file=sys.stderr, flush=True)

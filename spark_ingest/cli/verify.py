@@ -114,7 +114,7 @@ def _earlier_table(services: Services, stream: Stream) -> str | None:
     """What to say where all that was committed was of a table that is gone."""
     from spark_ingest.commits import commit_log
 
-    earlier = commit_log.earlier(services.spark, stream)
+    earlier = commit_log.previous_table(services.spark, stream)
     if earlier is None:
         return None
     return (

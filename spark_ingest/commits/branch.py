@@ -32,7 +32,7 @@ _PAUSE_SECONDS = 0.2
 _NAME = re.compile(r"[a-z]+_(\d{10,})_[0-9a-f]{12}")
 
 
-def made_at(branch: str) -> datetime | None:
+def created_at(branch: str) -> datetime | None:
     """When a branch of :func:`publish_on` was made; None for any other branch."""
     match = _NAME.fullmatch(branch)
     return None if match is None else datetime.fromtimestamp(int(match[1]), UTC)

@@ -31,16 +31,16 @@ from spark_ingest.commits.committed import (
     BatchResult,
     Commit,
     CommitKind,
+    CommitOffsets,
     Committed,
     OwnSnapshot,
-    Taken,
     by_topic,
     own_snapshots,
 )
 from spark_ingest.commits.offsets import total
 from spark_ingest.commits.table_identity import (
-    Earlier,
     Identity,
+    PreviousTable,
     identify,
     logged_without_holes,
     uuid_of,
@@ -140,7 +140,7 @@ def log_commits(
 
 def catch_up(
     spark: SparkSession, stream: Stream, check: Callable[[], None], known: Identity | None = None
-) -> Earlier | None:
+) -> PreviousTable | None:
     """Bring the log up to date with a stream's table.
 
     Commits that a crash kept out of the log are added; their bytes and their start are no longer
@@ -162,7 +162,7 @@ def catch_up(
         known = identity_of(spark, stream.table)
     if lacking := _unlogged(spark, stream, known):
         _append(spark, lambda: lacking, again=True, check=check)
-    return earlier(spark, stream) if known.has_others else None
+    return previous_table(spark, stream) if known.has_others else None
 
 
 def identity_of(spark: SparkSession, table: str) -> Identity:
@@ -170,13 +170,13 @@ def identity_of(spark: SparkSession, table: str) -> Identity:
     return identify(spark, _named(spark, table), table)
 
 
-def earlier(spark: SparkSession, stream: Stream) -> Earlier | None:
+def previous_table(spark: SparkSession, stream: Stream) -> PreviousTable | None:
     """The last table that had a stream's name before, or the one that was dropped."""
     if not bronze.exists(spark, TABLE):
         return None
     here = bronze.exists(spark, stream.table)
     uuid = uuid_of(Jvm(spark), stream.table) if here else ""
-    return table_identity.earlier(_named(spark, stream.table), uuid)
+    return table_identity.previous_table(_named(spark, stream.table), uuid)
 
 
 def name_tables(spark: SparkSession, streams: Sequence[Stream]) -> None:
@@ -280,14 +280,16 @@ def grown(
     return sum(row[1] for row in found), {CommitKind(k) for row in found for k in row[2]}
 
 
-def taken(spark: SparkSession, stream: Stream, topic: Topic) -> list[Taken]:
+def offsets_by_commit(spark: SparkSession, stream: Stream, topic: Topic) -> list[CommitOffsets]:
     """What each commit of a topic took, and how many of its offsets held no record."""
     rows = _commits(spark, stream).where(F.col("kafka_topic_id") == topic.id)
     found = []
     columns = ("commit_id", "kind", "offsets", "row_count", "quarantined_count")
     for commit_id, kind, offsets, kept, set_aside in rows.select(*columns).collect():
         ranges = {o["partition"]: (o["first_offset"], o["end_offset"]) for o in offsets}
-        found.append(Taken(commit_id, CommitKind(kind), ranges, total(ranges) - kept - set_aside))
+        found.append(
+            CommitOffsets(commit_id, CommitKind(kind), ranges, total(ranges) - kept - set_aside)
+        )
     return found
 
 

@@ -68,33 +68,33 @@ class CommitLog:
         with self._writing:
             with self._adding:
                 taken, self._rows = self._rows, []
-            kept, held = list[_Row](), list[_Row]()
+            kept, owned = list[_Row](), list[_Row]()
             failed: dict[str, Exception] = {}
 
             def published() -> list[tuple[Stream, BatchResult]]:
                 # Behind a refusal it is asked again: what was found before counts no more.
                 kept.clear()
-                held.clear()
+                owned.clear()
                 failed.clear()
                 for lease, rows in _by_lease(taken):
                     try:
                         # Whoever took a table over has logged its commits from the snapshots.
-                        held.extend(rows if _is_held(lease) else [])
+                        owned.extend(rows if _is_current(lease) else [])
                     except TROUBLE as error:
                         kept.extend(rows)
                         failed[rows[0][1].name] = error
-                return [(whose, result) for _, whose, result in held]
+                return [(whose, result) for _, whose, result in owned]
 
             try:
                 if taken:
                     commit_log.log_commits(self.spark, published, again=self._again)
-                self._again = self._again and not held
+                self._again = self._again and not owned
             except BaseException as error:
                 self._again = True
                 kept = taken
                 if not isinstance(error, TROUBLE):
                     raise
-                failed |= {s.name: error for _, s, _ in held or taken}
+                failed |= {s.name: error for _, s, _ in owned or taken}
             finally:
                 with self._adding:
                     self._rows = [*kept, *self._rows]
@@ -108,7 +108,7 @@ class CommitLog:
                 self.flush()
                 self._is_behind = False
             except TROUBLE as error:
-                if jvm_watch.is_gone(error):
+                if jvm_watch.has_exited(error):
                     return
                 # Once: a full disk or a catalog that is away stops the streams too.
                 if not self._is_behind:
@@ -124,7 +124,7 @@ def _by_lease(rows: list[_Row]) -> list[tuple[Lease, list[_Row]]]:
     return list(found.items())
 
 
-def _is_held(lease: Lease) -> bool:
+def _is_current(lease: Lease) -> bool:
     try:
         lease.check()
     except LeaseLost:

@@ -176,7 +176,7 @@ class Committed:
 
 
 @dataclass(frozen=True)
-class Taken:
+class CommitOffsets:
     """What one commit took and what it found there.
 
     Attributes:

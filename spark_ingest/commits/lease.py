@@ -309,7 +309,7 @@ class Lease:
         if holder is not None and holder.branch in branches:
             if self._is_mine(holder):
                 return None
-            if holder.alive(last_sign(table, holder.branch)):
+            if holder.alive(last_activity(table, holder.branch)):
                 raise LeaseLost(
                     f"{self._table} has a writer already ({holder}): stop that one first; "
                     "two would take turns at losing"
@@ -353,7 +353,7 @@ def _only_maintained(iceberg: Any, head: Any, base: int | None) -> bool:
     return head is not None
 
 
-def last_sign(iceberg: Any, branch: str) -> float:
+def last_activity(iceberg: Any, branch: str) -> float:
     """When the writer of a branch committed or renewed its lease last, epoch seconds."""
     written = float(iceberg.snapshot(branch).timestampMillis()) / 1000
     renewed = iceberg.properties().get(f"{_RENEWED_PREFIX}{branch}")

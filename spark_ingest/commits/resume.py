@@ -19,7 +19,7 @@ from spark_ingest.commits.commit_log_writer import CommitLog
 from spark_ingest.commits.committed import BatchResult, Commit, CommitKind, newest_own_snapshot
 from spark_ingest.commits.lease import Lease
 from spark_ingest.commits.offsets import beyond
-from spark_ingest.commits.table_identity import KIND, Earlier, Identity
+from spark_ingest.commits.table_identity import KIND, Identity, PreviousTable
 from spark_ingest.connect.broker import Begin, Broker, Topic
 from spark_ingest.errors import (
     ConfigurationError,
@@ -217,7 +217,9 @@ def _commit_beginning(
     return Position(commit.id, here.offsets, topic.id)
 
 
-def _recreated(stream: Stream, earlier: Earlier, topic: Topic, begins: Mapping[int, int]) -> str:
+def _recreated(
+    stream: Stream, earlier: PreviousTable, topic: Topic, begins: Mapping[int, int]
+) -> str:
     """The note on a table that was dropped and recreated.
 
     ``begins`` has the offset that the new table begins with, by partition.
@@ -335,10 +337,10 @@ def _remove_uncommitted(
     check()
     quarantine_table.remove_uncommitted(spark, topic, committed, batches)
     if has_older:
-        _remove_overtaken(spark, stream, topic, committed)
+        _remove_rows_of_replaced_writers(spark, stream, topic, committed)
 
 
-def _remove_overtaken(
+def _remove_rows_of_replaced_writers(
     spark: SparkSession, stream: Stream, topic: Topic, committed: Mapping[int, int]
 ) -> None:
     place = ["_kafka_partition", "_kafka_offset"]

@@ -21,7 +21,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
-class Earlier:
+class PreviousTable:
     """The table that had a stream's name before, by the log.
 
     Attributes:
@@ -138,7 +138,7 @@ def newest_named(log: DataFrame, tables: Iterable[str]) -> dict[str, tuple[datet
     }
 
 
-def earlier(log: DataFrame, uuid: str) -> Earlier | None:
+def previous_table(log: DataFrame, uuid: str) -> PreviousTable | None:
     """The last table that had a name before, by the log; None where there was none.
 
     ``log`` has the log's rows of that name; ``uuid`` is Iceberg's of the table that has it now.
@@ -158,4 +158,4 @@ def earlier(log: DataFrame, uuid: str) -> Earlier | None:
         .collect()
     )
     ranges = {row[0]: (row[1], row[2]) for row in sorted(rows)}
-    return Earlier(last["table_uuid"], last["commit_id"], last["kafka_topic_id"], ranges)
+    return PreviousTable(last["table_uuid"], last["commit_id"], last["kafka_topic_id"], ranges)

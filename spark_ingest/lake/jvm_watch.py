@@ -41,7 +41,7 @@ def watch(spark: SparkSession) -> None:
     threading.Thread(target=_wait, args=(jvm,), name=__name__, daemon=True).start()
 
 
-def is_gone(error: BaseException) -> bool:
+def has_exited(error: BaseException) -> bool:
     """Whether an error says that the JVM does not answer any more."""
     return isinstance(error, _GONE) and not isinstance(error, Py4JJavaError)
 
@@ -69,11 +69,11 @@ def _wait(jvm: Popen[bytes]) -> None:
 
 
 def _hook(raised: Any) -> None:
-    if raised.exc_value is None or not is_gone(raised.exc_value):
+    if raised.exc_value is None or not has_exited(raised.exc_value):
         threading.__excepthook__(raised)
 
 
 def _listener_failed(*_request: object) -> None:
     error = sys.exception()
-    if error is None or not is_gone(error):
+    if error is None or not has_exited(error):
         traceback.print_exc()

@@ -361,7 +361,7 @@ def test_a_batch_in_files_of_arrow_is_committed_whole_or_not_at_all(
 
     monkeypatch.setattr(staged_batch, append, one_lost)
     feed.send(*orders(number, 20, 3))
-    with pytest.raises(MillraceError, match="2 rows were written of 3 good records"):
+    with pytest.raises(MillraceError, match="wrote 2 rows of 3 good records"):
         feed.ingest()
     monkeypatch.undo()
     feed.ingest()
