@@ -204,7 +204,7 @@ def evolve(jvm: Jvm, table: str, wanted: StructType) -> None:
     Raises:
         ConfigurationError: A column's type cannot become the wanted one.
         CommitRefused: Others kept changing the table.
-        CatalogUnavailable: The catalog does not answer.
+        CatalogUnavailable: The catalog is unavailable.
     """
     columns = jvm.iceberg_schema(wanted)
 

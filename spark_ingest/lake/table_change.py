@@ -99,7 +99,7 @@ def change_table(
             if kind == _CONFLICT:
                 conflicts += 1
                 if conflicts == _CONFLICTS:
-                    raise CommitRefused(f"{table} moved meanwhile: {reason}") from error
+                    raise CommitRefused(f"{table} changed concurrently: {reason}") from error
             else:
                 failures += 1
                 is_open = is_open or committing
@@ -157,7 +157,7 @@ def conflict_refused(table: str) -> Iterator[None]:
         yield
     except JAVA_ERRORS as error:
         if is_conflict(error):
-            raise CommitRefused(f"{table} moved meanwhile: {java_reason(error)}") from error
+            raise CommitRefused(f"{table} changed concurrently: {java_reason(error)}") from error
         raise
 
 
@@ -166,7 +166,7 @@ def _refused(
 ) -> MillraceError:
     if invalid is not None:
         return invalid(reason)
-    return CommitRefused(f"{table} moved meanwhile: {reason}")
+    return CommitRefused(f"{table} changed concurrently: {reason}")
 
 
 def _away(table: str, reason: str, is_open: bool) -> MillraceError:

@@ -135,7 +135,7 @@ def test_nothing_is_published_over_a_table_that_moved(feed: Feed) -> None:
     commit = own_snapshots(jvm, feed.stream.table)[0].commit
     lease.stage(partial(append_rows, spark.table(feed.table).limit(1), commit))
     spark.sql(f"insert into {feed.table} select * from {feed.table} limit 0")
-    with pytest.raises(CommitRefused, match="moved meanwhile"):
+    with pytest.raises(CommitRefused, match="changed concurrently"):
         lease.publish()
     lease.release()
     assert len(feed.offsets()) == 2

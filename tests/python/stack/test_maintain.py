@@ -15,10 +15,10 @@ from pyspark.sql import functions as F
 
 from spark_ingest.commits.committed import own_snapshots
 from spark_ingest.commits.lease import Lease
+from spark_ingest.commits.resume import position_of
 from spark_ingest.lake import bronze
 from spark_ingest.lake.jvm import Jvm
 from spark_ingest.operate.maintain import Maintained, Policy, lake_tables, maintain
-from spark_ingest.streaming import table_position
 from tests.python.stack.conftest import ORDER, Feed, orders, proofs
 
 HARSH = Policy(keep=timedelta(0), target_bytes=2**27, orphans=None)
@@ -78,7 +78,7 @@ def test_a_stream_beside_maintenance_loses_no_batch(
     assert refs == {"main", "kept", "writer_of_nobody"}
     assert done.after.snapshots < done.before.snapshots
     assert own_snapshots(jvm, table)[0].commit.id == 7
-    assert table_position.position_of(spark, feed.stream).offsets[0] == 14
+    assert position_of(spark, feed.stream).offsets[0] == 14
     assert maintained(feed).steps == ()
     # As the command shows it.
     command = ("maintain", "--dry-run")
