@@ -270,7 +270,7 @@ def test_a_lake_that_was_copied_from_elsewhere_is_refused(feed: Feed, tmp_path: 
     bronze.refuse_copied(spark, names)
     try:
         spark.conf.set(key, str(tmp_path))
-        with pytest.raises(ConfigurationError, match="it was copied from there"):
+        with pytest.raises(ConfigurationError, match="its metadata was copied"):
             bronze.refuse_copied(spark, names)
         # A link to where the tables are is as good as the place itself.
         (tmp_path / "link").symlink_to(here)
