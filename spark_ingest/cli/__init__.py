@@ -50,7 +50,7 @@ def main() -> None:
         from spark_ingest.lake import jvm_watch
         from spark_ingest.lake.jvm import JAVA_ERRORS, java_reason
 
-        if jvm_watch.is_gone(error):
+        if jvm_watch.has_exited(error):
             jvm_watch.end()
         if not isinstance(error, (*JAVA_ERRORS, OSError)):
             raise

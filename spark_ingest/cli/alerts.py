@@ -85,7 +85,7 @@ def alerts(
                 if failure is not None:
                     raise failure
         except TROUBLE as error:
-            if pause is None or jvm_watch.is_gone(error):
+            if pause is None or jvm_watch.has_exited(error):
                 raise
             reason = error if isinstance(error, MillraceError) else java_reason(error)
             print(f"{_now()} {reason}: retry in {every}", file=sys.stderr, flush=True)

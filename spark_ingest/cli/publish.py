@@ -190,7 +190,7 @@ def _round(publisher: Publisher, every: str | None) -> bool:
     try:
         done = publisher.publish()
     except (ServiceUnavailable, *JAVA_ERRORS, OSError) as error:
-        if every is None or jvm_watch.is_gone(error):
+        if every is None or jvm_watch.has_exited(error):
             raise
         reason = error if isinstance(error, MillraceError) else java_reason(error)
         print(f"{_now()} {reason}: retry in {every}", file=sys.stderr, flush=True)

@@ -112,7 +112,7 @@ def _earlier_table(services: Services, stream: Stream) -> str | None:
     """A message if all commits of the stream are of a previous table that was dropped."""
     from spark_ingest.commits import commit_log
 
-    earlier = commit_log.earlier(services.spark, stream)
+    earlier = commit_log.previous_table(services.spark, stream)
     if earlier is None:
         return None
     return (

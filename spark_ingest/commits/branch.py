@@ -1,4 +1,4 @@
-"""Work on a branch of an Iceberg table, published only where ``main`` has not moved."""
+"""Commits on a branch of an Iceberg table, published only if ``main`` has not moved."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from spark_ingest.lake.table_change import (
     newest_on_main,
 )
 
-# Iceberg's word for a commit of which nobody knows whether it was made.
+# Part of Iceberg's exception class for a commit with an unknown outcome.
 _UNKNOWN_STATE = "CommitStateUnknown"
-# As often as a change of refs is tried on a catalog that does not answer.
+# Attempts with an unavailable catalog, as for a change of refs.
 _FAILURES = 2
 _ATTEMPTS = 50
 _PAUSE_SECONDS = 0.2
-# Iceberg does not record when a branch was created: its name does.
+# Iceberg does not record the creation time of a branch, so its name contains it.
 _NAME = re.compile(r"[a-z]+_(\d{10,})_[0-9a-f]{12}")
 
 
-def made_at(branch: str) -> datetime | None:
-    """When a branch of :func:`publish_on` was made; None for any other branch."""
+def created_at(branch: str) -> datetime | None:
+    """The creation time of a branch of :func:`publish_on`; None for any other branch."""
     match = _NAME.fullmatch(branch)
     return None if match is None else datetime.fromtimestamp(int(match[1]), UTC)
 
@@ -43,7 +43,7 @@ def append_files(iceberg: Any, files: Sequence[Any], commit: Commit, branch: str
 
     Args:
         files: Iceberg's ``DataFile`` of each.
-        commit: What publishing the branch will mean.
+        commit: The commit for the snapshot's summary.
 
     Raises:
         CommitRefused: Others kept changing the table.
@@ -65,46 +65,45 @@ def publish_on(
     refused: str,
     uuid: str | None = None,
 ) -> bool:
-    """Write to a branch made where ``main`` stands, and fast-forward ``main`` to it.
+    """Write to a branch created at the head of ``main``, and fast-forward ``main`` to it.
 
-    Iceberg refuses that when ``main`` has moved meanwhile; all is then done again.
+    Iceberg refuses the fast-forward if ``main`` has moved; then all is retried.
 
     Args:
         table: ``schema.name``; it must have a snapshot.
-        write: Writes to the branch of the name that it gets; False when there is nothing to
-            write after all. It is called behind the making of the branch: what it reads is
-            what it is published on.
-        refused: What to say when somebody else was faster each time.
-        uuid: Iceberg's UUID of the table that it is for; None for any.
+        write: Writes to the named branch; False if there is nothing to write. It is called after
+            the branch was created, so it reads the state that it is published on.
+        refused: The error message after the last conflict.
+        uuid: The expected Iceberg UUID of the table; None for any.
 
     Returns:
         Whether something was published.
 
     Raises:
         MillraceError: The table was dropped and recreated.
-        CommitRefused: Somebody else was faster each time.
-        CommitUnknown: The catalog went away before it was known whether it is published.
-        CatalogUnavailable: The catalog does not answer.
+        CommitRefused: Other writers committed first in each attempt.
+        CommitUnknown: The catalog failed, and the outcome of the commit is unknown.
+        CatalogUnavailable: The catalog is unavailable.
     """
     unknown = 0
     for _ in range(_ATTEMPTS):
         branch = f"{prefix}{int(time.time())}_{secrets.token_hex(6)}"
-        change_table(jvm, table, partial(_making, branch, uuid))
+        change_table(jvm, table, partial(_creation, branch, uuid))
         try:
             if not write(branch):
                 return False
             if _published(jvm, table, branch, uuid):
                 return True
         except ColumnsChanged:
-            # What is written is planned again.
+            # Retry with the new columns.
             pass
         except JAVA_ERRORS as error:
-            # Whether it is on the branch does not matter: it is written to another one.
+            # Whether it is on the branch does not matter: the retry uses a new one.
             unknown += 1
             if _UNKNOWN_STATE not in str(error) or unknown == _FAILURES:
                 raise
         finally:
-            # What is published is published; `maintain` removes a branch that stays.
+            # An error here does not undo the commit; `maintain` removes a remaining branch.
             with suppress(MillraceError):
                 remove_branch(jvm, table, branch)
         time.sleep(_PAUSE_SECONDS)
@@ -112,11 +111,11 @@ def publish_on(
 
 
 def remove_branch(jvm: Jvm, table: str, branch: str) -> None:
-    """Remove a branch of a table; nothing happens where there is none of that name.
+    """Remove a branch of a table if it exists.
 
     Raises:
         CommitRefused: Others kept changing the table.
-        CatalogUnavailable: The catalog does not answer.
+        CatalogUnavailable: The catalog is unavailable.
     """
 
     def step(iceberg: Any) -> Step | None:
@@ -129,15 +128,15 @@ def remove_branch(jvm: Jvm, table: str, branch: str) -> None:
 
 
 def _require_table(iceberg: Any, uuid: str | None) -> None:
-    """Refuse another table than the one that the work began with: it gets those rows itself."""
+    """Refuse a recreated table: its stream writes those rows itself."""
     if uuid is not None and str(iceberg.uuid()) != uuid:
         raise MillraceError(
-            f"{iceberg.name()} was dropped and recreated meanwhile (table UUID {uuid} then): "
-            "let its stream take what the broker holds, then start this again"
+            f"{iceberg.name()} was dropped and recreated meanwhile (old table UUID {uuid}): "
+            "let its stream read what the broker has, then run this again"
         )
 
 
-def _making(branch: str, uuid: str | None, iceberg: Any) -> Step | None:
+def _creation(branch: str, uuid: str | None, iceberg: Any) -> Step | None:
     _require_table(iceberg, uuid)
     if branch in iceberg.refs():
         return None
@@ -147,8 +146,8 @@ def _making(branch: str, uuid: str | None, iceberg: Any) -> Step | None:
 
 
 def _published(jvm: Jvm, table: str, branch: str, uuid: str | None) -> bool:
-    """Fast-forward ``main``; False where it has moved."""
-    # What main was, or may have been, forwarded to: an answer may be lost on its way.
+    """Fast-forward ``main``; False if it has moved."""
+    # Snapshots that main was, or may have been, forwarded to: a response may have been lost.
     tried: set[int] = set()
 
     def step(iceberg: Any) -> Step | None:

@@ -1,9 +1,9 @@
-"""The commit log: what each commit of each stream took, for people, for dbt and for the proof.
+"""The commit log: the offsets and counts of each commit of each stream.
 
-``bronze.ingest_commits`` has a row for each commit. It follows the tables: the snapshots'
-summaries are the truth, and a row that a crash kept from being written is added at the next
-start. Each row names its table by Iceberg's UUID; a row of kind ``table``, written before a
-table's first commit, says which table has the name.
+``bronze.ingest_commits`` has a row per commit. It follows the tables: the snapshots' summaries
+are authoritative, and a row that is missing after a crash is added at the next start. Each row
+identifies its table by Iceberg's UUID; a row of kind ``table``, written before a table's first
+commit, assigns the name to a UUID.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from spark_ingest.commits.committed import (
     BatchResult,
     Commit,
     CommitKind,
+    CommitOffsets,
     Committed,
     OwnSnapshot,
-    Taken,
     by_topic,
     own_snapshots,
 )
 from spark_ingest.commits.offsets import total
 from spark_ingest.commits.table_identity import (
-    Earlier,
     Identity,
+    PreviousTable,
     identify,
     logged_without_holes,
     uuid_of,
@@ -82,23 +82,22 @@ COLUMNS = StructType(
 
 
 def create(spark: SparkSession) -> bool:
-    """Create the commit log where it is missing; whether it was created."""
+    """Create the commit log if it is missing; whether it was created."""
     return bronze.create_table(
         spark,
         TABLE,
         COLUMNS,
         "days(committed_at)",
-        description="One row per commit of each stream: what it took and when.",
+        description="One row per commit of each stream: offsets, counts and times.",
     )
 
 
 def log_commit(spark: SparkSession, stream: Stream, result: BatchResult) -> None:
-    """Log a commit that was just published beside a stream.
+    """Log a commit that was just published concurrently with a stream.
 
-    A replay's counts are what it moved: ``rows`` more in bronze, and as many less, with a
-    minus, in quarantine.
+    A replay moves rows from quarantine to bronze, so its quarantined count is negative.
     """
-    # The stream, which this commit made start over, may be logging it too.
+    # The stream, which restarts because of this commit, may log it too.
     log_commits(spark, lambda: [(stream, result)], again=True)
 
 
@@ -111,9 +110,9 @@ def log_commits(
     """Log commits of streams that were just published, in one append.
 
     Args:
-        published: Gives whose commits they are and what they did: of tables that were not
-            taken over, since the other writer logs their commits from the snapshots. It
-            is asked when those rows can come no more, and again where they came meanwhile.
+        published: Returns the streams and commits, without tables that were taken over, whose
+            new writer logs their commits from the snapshots. It is called after the log's
+            branch was created, and again after each conflict.
         again: Whether some of them may be in the log already: only the others are written.
     """
     jvm = Jvm(spark)
@@ -140,18 +139,18 @@ def log_commits(
 
 def catch_up(
     spark: SparkSession, stream: Stream, check: Callable[[], None], known: Identity | None = None
-) -> Earlier | None:
+) -> PreviousTable | None:
     """Bring the log up to date with a stream's table.
 
-    Commits that a crash kept out of the log are added; their bytes and their start are no longer
-    known and stay null. A table that the log does not name yet gets its row.
+    Adds commits that are missing after a crash; their bytes and start time are unknown and stay
+    null. Adds the row that names the table if it is missing.
 
     Args:
-        check: Raises where the table was taken over: the other writer logs its commits.
-        known: What :func:`identity_of` has just returned; None to ask it here.
+        check: Raises if the table was taken over: the new writer logs its commits.
+        known: A recent result of :func:`identity_of`; None to query it here.
 
     Returns:
-        The last table that had the name before; None where there was none.
+        The previous table of that name; None if there was none.
 
     Raises:
         LeaseLost: The table was taken over.
@@ -162,30 +161,30 @@ def catch_up(
         known = identity_of(spark, stream.table)
     if lacking := _unlogged(spark, stream, known):
         _append(spark, lambda: lacking, again=True, check=check)
-    return earlier(spark, stream) if known.has_others else None
+    return previous_table(spark, stream) if known.has_others else None
 
 
 def identity_of(spark: SparkSession, table: str) -> Identity:
-    """Which table has a name now, and which commits the log has of it."""
+    """The current table of a name, and its commits in the log."""
     return identify(spark, _named(spark, table), table)
 
 
-def earlier(spark: SparkSession, stream: Stream) -> Earlier | None:
-    """The last table that had a stream's name before, or the one that was dropped."""
+def previous_table(spark: SparkSession, stream: Stream) -> PreviousTable | None:
+    """The previous table of a stream, or the one that was dropped; None if there was none."""
     if not bronze.exists(spark, TABLE):
         return None
     here = bronze.exists(spark, stream.table)
     uuid = uuid_of(Jvm(spark), stream.table) if here else ""
-    return table_identity.earlier(_named(spark, stream.table), uuid)
+    return table_identity.previous_table(_named(spark, stream.table), uuid)
 
 
 def name_tables(spark: SparkSession, streams: Sequence[Stream]) -> None:
-    """Name the tables of some streams in the log, in one commit; they exist."""
+    """Name the tables of some streams in the log, in one commit; the tables must exist."""
     jvm, now = Jvm(spark), datetime.now(UTC)
     tables = {stream.table: stream for stream in streams}
 
     def write(branch: str) -> bool:
-        # Somebody else may have named some meanwhile.
+        # Other writers may have named some of them concurrently.
         known = table_identity.newest_named(spark.table(f"{CATALOG}.{TABLE}"), tables)
         lacking: list[tuple[Any, ...]] = []
         for table, stream in tables.items():
@@ -193,7 +192,7 @@ def name_tables(spark: SparkSession, streams: Sequence[Stream]) -> None:
             uuid = uuid_of(jvm, table)
             if named == uuid:
                 continue
-            # The newest row counts, and the clock of whoever wrote the last may be ahead.
+            # The newest row counts, and the clock of the last writer may be ahead.
             at = now if since is None else max(now, since + _LATER)
             lacking.append(
                 (table, 0, stream.topic, None, [], 0, 0, 0, None, at, table_identity.KIND, uuid)
@@ -207,9 +206,10 @@ def name_tables(spark: SparkSession, streams: Sequence[Stream]) -> None:
 def logged_ends(
     spark: SparkSession, stream: Stream, known: Identity
 ) -> list[tuple[str, int, int, int]]:
-    """By topic id and partition: where the log, of which ``known`` was asked, has the stream.
+    """The stream's end offset in the log by topic and partition.
 
-    As tuples (topic id, partition, end offset, commit id).
+    ``known`` is from :func:`identity_of`. Returns tuples (topic id, partition, end offset,
+    commit id).
     """
     rows = (
         logged(spark, stream.table, known)
@@ -225,10 +225,10 @@ def logged_ends(
 def commit_ids(
     spark: SparkSession, table: str, *kinds: CommitKind, known: Identity | None = None
 ) -> list[int]:
-    """The logged commits of the table that has a name now, in no order.
+    """The commit ids of the current table of a name in the log, in any order.
 
-    No ``kinds`` means all; ``known`` is what :func:`identity_of` has just returned, None to ask it
-    here.
+    Empty ``kinds`` select all; ``known`` is a recent result of :func:`identity_of`, None to query
+    it here.
     """
     if not bronze.exists(spark, TABLE):
         return []
@@ -241,10 +241,10 @@ def commit_ids(
 def committed(
     spark: SparkSession, stream: Stream, until: int | None = None
 ) -> dict[str, Committed]:
-    """All that was committed of each topic that a table was filled from, the newest first.
+    """The committed offsets by Kafka's topic UUID, the newest topic first.
 
-    The log's commits, and those that it lacks yet, from the snapshots. The topics are named
-    by Kafka's UUID. ``until`` is the newest commit to count; None for all.
+    From the log, and from the snapshots that it lacks. ``until`` is the last commit id to
+    include; None for all.
     """
     commits = _commits(spark, stream)
     if until is not None:
@@ -252,11 +252,14 @@ def committed(
     each = commits.select(
         "kafka_topic_id", "kind", "commit_id", F.explode_outer("offsets").alias("o")
     )
-    apart = F.col("kind").isin(str(CommitKind.GAP), str(CommitKind.BACKFILL))
-    # One row for all that a stream took of a partition, and one for each other range.
+    is_separate = F.col("kind").isin(str(CommitKind.GAP), str(CommitKind.BACKFILL))
+    # One row per partition for the stream's commits, and one for each other range.
     rows = (
         each.groupBy(
-            "kafka_topic_id", "kind", "o.partition", F.when(apart, F.col("commit_id")).alias("of")
+            "kafka_topic_id",
+            "kind",
+            "o.partition",
+            F.when(is_separate, F.col("commit_id")).alias("of"),
         )
         .agg(F.min("o.first_offset"), F.max("o.end_offset"), F.max("commit_id"))
         .collect()
@@ -265,44 +268,46 @@ def committed(
 
 
 def committed_ranges(spark: SparkSession, stream: Stream, topic: Topic) -> Committed:
-    """All that was committed of one topic."""
+    """The committed offsets of one topic."""
     return committed(spark, stream).get(topic.id, Committed({}, 0, {}, {}))
 
 
 def grown(
     spark: SparkSession, stream: Stream, after: int, until: int
 ) -> tuple[int, set[CommitKind]]:
-    """Rows that a table's commits above ``after`` brought, up to ``until``, and their kinds."""
+    """The number of rows that commits above ``after``, up to ``until``, added, and their kinds."""
     between = F.col("commit_id").between(after + 1, until)
     each = _commits(spark, stream).where(between).groupBy("commit_id")
-    # A row of each commit: of two that the log lacks and that have one id the larger counts.
+    # One row per commit id: of two unlogged commits with the same id, the larger counts.
     found = each.agg(F.max("row_count"), F.collect_set("kind")).collect()
     return sum(row[1] for row in found), {CommitKind(k) for row in found for k in row[2]}
 
 
-def taken(spark: SparkSession, stream: Stream, topic: Topic) -> list[Taken]:
-    """What each commit of a topic took, and how many of its offsets held no record."""
+def offsets_by_commit(spark: SparkSession, stream: Stream, topic: Topic) -> list[CommitOffsets]:
+    """The offset ranges of each commit of a topic, and the number of offsets without a record."""
     rows = _commits(spark, stream).where(F.col("kafka_topic_id") == topic.id)
     found = []
     columns = ("commit_id", "kind", "offsets", "row_count", "quarantined_count")
     for commit_id, kind, offsets, kept, set_aside in rows.select(*columns).collect():
         ranges = {o["partition"]: (o["first_offset"], o["end_offset"]) for o in offsets}
-        found.append(Taken(commit_id, CommitKind(kind), ranges, total(ranges) - kept - set_aside))
+        found.append(
+            CommitOffsets(commit_id, CommitKind(kind), ranges, total(ranges) - kept - set_aside)
+        )
     return found
 
 
 def _named(spark: SparkSession, table: str) -> DataFrame:
-    """The log's rows of a table's name, whichever table had it then."""
+    """The log's rows of a table name, for the current and all previous tables."""
     return spark.table(f"{CATALOG}.{TABLE}").where(F.col("table_name") == table)
 
 
 def logged(spark: SparkSession, table: str, known: Identity | None = None) -> DataFrame:
-    """The log's commits of the table that has a name now."""
+    """The log's commits of the current table of a name."""
     return _named(spark, table).where((known or identity_of(spark, table)).rows())
 
 
 def _commits(spark: SparkSession, stream: Stream) -> DataFrame:
-    """The log's rows of one table, and those that it lacks yet, from the snapshots."""
+    """The log's rows of one table, and those that it lacks, from the snapshots."""
     known = identity_of(spark, stream.table)
     logged = _named(spark, stream.table).where(known.rows())
     if lacking := _unlogged(spark, stream, known):
@@ -311,9 +316,9 @@ def _commits(spark: SparkSession, stream: Stream) -> DataFrame:
 
 
 def _unlogged(spark: SparkSession, stream: Stream, known: Identity) -> list[tuple[Any, ...]]:
-    """Rows of the log for the own snapshots that it lacks.
+    """Rows for the own snapshots that the log lacks.
 
-    They need not be the newest: a commit beside the stream may be written down first.
+    They need not be the newest: a commit concurrent with the stream may be logged first.
     """
     last, beyond = known.logged.largest or 0, set[int]()
     if not known.logged.is_whole:
@@ -358,7 +363,7 @@ def _row(
     started_at: datetime | None,
     committed_at: datetime,
 ) -> tuple[Any, ...]:
-    # A replay takes no offsets: its records have theirs since the commit that set them aside.
+    # A replay has no offsets: those of its records belong to the commit that quarantined them.
     offsets = [
         (p, commit.starts.get(p, 0), end)
         for p, end in sorted(commit.ends.items())
@@ -387,13 +392,13 @@ def _append(
     again: bool,
     check: Callable[[], None] = lambda: None,
 ) -> None:
-    """Append rows of commits, whoever else is appending them.
+    """Append rows of commits, with concurrent writers.
 
     Args:
-        rows: Gives them. It is asked behind the making of the branch that they are written to,
-            which is refused where the log moves: what others wrote before is known by then.
-        again: Whether some may be in the log already; behind a refusal they may be, too.
-        check: Raises where they are not to be written after all; asked at the same moment.
+        rows: Returns them. It is called after their branch was created, so that it sees what
+            others wrote before; if the log changes later, publishing the branch is refused.
+        again: Whether some may be in the log already, as after a conflict.
+        check: Raises if they must not be written; called before ``rows``.
     """
 
     def write(branch: str) -> bool:
@@ -408,7 +413,7 @@ def _append(
 
 
 def _lacking(spark: SparkSession, rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """The rows whose commits the log lacks now."""
+    """The rows whose commits the log lacks."""
     number, uuid = COLUMNS.names.index("commit_id"), COLUMNS.names.index("table_uuid")
     wanted = {(row[uuid], row[number]): row for row in rows}
     log = spark.table(f"{CATALOG}.{TABLE}").select("table_uuid", "commit_id")
@@ -425,7 +430,7 @@ def _publish(spark: SparkSession, write: Callable[[str], bool]) -> None:
 
 
 def _write(spark: SparkSession, rows: Sequence[tuple[Any, ...]], branch: str) -> bool:
-    """Append rows on a branch; whether there are any."""
+    """Append rows to a branch; whether there are any."""
     if rows:
         table = f"{CATALOG}.{TABLE}.branch_{branch}"
         literal_rows(spark, rows, COLUMNS).writeTo(table).append()

@@ -1,8 +1,7 @@
-"""The stream's rows of the commit log, written a few seconds apart for all streams at once.
+"""Writes the rows of all streams to the commit log, batched every few seconds.
 
-A row of its own for each commit would cost as much as a small batch. The log follows the
-tables, so nothing is at stake: commits that a crash keeps out of it are added from the
-snapshots at the next start.
+An append per commit would cost as much as a small batch. A crash loses nothing: the next start
+adds missing commits from the snapshots.
 """
 
 from __future__ import annotations
@@ -25,17 +24,14 @@ _Row = tuple[Lease, Stream, BatchResult]
 
 
 class CommitLog:
-    """Takes the commits of all streams of a run, until it is closed."""
+    """Logs the commits of all streams of a run until it is closed."""
 
     def __init__(self, spark: SparkSession, note: Callable[[str], None]) -> None:
-        """Begin to write in the background.
-
-        ``note`` takes what a person should know.
-        """
+        """Start the writer in the background; ``note`` receives messages for users."""
         self.spark = spark
         self._note = note
         self._rows: list[_Row] = []
-        # Whether a write failed, so that its rows may be in the log all the same.
+        # Whether a write failed, after which its rows may be in the log all the same.
         self._again = False
         self._adding = threading.Lock()
         self._writing = threading.Lock()
@@ -46,55 +42,51 @@ class CommitLog:
         self._thread.start()
 
     def close(self) -> None:
-        """End the writing in the background; who publishes last flushes."""
+        """Stop the writer without a flush: each stream flushes when it stops."""
         self._closing.set()
         self._thread.join()
 
     def add(self, lease: Lease, stream: Stream, result: BatchResult) -> None:
-        """Take a commit that was just published, to be written soon.
-
-        It was published under ``lease``.
-        """
+        """Add a commit that was just published under ``lease``, to be written soon."""
         with self._adding:
             self._rows.append((lease, stream, result))
 
     def flush(self, stream: Stream | None = None) -> None:
-        """Write what was added by now; all of it is in the log when this returns.
+        """Write all commits that were added so far.
 
-        What cannot be written is kept for the next time: a table that cannot be asked keeps
-        its own rows waiting and no others. ``stream`` is whose rows matter, None for all:
-        another's trouble is not raised.
+        Rows that cannot be written are kept for the next flush; an unreadable table delays only
+        its own rows. Raises an error only if it concerns ``stream``; None for any stream.
         """
         with self._writing:
             with self._adding:
                 taken, self._rows = self._rows, []
-            kept, held = list[_Row](), list[_Row]()
+            kept, owned = list[_Row](), list[_Row]()
             failed: dict[str, Exception] = {}
 
             def published() -> list[tuple[Stream, BatchResult]]:
-                # Behind a refusal it is asked again: what was found before counts no more.
+                # Called again after a conflict: discard the results of the last attempt.
                 kept.clear()
-                held.clear()
+                owned.clear()
                 failed.clear()
                 for lease, rows in _by_lease(taken):
                     try:
-                        # Whoever took a table over has logged its commits from the snapshots.
-                        held.extend(rows if _is_held(lease) else [])
+                        # The new writer of a table has logged its commits from the snapshots.
+                        owned.extend(rows if _is_current(lease) else [])
                     except TROUBLE as error:
                         kept.extend(rows)
                         failed[rows[0][1].name] = error
-                return [(whose, result) for _, whose, result in held]
+                return [(whose, result) for _, whose, result in owned]
 
             try:
                 if taken:
                     commit_log.log_commits(self.spark, published, again=self._again)
-                self._again = self._again and not held
+                self._again = self._again and not owned
             except BaseException as error:
                 self._again = True
                 kept = taken
                 if not isinstance(error, TROUBLE):
                     raise
-                failed |= {s.name: error for _, s, _ in held or taken}
+                failed |= {s.name: error for _, s, _ in owned or taken}
             finally:
                 with self._adding:
                     self._rows = [*kept, *self._rows]
@@ -108,12 +100,12 @@ class CommitLog:
                 self.flush()
                 self._is_behind = False
             except TROUBLE as error:
-                if jvm_watch.is_gone(error):
+                if jvm_watch.has_exited(error):
                     return
-                # Once: a full disk or a catalog that is away stops the streams too.
+                # Log it once: a full disk or an unavailable catalog stops the streams too.
                 if not self._is_behind:
                     text = reason_text(error)
-                    self._note(f"the commit log is behind, and catches up: {text}")
+                    self._note(f"the commit log is behind and will catch up: {text}")
                 self._is_behind = True
 
 
@@ -124,7 +116,7 @@ def _by_lease(rows: list[_Row]) -> list[tuple[Lease, list[_Row]]]:
     return list(found.items())
 
 
-def _is_held(lease: Lease) -> bool:
+def _is_current(lease: Lease) -> bool:
     try:
         lease.check()
     except LeaseLost:

@@ -1,6 +1,6 @@
-"""What was committed: each own commit of a table by its snapshot's summary, a topic by ranges.
+"""Own commits of a bronze table, from snapshot summaries, and the committed offset ranges.
 
-Bronze tables have other snapshots as well: of maintenance, of who took the table over.
+Bronze tables have other snapshots as well: of maintenance, and of writers that took them over.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ COMMIT_ID = f"{SUMMARY_PREFIX}commit-id"
 
 
 class CommitKind(StrEnum):
-    """Who makes a commit, and what for.
+    """The origin of a commit.
 
     Attributes:
-        STREAM: The stream, of the offsets that come next.
-        BACKFILL: Of offsets before the stream's first ones.
-        REPLAY: Of quarantined records, at their own positions: takes no offsets.
-        GAP: Of nothing: offsets whose records are given up.
-        NEW_TOPIC: Of nothing: the stream goes on with another topic of the same name.
+        STREAM: A batch of the stream, with the next offsets.
+        BACKFILL: Offsets before the stream's first ones.
+        REPLAY: Quarantined records at their original positions; no offsets.
+        GAP: No rows: offsets whose records are lost.
+        NEW_TOPIC: No rows: the stream resumes with a recreated topic.
     """
 
     STREAM = "stream"
@@ -46,11 +46,11 @@ class Commit:
     Attributes:
         id: 1, 2, 3…, one for each Iceberg commit of the stream.
         topic_id: Kafka's UUID of the topic.
-        starts: First offset of the commit, by partition.
-        ends: Offset behind the last one of the commit, by partition.
-        kind: Who made it and what for.
-        resume: Where the stream goes on, by partition, for a commit that took other offsets
-            than the stream's next ones; None where it goes on at ``ends``.
+        starts: Start offset by partition, inclusive.
+        ends: End offset by partition, exclusive.
+        kind: Its origin.
+        resume: Offset by partition at which the stream resumes, for a commit with offsets other
+            than the stream's next ones; None if it resumes at ``ends``.
     """
 
     id: int
@@ -62,11 +62,11 @@ class Commit:
 
     @property
     def position(self) -> dict[int, int]:
-        """By partition, the offset that the stream reads next."""
+        """The stream's next offset by partition."""
         return dict(self.ends if self.resume is None else self.resume)
 
     def summary(self) -> dict[str, str]:
-        """What the commit's snapshot says of it."""
+        """The properties of the commit in its snapshot's summary."""
         summary = {
             COMMIT_ID: str(self.id),
             "millrace.kind": self.kind,
@@ -81,12 +81,7 @@ class Commit:
 
 @dataclass(frozen=True)
 class OwnSnapshot:
-    """A snapshot that carries an own commit.
-
-    Attributes:
-        commit: What it carries.
-        rows: Records it added.
-    """
+    """A snapshot with an own commit, and the number of rows that it added."""
 
     commit: Commit
     rows: int
@@ -100,16 +95,16 @@ def own_snapshots(jvm: Jvm, table: str, after: int = 0) -> list[OwnSnapshot]:
 
 
 def newest_own_snapshot(jvm: Jvm, table: str) -> OwnSnapshot | None:
-    """The newest own commit on ``main``; None where no snapshot has one."""
+    """The newest own commit on ``main``; None if no snapshot has one."""
     return next(_from_newest(jvm.iceberg_table(table)), None)
 
 
 def check_number(iceberg: Any, staged: Any) -> None:
-    """Refuse to publish a commit whose id is not the one behind the newest on ``main``.
+    """Refuse to publish a commit whose id is not the successor of the newest on ``main``.
 
-    An id that is there twice would hide rows: dbt reads by it what is new, and the log has a row
-    for each. Where own snapshots have expired, the snapshot that it was based on counts. A
-    ``staged`` snapshot that is no own commit passes.
+    A duplicate id would hide rows: dbt reads new rows by it, and the log has one row per id. If
+    own snapshots have expired, its parent snapshot decides. A ``staged`` snapshot that is no own
+    commit passes.
 
     Raises:
         CommitRefused: Others have committed since the id was chosen.
@@ -119,8 +114,8 @@ def check_number(iceberg: Any, staged: Any) -> None:
     if number is None or newest is None or int(number) == newest.commit.id + 1:
         return
     raise CommitRefused(
-        f"{iceberg.name()} moved meanwhile: it has commit {newest.commit.id}, and {number} "
-        "was to follow"
+        f"{iceberg.name()} changed concurrently: its newest commit is {newest.commit.id}, "
+        f"and {number} cannot follow"
     )
 
 
@@ -144,20 +139,20 @@ def _from_newest(iceberg: Any) -> Iterator[OwnSnapshot]:
         snapshot = iceberg.snapshot(parent) if parent is not None else None
 
 
-# Kinds that move the stream forward; the others take offsets elsewhere, or none.
+# Kinds that advance the stream's position.
 FORWARD = (CommitKind.STREAM, CommitKind.GAP, CommitKind.NEW_TOPIC)
 
 
 @dataclass(frozen=True)
 class Committed:
-    """All that was committed of a topic.
+    """The committed offsets of a topic.
 
     Attributes:
-        ranges: By partition, the first offset that the stream ever committed and the one
-            behind its last, gaps that were accepted included.
-        last: The newest commit id of the table; 0 when there is none.
-        backfilled: By partition, the ranges ``(first, end)`` that were committed beside it.
-        given_up: By partition, the ranges within ``ranges`` whose records were given up.
+        ranges: By partition, the range from the first to the last offset that the stream
+            committed, including accepted gaps.
+        last: The newest commit id of the table; 0 if there is none.
+        backfilled: By partition, the ranges of backfills.
+        given_up: By partition, the ranges within ``ranges`` whose loss was accepted.
     """
 
     ranges: Mapping[int, Span]
@@ -166,7 +161,7 @@ class Committed:
     given_up: Mapping[int, tuple[Span, ...]]
 
     def spans(self) -> dict[int, tuple[Span, ...]]:
-        """By partition, all that was committed, in order and without overlaps."""
+        """By partition, all committed ranges, in order and without overlaps."""
         parts = self.ranges.keys() | self.backfilled.keys()
         found: dict[int, tuple[Span, ...]] = {}
         for p in sorted(parts):
@@ -176,13 +171,13 @@ class Committed:
 
 
 @dataclass(frozen=True)
-class Taken:
-    """What one commit took and what it found there.
+class CommitOffsets:
+    """The offset ranges of one commit.
 
     Attributes:
-        kind: Who made it and what for.
+        kind: Its origin.
         offsets: Its ranges, by partition.
-        empty: Offsets of it that held no record when Kafka delivered it.
+        empty: Number of its offsets without a record when it was read.
     """
 
     commit_id: int
@@ -193,14 +188,14 @@ class Taken:
 
 @dataclass(frozen=True)
 class BatchResult:
-    """What a batch did.
+    """A published batch.
 
     Attributes:
-        commit: What was published.
-        rows: Records in bronze.
-        quarantined: Records in quarantine.
+        commit: The published commit.
+        rows: Records written to bronze.
+        quarantined: Records written to quarantine.
         value_bytes: Bytes of all values read.
-        started_at: When it began; the records' ``_ingested_at``.
+        started_at: Start time; the records' ``_ingested_at``.
         seconds: Wall time.
         other_bytes: Bytes of all keys and headers read.
     """
@@ -215,15 +210,15 @@ class BatchResult:
 
     @property
     def committed_at(self) -> datetime:
-        """When it was visible."""
+        """The time of its publication."""
         return self.started_at + timedelta(seconds=self.seconds)
 
 
 def by_topic(rows: Sequence[tuple[Any, ...]]) -> dict[str, Committed]:
-    """What was committed of each topic of a table, the newest topic first.
+    """The committed offsets of each topic of a table, the newest topic first.
 
-    ``rows`` are of the commit log, put together: topic id, kind, partition, the commit where
-    each has a row of its own, first offset, end offset, newest commit.
+    ``rows`` are aggregated rows of the commit log: topic id, kind, partition, the commit id if
+    rows are per commit, first offset, end offset, newest commit.
     """
     last = max((row[6] for row in rows), default=0)
     found: dict[str, Committed] = {}

@@ -1,14 +1,14 @@
-"""The one writer of a bronze table, and how it publishes.
+"""The lease of a bronze table's single writer, and how it publishes.
 
-A writer's lease is an Iceberg branch of its own: it stages each batch there and publishes by
-fast-forwarding ``main`` to it, which Iceberg refuses when ``main`` has moved. Taking a table
-removes branches of writers that are gone, names the new one in a table property, and puts an
-empty snapshot on ``main``, in one commit. That snapshot is the fence: a REST catalog compares
-``main`` with what a commit was based on, and neither properties nor branches that are removed.
-So of two that take a table at once one is refused, and so is a fast-forward that was under
-way. Publishing asks for branch and property besides: a write that was under way makes a
-removed branch again, but the property then names somebody else. Where nothing but maintenance
-moved ``main``, the staged files are put behind it and published all the same.
+A lease is an Iceberg branch: the writer stages each batch there and publishes by
+fast-forwarding ``main`` to it, which Iceberg refuses if ``main`` has moved. Taking a table
+removes the branches of former writers, names the new writer in a table property, and appends an
+empty snapshot to ``main``, in one commit. That snapshot is the fence: a REST catalog checks the
+base snapshot of ``main``, but neither properties nor removed branches. So of two writers that
+take a table at once one is refused, as is a fast-forward that is still in flight. Publishing
+also checks branch and property: a write in flight recreates a removed branch, but the property
+then names another writer. If only maintenance moved ``main``, the staged files are appended
+after it and published all the same.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from spark_ingest.lake.table_change import (
 )
 
 _PROPERTY = "millrace.writer"
-# Of each writer by its branch: one that was suspended and taken over overwrites no other's.
+# One property per branch, so that a suspended writer overwrites no other writer's.
 _RENEWED_PREFIX = "millrace.renewed."
 _BRANCH_PREFIX = "writer_"
-# How long a writer on another machine may be silent before it counts as gone.
+# Lease timeout of a writer on another machine.
 _SILENCE_SECONDS = 600
-# A writer renews its lease no more often than this.
+# Minimum interval between renewals.
 _RENEW_SECONDS = 120.0
 _RENEW_AGAIN_SECONDS = 10.0
 _T = TypeVar("_T")
@@ -52,7 +52,7 @@ _TAKEN_BY = f"{SUMMARY_PREFIX}taken-by"
 
 @dataclass(frozen=True)
 class Holder:
-    """The writer that a table's lease names: its branch, its process, its last sign of life."""
+    """The writer in a table's lease: its branch, its process, its last renewal (epoch seconds)."""
 
     branch: str
     host: str
@@ -61,7 +61,7 @@ class Holder:
     renewed_at: float
 
     def alive(self, last_write: float) -> bool:
-        """Whether the writer still runs; ``last_write`` is its newest sign, epoch seconds."""
+        """Whether the writer is running; ``last_write`` is its last activity, epoch seconds."""
         if self.host != socket.gethostname():
             return time.time() - max(self.renewed_at, last_write) < _SILENCE_SECONDS
         try:
@@ -75,7 +75,7 @@ class Holder:
 
 
 class Lease:
-    """The right to write one bronze table; made by :meth:`take`.
+    """The exclusive right to write one bronze table, acquired by :meth:`take`.
 
     A thread may renew it while another writes under it.
     """
@@ -84,11 +84,11 @@ class Lease:
         self._jvm = jvm
         self._table = table
         self._holder = holder
-        # Commits of one lease need not be in each other's way.
+        # Serializes the commits of one lease, which would conflict otherwise.
         self._changing = threading.Lock()
         self._renew_at = time.monotonic() + _RENEW_SECONDS
         self._released = False
-        # Whether nothing can be on its way to the catalog that an empty snapshot does not fence.
+        # Whether an empty snapshot fences all commits that may still be in flight.
         self._is_fenced = False
 
     @classmethod
@@ -96,9 +96,9 @@ class Lease:
         """Become the writer of a table.
 
         Raises:
-            LeaseLost: Another writer has it; the text names that one.
+            LeaseLost: Another writer has it; the message names it.
             CommitRefused: Others kept changing the table.
-            CatalogUnavailable: The catalog does not answer.
+            CatalogUnavailable: The catalog is unavailable.
         """
         lease = cls(jvm, table, _myself())
         change_table(jvm, table, lease._taking)
@@ -106,22 +106,21 @@ class Lease:
         return lease
 
     def stage(self, write: Callable[[str, str], _T]) -> _T:
-        """Write a batch where no reader sees it: ``write`` gets the table and the branch."""
+        """Write a batch to the branch; ``write`` receives the table and the branch name."""
         self._is_fenced = False
         return write(self._table, self._holder.branch)
 
     def start_over(self) -> None:
-        """Begin at ``main``, whatever was staged, and fence what this writer has on its way.
+        """Reset the branch to ``main``, and fence this writer's commits in flight.
 
-        A write or a publish whose answer was lost may reach the catalog at any time. Where it
-        got through it is on ``main`` when this returns; otherwise it is refused from now on,
-        since ``main`` and the branch have an empty snapshot that it was not based on. So a
-        stream looks for its position behind this.
+        A write or a publish whose response was lost may reach the catalog at any time. Either it
+        is on ``main`` when this returns, or it is refused from now on, because ``main`` and the
+        branch have a new empty snapshot. So read the position of a stream after this call.
 
         Raises:
             LeaseLost: Another writer took the table over.
             CommitRefused: Others kept changing the table.
-            CatalogUnavailable: The catalog does not answer.
+            CatalogUnavailable: The catalog is unavailable.
         """
         branch = self._holder.branch
 
@@ -141,26 +140,26 @@ class Lease:
         self._is_fenced = True
 
     def unstage(self) -> None:
-        """Forget what is staged: the branch stands again where it left ``main``.
+        """Discard what is staged: reset the branch to the snapshot where it left ``main``.
 
-        Not where ``main`` stands now: the commit that is staged next was numbered before, and
-        what others committed since must keep it from being published.
+        Not to the current head of ``main``: the id of the next staged commit was chosen before,
+        so commits of others since then must prevent its publication.
 
         Raises:
             LeaseLost: Another writer took the table over.
             CommitRefused: Others kept changing the table.
-            CatalogUnavailable: The catalog does not answer.
+            CatalogUnavailable: The catalog is unavailable.
         """
         branch = self._holder.branch
 
         def step(iceberg: Any) -> Step | None:
             self._require(iceberg)
             staged = iceberg.snapshot(branch)
-            # One commit at most is staged.
+            # At most one commit is staged.
             own = (staged.snapshotId(), staged.parentId())
             base = newest_on_main(iceberg, own)
             if base is None:
-                raise CommitRefused(f"{self._table} moved meanwhile: it was rolled back")
+                raise CommitRefused(f"{self._table} changed concurrently: it was rolled back")
             if base == staged.snapshotId():
                 return None
             return commit_of(iceberg.manageSnapshots().replaceBranch(branch, base))
@@ -169,18 +168,18 @@ class Lease:
             change_table(self._jvm, self._table, step)
 
     def publish(self) -> None:
-        """Make the staged batch visible, in one commit.
+        """Publish the staged batch, in one commit.
 
         Raises:
-            LeaseLost: Another writer took the table over, and the batch is not in it.
-            CommitRefused: The table moved since the batch was staged, or its catalog is away:
-                the table's offsets show whether the batch is in.
+            LeaseLost: Another writer took the table over, and the batch is not committed.
+            CommitRefused: The table changed since the batch was staged, or its catalog is
+                unavailable: the table's offsets show whether the batch is committed.
         """
-        # What main was, or may have been, forwarded to.
+        # Snapshots that main was, or may have been, forwarded to.
         tried: set[int] = set()
 
         def step(iceberg: Any) -> Step | None:
-            # Asked before the lease: whoever took that found the batch there.
+            # Checked before the lease: a new writer resumes after the batch.
             if tried and newest_on_main(iceberg, tried) is not None:
                 return None
             self._require(iceberg)
@@ -197,24 +196,23 @@ class Lease:
             try:
                 change_table(self._jvm, self._table, step)
             except CatalogUnavailable as error:
-                # The batch's bad records are in quarantine: only a new start removes them.
+                # The batch's bad records are in quarantine: only a restart removes them.
                 raise CommitRefused(str(error)) from error
         self._renew_at = time.monotonic() + _RENEW_SECONDS
 
     def _restaging(self, iceberg: Any, staged: Any, main: Any, tried: set[int]) -> Step:
-        """Publish what is staged behind ``main``, where only maintenance has moved that.
+        """Rebase the staged commit onto ``main`` and publish it, if only maintenance moved it.
 
-        The files stay as they are. The branch is set to ``main``, they are added to it, and
-        ``main`` follows, in one commit, so that there is no moment in which nothing names them.
+        Resets the branch to ``main``, appends the staged data files and fast-forwards ``main``,
+        in one commit, so that the files are referenced at any time.
 
         Raises:
-            CommitRefused: ``main`` has got rows since, which may be the same ones, or nothing
-                is staged.
+            CommitRefused: ``main`` has new rows, possibly the same ones, or nothing is staged.
         """
         if staged.summary().get(COMMIT_ID) is None or not _only_maintained(
             iceberg, main, staged.parentId()
         ):
-            raise CommitRefused(f"{self._table} moved meanwhile: it has other commits")
+            raise CommitRefused(f"{self._table} changed concurrently: it has other commits")
         branch, transaction = self._holder.branch, iceberg.newTransaction()
         references = transaction.manageSnapshots()
         references.replaceBranch(branch, main.snapshotId()).commit()
@@ -230,10 +228,10 @@ class Lease:
         return commit_of_all(transaction)
 
     def renew(self) -> None:
-        """Show writers elsewhere that this one is alive, where it has not committed for long.
+        """Renew the lease if this writer has not committed for a while.
 
-        Does nothing while another thread commits under the lease: that shows it too. A
-        catalog that does not take it is asked again a little later.
+        Does nothing while another thread commits under the lease, which also renews it. A failed
+        renewal is retried shortly after.
 
         Raises:
             LeaseLost: Another writer took the table over.
@@ -255,19 +253,19 @@ class Lease:
         return commit_of(iceberg.updateProperties().set(key, str(time.time())))
 
     def release(self) -> None:
-        """Give the table back; nothing happens where it was taken over.
+        """Release the lease; a no-op if the table was taken over.
 
         Raises:
             CommitRefused: Others kept changing the table.
-            CatalogUnavailable: The catalog does not answer.
+            CatalogUnavailable: The catalog is unavailable.
         """
         branch = self._holder.branch
 
         def step(iceberg: Any) -> Step | None:
             if branch not in iceberg.refs():
                 return None
-            # The property stays and means nothing without the branch: a REST catalog would
-            # remove it even where it names a successor by now.
+            # Keep the property, which is meaningless without the branch: a REST catalog would
+            # remove it even if it names a successor.
             return commit_of(iceberg.manageSnapshots().removeBranch(branch))
 
         with self._changing:
@@ -275,44 +273,42 @@ class Lease:
             change_table(self._jvm, self._table, step)
 
     def check(self) -> None:
-        """Raise where the lease is not held any more.
+        """Check that this writer still has the lease.
 
         Raises:
             LeaseLost: Another writer took the table over.
-            CatalogUnavailable: The catalog does not answer.
+            CatalogUnavailable: The catalog is unavailable.
         """
         change_table(self._jvm, self._table, self._require)
 
     def _require(self, iceberg: Any) -> None:
         holder = _holder(iceberg)
-        # The branch alone proves nothing: a write that was under way when the table was
-        # taken over makes it again.
+        # The branch alone does not suffice: a write in flight recreates it after a take-over.
         if not (self._holder.branch in iceberg.refs() and self._is_mine(holder)):
             raise LeaseLost(
-                f"{self._table} was taken over ({holder or 'its writer is gone too'})"
-                ": this writer stops without committing"
+                f"{self._table} was taken over ({holder or 'by a writer that has exited'}): "
+                "this writer stops without committing"
             )
 
     def _is_mine(self, holder: Holder | None) -> bool:
         return holder is not None and holder.branch == self._holder.branch
 
     def _fence(self, transaction: Any) -> Any:
-        """Put an empty snapshot on ``main``; its number."""
+        """Append an empty snapshot to ``main``; returns its id."""
         transaction.newAppend().set(_TAKEN_BY, str(self._holder)).commit()
         return transaction.table().currentSnapshot().snapshotId()
 
     def _taking(self, iceberg: Any) -> Step | None:
-        # Decided by the snapshot that the commit is based on: a later one may have another writer.
+        # Read the metadata that the commit is based on: later metadata may have another writer.
         transaction = iceberg.newTransaction()
         table = transaction.table()
         holder, branches = _holder(table), writer_branches(table)
         if holder is not None and holder.branch in branches:
             if self._is_mine(holder):
                 return None
-            if holder.alive(last_sign(table, holder.branch)):
+            if holder.alive(last_activity(table, holder.branch)):
                 raise LeaseLost(
-                    f"{self._table} has a writer already ({holder}): stop that one first; "
-                    "two would take turns at losing"
+                    f"{self._table} has a writer already ({holder}): stop that one first"
                 )
         fenced = self._fence(transaction)
         references = transaction.manageSnapshots()
@@ -344,7 +340,7 @@ def _json(holder: Holder) -> str:
 
 
 def _only_maintained(iceberg: Any, head: Any, base: int | None) -> bool:
-    """Whether nothing but rewritten files lies between a snapshot and an older one."""
+    """Whether all snapshots between a snapshot and an older one only rewrote files."""
     while head is not None and head.snapshotId() != base:
         if head.operation() != "replace" or head.summary().get(COMMIT_ID) is not None:
             return False
@@ -353,8 +349,8 @@ def _only_maintained(iceberg: Any, head: Any, base: int | None) -> bool:
     return head is not None
 
 
-def last_sign(iceberg: Any, branch: str) -> float:
-    """When the writer of a branch committed or renewed its lease last, epoch seconds."""
+def last_activity(iceberg: Any, branch: str) -> float:
+    """When the writer of a branch last committed or renewed its lease, epoch seconds."""
     written = float(iceberg.snapshot(branch).timestampMillis()) / 1000
     renewed = iceberg.properties().get(f"{_RENEWED_PREFIX}{branch}")
     return written if renewed is None else max(written, float(renewed))

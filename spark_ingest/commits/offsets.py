@@ -1,4 +1,4 @@
-"""Ranges of Kafka offsets: what they have in common, and the SQL for the rows within them."""
+"""Ranges of Kafka offsets: set operations, and SQL conditions for the rows within them."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import ceil
 
 Span = tuple[int, int]
-"""A range of offsets: the first, and the one behind the last."""
+"""A range of offsets: the first, inclusive, and the end, exclusive."""
 Ranges = Mapping[int, Span]
-"""By partition, one range."""
+"""One range per partition."""
 Spans = Mapping[int, Sequence[Span]]
-"""By partition, several ranges."""
+"""Several ranges per partition."""
 
 
 def merged(spans: Sequence[Span]) -> tuple[Span, ...]:
-    """Ranges ``(first, end)`` in order; those that touch or overlap are one."""
+    """Ranges in order; adjacent and overlapping ones are merged."""
     found: list[Span] = []
     for first, end in sorted(spans):
         if found and first <= found[-1][1]:
@@ -25,12 +25,12 @@ def merged(spans: Sequence[Span]) -> tuple[Span, ...]:
 
 
 def size(ranges: Sequence[Span]) -> int:
-    """Offsets in ranges."""
+    """The number of offsets in ranges."""
     return sum(end - first for first, end in ranges)
 
 
 def overlap(ranges: Sequence[Span], others: Sequence[Span]) -> list[Span]:
-    """What ranges have in common with others; both in order and without overlaps."""
+    """The intersection of two lists of ranges, both in order and without overlaps."""
     found, at = [], 0
     for first, end in ranges:
         while at < len(others) and others[at][1] <= first:
@@ -43,7 +43,7 @@ def overlap(ranges: Sequence[Span], others: Sequence[Span]) -> list[Span]:
 
 
 def without(ranges: Sequence[Span], others: Sequence[Span]) -> list[Span]:
-    """What is left of ranges without others; both in order and without overlaps."""
+    """The difference of two lists of ranges, both in order and without overlaps."""
     found, at = [], 0
     for first, end in ranges:
         while at < len(others) and others[at][1] <= first:
@@ -60,9 +60,9 @@ def without(ranges: Sequence[Span], others: Sequence[Span]) -> list[Span]:
 
 
 def newest(ranges: Ranges, most: int) -> dict[int, Span]:
-    """The last ``most`` offsets or so of ranges, from each partition in proportion.
+    """About the last ``most`` offsets of ranges, split proportionally across partitions.
 
-    At least one of each: the parts of a backfill end together.
+    At least one of each, so that all partitions of a backfill finish together.
     """
     share = min(most / max(total(ranges), 1), 1.0)
     return {
@@ -73,25 +73,25 @@ def newest(ranges: Ranges, most: int) -> dict[int, Span]:
 
 
 def below(ranges: Ranges, taken: Ranges) -> dict[int, Span]:
-    """What is left of ranges when their newest parts are taken."""
+    """The rest of ranges without their newest parts ``taken``."""
     left = {p: (first, taken[p][0] if p in taken else end) for p, (first, end) in ranges.items()}
     return {p: (first, end) for p, (first, end) in left.items() if end > first}
 
 
 def total(ranges: Ranges) -> int:
-    """Offsets in the ranges of all partitions."""
+    """The number of offsets in the ranges of all partitions."""
     return sum(end - first for first, end in ranges.values())
 
 
 def within(ranges: Ranges, of: str = "") -> str:
-    """Like :func:`inside`, for one range of each partition."""
+    """Like :func:`inside`, for one range per partition."""
     return inside({partition: (span,) for partition, span in ranges.items()}, of)
 
 
 def inside(spans: Mapping[int, Iterable[Span]], of: str = "") -> str:
-    """The SQL condition for rows whose records lie in some ranges.
+    """The SQL condition for rows with offsets in these ranges.
 
-    ``of`` is the alias of the table, where the statement has several.
+    ``of`` is the alias of the table, if the statement has several.
     """
     table = f"{of}." if of else ""
     each = [
@@ -104,9 +104,9 @@ def inside(spans: Mapping[int, Iterable[Span]], of: str = "") -> str:
 
 
 def beyond(ends: Mapping[int, int]) -> str:
-    """The SQL condition for rows whose records lie at or beyond some offsets.
+    """The SQL condition for rows at or beyond these offsets.
 
-    ``ends`` has the first offset beyond, by partition; all of another partition is.
+    ``ends`` has the offset by partition; all rows of other partitions match.
     """
     each = [
         f"(_kafka_partition = {partition} and _kafka_offset >= {end})"

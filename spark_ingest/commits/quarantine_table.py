@@ -1,4 +1,4 @@
-"""Records that bronze cannot take: kept with their bytes, position and the reason."""
+"""The quarantine table: rejected records with their bytes, position and the reason."""
 
 from __future__ import annotations
 
@@ -45,28 +45,28 @@ COLUMNS = StructType(
         StructField("discard_reason", StringType()),
     ]
 )
-# An update rewrites files; streams go on adding others meanwhile, which is no conflict.
+# An update rewrites files while streams append others, which is no conflict.
 _PROPERTIES = {
     f"write.{verb}.isolation-level": "snapshot" for verb in ("delete", "update", "merge")
 }
 
 
 def create(spark: SparkSession) -> bool:
-    """Make the quarantine table where it is missing; whether it was made."""
-    # By topic, so that streams appending and cleaning up at once do not meet in one file.
-    made = bronze.create_table(
+    """Create the quarantine table if it is missing; whether it was created."""
+    # Partitioned by topic, so that concurrent appends and deletes of streams do not conflict.
+    is_new = bronze.create_table(
         spark,
         TABLE,
         COLUMNS,
         "_kafka_topic",
-        description="Kafka records that bronze could not take, with their bytes and the reason.",
+        description="Rejected Kafka records, with their bytes and the reason.",
     )
     have = Jvm(spark).iceberg_table(TABLE).properties()
     missing = {k: v for k, v in _PROPERTIES.items() if have.get(k) != v}
     if missing:
         listed = ", ".join(f"'{key}' = '{value}'" for key, value in missing.items())
         spark.sql(f"alter table {CATALOG}.{TABLE} set tblproperties ({listed})")
-    return made
+    return is_new
 
 
 def rows(error: str, ingested_at: Column) -> list[Column]:
@@ -91,9 +91,9 @@ def rows(error: str, ingested_at: Column) -> list[Column]:
 
 
 def append(bad: DataFrame, many: bool = False) -> None:
-    """Add rows of the quarantine's columns, in one commit.
+    """Append rows with the columns of quarantine, in one commit.
 
-    ``many`` are worth a file of each task.
+    With ``many``, each task writes a file; otherwise there is a single file.
     """
     (bad if many else bad.coalesce(1)).writeTo(f"{CATALOG}.{TABLE}").append()
 
@@ -101,14 +101,14 @@ def append(bad: DataFrame, many: bool = False) -> None:
 def uncommitted(
     spark: SparkSession, topic: Topic, committed: Mapping[int, int]
 ) -> tuple[list[int], bool]:
-    """What is at or beyond the offsets of a stream's table, and before them, of its topic.
+    """Find uncommitted batches of a topic in quarantine.
 
-    Rows of an earlier topic of the same name do not count; ``committed`` has the first offset
-    that is not committed, by partition, 0 where missing.
+    Rows of a previous topic of the same name do not count; ``committed`` has the first
+    uncommitted offset by partition, 0 if missing.
 
     Returns:
-        The batches whose rows are at or beyond, each by its start in microseconds since 1970,
-        and whether there are rows before that were not replayed.
+        The batches with rows at or beyond the committed offsets, each by its start in
+        microseconds since 1970, and whether earlier rows exist that were not replayed.
     """
     is_beyond = F.expr(beyond(committed))
     is_before = ~is_beyond & F.col("replayed_at").isNull()
@@ -124,12 +124,12 @@ def uncommitted(
 def remove_uncommitted(
     spark: SparkSession, topic: Topic, committed: Mapping[int, int], batches: Collection[int]
 ) -> None:
-    """Remove what batches left that never committed: rows at or beyond the offsets.
+    """Remove the rows of uncommitted batches, which are at or beyond the committed offsets.
 
-    What was replayed goes too: it was in a table that was dropped, since the table of now has
-    nothing beyond its offsets. Rows of an earlier topic of the same name stay.
-    ``committed`` has the first offset that is not committed, by partition, 0 where missing;
-    ``batches`` are named by their starts, as :func:`uncommitted` returns them.
+    This includes replayed rows: they belong to a dropped table, since the current one has
+    nothing beyond its offsets. Rows of a previous topic of the same name stay. ``committed`` has
+    the first uncommitted offset by partition, 0 if missing; ``batches`` is from
+    :func:`uncommitted`.
     """
     if not batches:
         return
@@ -143,10 +143,7 @@ def remove_uncommitted(
 
 
 def remove_batch(spark: SparkSession, topic: Topic, ingested_at: datetime) -> None:
-    """Remove what one batch appended.
-
-    ``ingested_at`` is when it began: its rows' ``_ingested_at``.
-    """
+    """Remove the rows of one batch; ``ingested_at`` is its start, its rows' ``_ingested_at``."""
     began = f"timestamp '{ingested_at.astimezone(UTC):%Y-%m-%d %H:%M:%S.%f} UTC'"
     statement = (
         f"delete from {CATALOG}.{TABLE} where _kafka_topic = '{topic.name}' "
@@ -161,17 +158,17 @@ def merge(
     where: Sequence[str],
     then: Callable[[MergeIntoWriter], MergeIntoWriter],
 ) -> int:
-    """Change or delete rows, in one commit; how many ``changes`` there were.
+    """Update or delete rows with a merge, in one commit; returns the number of ``changes``.
 
     Args:
-        changes: One row for each that is to change, at most; ``then`` finds its columns by their
-            names with ``new_`` in front.
-        by: Columns of the table, and of ``changes``, that are equal.
+        changes: At most one row per row to change; in ``then`` its columns have the prefix
+            ``new_``.
+        by: The columns of the table and of ``changes`` to join by.
         where: Conditions on the table's rows, as ``quarantine.column``.
-        then: Adds what becomes of the rows to the merge.
+        then: Adds the actions to the merge.
     """
     on = [*(f"quarantine.{name} = new_{name}" for name in by), *where]
-    # Once: the rows are found in the table that changes.
+    # Cache it: its rows are read from the table that the merge changes.
     found = changes.toDF(*(f"new_{name}" for name in changes.columns)).cache()
     try:
         count = found.count()
@@ -184,7 +181,7 @@ def merge(
 
 
 def may_have(spark: SparkSession, topic: str) -> bool:
-    """Whether there may be rows of a topic's name; false where there are none."""
+    """Whether there may be rows of a topic name, from metadata alone."""
     return Jvm(spark).has_files(TABLE, "_kafka_topic", topic)
 
 
@@ -195,6 +192,6 @@ def of_topic(spark: SparkSession, name: str, topic_id: str | None = None) -> Dat
 
 
 def count_of(spark: SparkSession, name: str, commit: Commit) -> int:
-    """How many records at a commit's offsets of a topic are in quarantine."""
+    """The number of quarantined records at a commit's offsets of a topic."""
     took = {p: (commit.starts.get(p, 0), end) for p, end in commit.ends.items()}
     return of_topic(spark, name, commit.topic_id).where(within(took)).count()

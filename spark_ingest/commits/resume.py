@@ -1,7 +1,7 @@
-"""Where a stream resumes: its table is the checkpoint.
+"""The position at which a stream resumes: its table is the checkpoint.
 
-:func:`resume` also settles what earlier starts left: what they staged, what the commit log lacks or
-has too much of, and quarantine rows of batches that were never published.
+:func:`resume` also cleans up after earlier runs: staged commits, missing or excess rows of the
+commit log, and quarantine rows of batches that were never published.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from spark_ingest.commits.commit_log_writer import CommitLog
 from spark_ingest.commits.committed import BatchResult, Commit, CommitKind, newest_own_snapshot
 from spark_ingest.commits.lease import Lease
 from spark_ingest.commits.offsets import beyond
-from spark_ingest.commits.table_identity import KIND, Earlier, Identity
+from spark_ingest.commits.table_identity import KIND, Identity, PreviousTable
 from spark_ingest.connect.broker import Begin, Broker, Topic
 from spark_ingest.errors import (
     ConfigurationError,
@@ -37,12 +37,12 @@ _PLACE = ("_kafka_topic_id", "_kafka_partition", "_kafka_offset")
 
 @dataclass(frozen=True)
 class Position:
-    """What a stream's table has committed.
+    """The committed position of a stream's table.
 
     Attributes:
         commit_id: The newest commit; 0 for a new table.
-        offsets: By partition, the offset to read next.
-        topic_id: Kafka's UUID of the topic that it was filled from; None for a new table.
+        offsets: The next offset by partition.
+        topic_id: Kafka's UUID of the topic that the rows are from; None for a new table.
     """
 
     commit_id: int
@@ -59,27 +59,26 @@ def resume(
     begin: Begin,
     note: Callable[[str], None],
 ) -> Position:
-    """Settle what earlier starts left, and find the position to read from.
+    """Clean up after earlier runs, and find the position to read from.
 
     Args:
-        lease: The stream's, of its table.
-        log: Writes the commits of this process into the commit log.
-        begin: Where a table without a commit begins.
-        note: Takes what a person should know.
+        lease: The stream's lease of its table.
+        log: Writes the commits of this process to the commit log.
+        begin: Start offsets of a table without commits.
+        note: Receives messages for users.
 
     Raises:
-        PersonNeeded: Records expired unread, or the topic is another one.
+        PersonNeeded: Records expired before they were read, or the topic was recreated.
         LeaseLost: Another writer took the table over.
-        MillraceError: A service or the catalog does not answer.
+        MillraceError: A service or the catalog is unavailable.
     """
     spark, table = log.spark, stream.table
-    # Before the table is read: what an earlier start staged and did not publish is read again, and
-    # what it has on its way to the catalog is refused from now on.
+    # Before the table is read: discard staged batches, and fence commits that are in flight.
     lease.start_over()
-    # Otherwise `catch_up` would write this process's commits a second time.
+    # Otherwise `catch_up` would log this process's commits a second time.
     log.flush(stream)
     known = commit_log.identity_of(spark, table)
-    # Before the position, which may need a person's decision: the log is right by then.
+    # Before the position is checked, which may fail until a user intervenes.
     if rolled_back := _remove_rows_ahead(spark, stream, known):
         note(rolled_back)
         known = commit_log.identity_of(spark, table)
@@ -91,8 +90,8 @@ def resume(
         raise PersonNeeded(str(error)) from error
     earlier = commit_log.catch_up(spark, stream, lease.check, known)
     if here.topic_id is None and (earlier or begin != "earliest"):
-        # Before quarantine loses anything of an earlier table: what the broker loses from now on
-        # is a gap.
+        # Commit the start offsets before quarantine rows of a previous table are removed: records
+        # that expire from now on are reported as a gap.
         here = _commit_beginning(lease, stream, topic, here, log)
         if earlier:
             note(_recreated(stream, earlier, topic, here.offsets))
@@ -105,11 +104,10 @@ def next_position(
 ) -> Position:
     """The position that a stream reads from next, checked against its topic.
 
-    ``begin`` is where a table without a commit begins.
+    ``begin`` has the start offsets of a table without commits.
 
     Raises:
-        MillraceError: The topic is another one than the table was filled from, or records
-            expired before they were read.
+        MillraceError: The topic was recreated, or records expired before they were read.
     """
     found = position_of(spark, stream)
     if found.topic_id not in (None, topic.id):
@@ -118,36 +116,36 @@ def next_position(
     first = oldest if found.commit_id else broker.begin_offsets(topic, begin)
     for partition in topic.partitions:
         if partition not in found.offsets:
-            # Never read: a partition that was added begins with what the broker still has.
+            # A new partition starts at the first offset that the broker has.
             found.offsets[partition] = first[partition]
         here = found.offsets[partition]
         if here < oldest[partition]:
             raise MillraceError(
                 f"{topic.name}-{partition}: records {here} to {oldest[partition] - 1} expired "
-                f"before they were read; {stream.table} would have a gap: lengthen the topic's "
-                "retention.ms and run more often; to go on without them: "
+                f"before they were read; {stream.table} would have a gap: increase the topic's "
+                "retention.ms and run more often; to continue without them: "
                 f"`spark-ingest recover {stream.name} --accept-gap`"
             )
         if here > newest[partition]:
             raise MillraceError(
                 f"{topic.name}-{partition} ends at {newest[partition]}, before offset "
-                f"{here} that {stream.table} has: the broker lost data or is another one"
+                f"{here} that {stream.table} has: the broker lost data, or it is another broker"
             )
     return found
 
 
 def topic_recreated(stream: Stream, then: str, now: str) -> MillraceError:
-    """What to raise for a topic that is not the one the table was filled from."""
+    """The error for a topic that was recreated since the table was filled."""
     return MillraceError(
         f"topic {stream.topic} was deleted and recreated since {stream.table} was filled "
-        f"(topic id {then} then, {now} now), so offsets mean other records: give the new one a "
-        "source and table of its own, or let this table go on with it: "
+        f"(old topic id {then}, new {now}), so its offsets refer to other records: declare "
+        "another source and table for the new topic, or continue this table with it: "
         f"`spark-ingest recover {stream.name} --new-topic`"
     )
 
 
 def position_of(spark: SparkSession, stream: Stream) -> Position:
-    """What a stream's table has committed, whatever its topic has become."""
+    """The committed position of a stream's table, without a check of its topic."""
     snapshot = newest_own_snapshot(Jvm(spark), stream.table)
     if snapshot is None:
         return _position_of_data(spark, stream)
@@ -156,10 +154,10 @@ def position_of(spark: SparkSession, stream: Stream) -> Position:
 
 
 def _position_of_data(spark: SparkSession, stream: Stream) -> Position:
-    """The position by rows and log, of a table whose own snapshots maintenance has expired.
+    """The position from rows and log, for a table whose own snapshots have expired.
 
-    The rows alone show nothing of a batch that was wholly bad; the log is never ahead of the
-    table. Rows of a commit beside the stream do not move its position.
+    Rows alone do not show a batch with bad records only; the log is never ahead of the table.
+    Rows of backfills and replays do not move the stream's position.
     """
     table = spark.table(f"{CATALOG}.{stream.table}")
     beside, logged = _in_log(spark, stream)
@@ -183,7 +181,7 @@ def _position_of_data(spark: SparkSession, stream: Stream) -> Position:
 def _in_log(
     spark: SparkSession, stream: Stream
 ) -> tuple[list[int], list[tuple[str, int, int, int]]]:
-    """The logged commits beside the stream, and the position by the log."""
+    """The logged backfills and replays, and the stream's end offsets in the log."""
     if not bronze.exists(spark, commit_log.TABLE):
         return [], []
     known = commit_log.identity_of(spark, stream.table)
@@ -202,10 +200,9 @@ def _in_log(
 def _commit_beginning(
     lease: Lease, stream: Stream, topic: Topic, here: Position, log: CommitLog
 ) -> Position:
-    """Commit where the table begins, with no rows.
+    """Commit the start offsets of the table, with no rows.
 
-    The offsets were chosen now: a start after a crash would choose later ones, and skip what
-    came in between.
+    Otherwise a restart after a crash would choose later offsets and skip records.
     """
     began = datetime.now(UTC)
     commit = Commit(here.commit_id + 1, topic.id, here.offsets, here.offsets)
@@ -217,26 +214,28 @@ def _commit_beginning(
     return Position(commit.id, here.offsets, topic.id)
 
 
-def _recreated(stream: Stream, earlier: Earlier, topic: Topic, begins: Mapping[int, int]) -> str:
-    """The note on a table that was dropped and recreated.
+def _recreated(
+    stream: Stream, earlier: PreviousTable, topic: Topic, begins: Mapping[int, int]
+) -> str:
+    """The note for a table that was dropped and recreated.
 
-    ``begins`` has the offset that the new table begins with, by partition.
+    ``begins`` has the start offset of the new table by partition.
     """
     note = (
-        f"{stream.name}: {stream.table} was recreated since commit {earlier.last} of an earlier "
-        f"table (table UUID {earlier.uuid}): it begins at commit 1, with what the broker holds "
-        f"from there on; the earlier one's commits stay in {commit_log.TABLE}; "
+        f"{stream.name}: {stream.table} was recreated since commit {earlier.last} of a previous "
+        f"table (table UUID {earlier.uuid}): it starts at commit 1, with the records that the "
+        f"broker still has; the previous table's commits stay in {commit_log.TABLE}; "
         "build the marts with `dbt build --full-refresh`"
     )
     if earlier.topic_id != topic.id:
-        return f"{note}; all of it was of topic id {earlier.topic_id}, which is gone"
+        return f"{note}; its records were of topic id {earlier.topic_id}, which no longer exists"
     lost = [
         f"{p}: {first} to {min(end, begins.get(p, end)) - 1}"
         for p, (first, end) in earlier.ranges.items()
         if first < min(end, begins.get(p, end))
     ]
     if lost:
-        note += f"; offsets that it had and this one begins behind: {', '.join(lost)}"
+        note += f"; offsets of the previous table that are lost: {', '.join(lost)}"
     return note
 
 
@@ -244,15 +243,15 @@ def _recreated(stream: Stream, earlier: Earlier, topic: Topic, begins: Mapping[i
 
 
 def _remove_rows_ahead(spark: SparkSession, stream: Stream, known: Identity) -> str | None:
-    """Remove the log's rows of commits that a table, which was rolled back, no longer has.
+    """Remove log rows of commits that a table no longer has after a rollback.
 
-    A rollback, or older metadata that was registered again. The next commits get the same ids, so
-    these rows would describe other records than the table has. It cannot be seen of a table whose
-    own snapshots have expired. ``known`` was read before the table: what is committed meanwhile
-    makes the table newer, not the log.
+    Registering older metadata has the same effect. The next commits reuse the ids, so these rows
+    would describe other records. A rollback is not detected if the table's own snapshots have
+    expired. ``known`` must be read before the table, so that concurrent commits do not put the
+    log ahead.
 
     Returns:
-        The note for people; None where the log is not ahead.
+        The note for users; None if the log is not ahead.
     """
     uuid, last = known.uuid, known.logged.largest
     newest = newest_own_snapshot(Jvm(spark), stream.table)
@@ -263,20 +262,20 @@ def _remove_rows_ahead(spark: SparkSession, stream: Stream, known: Identity) -> 
     kinds = spark.table(_LOG).where(ahead).select("kind").distinct().collect()
     if any(row[0] == CommitKind.REPLAY for row in kinds):
         _reopen_replayed(spark, stream, newest.committed_at)
-    # Before the rows are gone: a crash in between would leave no trace of the rollback.
+    # Before the rows are deleted: a crash in between would leave no trace of the rollback.
     _log_rollback(spark, uuid)
     table_change.rewrite(lambda: spark.sql(f"delete from {_LOG} where {ahead}"))
     return (
-        f"{stream.name}: {stream.table} was set back to commit {first - 1}: its commits "
-        f"{first} to {last} are removed from {commit_log.TABLE}, and what they took is read "
-        "again from the broker; dbt asks for a full refresh of the marts that have read them"
+        f"{stream.name}: {stream.table} was rolled back to commit {first - 1}: its commits "
+        f"{first} to {last} were removed from {commit_log.TABLE}, and their records are read "
+        "again from the broker; dbt requires a full refresh of the marts that have read them"
     )
 
 
 def _log_rollback(spark: SparkSession, uuid: str) -> None:
-    """Renew the time of the log's row that names a table, by Iceberg's UUID.
+    """Update the time of the log's row that names the table with this UUID.
 
-    dbt then asks for a full refresh of each model that read the table before.
+    dbt then requires a full refresh of each model that has read the table.
     """
     statement = (
         f"update {_LOG} set committed_at = "
@@ -287,13 +286,13 @@ def _log_rollback(spark: SparkSession, uuid: str) -> None:
 
 
 def _reopen_replayed(spark: SparkSession, stream: Stream, since: datetime) -> None:
-    """Open the bad records that were replayed since then and that the table no longer has."""
+    """Reopen the bad records that were replayed since then and that the table no longer has."""
     table = spark.table(f"{CATALOG}.{stream.table}").select(*_PLACE)
     is_since = F.col("replayed_at") > F.lit(since)
     replayed = quarantine_table.of_topic(spark, stream.topic).where(is_since)
-    gone = replayed.join(table, [*_PLACE], "left_anti").select(*_PLACE).distinct()
+    missing = replayed.join(table, [*_PLACE], "left_anti").select(*_PLACE).distinct()
     quarantine_table.merge(
-        gone,
+        missing,
         _PLACE,
         [f"quarantine._kafka_topic = '{stream.topic}'"],
         lambda merge: merge.whenMatched(F.expr("quarantine.replayed_at is not null")).update(
@@ -312,16 +311,16 @@ def _remove_uncommitted(
     committed: Mapping[int, int],
     check: Callable[[], None],
 ) -> None:
-    """Remove quarantine rows that no commit of a stream accounts for.
+    """Remove quarantine rows of batches that were never committed.
 
-    Two kinds. A batch that failed leaves rows at or beyond the committed offsets. A writer that
-    was taken over, and died before it noticed, leaves rows at offsets that its successor committed:
-    these have a start of their batch that no commit has, and go only where another row, or bronze,
-    has the record.
+    Two kinds. A failed batch leaves rows at or beyond the committed offsets. A writer whose table
+    was taken over, and that crashed before it noticed, leaves rows at offsets that its successor
+    committed: no commit has the start of their batch, and they are removed only if another row,
+    or bronze, has the record.
 
-    The commit log must have caught up with the table. Rows of an earlier topic of the same name
-    stay. ``committed`` has the first offset that is not committed, by partition, 0 where
-    missing; ``check`` raises where the table was taken over.
+    The commit log must be up to date. Rows of a previous topic of the same name stay.
+    ``committed`` has the first uncommitted offset by partition, 0 if missing; ``check`` raises if
+    the table was taken over.
 
     Raises:
         LeaseLost: The table was taken over.
@@ -330,15 +329,15 @@ def _remove_uncommitted(
     if not quarantine_table.may_have(spark, topic.name):
         return
     batches, has_older = quarantine_table.uncommitted(spark, topic, committed)
-    # Whoever takes the table over resumes from these offsets, too. So only those batches are
-    # removed that were there while the lease was this writer's: none of them is the other's.
+    # A new writer resumes from these offsets, too. So remove only batches that existed while this
+    # writer had the lease.
     check()
     quarantine_table.remove_uncommitted(spark, topic, committed, batches)
     if has_older:
-        _remove_overtaken(spark, stream, topic, committed)
+        _remove_rows_of_replaced_writers(spark, stream, topic, committed)
 
 
-def _remove_overtaken(
+def _remove_rows_of_replaced_writers(
     spark: SparkSession, stream: Stream, topic: Topic, committed: Mapping[int, int]
 ) -> None:
     place = ["_kafka_partition", "_kafka_offset"]
@@ -351,28 +350,29 @@ def _remove_overtaken(
         .select(F.col("started_at").alias("_ingested_at"))
     )
     batches = rows.select("_ingested_at").distinct()
-    strange = batches.join(starts, "_ingested_at", "left_anti").cache()
+    unknown = batches.join(starts, "_ingested_at", "left_anti").cache()
     try:
-        if strange.isEmpty():
+        if unknown.isEmpty():
             return
         places = rows.select(*place, "_ingested_at")
-        suspects = places.join(strange, "_ingested_at", "left_semi")
-        sound = places.join(strange, "_ingested_at", "left_anti").select(*place)
+        suspects = places.join(unknown, "_ingested_at", "left_semi")
+        committed_rows = places.join(unknown, "_ingested_at", "left_anti").select(*place)
         table = spark.table(f"{CATALOG}.{stream.table}")
         in_bronze = table.where(F.col("_kafka_topic_id") == topic.id).select(*place)
-        # A commit that was logged late has no start either: of rows that are all suspect the
-        # last one stays.
-        later = suspects.groupBy(*place).agg(F.max("_ingested_at").alias("last"))
-        repeated = suspects.join(later, place).where("_ingested_at < last")
-        elsewhere = suspects.join(sound.unionAll(in_bronze).distinct(), place, "left_semi")
+        # A commit that was logged late has no start either: of several suspect rows of one
+        # record keep the last one.
+        newest = suspects.groupBy(*place).agg(F.max("_ingested_at").alias("last"))
+        repeated = suspects.join(newest, place).where("_ingested_at < last")
+        known = committed_rows.unionAll(in_bronze).distinct()
+        elsewhere = suspects.join(known, place, "left_semi")
         of_topic = [
             f"quarantine._kafka_topic = '{topic.name}'",
             f"quarantine._kafka_topic_id = '{topic.id}'",
             "quarantine.replayed_at is null",
         ]
-        doomed = elsewhere.unionByName(repeated.drop("last")).distinct()
+        duplicates = elsewhere.unionByName(repeated.drop("last")).distinct()
         quarantine_table.merge(
-            doomed, doomed.columns, of_topic, lambda merge: merge.whenMatched().delete()
+            duplicates, duplicates.columns, of_topic, lambda merge: merge.whenMatched().delete()
         )
     finally:
-        strange.unpersist()
+        unknown.unpersist()

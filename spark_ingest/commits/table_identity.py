@@ -1,6 +1,6 @@
-"""Which table has a name now: the commit log's rows belong to one by Iceberg's UUID.
+"""Identifies the current table of a name: each row of the commit log has Iceberg's table UUID.
 
-A table that was dropped and recreated has another UUID. The log keeps the rows of the earlier
+A table that was dropped and recreated has another UUID. The log keeps the rows of the previous
 table, but no stream resumes from them.
 """
 
@@ -21,14 +21,14 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
-class Earlier:
-    """The table that had a stream's name before, by the log.
+class PreviousTable:
+    """The previous table of a stream's name, from the log.
 
     Attributes:
-        uuid: Iceberg's UUID of it.
+        uuid: Its Iceberg UUID.
         last: Its newest commit.
-        topic_id: Kafka's UUID of the topic that it was filled from.
-        ranges: By partition, from the first offset that it took to the one behind the last.
+        topic_id: Kafka's UUID of the topic that its rows are from.
+        ranges: Its offset range by partition, the end exclusive.
     """
 
     uuid: str
@@ -39,7 +39,7 @@ class Earlier:
 
 @dataclass(frozen=True)
 class Logged:
-    """Commits of a table in the log: the smallest, the largest, and how many there are."""
+    """Commit ids of a table in the log: the smallest, the largest, and their number."""
 
     smallest: int | None
     largest: int | None
@@ -47,13 +47,13 @@ class Logged:
 
     @property
     def is_whole(self) -> bool:
-        """Whether there is no hole among them."""
+        """Whether the ids are without a gap."""
         return self.largest is None or (self.smallest, self.largest) == (1, self.count)
 
 
 @dataclass(frozen=True)
 class Identity:
-    """A table, and what the log has of the tables of its name.
+    """A table, and a summary of the log's rows of its name.
 
     Attributes:
         uuid: Iceberg's UUID of the table.
@@ -78,19 +78,19 @@ class Identity:
 
 
 def uuid_of(jvm: Jvm, table: str) -> str:
-    """Iceberg's UUID of the table that has a name now."""
+    """Iceberg's UUID of the current table of a name."""
     return str(jvm.iceberg_table(table).uuid())
 
 
 def identify(spark: SparkSession, log: DataFrame, table: str) -> Identity:
-    """Which table has a name now, and which rows of the log are its.
+    """Identify the current table of a name, and its rows in the log.
 
-    ``log`` has the log's rows of that name; ``table`` is ``schema.name`` and exists.
+    ``log`` has the log's rows of that name; ``table`` is ``schema.name`` and must exist.
     """
     uuid = uuid_of(Jvm(spark), table)
     is_of_table, is_mine = F.col("kind") == KIND, F.col("table_uuid") == uuid
     named = F.when(is_of_table, F.struct("committed_at", "table_uuid"))
-    # All that the start of a stream asks the log, in one scan of it.
+    # All that the start of a stream needs from the log, in one scan.
     (found,) = log.agg(
         F.max(named)["table_uuid"].alias("newest"),
         F.count_if(~is_of_table & ~is_mine).alias("others"),
@@ -100,9 +100,9 @@ def identify(spark: SparkSession, log: DataFrame, table: str) -> Identity:
 
 
 def logged_without_holes(log: DataFrame, known: Identity) -> tuple[int, set[int]]:
-    """The commit up to which the log has all of a table, and those that it has beyond.
+    """The last commit id before the first gap in a table's log, and the ids after it.
 
-    ``log`` has the log's rows of the table's name; ``known`` is what :func:`identify` found.
+    ``log`` has the log's rows of the table's name; ``known`` is from :func:`identify`.
     """
     commit_id = F.col("commit_id")
     ids = log.where(known.rows()).select("table_name", "commit_id")
@@ -124,9 +124,9 @@ def _span(commit_id: Column) -> tuple[Column, Column, Column]:
 
 
 def newest_named(log: DataFrame, tables: Iterable[str]) -> dict[str, tuple[datetime, str]]:
-    """By name: the time and the table UUID of the newest row of kind ``table``.
+    """The time and the table UUID of the newest row of kind ``table``, by table name.
 
-    Those of ``tables``, each ``schema.name``, that the log does not name are left out.
+    Omits those of ``tables``, each ``schema.name``, that the log does not name.
     """
     named = log.where((F.col("kind") == KIND) & F.col("table_name").isin(list(tables)))
     since = F.unix_micros("committed_at").alias("since")
@@ -138,10 +138,10 @@ def newest_named(log: DataFrame, tables: Iterable[str]) -> dict[str, tuple[datet
     }
 
 
-def earlier(log: DataFrame, uuid: str) -> Earlier | None:
-    """The last table that had a name before, by the log; None where there was none.
+def previous_table(log: DataFrame, uuid: str) -> PreviousTable | None:
+    """The previous table of a name, from the log; None if there was none.
 
-    ``log`` has the log's rows of that name; ``uuid`` is Iceberg's of the table that has it now.
+    ``log`` has the log's rows of that name; ``uuid`` is the Iceberg UUID of the current table.
     """
     others = log.where((F.col("kind") != KIND) & (F.col("table_uuid") != uuid))
     last = others.orderBy(F.desc("committed_at"), F.desc("commit_id")).first()
@@ -158,4 +158,4 @@ def earlier(log: DataFrame, uuid: str) -> Earlier | None:
         .collect()
     )
     ranges = {row[0]: (row[1], row[2]) for row in sorted(rows)}
-    return Earlier(last["table_uuid"], last["commit_id"], last["kafka_topic_id"], ranges)
+    return PreviousTable(last["table_uuid"], last["commit_id"], last["kafka_topic_id"], ranges)

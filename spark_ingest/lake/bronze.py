@@ -1,8 +1,8 @@
-"""The bronze contract: one append-only table per topic, every record a row.
+"""The bronze contract: one append-only table per topic, one row per record.
 
-The value's fields come first, then the decoded key where the source declares one, then
-what Kafka and the ingest know of the record. A column once there is never dropped or
-renamed; a new field is a new column at the end.
+The value's fields come first, then the decoded key if the source declares one, then the
+metadata columns. An existing column is never dropped or renamed; a new field becomes a new
+column at the end.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from spark_ingest.lake.table_change import Step, change_table, commit_of
 
 SCHEMA = "bronze"
 KEY = "_key"
-# Names that Iceberg gives to what it knows of each row.
+# Iceberg's metadata columns.
 _OF_ICEBERG = ("_partition", "_pos", "_file", "_deleted", "_spec_id", "_row_id")
 HEADERS = ArrayType(
     StructType([StructField("key", StringType()), StructField("value", BinaryType())])
@@ -55,7 +55,7 @@ METADATA = StructType(
     ]
 )
 
-# What a batch notes of each record beside its row, while it is written.
+# Columns of a batch that are not written to the table.
 WORKING = tuple(
     f"_millrace_{name}" for name in ("bad", "bytes", "carried", "unknown_value", "unknown_key")
 )
@@ -65,48 +65,47 @@ RESERVED = frozenset({KEY, *METADATA.names, *_OF_ICEBERG, *WORKING})
 MANIFEST_BYTES = "commit.manifest.target-size-bytes"
 PROPERTIES = {
     "format-version": "2",
-    # One task's rows go straight into files of their own: no shuffle before the write.
+    # Each task writes its own files: no shuffle before the write.
     "write.distribution-mode": "none",
     "write.spark.fanout.enabled": "true",
     "write.parquet.compression-codec": "zstd",
     "write.parquet.compression-level": "1",
-    # Offsets, times and keys are all different: their dictionaries are given up early, not
-    # after two megabytes. What repeats, like a topic's name, fits in less.
+    # Offsets, times and keys are mostly distinct: fall back from dictionary encoding early, not
+    # after two megabytes. Repeated values, like a topic's name, fit in less.
     "write.parquet.dict-size-bytes": "65536",
-    # A commit every few seconds would otherwise keep metadata files for ever.
+    # With a commit every few seconds, old metadata files must be deleted.
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "20",
     "commit.retry.num-retries": "20",
-    # Whoever plans a query opens each manifest, and each commit adds one. They are merged while
-    # they are small, for the commit that merges them writes them anew.
+    # Query planning opens each manifest, and each commit adds one. Merge them while they are
+    # small, because the merging commit rewrites them.
     "commit.manifest.min-count-to-merge": "20",
     MANIFEST_BYTES: str(2**20),
 }
 
 
 def exists(spark: SparkSession, table: str) -> bool:
-    """Whether the lake has this table."""
+    """Whether the table exists in the lake."""
     return spark.catalog.tableExists(f"{CATALOG}.{table}")
 
 
 def is_empty(spark: SparkSession, table: str) -> bool:
-    """Whether a table, which exists, has no row, by its metadata alone."""
+    """Whether an existing table has no rows, from its metadata alone."""
     newest = Jvm(spark).iceberg_table(table).currentSnapshot()
     return newest is None or newest.summary().get("total-records") == "0"
 
 
 def refuse_copied(spark: SparkSession, tables: Iterable[str]) -> None:
-    """Refuse tables whose files lie elsewhere than the lake on this machine's disk.
+    """Refuse tables whose location is outside of a local warehouse.
 
-    Iceberg's metadata holds absolute paths: in a copy of a lake it names the files of the
-    place that it was copied from, and these would be read, and written to. One that is not
-    there, of ``tables`` as ``schema.name``, is passed over.
+    Iceberg's metadata has absolute paths: in a copy of a lake they refer to the files of the
+    original, which would be read and written. Missing ``tables`` (``schema.name``) are skipped.
 
     Raises:
-        ConfigurationError: A table is of another place.
+        ConfigurationError: A table has another location.
     """
     warehouse = Path(spark.conf.get(f"spark.sql.catalog.{CATALOG}.warehouse") or "")
-    # A warehouse of an object store has a scheme, and its tables may stand anywhere.
+    # A warehouse in an object store has a URI scheme, and its tables may be anywhere.
     if not warehouse.is_absolute():
         return
     jvm = Jvm(spark)
@@ -116,19 +115,19 @@ def refuse_copied(spark: SparkSession, tables: Iterable[str]) -> None:
                 continue
             location = str(jvm.iceberg_table(table).location())
         except JAVA_ERRORS:
-            # Whoever uses it says what it lacks; the others are not kept waiting.
+            # An unreadable table fails later, when it is used.
             continue
-        place = Path(location.removeprefix("file:"))
-        if not place.resolve().is_relative_to(warehouse.resolve()):
+        folder = Path(location.removeprefix("file:"))
+        if not folder.resolve().is_relative_to(warehouse.resolve()):
             raise ConfigurationError(
-                f"{table} is in {place}, and the lake is {warehouse}: it was copied from there, "
-                "and would still be read and written there; docs/runbooks/lost-lake.md says "
+                f"{table} is in {folder}, and the lake is {warehouse}: its metadata was copied "
+                "and still refers to the original files; docs/runbooks/lost-lake.md describes "
                 "how to move it"
             )
 
 
 def create_schema(spark: SparkSession) -> None:
-    """Make the bronze schema where it is missing."""
+    """Create the bronze schema if it is missing."""
     spark.sql(f"create namespace if not exists {CATALOG}.{SCHEMA}")
 
 
@@ -140,10 +139,10 @@ def create_table(
     comments: dict[str, str] | None = None,
     description: str = "",
 ) -> bool:
-    """Make an Iceberg table with the contract's properties, unless it is there.
+    """Create an Iceberg table with the contract's properties if it is missing.
 
-    ``columns`` all become nullable; ``partitioned_by`` is Iceberg partition transforms, as SQL;
-    ``comments`` are the columns', by name. Returns whether it was made.
+    All ``columns`` become nullable; ``partitioned_by`` has Iceberg partition transforms, as SQL;
+    ``comments`` are by column name. Returns whether it was created.
     """
     if exists(spark, table):
         return False
@@ -158,10 +157,10 @@ def create_table(
 
 
 def conform(column: Column, have: DataType | None, want: DataType) -> Column:
-    """A column as a table's type, nested fields by name: Spark's own cast goes by position.
+    """Cast a column to a table's type, with nested fields by name: Spark casts by position.
 
-    ``have`` is its type, None where a plain cast will do; a nested field of ``want`` that
-    ``have`` lacks is null.
+    ``have`` is its type, None for a plain cast; a nested field of ``want`` that ``have`` lacks
+    is null.
     """
     if have is None or have == want:
         return column.cast(want)
@@ -193,18 +192,18 @@ def table_columns(decoded: StructType) -> StructType:
 
 
 def missing_columns(spark: SparkSession, table: str, wanted: StructType) -> list[str]:
-    """Columns of ``wanted`` that the table lacks, or has with a type that cannot hold them."""
+    """Columns of ``wanted`` that the table lacks, or has with a narrower type."""
     have = {f.name: f.dataType for f in spark.table(f"{CATALOG}.{table}").schema.fields}
     return [f.name for f in wanted.fields if not covers(have.get(f.name), f.dataType)]
 
 
 def evolve(jvm: Jvm, table: str, wanted: StructType) -> None:
-    """Add the columns that a table lacks and widen those that grew; nothing is dropped.
+    """Add missing columns to a table and widen types; nothing is dropped.
 
     Raises:
-        ConfigurationError: A column's type cannot become the wanted one.
+        ConfigurationError: A column's type cannot be promoted to the wanted one.
         CommitRefused: Others kept changing the table.
-        CatalogUnavailable: The catalog does not answer.
+        CatalogUnavailable: The catalog is unavailable.
     """
     columns = jvm.iceberg_schema(wanted)
 
@@ -213,7 +212,7 @@ def evolve(jvm: Jvm, table: str, wanted: StructType) -> None:
         return commit_of(update)
 
     def impossible(reason: str) -> ConfigurationError:
-        return ConfigurationError(f"{table} cannot take the topic's schema: {reason}")
+        return ConfigurationError(f"{table} cannot evolve to the topic's schema: {reason}")
 
     change_table(jvm, table, union, impossible)
 

@@ -1,4 +1,4 @@
-"""Ends the command when its JVM has died: at once, with one line, whatever it waits for."""
+"""Exits the command with one message as soon as its JVM has exited."""
 
 from __future__ import annotations
 
@@ -15,49 +15,49 @@ from pyspark.sql import SparkSession
 
 from spark_ingest.lake.jvm import process, task_listener
 
-# What Python meets that asks a JVM which is gone.
-_GONE = (Py4JError, ConnectionRefusedError, ConnectionResetError, EOFError)
-_saying = threading.Lock()
+# Errors of calls to a JVM that has exited.
+_EXITED = (Py4JError, ConnectionRefusedError, ConnectionResetError, EOFError)
+_reporting = threading.Lock()
 
 
 def watch(spark: SparkSession) -> None:
-    """End this process, with exit code 1, as soon as the session's JVM has ended.
+    """Exit this process with code 1 as soon as the session's JVM has exited.
 
-    Nothing can be finished or given back without it; the next start cleans up. A session
-    whose JVM somebody else started is not watched.
+    Without it nothing can be finished or released; the next start cleans up. A JVM that another
+    process started is not watched.
     """
     jvm = process(spark)
     if jvm is None or any(thread.name == __name__ for thread in threading.enumerate()):
         return
-    # Its own account of a lost connection is pages long.
+    # It logs pages for a lost connection.
     logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)
-    # Some of it goes to the root logger.
+    # Some of them go to the root logger.
     logging.getLogger().addFilter(lambda record: "py4j" not in record.pathname)
     threading.excepthook = _hook
-    # It listens for the JVM's tasks, and prints what a lost connection is.
+    # The accumulator server prints a traceback for a lost connection.
     listener = task_listener(spark)
     if listener is not None:
         listener.handle_error = _listener_failed
     threading.Thread(target=_wait, args=(jvm,), name=__name__, daemon=True).start()
 
 
-def is_gone(error: BaseException) -> bool:
-    """Whether an error says that the JVM does not answer any more."""
-    return isinstance(error, _GONE) and not isinstance(error, Py4JJavaError)
+def has_exited(error: BaseException) -> bool:
+    """Whether an error means that the JVM has exited."""
+    return isinstance(error, _EXITED) and not isinstance(error, Py4JJavaError)
 
 
 def end(code: int | None = None) -> None:
-    """Say that the JVM is gone, and end this process.
+    """Report the exit of the JVM, and exit this process.
 
-    ``code`` is what it exited with, where that is known.
+    ``code`` is the JVM's exit code, if it is known.
     """
-    # Never given back: whoever comes second has nothing to add.
-    _saying.acquire()
+    # Never released: report it only once.
+    _reporting.acquire()
     how = f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
     print(
-        f"spark-ingest: the JVM of Spark ended ({how if code is not None else 'killed'}): "
-        "start again, what was not committed is read again; where it ran out of memory, "
-        "raise spark.driver.memory",
+        f"spark-ingest: the JVM of Spark exited ({how if code is not None else 'killed'}): "
+        "start again, uncommitted records are read again; if it ran out of memory, increase "
+        "spark.driver.memory",
         file=sys.stderr,
         flush=True,
     )
@@ -69,11 +69,11 @@ def _wait(jvm: Popen[bytes]) -> None:
 
 
 def _hook(raised: Any) -> None:
-    if raised.exc_value is None or not is_gone(raised.exc_value):
+    if raised.exc_value is None or not has_exited(raised.exc_value):
         threading.__excepthook__(raised)
 
 
 def _listener_failed(*_request: object) -> None:
     error = sys.exception()
-    if error is None or not is_gone(error):
+    if error is None or not has_exited(error):
         traceback.print_exc()

@@ -1,7 +1,7 @@
-"""What must hold before a JVM starts: the right Java, this environment's Spark, room.
+"""Checks before a JVM starts: the Java version, this environment's Spark, free disk space.
 
-Each check costs less than a second and raises one line with the fix, where the failure
-that it prevents would be a page of Java stack trace.
+Each check takes less than a second and raises one line with the fix, instead of a page of Java
+stack trace later.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NEEDED = "Millrace needs a JDK " + " or ".join(str(version) for version in SUPP
 
 
 def java_program() -> Path:
-    """The ``java`` that Spark and the sandbox start: of ``JAVA_HOME``, else on ``PATH``.
+    """The ``java`` that Spark and the sandbox start: from ``JAVA_HOME``, else from ``PATH``.
 
     Raises:
         ConfigurationError: There is none.
@@ -44,7 +44,7 @@ def java_program() -> Path:
 
 
 def check_java() -> int:
-    """Start ``java -version`` and compare.
+    """Check the version that ``java -version`` prints.
 
     Returns the feature version, one of ``SUPPORTED_JAVA``.
 
@@ -60,8 +60,8 @@ def check_java() -> int:
         raise ConfigurationError(f"{program} does not start ({error}); {_advice()}") from error
     match = _VERSION.search(answer.stderr + answer.stdout)
     if match is None:
-        raise ConfigurationError(f"{program} -version names no version; {_advice()}")
-    # Java 8 and before call themselves 1.8.
+        raise ConfigurationError(f"{program} -version prints no version; {_advice()}")
+    # Java 8 and older have versions like 1.8.
     version = int(match[2] or 0) if match[1] == "1" else int(match[1])
     if version not in SUPPORTED_JAVA:
         raise ConfigurationError(f"{program} is Java {version}; {_advice()}")
@@ -69,7 +69,7 @@ def check_java() -> int:
 
 
 def pyspark_folder() -> Path:
-    """The folder of this Python's pyspark, which is also its Spark home.
+    """The folder of this Python's pyspark, which is its Spark home as well.
 
     Raises:
         ConfigurationError: pyspark is not installed.
@@ -84,14 +84,13 @@ def pyspark_folder() -> Path:
 
 
 def check_spark_home() -> None:
-    """Refuse a ``SPARK_HOME`` that this environment's pyspark is no part of.
+    """Refuse a ``SPARK_HOME`` that does not contain this environment's pyspark.
 
-    pyspark would start that Spark's JVM instead of its own: another version, and
-    another lake. A cluster's Spark brings its pyspark with it, below its home.
+    pyspark would start that Spark's JVM, of another version and configuration. A cluster's Spark
+    contains its pyspark.
 
     Raises:
-        ConfigurationError: ``SPARK_HOME`` is set and names another Spark, or there is no
-            pyspark.
+        ConfigurationError: ``SPARK_HOME`` is set to another Spark, or pyspark is missing.
     """
     own, spark_home = pyspark_folder(), os.environ.get("SPARK_HOME")
     if spark_home and not own.resolve().is_relative_to(Path(spark_home).resolve()):
@@ -101,12 +100,12 @@ def check_spark_home() -> None:
 
 
 def check_disk(folder: Path) -> int:
-    """Refuse to start where the disk is nearly full.
+    """Refuse to start with a nearly full disk.
 
     ``folder`` need not exist yet. Returns the free space, in bytes.
 
     Raises:
-        ConfigurationError: Less is free than ``MILLRACE_MIN_FREE_MB`` says (1024).
+        ConfigurationError: Less than ``MILLRACE_MIN_FREE_MB`` (default 1024) is free.
     """
     limit = os.environ.get(MIN_FREE_VARIABLE) or str(MIN_FREE_MB)
     if not limit.isdigit():
@@ -117,27 +116,27 @@ def check_disk(folder: Path) -> int:
     free = shutil.disk_usage(existing).free
     if free < int(limit) * 1024**2:
         raise ConfigurationError(
-            f"only {free // 1024**2} MB are free where {folder} is, {limit} are needed:"
-            f" make room (or set {MIN_FREE_VARIABLE})"
+            f"only {free // 1024**2} MB are free on the disk of {folder}, {limit} are required:"
+            f" free some space (or set {MIN_FREE_VARIABLE})"
         )
     return free
 
 
 def check_spark() -> None:
-    """All that must hold before a Spark session is made: Java and ``SPARK_HOME``."""
+    """The checks before a Spark session is created: Java and ``SPARK_HOME``."""
     check_java()
     check_spark_home()
 
 
 def _advice() -> str:
-    """The fix; where a fitting JDK is installed, it names that one."""
+    """The fix, with the path of a supported JDK if one is installed."""
     for home in _installed_jdks():
         return f"{_NEEDED}: export JAVA_HOME={home}"
     return f"{_NEEDED}: install one (Debian: apt install openjdk-17-jdk-headless) or set JAVA_HOME"
 
 
 def _installed_jdks() -> list[Path]:
-    """Fitting JDKs in the usual places, by the ``release`` file that each carries."""
+    """Supported JDKs in the usual folders, by the ``release`` file of each."""
     places = (
         (Path("/usr/lib/jvm"), "*"),
         (Path("/Library/Java/JavaVirtualMachines"), "*/Contents/Home"),

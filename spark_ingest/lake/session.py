@@ -13,7 +13,7 @@ from spark_ingest.lake import jvm_watch
 from spark_ingest.lake.jvm import CATALOG, Jvm, import_classes
 from spark_ingest.lake.preflight import check_disk
 
-# Spark hides options by name where it lists them, yet writes a streaming reader's in full.
+# Spark redacts options by name in lists, but not those of a streaming reader.
 _REDACTION = "spark.sql.redaction.string.regex"
 _SECRETS = (
     r'(?:password|clientSecret)="(?:\\.|[^"\\])*"'
@@ -22,15 +22,14 @@ _SECRETS = (
 
 
 def open_session() -> SparkSession:
-    """A session on the lake that the Spark configuration names.
+    """Open a session with the lake of the Spark configuration.
 
     Raises:
-        ConfigurationError: Spark cannot start, knows no catalog ``lake``, or has no room to
-            write to it.
+        ConfigurationError: Spark cannot start, has no catalog ``lake``, or the disk is full.
     """
     try:
         spark = SparkSession.builder.appName("spark-ingest").getOrCreate()
-    # What pyspark raises when its JVM dies at once has no common class.
+    # The errors of pyspark for a JVM that exits at once have no common class.
     except Exception as error:
         raise ConfigurationError(
             f"Spark does not start ({' '.join(str(error).split())}): run `sandbox doctor`"
@@ -42,48 +41,47 @@ def open_session() -> SparkSession:
     warehouse = spark.conf.get(f"spark.sql.catalog.{CATALOG}.warehouse", None)
     if spark.conf.get(f"spark.sql.catalog.{CATALOG}", None) is None or warehouse is None:
         raise ConfigurationError(
-            f"Spark knows no catalog {CATALOG!r}: run `make install`, or put the keys of "
-            "profiles/spark-defaults.conf into your cluster's Spark configuration"
+            f"Spark has no catalog {CATALOG!r}: run `make install`, or add the keys of "
+            "profiles/spark-defaults.conf to your cluster's Spark configuration"
         )
     require_class(spark, spark.conf.get(f"spark.sql.catalog.{CATALOG}"))
-    # A warehouse of an object store has a scheme, and room.
+    # A warehouse in an object store has a URI scheme, and unlimited space.
     if Path(warehouse).is_absolute():
         check_disk(Path(warehouse))
     return spark
 
 
 def require_class(spark: SparkSession, name: str | None) -> None:
-    """Refuse a Spark without a class that all work needs, naming the JARs that are not there.
+    """Refuse a Spark without a required class; the message names missing JARs.
 
-    What the settings name and does not exist is no mistake by itself: a cluster may list
-    folders that only some of its machines have.
+    Missing paths alone are no error: a cluster may list folders that only some machines have.
 
     Raises:
-        ConfigurationError: The class is on no class path.
+        ConfigurationError: The class is not on the class path.
     """
     if not name or Jvm(spark).loadable(name):
         return
     settings = spark.sparkContext.getConf()
-    gone = [
-        f" ({entry} of {key} is not there)"
+    missing = [
+        f" ({entry} of {key} does not exist)"
         for key in ("spark.driver.extraClassPath", "spark.jars")
         for entry in re.split("[:,]", settings.get(key) or "")
         if entry.startswith("/") and not Path(entry.removesuffix("/*")).exists()
     ]
     raise ConfigurationError(
-        f"Spark has no class {name}{''.join(gone[:1])}: run `sandbox parts spark`, or bring"
-        " the JARs that sandbox/install/ivy.xml lists to your cluster's class path"
+        f"Spark has no class {name}{''.join(missing[:1])}: run `sandbox parts spark`, or add"
+        " the JARs in sandbox/install/ivy.xml to your cluster's class path"
     )
 
 
 def silence_statement_log() -> None:
-    """Keep PySpark from printing each failed statement as a page of JSON besides raising it."""
+    """Disable PySpark's log of failed statements, a page of JSON besides the exception."""
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         PySparkLogger.getLogger(name).disabled = True
 
 
 def hide_secrets(spark: SparkSession) -> None:
-    """Keep Kafka's passwords and private keys out of plans: of `explain`, UI and event log."""
+    """Redact Kafka's passwords and private keys in plans: `explain`, UI and event log."""
     hidden = spark.conf.get(_REDACTION, "") or ""
     if _SECRETS not in hidden:
         spark.conf.set(_REDACTION, f"{hidden}|{_SECRETS}" if hidden else _SECRETS)

@@ -1,9 +1,8 @@
-"""A change of a table's refs, properties or schema, repeated where others committed in between.
+"""Changes of a table's refs, properties or schema, with retries after conflicts.
 
-Iceberg makes a commit of rows again behind somebody else's, but not one of refs or schema:
-that is refused whatever ``commit.retry.num-retries`` says. Here the table is loaded again and
-asked what is still to do, which also settles what a catalog left open: a commit whose answer
-was lost is either there, or it is repeated.
+Iceberg retries an append after a conflict, but not a change of refs or schema, regardless of
+``commit.retry.num-retries``. Here the table is reloaded and the change is planned again, which
+also resolves commits with an unknown outcome: such a commit is either visible, or it is retried.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ from pyspark.errors import AnalysisException, IllegalArgumentException
 from spark_ingest.errors import CatalogUnavailable, CommitRefused, CommitUnknown, MillraceError
 from spark_ingest.lake.jvm import JAVA_ERRORS, Jvm, java_reason
 
-# About ten seconds of others being faster.
+# About ten seconds of conflicts.
 _CONFLICTS = 20
-# Catalogs' own clients ask for half a minute before they give up.
+# The catalogs' clients retry for half a minute themselves.
 _FAILURES = 2
 _PAUSE_SECONDS = 0.05
 _LONGEST_PAUSE_SECONDS = 1.0
 _CONFLICT = "org.apache.iceberg.exceptions.CommitFailedException"
-# What Iceberg says of a change that the table, as it is, cannot take.
+# Exceptions of Iceberg for a change that is invalid for the current table.
 _INVALID = (
     "org.apache.iceberg.exceptions.ValidationException",
     "java.lang.IllegalArgumentException",
@@ -34,21 +33,21 @@ _INVALID = (
 )
 _REWRITES = 20
 _REWRITE_PAUSE_SECONDS = 0.3
-# What Iceberg calls it when two rewrites of the same files meet.
+# Errors of Iceberg for concurrent rewrites of the same files.
 _REWRITE_CONFLICTS = ("ValidationException", "CommitFailedException", "conflicting")
 _random = secrets.SystemRandom()
-# The commit that is left to make of a change.
+# The commit of a change.
 Step = Callable[[], object]
 
 
 def commit_of(update: Any) -> Step:
-    """The commit of one of Iceberg's pending updates."""
+    """The commit of a pending update of Iceberg."""
     commit: Step = update.commit
     return commit
 
 
 def commit_of_all(transaction: Any) -> Step:
-    """The one commit of all that was done in one of Iceberg's transactions."""
+    """The commit of an Iceberg transaction."""
     commit: Step = transaction.commitTransaction
     return commit
 
@@ -59,24 +58,23 @@ def change_table(
     plan: Callable[[Any], Step | None],
     invalid: Callable[[str], MillraceError] | None = None,
 ) -> None:
-    """Make a change of a table, whoever else is changing it.
+    """Change a table, with concurrent writers.
 
     Args:
-        plan: Gets Iceberg's table, freshly loaded, and gives the commit that is left to make;
-            None where nothing is. Called again after each conflict and after each commit
-            whose outcome nobody knows.
-        invalid: Makes the error for a change that the table cannot take, from what Iceberg
-            says of it; where it is not given that is a ``CommitRefused``.
+        plan: Returns the commit for the freshly loaded Iceberg table; None if nothing is left to
+            do. Called again after each conflict and after each commit with an unknown outcome.
+        invalid: Creates the error for an invalid change from Iceberg's message; None for a
+            ``CommitRefused``.
 
     Raises:
-        CommitRefused: Others were faster each time, or the table cannot take the change.
-        CommitUnknown: The catalog went away before it was known whether the commit is in.
-        CatalogUnavailable: The catalog or the storage does not answer; nothing was changed.
-        MillraceError: There is no such table any more.
+        CommitRefused: Other writers committed first in each attempt, or the change is invalid.
+        CommitUnknown: The catalog failed, and the outcome of the commit is unknown.
+        CatalogUnavailable: The catalog or the storage is unavailable; nothing was changed.
+        MillraceError: The table does not exist any more.
     """
     conflicts = failures = 0
-    # Whether a commit was made of which nobody knows if it is in.
-    is_open = False
+    # Whether the outcome of a commit is unknown.
+    is_unknown = False
     while True:
         committing = False
         try:
@@ -89,7 +87,7 @@ def change_table(
         except AnalysisException as error:
             raise MillraceError(
                 f"{table} cannot be opened ({java_reason(error)}): was it dropped? "
-                "docs/runbooks/lost-lake.md says how it comes back"
+                "docs/runbooks/lost-lake.md describes how to restore it"
             ) from error
         except JAVA_ERRORS as error:
             reason = java_reason(error)
@@ -99,18 +97,18 @@ def change_table(
             if kind == _CONFLICT:
                 conflicts += 1
                 if conflicts == _CONFLICTS:
-                    raise CommitRefused(f"{table} moved meanwhile: {reason}") from error
+                    raise CommitRefused(f"{table} changed concurrently: {reason}") from error
             else:
                 failures += 1
-                is_open = is_open or committing
+                is_unknown = is_unknown or committing
                 if failures == _FAILURES:
-                    raise _away(table, reason, is_open) from error
+                    raise _unavailable(table, reason, is_unknown) from error
         longest = _PAUSE_SECONDS * 2 ** (conflicts + failures)
         time.sleep(_random.uniform(0, min(longest, _LONGEST_PAUSE_SECONDS)))
 
 
 def first_snapshot(jvm: Jvm, table: str) -> None:
-    """Give a new table an empty snapshot, since a branch needs one to start from."""
+    """Append an empty snapshot to a new table, because a branch needs a snapshot."""
 
     def step(iceberg: Any) -> Step | None:
         if iceberg.currentSnapshot() is not None:
@@ -121,7 +119,7 @@ def first_snapshot(jvm: Jvm, table: str) -> None:
 
 
 def newest_on_main(iceberg: Any, wanted: Collection[int]) -> int | None:
-    """The newest of these snapshots that is ``main`` or behind it; None where none is."""
+    """The newest of these snapshots that is in the history of ``main``; None if none is."""
     snapshot = iceberg.currentSnapshot()
     while snapshot is not None:
         if (number := int(snapshot.snapshotId())) in wanted:
@@ -134,14 +132,14 @@ def newest_on_main(iceberg: Any, wanted: Collection[int]) -> int | None:
 def java_class(error: Exception) -> str:
     """The Java class of an error of :data:`spark_ingest.lake.jvm.JAVA_ERRORS`."""
     if isinstance(error, IllegalArgumentException):
-        # PySpark makes an error of its own of it.
+        # PySpark converts it to its own error.
         return "java.lang.IllegalArgumentException"
     java = getattr(error, "java_exception", None)
     return type(error).__name__ if java is None else str(java.getClass().getName())
 
 
 def is_conflict(error: Exception) -> bool:
-    """Whether Iceberg refused a commit since somebody else was faster, all retries included."""
+    """Whether Iceberg refused a commit because of a conflict, after its own retries."""
     java = getattr(error, "java_exception", None)
     while java is not None:
         if java.getClass().getName() == _CONFLICT:
@@ -152,12 +150,12 @@ def is_conflict(error: Exception) -> bool:
 
 @contextmanager
 def conflict_refused(table: str) -> Iterator[None]:
-    """Raise ``CommitRefused`` for a commit to a table that Iceberg refused for a conflict."""
+    """Convert a conflict of a commit to ``CommitRefused``."""
     try:
         yield
     except JAVA_ERRORS as error:
         if is_conflict(error):
-            raise CommitRefused(f"{table} moved meanwhile: {java_reason(error)}") from error
+            raise CommitRefused(f"{table} changed concurrently: {java_reason(error)}") from error
         raise
 
 
@@ -166,19 +164,19 @@ def _refused(
 ) -> MillraceError:
     if invalid is not None:
         return invalid(reason)
-    return CommitRefused(f"{table} moved meanwhile: {reason}")
+    return CommitRefused(f"{table} changed concurrently: {reason}")
 
 
-def _away(table: str, reason: str, is_open: bool) -> MillraceError:
-    if is_open:
+def _unavailable(table: str, reason: str, is_unknown: bool) -> MillraceError:
+    if is_unknown:
         return CommitUnknown(f"{table}: the catalog did not say whether a commit is in: {reason}")
     return CatalogUnavailable(f"{table}: its catalog does not answer: {reason}")
 
 
 def rewrite(change: Callable[[], object]) -> None:
-    """Delete or update rows, again where others rewrote the same files meanwhile.
+    """Delete or update rows, with retries if others rewrote the same files concurrently.
 
-    ``change`` does it; it plans again each time.
+    ``change`` executes the statement, which is planned again each time.
     """
     for left in range(_REWRITES - 1, -1, -1):
         try:

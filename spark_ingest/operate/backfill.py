@@ -173,10 +173,10 @@ class _Backfill:
                 raise
         self._services.progress.note(f"{self._stream.name}: {out_of_range.note(found)}")
         done = 0
-        for part, is_odd in out_of_range.parts(chunk, found, newest_first=True):
+        for part, is_unreadable in out_of_range.parts(chunk, found, newest_first=True):
             if self._stopping.is_set():
                 break
-            rows = self._read_odd(part) if is_odd else self._read(part)
+            rows = self._read_odd(part) if is_unreadable else self._read(part)
             done += self._take(part, rows, behind + total(chunk) - done - total(part))
         return done
 

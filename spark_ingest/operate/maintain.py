@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 
 from spark_ingest.alerts import alert_log
 from spark_ingest.commits import commit_log, quarantine_table
-from spark_ingest.commits.branch import made_at, remove_branch
+from spark_ingest.commits.branch import created_at, remove_branch
 from spark_ingest.commits.committed import COMMIT_ID
 from spark_ingest.errors import ConfigurationError, MillraceError
 from spark_ingest.lake import bronze
@@ -274,7 +274,7 @@ class _Maintenance:
         oldest = datetime.now(UTC) - _SIDE_BRANCH_AGE
         history = self._history()
         for branch in sorted(history.branches):
-            made = made_at(branch)
+            made = created_at(branch)
             if made is not None and made < oldest:
                 self._do(
                     f"remove the abandoned branch {branch}",

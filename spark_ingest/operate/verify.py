@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from spark_ingest.commits import commit_log, quarantine_table
-from spark_ingest.commits.committed import CommitKind, Committed, Taken
+from spark_ingest.commits.committed import CommitKind, CommitOffsets, Committed
 from spark_ingest.commits.offsets import Span, Spans, inside, merged, overlap, size, without
 from spark_ingest.connect.broker import Broker, Topic
 from spark_ingest.errors import MillraceError
@@ -194,7 +194,9 @@ def gaps_text(missing: Sequence[Span]) -> str:
     return ", ".join(shown) + (f" and {more} more ranges" if more else "")
 
 
-def lost_by_log(commits: Sequence[Taken], gone: Spans, known_empty: Spans) -> dict[int, list[Span]]:
+def lost_by_log(
+    commits: Sequence[CommitOffsets], gone: Spans, known_empty: Spans
+) -> dict[int, list[Span]]:
     """The lost records among absent offsets that the broker no longer has.
 
     A commit stores how many of its offsets had no record, but not which. It has lost records if
@@ -222,7 +224,9 @@ def lost_by_log(commits: Sequence[Taken], gone: Spans, known_empty: Spans) -> di
     return {partition: list(merged(spans)) for partition, spans in lost.items()}
 
 
-def _pieces(commits: Sequence[Taken], ranges: Spans) -> Iterator[tuple[int, int | None, int, int]]:
+def _pieces(
+    commits: Sequence[CommitOffsets], ranges: Spans
+) -> Iterator[tuple[int, int | None, int, int]]:
     """Split ranges at commit boundaries: (partition, commit id, first, end)."""
     taken: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
     for commit in commits:
@@ -302,7 +306,7 @@ def _verify_topic(
             missing[partition] = broker.records_in(topic.name, partition, kept)
             known_empty[partition] = without(kept, missing[partition])
     if any(gone.values()):
-        commits = commit_log.taken(spark, stream, topic)
+        commits = commit_log.offsets_by_commit(spark, stream, topic)
         for partition, lost in lost_by_log(commits, gone, known_empty).items():
             missing[partition] = sorted(missing[partition] + lost)
     results = []

@@ -139,14 +139,14 @@ def parts(
         left.append((partition, deque(reversed(pieces) if newest_first else pieces)))
     while any(pieces for _, pieces in left):
         # A partition that waits at such a record waits until all others do.
-        for is_odd in (False, True):
+        for is_unreadable in (False, True):
             part = {
                 partition: pieces.popleft()[0]
                 for partition, pieces in left
-                if pieces and pieces[0][1] is is_odd
+                if pieces and pieces[0][1] is is_unreadable
             }
             if part:
-                yield part, is_odd
+                yield part, is_unreadable
                 break
 
 

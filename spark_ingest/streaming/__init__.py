@@ -1,1 +1,1 @@
-"""Streams at work: batches, where they go on, trouble, and what people see of it."""
+"""Running streams: batches, supervision with retries, progress and metrics."""

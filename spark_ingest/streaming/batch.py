@@ -1,4 +1,4 @@
-"""One batch, exactly once: staged, its bad records quarantined, then published in one commit."""
+"""Exactly-once batches: stage the rows, quarantine bad records, publish in one commit."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class BatchWriter:
     def __init__(
         self, services: Services, stream: Stream, topic: Topic, lease: Lease, schemas: Schemas
     ) -> None:
-        """Bind a stream's batches to its lease."""
+        """Write batches of the stream under the lease."""
         self._services = services
         self._stream = stream
         self._topic = topic
@@ -37,25 +37,25 @@ class BatchWriter:
         self._stager = Stager(services.spark, stream, topic, lease, schemas, options, note)
 
     def close(self) -> None:
-        """End what reads its records; it may write on."""
+        """Close the consumer; a later :meth:`write` opens a new one."""
         self._stager.close()
 
     def write(
         self, records: DataFrame, number: int, starts: Mapping[int, int], ends: Mapping[int, int]
     ) -> BatchResult:
-        """Take one batch from Kafka's rows to a visible commit.
+        """Write and publish one batch.
 
         Args:
             records: Rows of Spark's Kafka source, with headers.
-            number: The commit id that it gets.
-            starts: By partition, the first offset.
-            ends: By partition, the offset behind the last.
+            number: The commit id.
+            starts: Start offset by partition, inclusive.
+            ends: End offset by partition, exclusive.
 
         Raises:
             LeaseLost: Another writer took the table over; nothing was committed.
-            CommitRefused: The table moved meanwhile; nothing was committed.
-            ServiceUnavailable: The registry does not answer; nothing was committed.
-            PersonNeeded: The topic was recreated while it was read; nothing was committed.
+            CommitRefused: The table changed concurrently; nothing was committed.
+            ServiceUnavailable: The registry is unavailable; nothing was committed.
+            PersonNeeded: The topic was recreated during the read; nothing was committed.
         """
         began, clock = datetime.now(UTC), time.monotonic()
         commit = Commit(number, self._topic.id, dict(starts), dict(ends))
@@ -68,7 +68,7 @@ class BatchWriter:
         try:
             self._lease.publish()
         except LeaseLost:
-            # Whoever has the table now reads these records: they are not to be there twice.
+            # The new writer of the table quarantines these records itself: avoid duplicates.
             quarantine_table.remove_batch(self._services.spark, self._topic, began)
             raise
         return BatchResult(

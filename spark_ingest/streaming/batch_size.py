@@ -1,4 +1,4 @@
-"""How much of what waits a batch takes: bounded by records, and by the bytes that these have."""
+"""The size of a batch, limited by a number of records and by their bytes."""
 
 from __future__ import annotations
 
@@ -12,28 +12,29 @@ from spark_ingest.records import out_of_range
 
 # 2.5 million records of 400 bytes.
 MOST_BYTES = 2**30
-# Records that are looked at, or taken, where nobody has seen any: a gigabyte, where each is as
-# large as Kafka lets it be by default.
+# Records in a sample, or in the first batch if the record size is unknown: a gigabyte if each
+# has Kafka's default maximum size.
 PROBE = 1000
 _MOST_GROWTH = 10.0
 
 
 class BatchSize:
-    """Says how many records fit into a batch, by the size of those before."""
+    """Estimates how many records fit into a batch from the size of earlier records."""
 
     def __init__(self, most_bytes: int) -> None:
-        """Begin with nothing known.
+        """Start without an estimate.
 
-        ``most_bytes`` is of keys, values and headers in a batch.
+        ``most_bytes`` is the maximum size of keys, values and headers in a batch.
         """
         self._most_bytes = most_bytes
         self._record_bytes: float | None = None
 
     def fitting(self, waiting: int, known: Callable[[], float | None]) -> int:
-        """How many of the records that wait the next batch may take, at least one.
+        """The maximum number of records of the next batch, at least 1.
 
-        ``known`` gives the bytes of a record, by some that wait, None where there are none; it
-        is asked where no batch has been measured yet, and not for a handful.
+        ``waiting`` is the number of unread records. ``known`` samples them and returns the bytes
+        of a record, or None; it is called if no batch has been measured yet and more than
+        ``PROBE`` records are unread.
         """
         if self._record_bytes is None and waiting > PROBE:
             self._record_bytes = known()
@@ -43,10 +44,10 @@ class BatchSize:
         return max(min(waiting, most), 1)
 
     def learn(self, records: int, size: int) -> None:
-        """Take a batch into account.
+        """Update the estimate from a batch of ``records`` records and ``size`` bytes.
 
-        A batch in which records begin to grow has small ones too: the growth is taken to go on.
-        Smaller ones count by and by.
+        A batch in which records start to grow also has small ones, so the growth is
+        extrapolated. The estimate shrinks by half per batch at most.
         """
         if not records:
             return
@@ -60,10 +61,10 @@ class BatchSize:
 
 
 def first_part(starts: Mapping[int, int], ends: Mapping[int, int], count: int) -> dict[int, int]:
-    """Where the oldest offsets of some ranges end, taken from each in proportion.
+    """The end offsets of the first ``count`` offsets, split proportionally across partitions.
 
-    By partition, ``starts`` has the first offset, 0 for one that is missing, and ``ends`` the
-    one behind the last; all are taken where there are fewer than ``count``.
+    By partition, ``starts`` has the start offset, inclusive, 0 if missing, and ``ends`` the end
+    offset, exclusive. With ``count`` offsets or fewer, returns ``ends``.
     """
     sizes = {p: end - starts.get(p, 0) for p, end in ends.items()}
     total = sum(sizes.values())
@@ -71,16 +72,16 @@ def first_part(starts: Mapping[int, int], ends: Mapping[int, int], count: int) -
         return dict(ends)
     taken = {p: size * count // total for p, size in sizes.items()}
     left = count - sum(taken.values())
-    # What rounding left over goes to those that wait longest.
+    # Assign the rounding remainder to the partitions with the largest backlog.
     for p in sorted(sizes, key=lambda p: taken[p] - sizes[p])[:left]:
         taken[p] += 1
     return {p: starts.get(p, 0) + taken[p] for p in ends}
 
 
 def record_bytes(records: DataFrame) -> float | None:
-    """Bytes of a record's key, value and headers, of Kafka's rows.
+    """The mean size in bytes of key, value and headers in rows of Spark's Kafka source.
 
-    None where there are none, or one that Spark cannot read: the first batch is measured then.
+    None if there are no records, or Spark cannot read one: then the first batch is measured.
     """
     size = _length("value") + key_and_header_bytes("")
     try:
@@ -93,11 +94,11 @@ def record_bytes(records: DataFrame) -> float | None:
 
 
 def key_and_header_bytes(prefix: str) -> Column:
-    """About the bytes of a record's key and headers.
+    """The approximate size in bytes of a record's key and headers.
 
-    Of the headers as text, since Spark generates code for a cast and none for an aggregate:
-    that alone would cost every record of a batch a copy. ``prefix`` is of the names of Kafka's
-    columns.
+    Headers are measured as text, because Spark generates code for a cast but not for an
+    aggregate, which would copy every record of a batch. ``prefix`` is the prefix of Kafka's
+    column names.
     """
     headers = F.octet_length(F.col(f"{prefix}headers").cast("string"))
     return _length(f"{prefix}key") + F.coalesce(headers, F.lit(0))

@@ -1,6 +1,6 @@
-"""Topics of captured tables: a connector makes one with the first change that it sends.
+"""Topics of captured tables, which a connector creates with the first change event.
 
-Until then nothing is wrong with such a stream: it has a table, and nothing to read.
+A missing topic is therefore not an error: the stream has a table, and nothing to read.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from spark_ingest.streaming.services import Services
 
 
 def topic_of(services: Services, stream: Stream) -> Topic:
-    """A stream's topic, as it is now.
+    """The current topic of a stream.
 
     Raises:
-        NothingCaptured: It does not exist, and nothing was ever taken from it.
+        NothingCaptured: It does not exist, and the stream has never read records.
         ConfigurationError: It does not exist.
-        ServiceUnavailable: The broker does not answer.
+        ServiceUnavailable: The broker is unavailable.
     """
     broker = services.broker
     if (
@@ -35,7 +35,7 @@ def topic_of(services: Services, stream: Stream) -> Topic:
 
 
 def nothing_captured(stream: Stream) -> str:
-    """What to say of a captured table without a topic."""
+    """The message for a captured table without a topic."""
     captured = stream.ingest.captured
     by = "up cdc` captures the sandbox's databases"
     if captured is not None and captured.form == "rows":
@@ -47,8 +47,8 @@ def nothing_captured(stream: Stream) -> str:
 
 
 def was_filled(spark: SparkSession, table: str) -> bool:
-    """Whether a stream's table ever took anything, by its metadata alone."""
+    """Whether records were ever committed to a stream's table, from its metadata alone."""
     if not bronze.exists(spark, table):
         return False
-    # The stream's own snapshots may have expired, and rows be there.
+    # The stream's own snapshots may have expired although the table has rows.
     return bool(own_snapshots(Jvm(spark), table)) or not bronze.is_empty(spark, table)

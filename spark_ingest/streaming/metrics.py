@@ -1,4 +1,4 @@
-"""What a running ingest exports to Prometheus, beside what it shows to people."""
+"""Prometheus metrics of a running ingest."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from spark_ingest.errors import ConfigurationError
 from spark_ingest.streaming.progress import BatchReport, Progress
 from spark_ingest.streaming.supervise import Reason
 
-# A service that is away is waited for, and counted as that; a topic that is to come is nothing
-# to count.
+# Waits for an unavailable service have their own counter; waits for a new topic are not counted.
 _RESTART_REASONS = tuple(
     reason for reason in Reason if reason not in (Reason.SERVICE, Reason.TOPIC)
 )
@@ -20,13 +19,13 @@ _BATCH_SECONDS = (0.1, 0.2, 0.3, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10, 20, 30, 60, 120
 
 
 class MetricsProgress(Progress):
-    """Counts what another progress shows, and serves the counts while it is entered."""
+    """Counts reports, forwards them, and serves the metrics while it is entered."""
 
     def __init__(self, shown: Progress, streams: Iterable[str], host: str, port: int) -> None:
-        """Prepare the metrics of some streams.
+        """Create the metrics.
 
-        ``shown`` gets every report too. Each of ``streams`` has its metrics from the beginning,
-        at zero; another one has them when it begins. ``port`` 0 is any free one.
+        Every report is forwarded to ``shown``. The metrics of each of ``streams`` start at zero;
+        those of other streams appear when they start. ``port`` 0 selects a free port.
         """
         self._shown = shown
         self._host = host
@@ -44,7 +43,7 @@ class MetricsProgress(Progress):
         self._quarantined = counter("millrace_quarantined", "Records quarantined.")
         self._bytes = counter("millrace_value_bytes", "Bytes of the values read.")
         self._commits = counter("millrace_commits", "Commits to the stream's table.")
-        self._waits = counter("millrace_waits", "Times a batch waited for a service that was away.")
+        self._waits = counter("millrace_waits", "Times a batch waited for an unavailable service.")
         self._restarts = Counter(
             "millrace_restarts",
             "Restarts of the stream, by reason.",
@@ -52,19 +51,19 @@ class MetricsProgress(Progress):
             registry=self.registry,
         )
         self._up = gauge(
-            "millrace_stream_up", "1 while the stream reads, 0 while it pauses or waits."
+            "millrace_stream_up", "1 if the stream is running, 0 if it is paused or waits."
         )
         self._seconds = Histogram(
             "millrace_batch_seconds",
-            "Wall time from a batch's beginning to its commit.",
+            "Wall time from a batch's start to its commit.",
             ["stream"],
             buckets=_BATCH_SECONDS,
             registry=self.registry,
         )
-        self._lag = gauge("millrace_lag_records", "Records on the broker behind the newest commit.")
+        self._lag = gauge("millrace_lag_records", "Records on the broker after the newest commit.")
         self._commit_id = gauge("millrace_commit_id", "The newest commit's id.")
         self._committed_at = gauge(
-            "millrace_last_commit_timestamp_seconds", "When the newest commit was made."
+            "millrace_last_commit_timestamp_seconds", "Time of the newest commit."
         )
         counts = (
             self._records, self._quarantined, self._bytes, self._commits, self._waits,
@@ -82,20 +81,20 @@ class MetricsProgress(Progress):
 
     @property
     def port(self) -> int:
-        """The port that is served on."""
+        """The TCP port of the server."""
         return self._port
 
     def __enter__(self) -> MetricsProgress:
-        """Begin to serve.
+        """Start the server.
 
         Raises:
-            ConfigurationError: The port is taken, or the address is not this machine's.
+            ConfigurationError: The port is in use, or the address is not local.
         """
         try:
             server, thread = start_http_server(self._port, addr=self._host, registry=self.registry)
         except OSError as error:
             raise ConfigurationError(
-                f"--metrics-port {self._port} on {self._host}: {error.strerror}: give another port"
+                f"--metrics-port {self._port} on {self._host}: {error.strerror}: use another port"
             ) from error
         self._port = server.server_port
 

@@ -1,4 +1,4 @@
-"""What a run of a stream would do, found out without changing anything."""
+"""Dry run of a stream, without side effects."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from spark_ingest.streaming.services import Services
 
 @dataclass(frozen=True)
 class Planned:
-    """What a run of a stream would begin with.
+    """The result of a dry run.
 
     Attributes:
-        partitions: Of its topic; 0 where nothing was captured yet, so that there is none.
-        next_commit: The commit id of its next batch.
+        partitions: Number of partitions of the topic; 0 if the topic does not exist yet.
+        next_commit: The commit id of the next batch.
         to_read: Records on the broker that are not committed.
-        would: What would change in the lake, for people.
-        notes: What its records cannot show, what is not registered or captured yet, why its
-            batches take longer than others.
+        would: The change of the table, as text for users.
+        notes: Warnings about the capture, unregistered subjects, a missing topic, and the reason
+            for row-by-row decoding.
     """
 
     partitions: int
@@ -37,7 +37,7 @@ class Planned:
 
 
 def plan(services: Services, stream: Stream) -> Planned:
-    """Look at a stream without changing anything.
+    """Plan a run of a stream without changing anything.
 
     Raises:
         MillraceError: The stream could not start.

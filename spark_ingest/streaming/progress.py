@@ -1,4 +1,4 @@
-"""What a running ingest shows: a table that stays in place, or one line for each batch."""
+"""Progress output of a running ingest: a live table, or one line per batch."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class BatchReport:
     """One committed batch of one stream.
 
     Attributes:
-        rows: Records in bronze.
-        quarantined: Records in quarantine.
+        rows: Records written to bronze.
+        quarantined: Records written to quarantine.
         value_bytes: Bytes of the values.
         seconds: Wall time of the batch.
-        lag: Records on the broker that are not committed yet; None where it cannot be asked.
+        lag: Records on the broker that are not committed yet; None if the broker is unavailable.
     """
 
     stream: str
@@ -36,7 +36,7 @@ class BatchReport:
 
 
 class Progress(AbstractContextManager["Progress"]):
-    """Takes reports as they come; used as a context."""
+    """Receives reports of running streams; a context manager."""
 
     def __exit__(self, *_: object) -> None:
         return None
@@ -47,17 +47,17 @@ class Progress(AbstractContextManager["Progress"]):
 
     @abstractmethod
     def note(self, text: str) -> None:
-        """Something that a person should know: waiting, stopping."""
+        """A message for users, such as waiting or stopping."""
 
     def waiting(self, stream: str, text: str) -> None:
-        """A stream waits for a service that does not answer."""
+        """A stream waits for an unavailable service."""
         self.note(f"{stream}: {text}")
 
     def restarted(self, stream: str, reason: str) -> None:
-        """A stream is begun again, at once or after a pause; the reason is for counting."""
+        """A stream is restarted, at once or after a pause; ``reason`` is a metric label."""
 
     def up(self, stream: str, is_up: bool) -> None:
-        """A stream begins to read, or does not any more."""
+        """A stream has started or stopped."""
 
 
 class LineProgress(Progress):
@@ -82,7 +82,7 @@ class LineProgress(Progress):
 
 
 class LiveProgress(Progress):
-    """A table on a terminal, a row for each stream, brought up to date with each batch."""
+    """A live table on a terminal with a row per stream, updated after each batch."""
 
     def __init__(self) -> None:
         self._console = Console(stderr=True)

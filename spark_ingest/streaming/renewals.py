@@ -1,7 +1,7 @@
-"""Renews the leases of a run's streams, whatever these are doing.
+"""Renews the leases of a run's streams in the background.
 
-A thread of its own: a batch may work for longer than a silent writer counts as alive, so may
-the pause of a rate limit, and so may the start of some hundred streams, one after the other.
+A batch, the pause of a rate limit, or the sequential start of some hundred streams may take
+longer than the timeout of a lease.
 """
 
 from __future__ import annotations
@@ -10,24 +10,24 @@ import threading
 from collections.abc import Sequence
 from typing import Protocol
 
-# How often each lease is asked whether it is due.
+# How often each lease is checked for a due renewal.
 _SECONDS = 5.0
 
 
 class Renewable(Protocol):
-    """What holds a lease."""
+    """A holder of a lease."""
 
     def renew(self) -> None:
-        """Renew the lease, where that is due; raises nothing."""
+        """Renew the lease if that is due; raises nothing."""
 
 
 class Renewals:
-    """Keeps the leases of a list's members, also of those added later, until it is stopped."""
+    """Renews the leases of all members of a list until it is stopped."""
 
     def __init__(self, holders: Sequence[Renewable]) -> None:
-        """Begin to renew in the background.
+        """Start the renewals in the background.
 
-        ``holders`` is looked at again each time.
+        ``holders`` is read each time, so members may be added later.
         """
         self._holders = holders
         self._stopping = threading.Event()
@@ -35,7 +35,7 @@ class Renewals:
         self._thread.start()
 
     def stop(self) -> None:
-        """End the renewing."""
+        """Stop the renewals."""
         self._stopping.set()
         self._thread.join()
 

@@ -1,4 +1,4 @@
-"""Streams at work: each topic's query, from its table's offsets until done or stopped."""
+"""Runs streams: one structured-streaming query per topic, from its table's offsets."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from spark_ingest.streaming.batch_size import MOST_BYTES, PROBE, BatchSize, firs
 from spark_ingest.streaming.captured_topics import topic_of
 from spark_ingest.streaming.progress import BatchReport
 from spark_ingest.streaming.services import Services
-from spark_ingest.streaming.supervise import Stopping, Watched, supervise
-from spark_ingest.streaming.tables import create_again
+from spark_ingest.streaming.supervise import Stopping, SupervisedStream, supervise
+from spark_ingest.streaming.tables import create_missing_table
 
 _RETRY_SECONDS = 5.0
 _POLL_SECONDS = 0.2
@@ -40,17 +40,16 @@ _BATCH_SECONDS = 0.5
 
 @dataclass(frozen=True)
 class RunSettings:
-    """How streams run.
+    """Settings of a run.
 
     Attributes:
-        every: Seconds within which a record shall be visible; None takes what is there now
-            and ends.
-        max_records: Most records in a batch.
-        unknown_wait: Seconds from the beginning of a batch until an id that the registry does not
-            know counts as unknown.
-        max_rate: Most records a second of each stream; None for no limit.
-        begin: Where a table without a commit begins.
-        max_bytes: Most bytes in a batch, by the size of the records before.
+        every: Target latency of a record in seconds; None reads the available records and stops.
+        max_records: Maximum number of records in a batch.
+        unknown_wait: Seconds from the start of a batch until a schema id that is missing in the
+            registry counts as unknown.
+        max_rate: Maximum records per second of each stream; None for no limit.
+        begin: Start offsets of a table without commits.
+        max_bytes: Maximum bytes in a batch, estimated from earlier records.
     """
 
     every: float | None
@@ -62,21 +61,21 @@ class RunSettings:
 
     @property
     def batch_records(self) -> int:
-        """Most records in a batch, so that no batch is far above the rate."""
+        """Maximum number of records in a batch, so that no batch is far above the rate."""
         if self.max_rate is None:
             return self.max_records
         return min(self.max_records, ceil(self.max_rate * max(self.every or 1.0, 1.0)))
 
     @property
     def interval(self) -> float | None:
-        """Seconds between two batches: less than ``every``, since a batch takes time too."""
+        """Trigger interval in seconds: ``every`` minus the expected duration of a batch."""
         if self.every is None:
             return None
         return max(self.every - _BATCH_SECONDS, self.every / 2)
 
 
 class StreamRun:
-    """One stream under its lease: made by :meth:`start`, ended by :meth:`stop`."""
+    """One stream under its lease; :meth:`start` runs its query and :meth:`stop` ends it."""
 
     def __init__(
         self,
@@ -106,13 +105,13 @@ class StreamRun:
         self._position = Position(0, {}, None)
 
     def start(self) -> None:
-        """Begin at the table's offsets, with a checkpoint folder of its own.
+        """Start at the table's offsets, with a new checkpoint folder.
 
         Raises:
-            MillraceError: The table and the topic do not go together.
+            MillraceError: The table and the topic do not match.
         """
         services = self._services
-        # Asked again: it may have got partitions since.
+        # Read again: partitions may have been added.
         topic = self._topic = topic_of(services, self.stream)
         begin, note = self._settings.begin, services.progress.note
         self._position = resume(
@@ -123,7 +122,7 @@ class StreamRun:
         self._query = self._begin_query()
 
     def _begin_query(self) -> StreamingQuery:
-        # The table is the checkpoint; Spark's own serves this start alone.
+        # The table is the checkpoint; Spark's checkpoint is for this query only.
         self._checkpoint = tempfile.TemporaryDirectory(prefix="spark-ingest-")
         services, offsets = self._services, self._position.offsets
         options = reader_options(
@@ -135,7 +134,7 @@ class StreamRun:
             .load()
             .writeStream.queryName(self.stream.name)
             .foreachBatch(self._batch)
-            # Hadoop takes a path with a blank as it is, and an encoded one too literally.
+            # Hadoop does not decode the path: a blank must not be percent-encoded.
             .option("checkpointLocation", f"file:{self._checkpoint.name}")
         )
         interval = self._settings.interval
@@ -144,12 +143,13 @@ class StreamRun:
         return writer.trigger(processingTime=f"{round(interval * 1000)} milliseconds").start()
 
     def running(self) -> bool:
-        """Whether the query is at work.
+        """Whether the query is active.
 
         Raises:
-            CommitRefused: Its table moved: begun again it reads its offsets again.
-            ServiceUnavailable: The broker is away.
-            MillraceError: The stream cannot go on.
+            CommitRefused: Its table changed concurrently: after a restart it reads its offsets
+                again.
+            ServiceUnavailable: The broker is unavailable.
+            MillraceError: The stream cannot continue.
         """
         if self._query is None:
             return False
@@ -166,22 +166,22 @@ class StreamRun:
         return False
 
     def renew(self) -> None:
-        """Keep the lease where nothing was committed for a while; any thread may ask for it."""
+        """Renew the lease if nothing was committed for a while; thread-safe."""
         try:
             self._lease.renew()
         except MillraceError as error:
-            # A batch at work finds out before it publishes, and takes back what it quarantined.
+            # A running batch detects it before it publishes, and removes its quarantined rows.
             if self._in_batch.acquire(blocking=False):
                 self._failure = self._failure or error
                 self._in_batch.release()
 
     def stop(self) -> None:
-        """Let the batch at work finish, then end the query and give the lease back."""
+        """Let the running batch finish, then stop the query and release the lease."""
         self._closing = True
         with self._in_batch:
             self._end_query()
         try:
-            # Another writer would find the commits missing and write them down as well.
+            # Another writer would log missing commits a second time.
             self._log.flush(self.stream)
         finally:
             self._lease.release()
@@ -196,19 +196,19 @@ class StreamRun:
             self._writer.close()
 
     def _batch(self, records: DataFrame, batch_id: int) -> None:
-        # Never waits for the lock while the run ends: ending the query waits for this.
+        # Never wait for the lock while the run stops: stopping the query waits for this call.
         while not self._in_batch.acquire(timeout=_POLL_SECONDS):
             if self._closing:
                 return
         try:
-            # After a failure Spark may go on for a moment; its checkpoint counts for nothing.
+            # After a failure Spark may continue for a moment; its checkpoint is not used.
             if self._failure is None:
                 self._write(records, batch_id)
         except (MillraceError, Stopping) as failure:
-            # Kept for the run to read: Spark would make pages of stack trace of it.
+            # Stored for :meth:`running`: Spark would turn it into pages of stack trace.
             self._failure = failure
         except (*JAVA_ERRORS, OSError) as error:
-            if jvm_watch.is_gone(error):
+            if jvm_watch.has_exited(error):
                 raise
             self._failure = MillraceError(f"{self.stream.name}: {java_reason(error)}")
             self._failure.__cause__ = error
@@ -216,67 +216,67 @@ class StreamRun:
             self._in_batch.release()
 
     def _write(self, records: DataFrame, batch_id: int) -> None:
-        self._check_going()
+        self._check_stopping()
         if self._checkpoint is None:
             raise Stopping
         starts = self._position.offsets
         ends = batch_ends(Path(self._checkpoint.name), batch_id, self._topic.name)
         if all(end == starts.get(partition) for partition, end in ends.items()):
-            # A query's first batch may hold nothing.
+            # A query's first batch may be empty.
             return
-        # What is too large for one commit is taken in several: the table is the checkpoint.
+        # A batch that is too large is split into several commits: the table is the checkpoint.
         while (here := self._position.offsets) != ends:
-            self._check_going()
+            self._check_stopping()
             waiting = sum(end - here.get(p, 0) for p, end in ends.items())
             fitting = self._size.fitting(waiting, lambda: self._record_bytes(ends))
             to = first_part(here, ends, fitting)
             is_whole = here is starts and to == ends
             try:
-                self._take(records if is_whole else self._read(here, to), to)
+                self._commit_range(records if is_whole else self._read(here, to), to)
             except JAVA_ERRORS as error:
-                if not out_of_range.may_have_met(error) or not self._take_apart(to):
+                if not out_of_range.may_have_met(error) or not self._commit_in_parts(to):
                     raise
 
-    def _take_apart(self, ends: Mapping[int, int]) -> bool:
-        """Commit the records up to some offsets, of which Spark cannot read all.
+    def _commit_in_parts(self, ends: Mapping[int, int]) -> bool:
+        """Commit the records up to ``ends`` in several parts, if Spark cannot read all of them.
 
-        Returns whether there were such; nothing is committed where there were none.
+        Returns whether there are unreadable records; without any, nothing is committed.
         """
         services, topic, here = self._services, self._topic.name, self._position.offsets
         to = {p: here.get(p, 0) for p in ends}
         ranges = {p: (to[p], end) for p, end in ends.items()}
-        found = out_of_range.find(services.broker, topic, ranges, self._check_going)
+        found = out_of_range.find(services.broker, topic, ranges, self._check_stopping)
         if not found:
             return False
         services.progress.note(f"{self.stream.name}: {out_of_range.note(found)}")
-        # The reading may have failed with a part of the batch staged already.
+        # The read may have failed after a part of the batch was staged.
         self._lease.unstage()
-        for part, is_odd in out_of_range.parts(ranges, found):
-            self._check_going()
+        for part, is_unreadable in out_of_range.parts(ranges, found):
+            self._check_stopping()
             starts, to = to, to | {p: end for p, (_, end) in part.items()}
-            if is_odd:
+            if is_unreadable:
                 rows = out_of_range.rows(services.spark, services.broker, topic, part)
             else:
                 rows = self._read(starts, to)
-            self._take(rows, to)
+            self._commit_range(rows, to)
         return True
 
     def _record_bytes(self, ends: Mapping[int, int]) -> float | None:
-        """Bytes of a record, by the first ones that wait."""
+        """Mean bytes of a record in a sample of the unread records."""
         here = self._position.offsets
         return record_bytes(self._read(here, first_part(here, ends, PROBE)))
 
-    def _check_going(self) -> None:
+    def _check_stopping(self) -> None:
         if self._closing or self._stopping.is_set():
             raise Stopping
 
     def _read(self, starts: Mapping[int, int], ends: Mapping[int, int]) -> DataFrame:
-        """A part of a batch that is too large for one commit."""
+        """Read a range of offsets with Spark's Kafka batch source."""
         options = range_options(self._services.connections, self._topic.name, starts, ends)
         return self._services.spark.read.format("kafka").options(**options).load()
 
-    def _take(self, records: DataFrame, ends: dict[int, int]) -> None:
-        """Commit the records up to some offsets."""
+    def _commit_range(self, records: DataFrame, ends: dict[int, int]) -> None:
+        """Commit the records from the current position up to ``ends``, exclusive."""
         starts = self._position.offsets
         number, began = self._position.commit_id + 1, time.monotonic()
         while True:
@@ -286,7 +286,7 @@ class StreamRun:
             except ServiceUnavailable as error:
                 self._services.progress.waiting(self.stream.name, f"{error}; waiting")
                 self._wait(_RETRY_SECONDS)
-                # It may have failed with the batch staged already.
+                # It may have failed after the batch was staged.
                 self._lease.unstage()
         self._position = Position(number, ends, self._topic.id)
         self.commits += 1
@@ -311,7 +311,7 @@ class StreamRun:
             self._wait(self._free_at - time.monotonic())
 
     def _lag(self, ends: Mapping[int, int]) -> int | None:
-        """Records behind the offsets; None where the broker is away: the batch is in."""
+        """Lag in records; None if the broker is unavailable, as the batch is committed."""
         try:
             newest = self._services.broker.end_offsets(self._topic)
         except ServiceUnavailable:
@@ -334,35 +334,35 @@ def run_streams(
 ) -> None:
     """Run streams until each is done, or ``stopping`` is set.
 
-    With ``settings.every`` a stream in trouble is begun again after a pause; without, it ends
-    and the others finish. A captured table without a topic is no trouble: it is waited for, or
-    passed over. Their tables exist, or are such as can be made: ``missing`` names those still
-    to be made. When ``stopping`` is set, each finishes its batch first.
+    With ``settings.every`` a failed stream is restarted after a pause; without, it stops and the
+    others finish. A captured table without a topic is not a failure: its stream waits for the
+    topic, or is skipped. ``missing`` names the streams whose table does not exist yet. After
+    ``stopping`` is set, each stream finishes its batch first.
 
     Raises:
-        MillraceError: A stream was in trouble at the end.
+        MillraceError: A stream was in a failed state at the end.
     """
     log = CommitLog(services.spark, services.progress.note)
 
-    def watched(stream: Stream) -> Watched:
-        return Watched(
+    def supervised(stream: Stream) -> SupervisedStream:
+        return SupervisedStream(
             stream.name,
             lambda: StreamRun(services, stream, settings, log, stopping),
-            # It may be the table that is gone.
-            lambda: create_again(services, stream),
+            # The table may have been dropped.
+            lambda: create_missing_table(services, stream),
             settings.every is None,
             services.progress,
             stream.name in missing,
         )
 
     try:
-        supervise([watched(s) for s in streams], stopping, services.progress)
+        supervise([supervised(s) for s in streams], stopping, services.progress)
     finally:
         log.close()
 
 
 def _cause(error: StreamingQueryException) -> str:
-    """The root of a query's failure, as one line."""
+    """The root cause of a query's failure, on one line."""
     text = str(error)
     for line in reversed(text.splitlines()):
         if line.startswith("Caused by:"):

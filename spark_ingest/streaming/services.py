@@ -1,4 +1,4 @@
-"""What every stream of a command shares: the lake and the services around it."""
+"""The Spark session and the services that all streams of a command share."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from spark_ingest.streaming.progress import Progress
 
 @dataclass(frozen=True)
 class Services:
-    """A session on the lake, and who answers for Kafka, schemas and progress."""
+    """The Spark session, and the clients of Kafka, schema registry and progress."""
 
     spark: SparkSession
     connections: Connections

@@ -1,9 +1,9 @@
-"""A commit beside a running stream: what backfill, replay and recovery publish.
+"""Commits concurrent with a running stream: those of backfill, replay and recovery.
 
-They do not take the stream's lease. Each stages on a branch of its own, made where ``main``
-stands, and publishes by fast-forward, which Iceberg refuses when the stream committed
-meanwhile; then all is done again with the next commit id. A stream that finds ``main`` moved
-by such a commit reads its offsets again and goes on behind it.
+They do not take the stream's lease. Each stages on its own branch, created at the head of
+``main``, and publishes by fast-forward, which Iceberg refuses if the stream committed
+concurrently; then the commit is retried with the next commit id. A stream that finds that such
+a commit moved ``main`` reads its offsets again and resumes after it.
 """
 
 from __future__ import annotations
@@ -30,28 +30,28 @@ def commit_beside(
 ) -> Commit | None:
     """Publish one commit to a stream's table while the stream may be running.
 
-    The table must have a snapshot; ``uuid`` is Iceberg's of it when the work began. ``make``
-    gives, for where the table stands now, the table's rows and the commit, whose id must be the
-    next one; None when there is nothing to publish after all. It is called again after each
-    refusal, so the slow part of the work belongs before this.
+    The table must have a snapshot; ``uuid`` is its Iceberg UUID when the operation started.
+    ``make`` returns the rows and the commit for a position of the table, or None if there is
+    nothing to publish; the commit id must be the next one. It is called again after each
+    conflict, so do slow work before this call.
 
     Raises:
-        MillraceError: The table was dropped and recreated since the work began.
-        CommitRefused: The stream was faster each time.
+        MillraceError: The table was dropped and recreated since the operation started.
+        CommitRefused: The stream committed first in each attempt.
     """
     commits: list[Commit] = []
 
     def write(branch: str) -> bool:
-        made = make(position_of(spark, stream))
-        if made is None:
+        planned = make(position_of(spark, stream))
+        if planned is None:
             return False
-        rows, commit = made
+        rows, commit = planned
         append_rows(rows, commit, stream.table, branch)
         commits.append(commit)
         return True
 
     published = publish_on(
         Jvm(spark), stream.table, BRANCH_PREFIX, write,
-        "its stream committed first: give it a longer --every, or stop it meanwhile", uuid,
+        "its stream committed first: set a longer --every, or stop it meanwhile", uuid,
     )  # fmt: skip
     return commits[-1] if published else None

@@ -1,4 +1,4 @@
-"""A batch on the writer's branch: good records as rows, bad ones counted and kept."""
+"""Stages a batch on the writer's branch, and collects its bad records for quarantine."""
 
 from __future__ import annotations
 
@@ -36,23 +36,24 @@ from spark_ingest.records.validation import KAFKA_ROWS, REFUSED, Validator, unkn
 from spark_ingest.sources import Stream
 from spark_ingest.streaming.batch_size import key_and_header_bytes
 
-# Bad records come back with the counters, so that Kafka is read once. Where there are more, or
-# larger ones, it is read again. What all tasks of a batch bring counts together towards
-# spark.driver.maxResultSize: Spark ends the job beyond that.
+# Bad records are collected with the counters, so that Kafka is read once; if there are more, or
+# larger ones, it is read again. The results of all tasks of a job together are limited by
+# spark.driver.maxResultSize, beyond which Spark aborts the job.
 _CARRIED_BYTES = 128 * 2**20
 _SHARE_OF_RESULTS = 8
 _LARGEST_CARRIED = 8_000
-# What a record has besides its key, value and headers.
+# Bytes of a record besides its key, value and headers.
 _ROW_BYTES = 192
-# Records that frames leave are few where a stream is sound: more of them are read again.
+# Limit for records that frames do not decode, of which a healthy stream has few: beyond it they
+# are read again.
 _LEFT_BYTES = 32 * 2**20
-# Offsets of a batch that one task takes as fast as several.
+# Number of offsets that one task reads as fast as several.
 SMALL = 5000
 
 
 @dataclass(frozen=True)
 class _Counts:
-    """What the pass over a batch counted; ``carried`` is None where not all bad ones came along."""
+    """Counters of a batch; ``carried`` is None if not all bad records were collected."""
 
     rows: int
     bad: int
@@ -64,14 +65,14 @@ class _Counts:
 
 @dataclass(frozen=True)
 class _Plan:
-    """How a stream's records become rows, until a schema comes.
+    """The conversion of a stream's records to rows, valid until the schemas change.
 
     Attributes:
-        validator: Validates them.
-        types: Names and types of what they decode to.
-        layout: What the table's rows are.
-        rows: The table's columns by name, all but those of the batch.
-        frames: What makes frames of them; None where Spark alone can decode them.
+        validator: Validates and decodes the records.
+        types: Names and types of the decoded columns.
+        layout: Columns and partitioning of the table.
+        rows: The table's columns by name, without those of the batch.
+        frames: Decodes records to Arrow frames; None if only Spark can decode them.
     """
 
     validator: Validator
@@ -82,24 +83,24 @@ class _Plan:
 
 
 @dataclass(frozen=True)
-class _Noted:
-    """What is noted of each record besides its row, and counted and collected of that."""
+class _Metrics:
+    """Additional columns of each record, and the aggregates that are observed of them."""
 
-    notes: tuple[Column, ...]
+    columns: tuple[Column, ...]
     counters: tuple[Column, ...]
 
 
 @dataclass(frozen=True)
 class Staged:
-    """What a batch had, and its rows for quarantine.
+    """Counters of a staged batch, and its rows for quarantine.
 
     Attributes:
-        rows: Good records, staged.
-        bad: Bad ones.
+        rows: Number of good records, which are staged.
+        bad: Number of bad records.
         value_bytes: Bytes of all values.
         other_bytes: Bytes of all keys and headers.
-        quarantine: The bad ones in the columns of quarantine, without the time of their batch;
-            None where there are none.
+        quarantine: The bad records in the columns of quarantine, with a null batch time; None if
+            there are none.
     """
 
     rows: int
@@ -122,10 +123,10 @@ class Stager:
         consumer_options: Mapping[str, str],
         note: Callable[[str], None],
     ) -> None:
-        """Bind a stream's batches to its lease.
+        """Stage batches of the stream under the lease.
 
-        ``consumer_options`` are those of Kafka's Java client that read the topic; ``note`` takes
-        what a person should know.
+        ``consumer_options`` configure Kafka's Java consumer; ``note`` receives messages for
+        users.
         """
         self._spark = spark
         self._jvm = Jvm(spark)
@@ -138,30 +139,30 @@ class Stager:
         self._parts = ["value", "key"] if stream.ingest.key else ["value"]
         self._plan: _Plan | None = None
         self._few = FewRecords(spark, consumer_options, topic.name)
-        # Bad records are validated by Spark in any case, a small batch of all in one pass.
+        # Spark validates bad records in any case: for a small batch one pass over all is faster.
         self._had_bad = False
-        # Why batches were not staged as frames: each is noted once.
+        # Reasons why batches were not staged as frames; each is logged once.
         self._reasons: set[str] = set()
         self._carried_bytes = _carried_bytes(spark)
-        self._noted: dict[int, _Noted] = {}
+        self._metrics: dict[int, _Metrics] = {}
 
     def close(self) -> None:
-        """End what reads its records; it may stage on."""
+        """Close the consumer; a later :meth:`stage` opens a new one."""
         self._few.close()
 
     def stage(self, records: DataFrame, commit: Commit, began: datetime) -> Staged:
-        """Stage a batch, again where the registry learned of a schema meanwhile.
+        """Stage a batch; stage it again if the registry has got a schema in between.
 
         Args:
             records: Rows of Spark's Kafka source, with headers.
-            commit: What publishing the branch will mean.
-            began: When the batch began; its rows' ``_ingested_at``.
+            commit: The commit of the batch, for the snapshot's summary.
+            began: Start time of the batch; its rows' ``_ingested_at``.
 
         Raises:
-            ServiceUnavailable: The registry does not answer.
-            CommitRefused: The table moved meanwhile.
+            ServiceUnavailable: The registry is unavailable.
+            CommitRefused: The table changed concurrently.
         """
-        # The batch's records were there when it began.
+        # The batch's records existed when it started.
         clock = time.monotonic()
         while True:
             plan = self._planned(records)
@@ -184,30 +185,30 @@ class Stager:
         )
 
     def _planned(self, records: DataFrame) -> _Plan:
-        """How records become rows with the schemas that are registered now."""
+        """The plan for the currently registered schemas and the current table."""
         value, key = schemas_now(self._spark, self._schemas)
         table, plan = self._stream.table, self._plan
         longest = self._stream.ingest.max_value_bytes
         if plan is None or plan.validator.value is not value or plan.validator.key is not key:
-            made = validator(self._topic.id, value, key, longest)
-            types = made.validate(records).schema()
+            checks = validator(self._topic.id, value, key, longest)
+            types = checks.validate(records).schema()
             grow_table(self._spark, table, types)
             plan = None
         else:
-            made, types = plan.validator, plan.types
+            checks, types = plan.validator, plan.types
         iceberg = self._jvm.iceberg_table(table)
-        # Somebody else may have given the table a column, or another partition.
+        # Other writers may have added a column or changed the partition spec.
         if plan is None or not plan.layout.is_of(iceberg):
             here = layout(self._jvm, iceberg)
-            rows = row_columns(made.columns, types, here.columns)
+            rows = row_columns(checks.columns, types, here.columns)
             frames = frame_maker(
                 self._spark, here.columns, here.partition, here.spec, value, key, longest
             )
-            plan = self._plan = _Plan(made, types, here, rows, frames)
+            plan = self._plan = _Plan(checks, types, here, rows, frames)
         return plan
 
     def _stage(self, records: DataFrame, plan: _Plan, commit: Commit, began: datetime) -> _Counts:
-        # Four files of a handful of rows each would only have to be compacted.
+        # One file for a small batch: several tiny ones would have to be compacted.
         is_small = _size(commit) <= SMALL
         maker = None if REFUSED in records.columns else plan.frames
         if maker is not None and not (is_small and self._had_bad):
@@ -219,26 +220,26 @@ class Stager:
                 self._note_by_rows(str(error))
             if counts is not None:
                 return counts
-        noted = self._noting(1 if is_small else len(commit.ends))
+        metrics = self._metrics_for(1 if is_small else len(commit.ends))
         rows = {**plan.rows, **batch_columns(commit.id, began)}
         observation = Observation()
-        # The rows as they are written are made before they are looked at: Spark copies each
-        # where it is observed, and so need not copy the bytes that it was decoded from.
+        # Project the rows before they are observed: Spark copies each observed row, and so does
+        # not copy the bytes that it was decoded from.
         observed = (
             plan.validator.validate(records)
-            .records.select(*(rows[name] for name in plan.layout.columns.names), *noted.notes)
-            .observe(observation, *noted.counters)
+            .records.select(*(rows[name] for name in plan.layout.columns.names), *metrics.columns)
+            .observe(observation, *metrics.counters)
         )
         good = observed.where("not _millrace_bad").drop(*bronze.WORKING)
         self._lease.stage(partial(append_rows, good.coalesce(1) if is_small else good, commit))
-        # The JVM's own row: the bad records need not pass through Python.
+        # A row of the JVM: the bad records do not pass through Python.
         return self._counts(observed_row(observation))
 
     def _stage_frames(
         self, plan: _Plan, maker: FrameMaker, commit: Commit, began: datetime
     ) -> _Counts | None:
-        """Stage a batch as frames; None, with nothing staged, where Spark must validate all."""
-        # What is a few files' worth needs no more tasks, and many partitions no file each.
+        """Stage a batch as frames; None, with nothing staged, if Spark must validate all of it."""
+        # A small batch needs few tasks and files, even with many partitions.
         most = max(self._spark.sparkContext.defaultParallelism, len(commit.ends))
         tasks = min(max(_size(commit) // SMALL, 1), most)
         name, starts, ends = self._topic.name, commit.starts, commit.ends
@@ -253,42 +254,42 @@ class Stager:
     def _stage_frame(
         self, plan: _Plan, maker: FrameMaker, commit: Commit, began: datetime
     ) -> _Counts | None:
-        """Stage a few records where the driver is: as :meth:`_stage_frames` else."""
+        """Like :meth:`_stage_frames`, for few records, in the driver."""
         topic = (self._topic.name, self._topic.id)
         try:
             read = self._few.read(commit.starts, commit.ends)
-            made = maker.of_batch(self._spark, topic, commit.id, began, _LEFT_BYTES).here(read)
+            result = maker.of_batch(self._spark, topic, commit.id, began, _LEFT_BYTES).here(read)
         except JAVA_ERRORS as error:
-            # Where its consumer stands now is not known.
+            # The position of its consumer is unknown.
             self._few.close()
             raise FilesNotWritten(f"{self._stream.table}: {java_reason(error)}") from error
-        if made is None:
+        if result is None:
             return None
-        frame, counts = made
+        frame, counts = result
         write = partial(append_frame, self._spark, frame, plan.layout, commit)
         return self._checked(counts, self._lease.stage(write), plan)
 
     def _note_by_rows(self, reason: str) -> None:
-        """Say once why batches that could not be staged as frames go by Spark's rows."""
+        """Log once why a batch could not be staged as frames and is staged as Spark rows."""
         if reason not in self._reasons:
             self._reasons.add(reason)
-            self._note(f"{reason}: Iceberg's own writer takes a batch that Arrow did not write")
+            self._note(f"{reason}: falling back to Iceberg's writer for a batch")
 
     def _checked(self, frames: FrameCounts, written: int, plan: _Plan) -> _Counts | None:
         """The counts of a batch that is staged as frames.
 
-        None, with nothing staged, where Spark must validate all of the batch.
+        None, with nothing staged, if Spark must validate all of the batch.
         """
         if written != frames.rows:
             raise MillraceError(
-                f"{self._stream.table}: {written} rows were written of {frames.rows} good records: "
-                "nothing is committed"
+                f"{self._stream.table}: wrote {written} rows of {frames.rows} good records: "
+                "nothing was committed"
             )
         bad, carried, unknown = 0, None, {}
         if frames.left:
             validated = self._counts_of_left(self._jvm.dataframe(frames.records, KAFKA_ROWS), plan)
             if validated.rows != frames.left or validated.bad != frames.left:
-                # More than were carried, or some that are good after all.
+                # Not all were collected, or some are valid.
                 self._lease.unstage()
                 return None
             bad, carried, unknown = validated.bad, validated.carried, validated.unknown_ids
@@ -297,14 +298,16 @@ class Stager:
         )
 
     def _counts_of_left(self, left: DataFrame, plan: _Plan) -> _Counts:
-        """The counts of records that frames left, validated."""
-        noted = self._noting(1)
+        """Validate the records that frames did not decode, and count them."""
+        metrics = self._metrics_for(1)
         records = plan.validator.validate(left).records
-        counted = records.select("_kafka_key", "_kafka_headers", *noted.notes).agg(*noted.counters)
+        counted = records.select("_kafka_key", "_kafka_headers", *metrics.columns).agg(
+            *metrics.counters
+        )
         return self._counts(self._jvm.first_row(counted))
 
     def _counts(self, row: Any) -> _Counts:
-        """What :func:`batch_counters` counted, of the JVM's row of it."""
+        """The counts in a JVM row of :func:`batch_counters`."""
         bad, carried = row.getLong(1), row.getSeq(4)
         return _Counts(
             rows=row.getLong(0),
@@ -312,26 +315,28 @@ class Stager:
             value_bytes=row.getLong(2),
             other_bytes=row.getLong(3),
             unknown_ids={part: _numbers(row.getSeq(5 + i)) for i, part in enumerate(self._parts)},
-            # Where some are missing all are read again: these would only take memory.
+            # If some are missing, all are read again: do not keep these in memory.
             carried=self._jvm.dataframe(carried, quarantine_table.COLUMNS)
             if carried.size() == bad
             else None,
         )
 
-    def _noting(self, tasks: int) -> _Noted:
-        """What is noted of records that come in so many tasks."""
-        noted = self._noted.get(tasks)
-        if noted is None:
+    def _metrics_for(self, tasks: int) -> _Metrics:
+        """The metrics of a batch with this number of tasks."""
+        metrics = self._metrics.get(tasks)
+        if metrics is None:
             most, largest = carried_limits(self._carried_bytes, tasks)
-            noted = _Noted(record_notes(self._parts, largest), batch_counters(self._parts, most))
-            self._noted[tasks] = noted
-        return noted
+            metrics = _Metrics(
+                metric_columns(self._parts, largest), batch_counters(self._parts, most)
+            )
+            self._metrics[tasks] = metrics
+        return metrics
 
 
 def carried_limits(budget: int, tasks: int) -> tuple[int, int]:
-    """How many bad records a task may bring along, and how large each may be.
+    """The maximum number of bad records that a task collects, and their maximum size in bytes.
 
-    ``budget`` is the bytes of all tasks together.
+    ``budget`` is the limit in bytes for all tasks together.
     """
     share = budget // tasks
     largest = max(min(_LARGEST_CARRIED, share - _ROW_BYTES), 0)
@@ -339,36 +344,36 @@ def carried_limits(budget: int, tasks: int) -> tuple[int, int]:
 
 
 def _carried_bytes(spark: SparkSession) -> int:
-    """Bytes of bad records that a batch may bring to the driver."""
+    """The maximum bytes of bad records that a batch collects in the driver."""
     most = Jvm(spark).most_result_bytes()
-    # 0 is without a limit.
+    # 0 means no limit.
     return min(_CARRIED_BYTES, most // _SHARE_OF_RESULTS) if most else _CARRIED_BYTES
 
 
-def record_notes(parts: list[str], largest: int) -> tuple[Column, ...]:
-    """What is noted of each record of a batch besides its row.
+def metric_columns(parts: list[str], largest: int) -> tuple[Column, ...]:
+    """Additional columns of each record of a batch, for :func:`batch_counters`.
 
-    ``parts`` are those whose schema ids are looked up; ``largest`` is the most bytes of a bad
-    record that is carried along.
+    ``parts`` are the parts with schema ids, ``value`` and ``key``; ``largest`` is the maximum
+    size in bytes of a bad record that is collected.
     """
     bad = F.col("_error").isNotNull()
     length = F.coalesce(F.length("_kafka_value"), F.lit(0))
     whole = length + key_and_header_bytes("_kafka_")
-    aside = F.struct(*quarantine_table.rows("_error", F.lit(None)))
+    quarantined = F.struct(*quarantine_table.rows("_error", F.lit(None)))
     unknown = [unknown_id(part).alias(f"_millrace_unknown_{part}") for part in parts]
     return (
         bad.alias("_millrace_bad"),
         length.alias("_millrace_bytes"),
-        F.when(bad & (whole <= largest), aside).alias("_millrace_carried"),
+        F.when(bad & (whole <= largest), quarantined).alias("_millrace_carried"),
         *unknown,
     )
 
 
 def batch_counters(parts: list[str], most: int) -> tuple[Column, ...]:
-    """What is counted and collected of the notes of :func:`record_notes`.
+    """The aggregates of the columns of :func:`metric_columns`.
 
-    ``parts`` are those whose schema ids are looked up; ``most`` is how many bad records are
-    carried along.
+    ``parts`` are the parts with schema ids, ``value`` and ``key``; ``most`` is the maximum number
+    of bad records that are collected.
     """
     return (
         F.count(F.lit(1)),
@@ -381,7 +386,7 @@ def batch_counters(parts: list[str], most: int) -> tuple[Column, ...]:
 
 
 def _size(commit: Commit) -> int:
-    """How many offsets a commit takes."""
+    """The number of offsets in a commit."""
     return sum(end - commit.starts.get(partition, 0) for partition, end in commit.ends.items())
 
 

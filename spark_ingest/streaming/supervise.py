@@ -1,4 +1,4 @@
-"""One stream's trouble is its own: it rests and is begun again, and the others go on."""
+"""Supervises streams: a failed one is restarted after a pause, without affecting the others."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ _SERVICE_SECONDS = 5.0
 _LEASE_SECONDS = 30.0
 _PERSON_SECONDS = 60.0
 _TOPIC_SECONDS = 10.0
-# All write to the commit log when they begin; some hundred would only be in each other's way.
+# All write to the commit log when they start; hundreds at once would only cause conflicts.
 _BEGIN_AT_ONCE = 4
 
 
 class Stopping(Exception):
-    """The run is being stopped while a batch waits."""
+    """The run is being stopped during a batch."""
 
 
 class Reason(StrEnum):
-    """Why a stream is begun again.
+    """The reason for restarting a stream.
 
     Attributes:
-        MOVED: Others wrote to its table: its offsets are read again, at once.
-        SERVICE: Kafka or the registry is away.
-        LEASE: Another writer has the table: taken over when that one is gone.
-        TOPIC: Nothing was captured yet, so it has no topic: no trouble.
-        PERSON: Only a person can mend it.
+        MOVED: Another process wrote to its table: its offsets are read again, at once.
+        SERVICE: Kafka or the registry is unavailable.
+        LEASE: Another writer has the table: it is taken over when that one has exited.
+        TOPIC: Nothing was captured yet, so there is no topic: not a failure.
+        PERSON: It needs manual intervention.
         FAILURE: All else: storage, catalog, executors.
     """
 
@@ -64,23 +64,23 @@ class Run(Protocol):
 
     @property
     def commits(self) -> int:
-        """How many it has made."""
+        """Number of commits of this run."""
 
     def start(self) -> None:
-        """Begin at the table's offsets, again where it did before."""
+        """Start, or restart, at the table's offsets."""
 
     def running(self) -> bool:
-        """Whether it is at work; raises what ended it."""
+        """Whether it is running; raises the error that stopped it."""
 
     def renew(self) -> None:
-        """Keep the lease; raises nothing."""
+        """Renew the lease; raises nothing."""
 
     def stop(self) -> None:
-        """Let the batch at work finish and give the lease back."""
+        """Let the running batch finish and release the lease."""
 
 
 def reason_of(error: Exception) -> Reason:
-    """What kind of trouble an error is."""
+    """Classify an error."""
     kinds: tuple[tuple[type[Exception] | tuple[type[Exception], ...], Reason], ...] = (
         (ServiceUnavailable, Reason.SERVICE),
         (CommitRefused, Reason.MOVED),
@@ -92,9 +92,9 @@ def reason_of(error: Exception) -> Reason:
 
 
 def pause(reason: Reason, tries: int) -> float:
-    """Seconds until a stream is begun again.
+    """Seconds until a stream is restarted.
 
-    ``tries`` is how often it was since it last committed.
+    ``tries`` is the number of restarts since its last commit.
     """
     if reason is Reason.MOVED:
         if tries == 0:
@@ -106,63 +106,63 @@ def pause(reason: Reason, tries: int) -> float:
         Reason.TOPIC: _TOPIC_SECONDS,
         Reason.PERSON: _PERSON_SECONDS,
     }
-    # Beyond the tenth doubling it is the longest anyway.
+    # After ten doublings the maximum applies anyway.
     growing = min(_FIRST_SECONDS * (1 << min(tries, 10)), _LONGEST_SECONDS)
-    # Streams that one outage stopped shall not all come back in the same moment.
+    # Jitter, so that streams stopped by one outage do not all restart at once.
     return fixed.get(reason, growing) * secrets.SystemRandom().uniform(0.8, 1.2)
 
 
-class Watched:
-    """A stream that is begun, and begun again after trouble."""
+class SupervisedStream:
+    """A stream that is started, and restarted after failures."""
 
     def __init__(
         self,
         name: str,
         make: Callable[[], Run],
-        mend: Callable[[], None],
+        repair: Callable[[], None],
         once: bool,
         progress: Progress,
         is_incomplete: bool = False,
     ) -> None:
-        """Watch a stream that is not begun yet.
+        """Supervise a stream that has not started yet.
 
         Args:
             make: Takes its lease.
-            mend: Makes what is missing; called before it is begun again.
-            once: Whether trouble ends it, instead of a pause.
-            progress: Gets a note of trouble, and of its end.
-            is_incomplete: Whether something is missing already before it is begun first.
+            repair: Creates its table if missing; called before a restart.
+            once: Whether a failure ends it, instead of a pause and a restart.
+            progress: Receives notes about failures and restarts.
+            is_incomplete: Whether its table is missing before the first start.
         """
         self.name = name
         self.failure: Exception | None = None
         self._make = make
-        self._mend = mend
+        self._mend = repair
         self._once = once
         self._progress = progress
         self._run: Run | None = None
-        # Its run could not give back what it holds: that comes before another.
+        # Its run could not release its lease: that must happen before a new run.
         self._is_ending = False
-        self._needs_mending = is_incomplete
+        self._needs_repair = is_incomplete
         self._was_up = False
         self._is_up = False
         self._is_over = False
-        self._rests_until = 0.0
+        self._paused_until = 0.0
         self._tries = 0
         self._commits = 0
         self._noted: str | None = None
         self._gate = threading.Semaphore()
         self.done = threading.Event()
 
-    def look_after(self, ending: threading.Event, gate: threading.Semaphore) -> None:
-        """Look after it in a thread of its own: storage that hangs keeps no other waiting.
+    def run_until(self, ending: threading.Event, gate: threading.Semaphore) -> None:
+        """Supervise it in the calling thread, so that hanging storage blocks no other stream.
 
-        ``ending`` is set when it shall end: one that is done keeps its lease until then.
-        ``gate`` is held while it begins.
+        It stops when ``ending`` is set, and keeps its lease until then even if it has finished.
+        ``gate`` limits concurrent starts.
         """
         self._gate = gate
         renewals = Renewals([self])
         try:
-            while not ending.is_set() and self.look():
+            while not ending.is_set() and self.poll():
                 ending.wait(_POLL_SECONDS)
             self.done.set()
             ending.wait()
@@ -170,11 +170,11 @@ class Watched:
             self.close()
             renewals.stop()
 
-    def look(self) -> bool:
-        """Begin it, begin it again, or see how it does; whether it is not done."""
+    def poll(self) -> bool:
+        """Start, restart or check the stream; whether it has not finished."""
         if self._is_over:
             return False
-        if time.monotonic() < self._rests_until:
+        if time.monotonic() < self._paused_until:
             return True
         try:
             run = self._run if self._is_up else None
@@ -184,21 +184,21 @@ class Watched:
             if run.running():
                 return True
         except TROUBLE as error:
-            if jvm_watch.is_gone(error):
+            if jvm_watch.has_exited(error):
                 raise
-            self._rest(error)
+            self._pause(error)
             return not self._is_over
         self._is_over = True
         return False
 
     def renew(self) -> None:
-        """Keep its lease, also while it rests; any thread may ask for it."""
+        """Renew its lease, even during a pause; thread-safe."""
         run = self._run
         if run is not None and not self._is_ending:
             run.renew()
 
     def close(self) -> None:
-        """End it; what goes wrong then is its failure."""
+        """Stop it; an error while stopping is recorded as its failure."""
         if self._run is None:
             return
         try:
@@ -210,9 +210,9 @@ class Watched:
 
     def _begin(self) -> Run:
         if self._run is None or self._is_ending:
-            if self._needs_mending:
+            if self._needs_repair:
                 self._mend()
-            self._needs_mending = True
+            self._needs_repair = True
             if self._run is not None:
                 self._run.stop()
                 self._run, self._is_ending = None, False
@@ -223,7 +223,7 @@ class Watched:
         self._set_up(True)
         return self._run
 
-    def _rest(self, error: Exception) -> None:
+    def _pause(self, error: Exception) -> None:
         reason = reason_of(error)
         if reason is Reason.TOPIC:
             self._await_topic(reason_text(error))
@@ -240,22 +240,22 @@ class Watched:
         self._tries += 1
         self._report(reason, reason_text(error), seconds)
         if reason in (Reason.LEASE, Reason.FAILURE):
-            # Another machine may fare better.
+            # Another machine may succeed.
             self._end()
-        self._rests_until = time.monotonic() + seconds
+        self._paused_until = time.monotonic() + seconds
 
     def _await_topic(self, text: str) -> None:
-        """Look for its topic now and then, or be over; nothing is wrong with it."""
+        """Wait for its topic, or finish; this is not a failure."""
         if self._run is not None:
             self._set_up(False)
-        then = "skipped" if self._once else "taken up when it appears"
+        then = "skipped" if self._once else "starts when it appears"
         if self._noted != text:
             self._progress.note(f"{self.name}: {text}; {then}")
         self._noted, self.failure = text, None
-        # Its table is there: nothing is to be mended before its topic is.
-        self._needs_mending = False
+        # Its table exists: there is nothing to repair before the topic exists.
+        self._needs_repair = False
         self._is_over = self._once
-        self._rests_until = time.monotonic() + pause(Reason.TOPIC, 0)
+        self._paused_until = time.monotonic() + pause(Reason.TOPIC, 0)
 
     def _report(self, reason: Reason, text: str, seconds: float) -> None:
         if reason is Reason.SERVICE:
@@ -263,10 +263,10 @@ class Watched:
             return
         then = {
             Reason.MOVED: "reading its offsets again",
-            Reason.LEASE: "waiting to take it over",
+            Reason.LEASE: "waiting for its lease",
             Reason.PERSON: "paused, retried every minute",
         }.get(reason, f"restarts in {seconds:.0f} s")
-        # What goes on for days is noted once.
+        # Log a persistent condition once.
         known = self._noted == text and reason in (Reason.LEASE, Reason.PERSON)
         self._noted = text
         if not known:
@@ -280,7 +280,7 @@ class Watched:
         try:
             self._run.stop()
         except TROUBLE:
-            # It is in trouble already, and that was noted.
+            # It has failed already, and that was logged.
             return
         self._run, self._is_ending = None, False
 
@@ -289,36 +289,37 @@ class Watched:
         self._progress.up(self.name, is_up)
 
 
-def supervise(watched: Sequence[Watched], stopping: threading.Event, progress: Progress) -> None:
-    """Look after streams until all are done, or ``stopping`` is set.
+def supervise(
+    streams: Sequence[SupervisedStream], stopping: threading.Event, progress: Progress
+) -> None:
+    """Supervise streams until all have finished, or ``stopping`` is set.
 
-    When ``stopping`` is set, each finishes its batch first; ``progress`` gets a note that they are
-    stopped.
+    After ``stopping`` is set, each finishes its batch first; ``progress`` gets a note.
 
     Raises:
-        StreamsFailed: Some ended in trouble, or were in trouble when all were stopped; where
-            there is only one stream, its own error.
+        StreamsFailed: Some had failed when all were stopped; with a single stream, its own error
+            is raised instead.
     """
     ending, gate = threading.Event(), threading.Semaphore(_BEGIN_AT_ONCE)
-    with ThreadPoolExecutor(max(len(watched), 1), "stream") as threads:
-        looking = [threads.submit(one.look_after, ending, gate) for one in watched]
+    with ThreadPoolExecutor(max(len(streams), 1), "stream") as threads:
+        running = [threads.submit(one.run_until, ending, gate) for one in streams]
         try:
-            while not all(one.done.is_set() for one in watched):
+            while not all(one.done.is_set() for one in streams):
                 if stopping.wait(_POLL_SECONDS):
-                    progress.note("stopping: the batches at work are finished first")
+                    progress.note("stopping: running batches finish first")
                     break
-                # Before all end only a mistake in the program ends one.
-                if any(look.done() for look in looking):
+                # A thread that returns before `ending` is set has raised an unexpected error.
+                if any(thread.done() for thread in running):
                     break
         finally:
             ending.set()
-    for look in looking:
-        look.result()
-    failed = [one for one in watched if one.failure is not None]
-    if len(watched) == 1 and failed and failed[0].failure is not None:
+    for thread in running:
+        thread.result()
+    failed = [one for one in streams if one.failure is not None]
+    if len(streams) == 1 and failed and failed[0].failure is not None:
         raise failed[0].failure
     if failed:
         causes = "; ".join(
             f"{one.name}: {reason_text(one.failure)}" for one in failed if one.failure
         )
-        raise StreamsFailed(f"{len(failed)} of {len(watched)} streams failed: {causes}")
+        raise StreamsFailed(f"{len(failed)} of {len(streams)} streams failed: {causes}")

@@ -1,4 +1,4 @@
-"""The tables that streams write to, made where they are missing."""
+"""Creates the tables that streams write to, if they are missing."""
 
 from __future__ import annotations
 
@@ -18,22 +18,24 @@ from spark_ingest.streaming.services import Services
 
 
 def create_tables(services: Services, streams: Sequence[Stream]) -> list[str]:
-    """Make the schema, quarantine, the commit log and each stream's table; what was made.
+    """Create the schema, quarantine, the commit log and each stream's table.
+
+    Returns the names of the tables that it created.
 
     Raises:
         ConfigurationError: A stream has no usable schema in the registry.
-        ServiceUnavailable: The registry does not answer.
+        ServiceUnavailable: The registry is unavailable.
     """
-    made = create_shared(services)
+    created = create_shared(services)
     with _named_together(services) as new:
         for stream in streams:
             if create_table(services, stream):
                 new.append(stream)
-    return made + [stream.table for stream in new]
+    return created + [stream.table for stream in new]
 
 
 def create_shared(services: Services) -> list[str]:
-    """Make the schema, quarantine and the commit log where they are missing."""
+    """Create the schema, quarantine and the commit log if missing; the names of new tables."""
     bronze.create_schema(services.spark)
     shared = (
         (quarantine_table.TABLE, quarantine_table.create),
@@ -43,13 +45,14 @@ def create_shared(services: Services) -> list[str]:
 
 
 def create_table(services: Services, stream: Stream) -> bool:
-    """Make a stream's table where it is missing; whether it was missing.
+    """Create a stream's table if it is missing; whether it was missing.
 
-    Who makes one names it in the commit log; its stream does so too before its first commit.
+    The caller names a new table in the commit log; its stream also does so before its first
+    commit.
 
     Raises:
         ConfigurationError: It has no usable schema in the registry.
-        ServiceUnavailable: The registry does not answer.
+        ServiceUnavailable: The registry is unavailable.
     """
     spark, jvm = services.spark, Jvm(services.spark)
     is_missing = not bronze.exists(spark, stream.table)
@@ -68,9 +71,9 @@ def create_table(services: Services, stream: Stream) -> bool:
 
 
 def prepare(services: Services, streams: Sequence[Stream]) -> set[str]:
-    """Make what is missing before streams run; the names of those whose table could not be made.
+    """Create missing tables before streams run; the names of the streams whose table failed.
 
-    Their trouble is their own: each makes its table before it begins.
+    Each of these streams retries before it starts.
 
     Raises:
         ConfigurationError: No stream has a usable schema in the registry.
@@ -89,19 +92,19 @@ def prepare(services: Services, streams: Sequence[Stream]) -> set[str]:
                 except TROUBLE as error:
                     failed[stream.name] = reason_text(error)
     except TROUBLE as error:
-        services.progress.note(f"{reason_text(error)}; the streams try again")
+        services.progress.note(f"{reason_text(error)}; the streams will retry")
     if refused and len(refused) == len(streams):
         raise next(iter(refused.values()))
     for name, reason in failed.items():
-        services.progress.note(f"{name}: {reason}; its stream tries again")
+        services.progress.note(f"{name}: {reason}; its stream will retry")
     return {*refused, *failed}
 
 
 @contextmanager
 def _named_together(services: Services) -> Iterator[list[Stream]]:
-    """Takes streams whose tables were made, and names these tables in one commit of the log.
+    """Collect streams with new tables, then name these tables in one commit of the log.
 
-    One for each would take longer than the table itself.
+    A commit per table would take longer than creating the table.
     """
     new: list[Stream] = []
     try:
@@ -110,8 +113,8 @@ def _named_together(services: Services) -> Iterator[list[Stream]]:
         commit_log.name_tables(services.spark, new)
 
 
-def create_again(services: Services, stream: Stream) -> None:
-    """Make a stream's table where there is none, or none any more, and say so."""
+def create_missing_table(services: Services, stream: Stream) -> None:
+    """Create a stream's table if it is missing or was dropped, and log a note."""
     if create_table(services, stream):
         commit_log.name_tables(services.spark, [stream])
         services.progress.note(f"{stream.name}: {stream.table} was missing; created")

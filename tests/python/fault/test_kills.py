@@ -209,7 +209,7 @@ def test_a_writer_asleep_and_overtaken_does_not_commit(
         assert process.wait() == 0
         said = [line for line in process.errors() if "was taken over" in line]
         assert len(said) == 1, said
-        assert said[0].endswith("waiting to take it over")
+        assert said[0].endswith("waiting for its lease")
     sender.stop()
     go_on(feed)
     assert overtaken

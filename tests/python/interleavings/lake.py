@@ -178,7 +178,7 @@ class Lake:
             row for row in self.quarantine if row.offset < at.get(0, 0) or row.batch not in batches
         ]
 
-    def _remove_overtaken(
+    def _remove_rows_of_replaced_writers(
         self, _spark: object, _stream: Stream, _topic: Topic, at: Mapping[int, int]
     ) -> None:
         self.schedule.step("read what was overtaken")
@@ -317,7 +317,7 @@ class Lake:
             (quarantine_table, "may_have", lambda _spark, _topic: True),
             (quarantine_table, "uncommitted", self._uncommitted),
             (quarantine_table, "remove_uncommitted", self._remove_uncommitted),
-            (resume, "_remove_overtaken", self._remove_overtaken),
+            (resume, "_remove_rows_of_replaced_writers", self._remove_rows_of_replaced_writers),
             (resume, "_remove_rows_ahead", self._remove_rows_ahead),
             (commit_log, "identity_of", self._identity_of),
             (commit_log, "_unlogged", self._unlogged),

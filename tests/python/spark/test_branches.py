@@ -70,7 +70,7 @@ def test_a_table_gets_its_columns_though_another_stream_gave_it_some_meanwhile(
     assert done
     got = lake.spark.table(f"lake.{lake.table}").columns
     assert sorted(got) == ["first", "id", "note", "second"]
-    with pytest.raises(ConfigurationError, match="cannot take the topic's schema"):
+    with pytest.raises(ConfigurationError, match="cannot evolve to the topic's schema"):
         bronze.evolve(lake.jvm, lake.table, columns("note int"))
 
 

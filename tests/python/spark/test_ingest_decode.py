@@ -26,7 +26,7 @@ from spark_ingest.lake import bronze
 from spark_ingest.records.bronze_rows import batch_columns, row_columns
 from spark_ingest.records.validation import Validated, validator
 from spark_ingest.streaming.batch_size import record_bytes
-from spark_ingest.streaming.staged_batch import batch_counters, record_notes
+from spark_ingest.streaming.staged_batch import batch_counters, metric_columns
 from tests.python.spark.arrow_frames import agree, frames_of
 from tests.python.world.avro import combined, framed, record
 
@@ -358,7 +358,7 @@ def test_a_row_is_made_once_on_its_way_to_the_table(spark: SparkSession) -> None
     rows |= batch_columns(7, datetime(2026, 1, 31, 9, 0, 0, 5, tzinfo=UTC))
 
     made = validated.records.select(
-        *(rows[name] for name in table.names), *record_notes(["value"], 8000)
+        *(rows[name] for name in table.names), *metric_columns(["value"], 8000)
     )
     seen = made.observe(Observation(), *batch_counters(["value"], 16_384))
     good = seen.where("not _millrace_bad").drop(*bronze.WORKING)
@@ -380,7 +380,7 @@ def test_keys_and_headers_count_in_how_large_records_are(spark: SparkSession) ->
     assert size is not None
     assert 2500 + len(value) <= size < 2550
     validated = validate(records, "id", combined(V1), None).records
-    noted = validated.select("_kafka_key", "_kafka_headers", *record_notes(["value"], 8000))
+    noted = validated.select("_kafka_key", "_kafka_headers", *metric_columns(["value"], 8000))
     counted = noted.agg(*batch_counters(["value"], 1)).collect()[0]
     assert counted[2] + counted[3] == pytest.approx(3 * size)
 

@@ -67,7 +67,9 @@ without_a_server = pytest.mark.parametrize("lake", ["jdbc"], indirect=True)
 @pytest.fixture
 def all_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Writers that have the table count as gone."""
-    monkeypatch.setattr("spark_ingest.commits.lease.Holder.alive", lambda self, last_sign: False)
+    monkeypatch.setattr(
+        "spark_ingest.commits.lease.Holder.alive", lambda self, last_activity: False
+    )
 
 
 def in_a_thread(work: Callable[[], object]) -> Future[object]:
@@ -285,12 +287,12 @@ def test_a_renewal_moves_no_main_and_shows_others_that_the_writer_lives(
     lake.stage(writer, 1)
     before = lake.jvm.iceberg_table(lake.table)
     main, sign = before.currentSnapshot().snapshotId(), writer._holder.branch
-    last = lease.last_sign(before, sign)
+    last = lease.last_activity(before, sign)
     writer._renew_at = 0
     writer.renew()
     after = lake.jvm.iceberg_table(lake.table)
     assert after.currentSnapshot().snapshotId() == main
-    assert lease.last_sign(after, sign) > last
+    assert lease.last_activity(after, sign) > last
     monkeypatch.setattr("spark_ingest.commits.lease.socket.gethostname", lambda: "elsewhere")
     with pytest.raises(LeaseLost, match="has a writer already"):
         Lease.take(lake.jvm, lake.table)

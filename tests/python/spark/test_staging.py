@@ -40,7 +40,7 @@ def test_nothing_is_published_behind_rows_that_came_meanwhile(lake: lakes.Lake) 
     lake.stage(writer, 1)
     lake.spark.sql(f"insert into lake.{lake.table} values (1, 'the same one')")
 
-    with pytest.raises(CommitRefused, match="moved meanwhile"):
+    with pytest.raises(CommitRefused, match="changed concurrently"):
         writer.publish()
     writer.release()
     assert lake.ids() == [1]

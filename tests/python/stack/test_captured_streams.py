@@ -309,7 +309,7 @@ def test_a_topic_that_appears_while_the_streams_run_is_taken_up(
     assert rows(feed, "after.title") == [("Film 1",)]
     (waited, stopped) = feed.reports.notes
     assert waited.startswith("captured.later: topic captured.public.later does not exist")
-    assert waited.endswith("taken up when it appears")
+    assert waited.endswith("starts when it appears")
     assert stopped.startswith("stopping")
 
 

@@ -91,8 +91,8 @@ def test_a_dropped_table_begins_anew_with_what_the_broker_holds(feed: Feed) -> N
     # The beginning is commit 1.
     assert [(b.commit_id, b.rows, b.quarantined) for b in batches] == [(2, 5, 3)]
     (note,) = feed.reports.notes
-    assert f"was recreated since commit 2 of an earlier table (table UUID {first})" in note
-    assert "begins behind: 0: 0 to 1" in note
+    assert f"was recreated since commit 2 of a previous table (table UUID {first})" in note
+    assert "offsets of the previous table that are lost: 0: 0 to 1" in note
     assert counted(feed) == [(2, 3, 2), (0, 2, 1)]
     after = logged(feed)
     assert after[:3] == before

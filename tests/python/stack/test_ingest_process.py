@@ -170,7 +170,7 @@ def test_what_is_missing_is_said_in_one_line_with_the_fix(feed: Feed, tmp_path: 
         ),
         ({"SPARK_HOME": "/opt/some/spark"}, "unset SPARK_HOME"),
         ({"PATH": f"{tmp_path}:/usr/bin:/bin", "JAVA_HOME": ""}, "is Java 25"),
-        ({"MILLRACE_MIN_FREE_MB": "999999999"}, "make room"),
+        ({"MILLRACE_MIN_FREE_MB": "999999999"}, "free some space"),
     ]
     for extra, said in cases:
         env = {**feed.stack.env, **extra}

@@ -256,7 +256,7 @@ def test_an_older_file_is_registered_and_the_log_follows(lake: Lake, are_expired
     reported = lake.type("spark-ingest run --once")
     lake.type(rebuild)
 
-    assert ("was set back to commit 2" in reported) is not are_expired
+    assert ("was rolled back to commit 2" in reported) is not are_expired
     assert [row["commit_id"] for row in lake.feed.log().collect()] == [1, 2, 3]
     lake.check()
     lake.check_model()

@@ -18,11 +18,11 @@ from spark_ingest.streaming import renewals, run, tables
 from tests.python.stack.conftest import ORDER, Feed, orders, wait_for
 
 
-def last_sign(feed: Feed) -> float:
+def last_activity(feed: Feed) -> float:
     """When the stream's writer reported that it is alive."""
     iceberg = Jvm(feed.services.spark).iceberg_table(feed.stream.table)
     branches = lease.writer_branches(iceberg)
-    return max((lease.last_sign(iceberg, branch) for branch in branches), default=0)
+    return max((lease.last_activity(iceberg, branch) for branch in branches), default=0)
 
 
 def test_a_lease_is_renewed_while_a_stream_starts_works_and_waits_for_its_rate(
@@ -32,8 +32,8 @@ def test_a_lease_is_renewed_while_a_stream_starts_works_and_waits_for_its_rate(
 
     def see_a_renewal(then: Any, moment: str) -> Any:
         def slow(*given: Any, **named: Any) -> Any:
-            before = last_sign(feed)
-            wait_for(lambda: last_sign(feed) > before, seconds=30)
+            before = last_activity(feed)
+            wait_for(lambda: last_activity(feed) > before, seconds=30)
             seen.append(moment)
             return then(*given, **named)
 
@@ -64,10 +64,10 @@ def test_a_stream_without_records_finds_out_that_it_was_overtaken(
     with ThreadPoolExecutor(1) as threads:
         quiet = threads.submit(run.run_streams, feed.services, [feed.stream], settings, stopping)
         try:
-            wait_for(lambda: last_sign(feed))
+            wait_for(lambda: last_activity(feed))
             with monkeypatch.context() as patch:
                 patch.setattr(
-                    "spark_ingest.commits.lease.Holder.alive", lambda self, last_sign: False
+                    "spark_ingest.commits.lease.Holder.alive", lambda self, last_activity: False
                 )
                 awake = Lease.take(Jvm(feed.services.spark), feed.stream.table)
 

@@ -64,7 +64,7 @@ def test_a_table_that_was_rolled_back_takes_its_log_and_its_replays_along(
     feed.ingest()
 
     (note,) = feed.reports.notes
-    assert "was set back to commit 1: its commits 2 to 4 are removed" in note
+    assert "was rolled back to commit 1: its commits 2 to 4 were removed" in note
     assert books(feed) == [(1, 2, 2), (2, 2, 1)]
     # By which dbt knows, however far the table has come when it looks.
     assert since(feed) > before

@@ -109,7 +109,7 @@ def test_no_java_and_a_foreign_spark_home_fail_without_ending_the_examination(
 def test_a_full_disk_fails(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MILLRACE_MIN_FREE_MB", "999999999")
 
-    assert "make room" in findings()["disk, data"].text
+    assert "free some space" in findings()["disk, data"].text
 
 
 def test_wrong_settings_end_the_examination_with_the_file(home: Home) -> None:

@@ -158,4 +158,4 @@ def test_writing_in_the_background_outlives_an_error_and_shows_it_once(
         until(lambda: written.rows == [("a", 1)])
     finally:
         log.close()
-    assert reported == ["the commit log is behind, and catches up: disk full"]
+    assert reported == ["the commit log is behind and will catch up: disk full"]

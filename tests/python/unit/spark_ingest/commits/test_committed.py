@@ -28,7 +28,7 @@ def test_an_id_that_is_taken_or_leaves_one_out_is_refused() -> None:
 
     check_number(here, own(5, 4, 3))
     for taken in (1, 2, 4):
-        with pytest.raises(CommitRefused, match=f"has commit 2, and {taken} was to"):
+        with pytest.raises(CommitRefused, match=f"newest commit is 2, and {taken} cannot"):
             check_number(here, own(5, 4, taken))
 
 

@@ -91,7 +91,7 @@ def test_a_java_that_only_says_where_to_get_one_is_refused(
     stub = fake_java(tmp_path / "mac", "Unable to locate a Java Runtime.", exit_code=1)
     monkeypatch.setenv("PATH", str(stub.parent))
 
-    with pytest.raises(ConfigurationError, match="names no version; Millrace needs a JDK"):
+    with pytest.raises(ConfigurationError, match="prints no version; Millrace needs a JDK"):
         preflight.check_java()
 
 
@@ -143,7 +143,9 @@ def test_a_nearly_full_disk_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path
     free = preflight.check_disk(wanted)
     monkeypatch.setenv("MILLRACE_MIN_FREE_MB", str(free // 1024**2 + 10_000))
 
-    with pytest.raises(ConfigurationError, match=r"only \d+ MB are free where .*make room"):
+    with pytest.raises(
+        ConfigurationError, match=r"only \d+ MB are free on the disk of .*free some space"
+    ):
         preflight.check_disk(wanted)
 
 

@@ -54,7 +54,7 @@ def test_a_limit_that_is_none_is_refused_with_where_to_set_it(name: str, value: 
     reported = f"{name} is {value or 'not set'} on an executor, .*add -D{name}={LIMITS[name]}"
     with pytest.raises(ConfigurationError, match=reported) as refused:
         refuse_limits({**LIMITS, name: value}, "an executor", "the.setting")
-    assert "to the.setting, as profiles/spark-defaults.conf has it" in str(refused.value)
+    assert "to the.setting, as in profiles/spark-defaults.conf" in str(refused.value)
 
 
 def test_the_projects_own_configuration_has_every_limit_on_both_sides() -> None:

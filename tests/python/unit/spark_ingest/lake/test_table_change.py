@@ -90,7 +90,7 @@ def test_a_conflict_is_planned_and_made_again() -> None:
 
 
 def test_conflicts_without_an_end_are_a_refusal() -> None:
-    with pytest.raises(CommitRefused, match=r"bronze.t moved meanwhile: as Java"):
+    with pytest.raises(CommitRefused, match=r"bronze.t changed concurrently: as Java"):
         change(commits=[java_error(CONFLICT)] * 100)
 
 

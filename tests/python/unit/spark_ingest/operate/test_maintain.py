@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from spark_ingest.commits.branch import made_at
+from spark_ingest.commits.branch import created_at
 from spark_ingest.errors import ConfigurationError
 from spark_ingest.operate.maintain import History, Policy, Snapshot
 
@@ -54,9 +54,9 @@ def test_what_is_old_expires_but_the_newest_of_each_branch_and_tags() -> None:
 
 
 def test_only_branches_that_were_made_for_one_commit_have_their_time() -> None:
-    assert made_at("side_1767268800_0123456789ab") == NOON
-    assert made_at("writer_0123456789ab") is None
-    assert made_at("main") is None
+    assert created_at("side_1767268800_0123456789ab") == NOON
+    assert created_at("writer_0123456789ab") is None
+    assert created_at("main") is None
 
 
 def test_orphans_of_today_are_not_looked_for() -> None:

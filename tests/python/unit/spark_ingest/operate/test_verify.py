@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from spark_ingest.commits.committed import CommitKind, Taken
+from spark_ingest.commits.committed import CommitKind, CommitOffsets
 from spark_ingest.commits.offsets import Span, merged
 from spark_ingest.operate.verify import lost_by_log
 
 
-def took(commit_id: int, empty: int, **offsets: Span) -> Taken:
+def took(commit_id: int, empty: int, **offsets: Span) -> CommitOffsets:
     ranges = {int(name.removeprefix("p")): span for name, span in offsets.items()}
-    return Taken(commit_id, CommitKind.STREAM, ranges, empty)
+    return CommitOffsets(commit_id, CommitKind.STREAM, ranges, empty)
 
 
 def test_ranges_that_touch_are_one() -> None:

@@ -20,7 +20,7 @@ from spark_ingest.errors import (
 )
 from spark_ingest.streaming import supervise
 from spark_ingest.streaming.progress import BatchReport, Progress
-from spark_ingest.streaming.supervise import Reason, Watched, pause, reason_of
+from spark_ingest.streaming.supervise import Reason, SupervisedStream, pause, reason_of
 
 
 @dataclass
@@ -133,16 +133,16 @@ def test_a_failing_stream_gives_its_lease_back_and_is_recreated(
         made.append("made")
         return runs[made.count("made") - 1]
 
-    one = Watched("shop.orders", make, lambda: made.append("mended"), False, reported)
-    assert one.look()
-    assert one.look()
+    one = SupervisedStream("shop.orders", make, lambda: made.append("mended"), False, reported)
+    assert one.poll()
+    assert one.poll()
     assert (runs[0].stops, one.failure is None) == (1, False)
     assert reported.notes[0].startswith("shop.orders: no space; restarts in ")
     assert reported.restarts == ["shop.orders failure"]
-    assert one.look()
+    assert one.poll()
     assert made == ["made"]
     clock(6.1)
-    assert one.look()
+    assert one.poll()
     assert (made, one.failure) == (["made", "mended", "made"], None)
     assert reported.ups == [True, False, True]
 
@@ -153,9 +153,9 @@ def test_a_good_batch_makes_pauses_short_again(
     def make() -> Scripted:
         return Scripted(*([True] if len(reported.restarts) == 4 else []), OSError("gone"))
 
-    one = Watched("a", make, nothing, False, reported)
+    one = SupervisedStream("a", make, nothing, False, reported)
     for _ in range(8):
-        one.look()
+        one.poll()
         clock(400)
     seconds = [int(note.split()[-2]) for note in reported.notes]
     assert [s > 30 for s in seconds[:4]] == [False, False, False, True]
@@ -166,9 +166,9 @@ def test_a_stream_that_waits_for_a_service_or_a_person_keeps_its_run(
     reported: Reported, clock: Callable[[float], None]
 ) -> None:
     run = Scripted(PersonNeeded("a gap"), PersonNeeded("a gap"), True)
-    one = Watched("a", lambda: run, nothing, False, reported)
+    one = SupervisedStream("a", lambda: run, nothing, False, reported)
     for _ in range(3):
-        assert one.look()
+        assert one.poll()
         clock(75)
     assert (run.starts, run.stops) == (3, 0)
     # What goes on for days is reported once, and counted each time.
@@ -187,25 +187,27 @@ def test_a_standby_waits_for_the_lease_and_takes_it(
             raise LeaseLost("t has a writer already (pid 1 on other)")
         return Scripted(True)
 
-    one = Watched("a", make, nothing, False, reported)
+    one = SupervisedStream("a", make, nothing, False, reported)
     for _ in range(3):
-        assert one.look()
+        assert one.poll()
         clock(40)
     assert one.failure is None
-    assert reported.notes == ["a: t has a writer already (pid 1 on other); waiting to take it over"]
+    assert reported.notes == ["a: t has a writer already (pid 1 on other); waiting for its lease"]
 
 
 def test_one_that_fails_leaves_the_others_alone_and_is_named_at_the_end(reported: Reported) -> None:
-    broken = Watched("a", lambda: Scripted(OSError("disk full")), nothing, True, reported)
+    broken = SupervisedStream("a", lambda: Scripted(OSError("disk full")), nothing, True, reported)
     good_run = Scripted(True, True, True)
-    good = Watched("b", lambda: good_run, nothing, True, reported)
+    good = SupervisedStream("b", lambda: good_run, nothing, True, reported)
     with pytest.raises(StreamsFailed, match="1 of 2 streams failed: a: disk full"):
         supervise.supervise([broken, good], threading.Event(), reported)
     assert (good_run.commits, good_run.stops, good.failure) == (3, 1, None)
 
 
 def test_a_single_streams_error_is_raised_as_it_is(reported: Reported) -> None:
-    alone = Watched("a", lambda: Scripted(LeaseLost("taken over")), nothing, True, reported)
+    alone = SupervisedStream(
+        "a", lambda: Scripted(LeaseLost("taken over")), nothing, True, reported
+    )
     with pytest.raises(LeaseLost, match="taken over"):
         supervise.supervise([alone], threading.Event(), reported)
 
@@ -214,8 +216,8 @@ def test_a_stop_that_fails_keeps_no_other_stream_from_stopping(reported: Reporte
     broken_run, good_run = Scripted(True), Scripted(True)
     broken_run.stop_error = OSError("no catalog")
     watched = [
-        Watched("a", lambda: broken_run, nothing, True, reported),
-        Watched("b", lambda: good_run, nothing, True, reported),
+        SupervisedStream("a", lambda: broken_run, nothing, True, reported),
+        SupervisedStream("b", lambda: good_run, nothing, True, reported),
     ]
     with pytest.raises(StreamsFailed, match="a: no catalog"):
         supervise.supervise(watched, threading.Event(), reported)
@@ -224,22 +226,22 @@ def test_a_stop_that_fails_keeps_no_other_stream_from_stopping(reported: Reporte
 
 def test_a_stream_that_still_rests_when_all_are_stopped_is_named(reported: Reported) -> None:
     stopping = threading.Event()
-    good = Watched("b", lambda: Scripted(*[True] * 1000), nothing, False, reported)
+    good = SupervisedStream("b", lambda: Scripted(*[True] * 1000), nothing, False, reported)
 
     def stop_later() -> Scripted:
         threading.Timer(0.3, stopping.set).start()
         return Scripted(OSError("gone"))
 
-    resting = Watched("a", stop_later, nothing, False, reported)
+    resting = SupervisedStream("a", stop_later, nothing, False, reported)
     with pytest.raises(StreamsFailed, match="a: gone"):
         supervise.supervise([resting, good], stopping, reported)
-    assert reported.notes[-1] == "stopping: the batches at work are finished first"
+    assert reported.notes[-1] == "stopping: running batches finish first"
 
 
 def test_a_mistake_in_the_program_ends_all(reported: Reported) -> None:
-    wrong = Watched("a", lambda: Scripted(KeyError("oops")), nothing, False, reported)
+    wrong = SupervisedStream("a", lambda: Scripted(KeyError("oops")), nothing, False, reported)
     good_run = Scripted(*[True] * 9)
-    good = Watched("b", lambda: good_run, nothing, False, reported)
+    good = SupervisedStream("b", lambda: good_run, nothing, False, reported)
     with pytest.raises(KeyError):
         supervise.supervise([good, wrong], threading.Event(), reported)
     assert good_run.stops == 1
@@ -251,26 +253,26 @@ def test_a_lease_that_could_not_be_given_back_is_before_it_is_taken_again(
     broken, fresh = Scripted(OSError("away")), Scripted(True)
     broken.stop_error = OSError("away")
     runs = [broken, fresh]
-    one = Watched("a", lambda: runs.pop(0), nothing, False, reported)
+    one = SupervisedStream("a", lambda: runs.pop(0), nothing, False, reported)
     for _ in range(2):
-        assert one.look()
+        assert one.poll()
         clock(20)
     assert (broken.stops, runs) == (2, [fresh])
     broken.stop_error = None
-    assert one.look()
+    assert one.poll()
     assert (broken.stops, fresh.starts, one.failure) == (3, 1, None)
 
 
 def test_what_is_missing_before_a_stream_begins_is_made_first(reported: Reported) -> None:
     mended: list[int] = []
 
-    def mend() -> None:
+    def repair() -> None:
         mended.append(1)
         raise ConfigurationError("no usable schema")
 
-    watched = Watched("a", lambda: Scripted(True), mend, True, reported, True)
+    watched = SupervisedStream("a", lambda: Scripted(True), repair, True, reported, True)
 
-    assert not watched.look()
+    assert not watched.poll()
 
     assert mended == [1]
     assert str(watched.failure) == "no usable schema"
@@ -281,9 +283,9 @@ def no_topic() -> Scripted:
 
 
 def test_a_captured_table_without_a_topic_is_skipped_and_no_failure(reported: Reported) -> None:
-    watched = Watched("a", no_topic, nothing, True, reported)
+    watched = SupervisedStream("a", no_topic, nothing, True, reported)
 
-    assert not watched.look()
+    assert not watched.poll()
 
     assert watched.failure is None
     assert reported.notes == ["a: topic t does not exist; skipped"]
@@ -300,11 +302,11 @@ def test_a_captured_table_is_taken_up_when_its_topic_appears(
         tries.append(1)
         return no_topic() if len(tries) < 3 else Scripted(True, True)
 
-    watched = Watched("a", make, lambda: mended.append(1), False, reported)
+    watched = SupervisedStream("a", make, lambda: mended.append(1), False, reported)
     for _ in range(4):
-        assert watched.look()
+        assert watched.poll()
         clock(15)
 
-    assert reported.notes == ["a: topic t does not exist; taken up when it appears"]
+    assert reported.notes == ["a: topic t does not exist; starts when it appears"]
     assert len(tries) == 3
     assert (reported.restarts, reported.ups, mended) == ([], [True], [])
