@@ -61,7 +61,7 @@ public final class JsonCheck implements UDF1 {
                         "decimal", "string", "binary", "date", "timestamp", "timestamp_ntz"
                     });
 
-    // So many digits tell each float, and each double, from the next.
+    // This many digits distinguish any two floats, or doubles.
     private static final int FLOAT_DIGITS = 9;
     private static final int DOUBLE_DIGITS = 17;
     private static final List NO_NUMBERS =
