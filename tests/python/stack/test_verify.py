@@ -97,7 +97,7 @@ def test_the_next_proof_reads_what_is_new_and_notices_what_changed_before(feed: 
     feed.send(*orders(number, 3, 2), b"junk", partition=1)
     feed.ingest()
     first = feed.command("verify")
-    assert (first.exit_code, "proved before" in first.stdout) == (0, False)
+    assert (first.exit_code, "from the checkpoint" in first.stdout) == (0, False)
     feed.send(*orders(number, 4, 2), b"junk")
     feed.ingest()
     # What was proved is not opened again: it could not be.
@@ -109,7 +109,7 @@ def test_the_next_proof_reads_what_is_new_and_notices_what_changed_before(feed: 
         assert isinstance(feed.command("verify", "--full").exception, Py4JJavaError)
     in_full = feed.command("verify", "--full")
     assert books(in_full) == books(second)
-    assert "proved before" not in in_full.stdout
+    assert "from the checkpoint" not in in_full.stdout
     again = feed.command("verify")
     assert (books(again), "up to commit 3" in again.stdout) == (books(second), True)
 
