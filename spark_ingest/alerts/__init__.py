@@ -1,1 +1,1 @@
-"""Alerts: what needs a person, and who hears of it."""
+"""Alerts: find problems that need action, and post them to a webhook."""

@@ -1,1 +1,1 @@
-"""What a new stream or captured table takes in dbt, written as a first draft."""
+"""Generate dbt sources and models of new streams and captured tables."""

@@ -128,7 +128,7 @@ class _Shape:
 def captured_column(
     name: str,
     written: AvroSchema,
-    held: DataType,
+    stored: DataType,
     entity: str,
     is_key: bool = False,
     doc: str = "",
@@ -142,7 +142,7 @@ def captured_column(
 
     Args:
         written: Avro schema of the field.
-        held: Type in bronze.
+        stored: Type in bronze.
         entity: The name of one row, such as ``film_actor``.
         is_key: Whether it is a primary-key column.
         has_array_texts: Whether `captured_changes` returns arrays of strings as one string.
@@ -152,10 +152,10 @@ def captured_column(
         rows: Name of the CTE that staging reads.
         writer: The origin of the values, for the description if the schema has none.
     """
-    if has_array_texts and held == ArrayType(StringType()):
-        held = StringType()
+    if has_array_texts and stored == ArrayType(StringType()):
+        stored = StringType()
     kind = _without_null(written)
-    shape = _shape(name, kind, held, is_key)
+    shape = _shape(name, kind, stored, is_key)
     if shape is None:
         return None
     renamed = _free(_renamed(name, shape.contract, entity), entity, taken)
@@ -213,41 +213,41 @@ def _without_null(written: AvroSchema) -> Mapping[str, Any]:
     return {"type": written} if isinstance(written, str) else dict(written)
 
 
-def _shape(name: str, kind: Mapping[str, Any], held: DataType, is_key: bool) -> _Shape | None:
+def _shape(name: str, kind: Mapping[str, Any], stored: DataType, is_key: bool) -> _Shape | None:
     meaning = str(kind.get("connect.name", ""))
-    if isinstance(held, BooleanType):
+    if isinstance(stored, BooleanType):
         return _Shape("boolean", "flags", "{column}")
-    if isinstance(held, DecimalType):
-        return _decimal(name, held)
-    if isinstance(held, DateType):
+    if isinstance(stored, DecimalType):
+        return _decimal(name, stored)
+    if isinstance(stored, DateType):
         return _Shape("date", "times", "{column}")
-    if isinstance(held, (TimestampType, TimestampNTZType)):
+    if isinstance(stored, (TimestampType, TimestampNTZType)):
         return _Shape("timestamp", "times", "cast({column} as timestamp)", "; UTC")
     if meaning == "io.debezium.time.Date":
         return _Shape("date", "times", "{{{{ date_from_days({name}) }}}}")
     if meaning in _MOMENTS:
         return _Shape("timestamp", "times", _MOMENTS[meaning], "; UTC")
-    if isinstance(held, StringType):
+    if isinstance(stored, StringType):
         longest = _KEY_TEXT if is_key else _longest(kind, meaning)
         sql = f"{{{{{{{{ trimmed_text({{name}}, {longest}) }}}}}}}}"
         if is_key:
             # Keys may differ by trailing blanks only.
             sql = f"cast({{column}} as varchar({longest}))"
         return _Shape(f"varchar({longest})", "attributes", sql, "", longest)
-    contract = _AS_THEY_ARE.get(type(held))
+    contract = _AS_THEY_ARE.get(type(stored))
     if contract is None:
         return None
     unit = _UNITS.get(meaning)
     return _Shape(contract, "numbers", "{column}", f": {unit}" if unit else "")
 
 
-def _decimal(name: str, held: DecimalType) -> _Shape:
-    contract = f"decimal({held.precision},{held.scale})"
+def _decimal(name: str, stored: DecimalType) -> _Shape:
+    contract = f"decimal({stored.precision},{stored.scale})"
     money = 18, 2
     if (
         name.lower().endswith("_amount")
-        and held.scale <= money[1]
-        and held.precision - held.scale <= money[0] - money[1]
+        and stored.scale <= money[1]
+        and stored.precision - stored.scale <= money[0] - money[1]
     ):
         sql = "cast({column} as decimal(18, 2))"
         return _Shape("decimal(18,2)", "numbers", sql)

@@ -180,8 +180,8 @@ def fields_of(
         why = together.incompatible.get(last.id, "it is not a record")
         raise ConfigurationError(f"the newest schema of {topic}-value cannot be used: {why}")
     newest = apart(parse(last.schema, last.references), RESERVED)
-    held = {field.name: field.dataType for field in together.columns}
-    return {name: held[name] for name in newest.fields if name in held}, newest
+    types = {field.name: field.dataType for field in together.columns}
+    return {name: types[name] for name in newest.fields if name in types}, newest
 
 
 def _row_of(

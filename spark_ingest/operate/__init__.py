@@ -1,1 +1,1 @@
-"""What people run beside the streams: verify, backfill, recover, maintain, compare columns."""
+"""Operation of streams: verify, backfill, recover, maintain, compare columns."""

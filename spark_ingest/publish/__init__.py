@@ -1,1 +1,1 @@
-"""What goes out: the changed rows of marts, as Avro records of Kafka topics."""
+"""Publish the changed rows of marts to Kafka topics as Avro records."""

@@ -31,7 +31,7 @@ FIRST = {
     "spark-sql": (["-e", "create namespace made; show namespaces"], "", 0, "made"),
     "pyspark": ([], SESSION + ".sql('create namespace made')\nprint('it ' + 'is')\n", 0, "it is"),
     "dbt": (["show", "--inline", "select 'made' as named"], "", 0, "| made "),
-    "spark-ingest": (["quarantine", "list"], "", 2, "bronze.quarantine is not there yet"),
+    "spark-ingest": (["quarantine", "list"], "", 2, "bronze.quarantine does not exist"),
 }  # fmt: skip
 
 

@@ -84,7 +84,7 @@ def test_a_gap_is_accepted_by_a_person_and_reported_ever_after(feed: Feed) -> No
     done = feed.command("recover", "--accept-gap", "--yes")
 
     assert tried.exit_code == 0
-    assert f"{feed.topic}-0: offsets 2 to 4, 3 of them" in tried.stdout
+    assert f"{feed.topic}-0: 3 offsets, 2 to 4, which" in tried.stdout
     assert isinstance(unasked.exception, ConfigurationError)
     assert "--yes" in str(unasked.exception)
     assert done.exit_code == 0
