@@ -15,7 +15,7 @@ from confluent_kafka.schema_registry.error import SchemaRegistryError
 from spark_ingest.avro.framing import Ids
 from spark_ingest.avro.schema import AvroSchema, WriterSchema
 from spark_ingest.connect.apicurio import Apicurio
-from spark_ingest.connect.diagnose import Way, web_refusal
+from spark_ingest.connect.diagnose import Endpoint, web_refusal
 from spark_ingest.connect.profile import Connections
 from spark_ingest.errors import ConfigurationError, MillraceError, ServiceUnavailable
 
@@ -175,7 +175,7 @@ class SchemaRegistry:
             return WriterSchema(
                 schema_id, None, problem=f"a {registered.schema_type} schema, not Avro"
             )
-        leans_on: list[AvroSchema] = []
+        references: list[AvroSchema] = []
         for reference in registered.references or ():
             try:
                 found = self._version(reference.subject, reference.version)
@@ -190,8 +190,8 @@ class SchemaRegistry:
                     problem=f"it refers to {reference.subject} version {reference.version}, "
                     "which the registry cannot give",
                 )
-            leans_on += [*found.references, found.schema]
-        return WriterSchema(schema_id, json.loads(registered.schema_str), tuple(leans_on))
+            references += [*found.references, found.schema]
+        return WriterSchema(schema_id, json.loads(registered.schema_str), tuple(references))
 
     def _failure(self, error: Exception) -> MillraceError:
         """What a failed question means for a person."""
@@ -208,7 +208,7 @@ class SchemaRegistry:
             secure = address.scheme == "https"
             port = address.port or (443 if secure else 80)
             tls = self._connection.tls if secure else None
-            refusal = web_refusal(Way(address.hostname or "", port, tls, "url"))
+            refusal = web_refusal(Endpoint(address.hostname or "", port, tls, "url"))
             if refusal is not None:
                 return self._mistake(refusal.key, refusal.text)
         return ServiceUnavailable(

@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from spark_ingest.connect.databases import Connection, Database, DatabaseRefuses, opened
+from spark_ingest.connect.databases import Connection, Database, DatabaseError, opened
 from spark_ingest.errors import MillraceError
 
 # PostgreSQL: lock_not_available; MariaDB: the table was altered since the snapshot.
@@ -58,7 +58,7 @@ def count_rows(database: Database, table: str, patience: Patience) -> Counted:
     ``table`` is ``schema.name``; ``patience`` is how long others may keep it waiting.
 
     Raises:
-        DatabaseRefuses: The database does not let us, or others kept the table for too long.
+        DatabaseError: The database does not let us, or others kept the table for too long.
         MillraceError: It has no log that gives a place, or the table has no snapshots.
     """
     ends = time.monotonic() + patience.total_seconds
@@ -68,7 +68,7 @@ def count_rows(database: Database, table: str, patience: Patience) -> Counted:
                 if database.engine == "postgresql":
                     return _in_postgresql(connection, table, patience.lock_seconds)
                 return _in_mariadb(connection, table)
-        except DatabaseRefuses as error:
+        except DatabaseError as error:
             if error.code not in _TRY_AGAIN or time.monotonic() > ends:
                 raise _explained(error, table, patience) from error
         # Writers that waited behind the lock go first.
@@ -143,7 +143,7 @@ def _parts(table: str) -> tuple[str, str]:
     return schema, name
 
 
-def _explained(error: DatabaseRefuses, table: str, patience: Patience) -> DatabaseRefuses:
+def _explained(error: DatabaseError, table: str, patience: Patience) -> DatabaseError:
     text = str(error)
     if error.code in _TRY_AGAIN:
         text += (
@@ -155,4 +155,4 @@ def _explained(error: DatabaseRefuses, table: str, patience: Patience) -> Databa
             "; the user needs SELECT, and in PostgreSQL MAINTAIN (17 and newer) or UPDATE "
             "for the lock"
         )
-    return DatabaseRefuses(text, error.code)
+    return DatabaseError(text, error.code)

@@ -24,7 +24,7 @@ SPARK_SETTINGS = {"spark.sql.execution.arrow.maxRecordsPerBatch": "1"}
 # What is passed to the JVM at a time.
 _PART_BYTES = 8 * 2**20
 # What a task's files hold in memory before the largest is written: a hundred at once are seldom.
-_MOST_HELD = 256 * 2**20
+_MAX_BUFFERED = 256 * 2**20
 _FLOATS = ("float", "double")
 
 
@@ -122,8 +122,8 @@ class _File:
 
     number: int
     partition: tuple[Any, ...]
-    held: list[Any] = field(default_factory=list)
-    held_bytes: int = 0
+    buffered: list[Any] = field(default_factory=list)
+    buffered_bytes: int = 0
     rows: int = 0
     written: int = 0
     nans: dict[int, int] = field(default_factory=dict)
@@ -154,7 +154,7 @@ class _Files:
         self._floats = {name: ids for name, ids in _float_ids(form.schema) if ids}
         self._open: dict[tuple[Any, ...], _File] = {}
         self._made = 0
-        self._held_bytes = 0
+        self._buffered_bytes = 0
         self._given: Any = None
 
     def add(self, batch: Any) -> Iterator[Any]:
@@ -177,17 +177,17 @@ class _Files:
                 self._open[partition] = _File(self._made, partition)
             file = self._open[partition]
             table = self._conformed(rows)
-            file.held.append(table)
-            file.held_bytes += table.nbytes
+            file.buffered.append(table)
+            file.buffered_bytes += table.nbytes
             file.rows += rows.num_rows
-            self._held_bytes += table.nbytes
+            self._buffered_bytes += table.nbytes
             for name, ids in self._floats.items():
                 for number, count in _nan_counts(table[name], ids):
                     file.nans[number] = file.nans.get(number, 0) + count
-            if file.held_bytes >= self._form.group_bytes:
+            if file.buffered_bytes >= self._form.group_bytes:
                 yield from self._write(file)
-            while self._held_bytes >= _MOST_HELD:
-                yield from self._write(max(self._open.values(), key=lambda f: f.held_bytes))
+            while self._buffered_bytes >= _MAX_BUFFERED:
+                yield from self._write(max(self._open.values(), key=lambda f: f.buffered_bytes))
 
     def finish(self) -> Iterator[Any]:
         """The last parts of all files."""
@@ -233,7 +233,7 @@ class _Files:
         yield from self._parts(file, file.rows, splits, list(file.nans.items()))
 
     def _flush(self, file: _File) -> None:
-        if not file.held:
+        if not file.buffered:
             return
         form = self._form
         if file.writer is None:
@@ -248,10 +248,10 @@ class _Files:
                 dictionary_pagesize_limit=form.dictionary_bytes,
                 data_page_size=form.page_bytes,
             )
-        table = pa.Table.from_batches(file.held, self._schema)
+        table = pa.Table.from_batches(file.buffered, self._schema)
         file.writer.write_table(table, row_group_size=table.num_rows)
-        self._held_bytes -= file.held_bytes
-        file.held, file.held_bytes = [], 0
+        self._buffered_bytes -= file.buffered_bytes
+        file.buffered, file.buffered_bytes = [], 0
 
     def _parts(self, file: _File, *end: Any) -> Iterator[Any]:
         """What was written of a file since the last time; ``end`` goes with the last part."""

@@ -96,7 +96,7 @@ def append_frame(
 
     The other arguments, the result and the errors are those of :func:`append_frames`.
     """
-    write = partial(written_here, spark, frame, of)
+    write = partial(written_in_driver, spark, frame, of)
     return _appended(spark, write, of, commit, table, branch)
 
 
@@ -155,7 +155,7 @@ def written(frames: DataFrame, of: Layout, iceberg: Any) -> list[Any]:
     return jvm.mapped(made, writer, "org.apache.iceberg.DataFile")
 
 
-def written_here(spark: SparkSession, frame: bytes, of: Layout, iceberg: Any) -> list[Any]:
+def written_in_driver(spark: SparkSession, frame: bytes, of: Layout, iceberg: Any) -> list[Any]:
     """Rows of one frame in data files of a table, as :func:`written`, without a task."""
     jvm = Jvm(spark)
     form = _format(iceberg, jvm.schema_json(iceberg.schema()), tuple(of.partition.names))

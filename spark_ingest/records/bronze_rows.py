@@ -33,12 +33,14 @@ def validate_with_registry(records: DataFrame, topic_id: str, schemas: Schemas) 
     Raises:
         ServiceUnavailable: The registry does not answer, or has lost the subject.
     """
-    value, key = schemas_now(records.sparkSession, schemas)
+    value, key = current_schemas(records.sparkSession, schemas)
     limit = schemas.stream.ingest.max_value_bytes
     return validator(topic_id, value, key, limit).validate(records)
 
 
-def schemas_now(spark: SparkSession, schemas: Schemas) -> tuple[TopicSchema, TopicSchema | None]:
+def current_schemas(
+    spark: SparkSession, schemas: Schemas
+) -> tuple[TopicSchema, TopicSchema | None]:
     """The schemas of a topic's values and keys as they are registered now.
 
     Raises:

@@ -54,7 +54,7 @@ class Place:
     fits: bool
 
 
-def may_have_met(error: Exception) -> bool:
+def may_be_cause_of(error: Exception) -> bool:
     """Whether an error of Spark's may come from such a record; only reading them shows it."""
     return isinstance(error, JAVA_ERRORS) and _OVERFLOW in java_trace(error)
 

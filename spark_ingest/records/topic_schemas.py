@@ -76,7 +76,7 @@ class Schemas:
         """Heed what the stream's table, where there is one, holds already, and the decoder."""
         self._problem, self._spark = schema_problem, spark
         if self._held is None:
-            self._look_at_table()
+            self._read_table()
 
     def value(self) -> TopicSchema:
         """The value schemas, asked for again: a batch's ids were registered before it began.
@@ -152,7 +152,7 @@ class Schemas:
         if before is None or before[0] != ids:
             if before is not None and ids[: len(before[0])] != before[0]:
                 # A version came before others, whose columns the table may have got since.
-                self._look_at_table()
+                self._read_table()
             is_value = part == "value"
             made = combine(
                 writers,
@@ -166,7 +166,7 @@ class Schemas:
             self._made[part] = before = (ids, made)
         return before[1]
 
-    def _look_at_table(self) -> None:
+    def _read_table(self) -> None:
         if self._spark is not None and bronze.exists(self._spark, self.stream.table):
             self._held = self._spark.table(f"{CATALOG}.{self.stream.table}").schema
             self._made.clear()

@@ -53,10 +53,10 @@ def test_an_address_is_read_and_its_secret_does_not_show(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("url", "names"),
     [
-        ("postgresql://me:hunter2@db/orders", "holds a password"),
+        ("postgresql://me:hunter2@db/orders", "contains a password"),
         ("mysql://me@db/orders", "begins with 'mysql'.*mariadb://"),
         ("mariadb://me@db", "no host or no database"),
-        ("postgresql://me@db:x/orders", "is no address"),
+        ("postgresql://me@db:x/orders", "is not a URL"),
         ("postgresql://me@db/orders?ssl_ca=x", "unknown option ssl_ca.*sslmode"),
     ],
 )
