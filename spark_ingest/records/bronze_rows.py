@@ -31,7 +31,7 @@ def validate_with_registry(records: DataFrame, topic_id: str, schemas: Schemas) 
     their topic.
 
     Raises:
-        ServiceUnavailable: The registry does not answer, or has lost the subject.
+        ServiceUnavailable: The registry is unavailable, or has lost the subject.
     """
     value, key = current_schemas(records.sparkSession, schemas)
     limit = schemas.stream.ingest.max_value_bytes
@@ -44,7 +44,7 @@ def current_schemas(
     """The schemas of a topic's values and keys as they are registered now.
 
     Raises:
-        ServiceUnavailable: The registry does not answer, or has lost the subject.
+        ServiceUnavailable: The registry is unavailable, or has lost the subject.
     """
     schemas.hold(spark)
     value = schemas.value()
@@ -69,7 +69,7 @@ def planned_columns(spark: SparkSession, schemas: Schemas) -> StructType:
     Raises:
         ConfigurationError: No usable value schema is registered, or the source's types
             contradict it.
-        ServiceUnavailable: The registry does not answer.
+        ServiceUnavailable: The registry is unavailable.
     """
     schemas.hold(spark)
     stream, value = schemas.stream, schemas.value()

@@ -93,8 +93,8 @@ class Schemas:
         """The subjects that the source declares and the registry does not have.
 
         Raises:
-            ConfigurationError: The registry does not let us in.
-            ServiceUnavailable: It does not answer.
+            ConfigurationError: The registry denies access.
+            ServiceUnavailable: It is unavailable.
         """
         ids = framing_of(self.stream, "value").ids
         return tuple(

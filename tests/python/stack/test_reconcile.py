@@ -229,7 +229,7 @@ def test_a_writer_that_stays_holds_up_the_count_and_nobody_else(home: Home) -> N
         idle.rollback()
 
     (error,) = done
-    assert "somebody had public.artists for 2 s" in str(error)
+    assert "public.artists was locked for 2 s" in str(error)
     assert longest < 0.6
 
 
