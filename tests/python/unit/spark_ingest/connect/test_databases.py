@@ -74,7 +74,7 @@ def test_an_address_that_is_left_empty_is_none(tmp_path: Path) -> None:
 
 
 def test_what_a_database_lacks_holds_up_no_stream(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"shop.password needs \$\{SHOP"):
+    with pytest.raises(ConfigurationError, match=r"shop.password requires \$\{SHOP"):
         found(tmp_path, "mariadb://me@db/orders", {})
 
     connections = load_connections(tmp_path / "ingest.yml", None, {})
