@@ -1,1 +1,1 @@
-"""Avro schemas and framings: which columns a topic's writers need, and how bytes name them."""
+"""Avro schemas and framings: the columns for a topic's writer schemas, and schema ids."""

@@ -1,4 +1,4 @@
-"""The column that an Avro type becomes, and what one column can hold."""
+"""Maps Avro types to column types, and compares column types."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from pyspark.sql.types import (
 
 from spark_ingest.avro.schema import AvroType
 
-# Parquet has no struct without a member: this one, always null, stands in for it.
+# Parquet has no empty struct: it gets this field, which is always null.
 EMPTY = "_empty"
 _PLAIN: dict[str, DataType] = {
     "boolean": BooleanType(),
@@ -51,7 +51,7 @@ _LOGICAL: dict[str, DataType] = {
 
 
 def column_type(kind: AvroType) -> DataType | None:
-    """The type of the column for a settled type; None for null, which needs none."""
+    """The column type of a normalized type; None for null, which has no column."""
     if kind.kind == "null":
         return None
     if kind.kind == "record":
@@ -69,7 +69,7 @@ def column_type(kind: AvroType) -> DataType | None:
 
 
 def record_fields(kind: AvroType) -> StructType:
-    """The columns for the fields of a record, without those that are null in all versions."""
+    """The columns of a record's fields, without those that are null in all versions."""
     typed = ((name, column_type(inner)) for name, inner in kind.fields.items())
     return StructType([StructField(name, each) for name, each in typed if each is not None])
 
@@ -77,13 +77,13 @@ def record_fields(kind: AvroType) -> StructType:
 def members(union: AvroType) -> Iterator[tuple[str, AvroType]]:
     """Member name and type of a union's branches.
 
-    A member has its type's name without the namespace, in lower case; with it where an
-    earlier branch took the name, so that a branch added later changes no other's name. What the
-    table has with a namespace keeps it, whichever of the two comes first now.
+    A member has its type's name without the namespace, in lower case; with the namespace if an
+    earlier branch has the name, so that a new branch does not change other names. A member that
+    the table has with a namespace keeps it.
 
-    Where subjects make the union, the first type declared of a name has it, registered or not,
-    and all others have their namespace: the names follow from the declaration alone, since
-    types are registered and met in any order.
+    In a union of a topic's subjects, the first declared type of a name has it, registered or not,
+    and all others have their namespace: names depend on the declaration alone, because types are
+    registered and read in any order.
     """
     taken: set[str] = set()
     owners: dict[str, str] = {}
@@ -96,7 +96,7 @@ def members(union: AvroType) -> Iterator[tuple[str, AvroType]]:
         if name in taken or whole in union.held or is_others:
             name = whole
         if is_others and name in owners:
-            # Of a type without a namespace.
+            # The type has no namespace.
             name += "_"
         while name in taken:
             name += "_"
@@ -105,11 +105,11 @@ def members(union: AvroType) -> Iterator[tuple[str, AvroType]]:
 
 
 def places(branches: Sequence[AvroType], union: AvroType) -> list[int | None]:
-    """Which branch of a union of several writers each branch of one of them is; None for a new one.
+    """Match a writer's branches to those of the merged union; None for a new branch.
 
-    The one of its name; else the only one that has its name in another namespace, and is none
-    of the writer's others: a namespace that changes makes no other columns. Where subjects make
-    the union, another namespace is another type.
+    By full name; otherwise by short name if that is unique and not matched otherwise, so that a
+    changed namespace adds no columns. In a union of a topic's subjects, another namespace is
+    another type.
     """
     wide = [widest(branch) for branch in branches]
     names = [(known.kind, known.name) for known in union.branches]
@@ -133,16 +133,16 @@ def places(branches: Sequence[AvroType], union: AvroType) -> list[int | None]:
 
 
 def widest(kind: AvroType) -> AvroType:
-    """In a union a number has one member, however wide: its name does not change later."""
+    """Widen an int or float in a union, so that its member's name does not change later."""
     if kind.kind in ("int", "float") and not kind.logical:
         return replace(kind, kind={"int": "long", "float": "double"}[kind.kind])
     return kind
 
 
 def wider(old: AvroType, new: AvroType) -> AvroType | None:
-    """The one of two types, neither of them of several parts, whose column holds both.
+    """The one of two scalar types whose column fits both; None if there is none.
 
-    None holds numbers of two units, of which nobody can say later what one counts.
+    Numbers of different units do not fit: the unit of a value would be unknown.
     """
     if old.unit != new.unit:
         return None
@@ -155,15 +155,15 @@ def wider(old: AvroType, new: AvroType) -> AvroType | None:
 
 
 def holds(column: DataType, value: DataType) -> bool:
-    """Whether a column of one plain type holds each value of another, unchanged."""
+    """Whether a column of a scalar type fits each value of another type, unchanged."""
     if isinstance(column, DecimalType) and isinstance(value, DecimalType):
         return column.scale == value.scale and column.precision >= value.precision
-    grown = (IntegerType, LongType), (FloatType, DoubleType)
-    return column == value or (type(value), type(column)) in grown
+    promotions = (IntegerType, LongType), (FloatType, DoubleType)
+    return column == value or (type(value), type(column)) in promotions
 
 
 def clash(held: DataType, wanted: DataType, path: str) -> str | None:
-    """Why a table's column cannot be grown to a wanted type; None where it can.
+    """Why a table's column cannot be promoted to a type; None if it can.
 
     ``path`` is the column's name, for the message.
     """
@@ -173,7 +173,7 @@ def clash(held: DataType, wanted: DataType, path: str) -> str | None:
             inner = f"{path}.{field.name}" if path else field.name
             known = have.get(field.name.lower())
             if known is not None and known.name != field.name:
-                return f"{inner}: the table has {known.name}, and columns have no case"
+                return f"{inner}: the table has {known.name}, and columns are case-insensitive"
             found = known and clash(known.dataType, field.dataType, inner)
             if found:
                 return found
@@ -188,7 +188,7 @@ def clash(held: DataType, wanted: DataType, path: str) -> str | None:
 
 
 def covers(held: DataType | None, wanted: DataType) -> bool:
-    """Whether a column holds a wanted type as it is, without being grown."""
+    """Whether a column fits a type without schema evolution."""
     if isinstance(held, StructType) and isinstance(wanted, StructType):
         have = {field.name: field.dataType for field in held.fields}
         return all(covers(have.get(f.name), f.dataType) for f in wanted.fields)
@@ -204,5 +204,5 @@ def _empty() -> StructField:
 
 
 def _some(kind: DataType | None) -> DataType:
-    # A type of nothing but null has no column; settled types hold none further in.
+    # Normalized types contain null only at the top.
     return BooleanType() if kind is None else kind

@@ -1,9 +1,9 @@
-"""Avro schemas of one topic put together: the columns that all its writers fit.
+"""Merges the Avro schemas of one topic to the columns that fit all writer schemas.
 
-Bronze invents nothing and drops nothing: every field of every version is a column, absent
-is null, and defaults, aliases and docs of the writers play no part. Two versions of a field
-fit where one column holds both; a column grows only as Iceberg lets it (int to long, float
-to double, decimal precision).
+Every field of every version is a column, and a missing field is null; defaults, aliases and docs
+of the writer schemas do not matter. Two versions of a field are compatible if one column fits
+both; a column is widened only by Iceberg's promotions (int to long, float to double, decimal
+precision).
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ from spark_ingest.avro.framing import CONFLUENT, Framing, Part
 from spark_ingest.avro.reader_schemas import WRAPPED, Reading, readings
 from spark_ingest.avro.schema import AvroType, IncompatibleSchema, WriterSchema, parse
 
-# Beside the columns of JSON, for nothing proves that these hold all of it.
+# The complete text, in addition to the columns of JSON, which may not have all of it.
 JSON_TEXT = "_json"
 _NULL = AvroType("null")
 _OF_TYPES = "The record, in the member named after its type; the other members are null."
 Problem = Callable[[Reading], str | None]
-"""Why the decoder rejects a schema; None where it takes it."""
+"""Returns why the decoder rejects a schema; None if it accepts it."""
 
 
 @dataclass(frozen=True)
 class TopicSchema:
-    """What a topic's writers have in common.
+    """The merged schemas of a topic.
 
     Attributes:
-        framing: How a record names its schema.
-        readings: How to read those that fit; none when there is no usable writer.
-        incompatible: Reason by id, for those that do not fit.
-        columns: The columns of the value, one named ``value`` where it is no record.
-        texts: Names of those columns that hold JSON text: types that contain themselves.
+        framing: How a record identifies its schema.
+        readings: How to read the compatible schemas; empty without a usable schema.
+        incompatible: Reason by id of incompatible schemas.
+        columns: The columns of the value, one named ``value`` if it is not a record.
+        texts: Names of columns with JSON text, for recursive types.
         is_record: Whether the values are records (or null).
-        wrapped: Whether the readings hold the value in a field ``value`` of their own.
-        docs: The docs of the columns in the schemas, the newest first.
-        member: The one member of ``value`` where there may be several types and one is known:
-            the readings give that type bare, for Spark takes a union of one type for the type.
+        wrapped: Whether the readings have the value in a field ``value``.
+        docs: The docs of the columns, from the newest schema.
+        member: The only member of ``value``, if several types are declared but one is known: the
+            readings have the type itself, because Spark reads a union of one type as the type.
     """
 
     framing: Framing
@@ -55,7 +55,7 @@ class TopicSchema:
 
     @property
     def writers(self) -> tuple[int, ...]:
-        """The ids of the schemas that fit."""
+        """The ids of the compatible schemas."""
         return tuple(number for reading in self.readings for number in reading.ids)
 
     @property
@@ -78,19 +78,18 @@ def combine(
     part: Part = "value",
     types: Sequence[str] = (),
 ) -> TopicSchema:
-    """Put the versions of a topic together, in the order given.
+    """Merge the versions of a topic, in the given order.
 
-    A version that does not fit those before it, or the table, is incompatible: its records go
-    to quarantine with the reason, and the others go on.
+    A version that is incompatible with earlier versions, or with the table, is skipped: its
+    records are quarantined with the reason.
 
     Args:
-        held: What the table holds already: a struct of the columns for a value that has
-            columns of its own, the type of one column for a key; None where nothing.
+        held: The table's existing columns: a struct for a value with several columns, the type
+            of the column for a key; None without a table.
         reserved: Names, in lower case, that no column may have: see :func:`apart`.
-        problem: Asked of each version that fits: one that the decoder will not take is a
-            incompatible, too.
-        types: Full names of records, where the value has a member for each type, though each
-            writer knows one: the types that the source declares, in its order.
+        problem: Checks each compatible version: one that the decoder rejects is incompatible.
+        types: Full names of the declared record types, in order, if the value has a member per
+            type.
     """
     merged = AvroType("union", types=tuple(types)) if types else _NULL
     fitting: dict[int, AvroType] = {}
@@ -133,7 +132,7 @@ def combine(
 
 
 def declared(framing: Framing, shape: StructType) -> TopicSchema:
-    """What a topic holds by its source's word alone: JSON, text or bytes.
+    """The schema of a topic with JSON, text or bytes, from its source's declaration.
 
     ``shape`` has the columns of JSON objects, or one named ``value``.
     """
@@ -142,12 +141,12 @@ def declared(framing: Framing, shape: StructType) -> TopicSchema:
 
 
 def apart(kind: AvroType, reserved: Collection[str]) -> AvroType:
-    """A type whose fields at the top have no name of an ingest column: ``_key`` is ``field__key``.
+    """Rename top-level fields with the name of an ingest column: ``_key`` to ``field__key``.
 
     ``reserved`` has the names of these columns, in lower case.
 
     Raises:
-        IncompatibleSchema: The other name is that of a field, too.
+        IncompatibleSchema: There is already a field with the new name.
     """
     if kind.kind == "union":
         if _core(kind) is kind:
@@ -165,8 +164,8 @@ def apart(kind: AvroType, reserved: Collection[str]) -> AvroType:
             continue
         if other in kind.fields:
             raise IncompatibleSchema(
-                f"field {name} has the name of an ingest column, and there is a field "
-                f"{other}, too: let the producer rename one"
+                f"field {name} has the name of an ingest column, and field {other} "
+                "exists as well: the producer must rename one"
             )
         docs.setdefault(other, f"`{name}` in the schema.")
     fields = {column(name): inner for name, inner in kind.fields.items()}
@@ -193,21 +192,21 @@ def _lone_member(merged: AvroType) -> str | None:
 
 
 def _held_of(merged: AvroType, held: DataType | None, part: Part) -> DataType | None:
-    """What the table has for a type: its columns for a record, else the one column."""
+    """The table's type for a merged type: its columns for a record, else the one column."""
     if part == "key" or merged.kind == "record" or not isinstance(held, StructType):
         return held
     return next((field.dataType for field in held if field.name == WRAPPED), None)
 
 
 def _refuse_text(kind: AvroType) -> None:
-    """JSON text is a column of its own: a member of ``value`` cannot hold it."""
+    """Refuse recursive types in a union of subjects: JSON text must be a column."""
     branches = kind.branches if kind.kind == "union" else (kind,)
     for branch in branches:
         for name, each in {"value": branch, **branch.fields}.items():
             if each.kind == "text":
                 raise IncompatibleSchema(
-                    f"{name}: a type that contains itself has no place beside the types of "
-                    "other subjects: let it have a topic of its own"
+                    f"{name}: a recursive type cannot share a topic with the types of other "
+                    "subjects: use a separate topic"
                 )
 
 
@@ -230,7 +229,7 @@ def _refuse_unreadable(mine: AvroType, merged: AvroType, problem: Problem) -> No
 
 
 def _settled(kind: AvroType, path: str) -> AvroType:
-    """A type as a column sees it: unions without null, of one type that type itself."""
+    """Normalize a type for a column: without null, and a union of one type as that type."""
     if kind.kind == "record":
         fields = {
             name: _settled(inner, f"{path}.{name}" if path else name)
@@ -242,7 +241,7 @@ def _settled(kind: AvroType, path: str) -> AvroType:
         mark = "[]" if kind.kind == "array" else "{}"
         item = _settled(kind.item, f"{path}{mark}")
         if item.kind == "null":
-            raise IncompatibleSchema(f"{path or 'value'}: {kind.kind} of nothing but null")
+            raise IncompatibleSchema(f"{path or 'value'}: {kind.kind} of null only")
         return replace(kind, item=item)
     if kind.kind != "union":
         return kind
@@ -260,7 +259,7 @@ def _settled(kind: AvroType, path: str) -> AvroType:
 
 
 def _merge(old: AvroType, new: AvroType, path: str) -> AvroType:
-    """One type for two settled ones."""
+    """Merge two normalized types."""
     if old.kind == "text" or new.kind == "null":
         return old
     if old.kind == "null":
@@ -290,7 +289,7 @@ def _merge(old: AvroType, new: AvroType, path: str) -> AvroType:
 
 
 def _with_branch(union: AvroType, at: int | None, new: AvroType, path: str) -> AvroType:
-    """A union with one more branch, or with one of another writer in the place of its own."""
+    """Add a branch to a union, or merge it with the branch at ``at``."""
     branches = list(union.branches)
     if at is None:
         branches.append(new)
@@ -298,18 +297,16 @@ def _with_branch(union: AvroType, at: int | None, new: AvroType, path: str) -> A
         branches[at] = _merge(branches[at], new, path)
     kinds = [branch.kind for branch in branches]
     if "int" in kinds and "long" in kinds:
-        raise IncompatibleSchema(
-            f"{path or 'value'}: a union of an int that is a date, and of plain numbers"
-        )
+        raise IncompatibleSchema(f"{path or 'value'}: a union of a date and plain numbers")
     if "long" in kinds and "double" in kinds:
-        # Avro reads an int as the first type that takes one.
+        # Avro reads an int as the first compatible type.
         at, double = kinds.index("long"), kinds.index("double")
         branches.insert(min(at, double), branches.pop(at))
     return replace(union, branches=tuple(branches))
 
 
 def _beside(kind: AvroType, held: DataType | None) -> AvroType:
-    """A type whose unions know the members that the table has."""
+    """Add the table's existing members to the unions of a type."""
     if isinstance(held, ArrayType) and kind.kind == "array" and kind.item is not None:
         return replace(kind, item=_beside(kind.item, held.elementType))
     if isinstance(held, MapType) and kind.kind == "map" and kind.item is not None:
@@ -330,17 +327,17 @@ def _beside(kind: AvroType, held: DataType | None) -> AvroType:
 
 
 def _refuse_like_names(fields: Iterable[str], path: str) -> None:
-    """Columns have no case: two fields that differ in nothing else cannot both be one."""
+    """Refuse fields that differ only in case, because columns are case-insensitive."""
     seen: dict[str, str] = {}
     for name in fields:
         other = seen.setdefault(name.lower(), name)
         if other != name:
             raise IncompatibleSchema(
-                f"{path or 'value'}: fields {other} and {name} differ in case alone"
+                f"{path or 'value'}: fields {other} and {name} differ only in case"
             )
 
 
 def _core(kind: AvroType) -> AvroType:
-    """What a union with null holds, where that is one type."""
+    """The type in a union of null and one type; other types are returned unchanged."""
     several = [b for b in kind.branches if b.kind != "null"]
     return several[0] if kind.kind == "union" and len(several) == 1 else kind

@@ -1,7 +1,7 @@
-"""Framing: how a record's bytes name the schema that wrote them.
+"""Framing: how a record identifies its writer schema.
 
-A framing cannot be guessed from bytes, since several are byte-identical: each source
-declares its own, once for its values and once for its keys.
+A framing cannot be detected from bytes, because several are byte-identical: each source declares
+that of its values and of its keys.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from pyspark.sql import functions as F
 
 Part = Literal["value", "key"]
 Ids = Literal["registry", "global", "content"]
-"""Whose numbers the schema ids are: those of the Confluent API, or Apicurio's of each version
-or each text."""
+"""The kind of schema ids: of the Confluent API, or Apicurio's ids of versions or contents."""
 
 
 def header(schema_id: int) -> bytes:
@@ -26,16 +25,16 @@ def header(schema_id: int) -> bytes:
 
 @dataclass(frozen=True)
 class Framing:
-    """What a source declares of its values or its keys.
+    """The declared framing of values or keys.
 
     Attributes:
-        name: As it is written in the source.
-        format: What the payload is.
-        id_bytes: Length of the schema id, big-endian; 0 where there is none.
-        ids: Whose numbers the ids are.
-        in_header: Whether the id stands in a Kafka header and not, behind a zero byte,
-            before the payload.
-        title: Whose framing a record lacks that does not have it, for messages.
+        name: Its name in the source.
+        format: Format of the payload.
+        id_bytes: Length of the schema id, big-endian; 0 without ids.
+        ids: The kind of ids.
+        in_header: Whether the id is in a Kafka header; otherwise it precedes the payload, after
+            a zero byte.
+        title: Its name in messages.
     """
 
     name: str
@@ -47,22 +46,22 @@ class Framing:
 
     @property
     def has_ids(self) -> bool:
-        """Whether a record names its schema; if not, the source gives the only one."""
+        """Whether a record has a schema id; if not, the source declares the only schema."""
         return self.id_bytes > 0
 
     @property
     def begin(self) -> int:
-        """How many bytes stand before the payload."""
+        """The number of bytes before the payload."""
         return self.id_bytes + 1 if self.has_ids and not self.in_header else 0
 
     def header(self, part: Part) -> str:
-        """The name of the header that has the id, where it stands in one."""
+        """The name of the header with the id."""
         return f"apicurio.{part}.{self.ids}Id"
 
     def has_schema(self, part: Part, schema_id: int) -> Column:
-        """Whether the value or key carries this id (boolean; null stays null).
+        """Whether the value or key has this schema id (boolean; null for null).
 
-        Without ids every value that is not null has the one schema.
+        Without ids every non-null value has the one schema.
         """
         if not self.has_ids:
             return F.col(f"_kafka_{part}").isNotNull()
@@ -72,13 +71,12 @@ class Framing:
         return F.startswith(F.col(f"_kafka_{part}"), F.lit(b"\x00" + number))
 
     def schema_id(self, part: Part, known: Iterable[int]) -> Column:
-        """The schema id that each value or key carries.
+        """The schema id of each value or key.
 
-        ``known`` ids are looked for first: comparing bytes costs nothing, reading a number
-        does.
+        ``known`` ids are compared as bytes first, which is cheaper than decoding a number.
 
         Returns:
-            bigint; null where the value is null or not framed, or the framing has no ids.
+            bigint; null if the value is null or not framed, or the framing has no ids.
         """
         if not self.has_ids:
             return F.lit(None).cast("bigint")
@@ -90,7 +88,7 @@ class Framing:
         return found
 
     def payload(self, part: Part) -> Column:
-        """The bytes behind the framing."""
+        """The bytes after the framing."""
         if not self.begin:
             return F.col(f"_kafka_{part}")
         return F.expr(f"substring(_kafka_{part}, {self.begin + 1})")
@@ -103,14 +101,14 @@ class Framing:
         else:
             number = F.substring(framed, 2, self.id_bytes)
             is_framed = (F.length(framed) > self.id_bytes) & F.startswith(framed, F.lit(b"\x00"))
-        # Eight bytes can hold more than a bigint: no registry counts so far.
+        # Eight bytes may exceed a bigint, but such ids do not exist.
         value = F.conv(F.hex(number), 16, 10).try_cast("bigint")
         return F.when(is_framed, F.coalesce(value, F.lit(2**63 - 1)))
 
     def _header(self, part: Part) -> Column:
         name = F.lit(self.header(part))
         named = F.filter("_kafka_headers", lambda each: each["key"] == name)
-        # Kafka: of several headers with one key the last counts.
+        # As in Kafka, the last of several headers with the same key counts.
         return F.try_element_at(named, F.lit(-1))["value"]
 
 
@@ -135,10 +133,7 @@ def apicurio_headers(ids: Ids) -> Framing:
 
 
 def framing_named(name: str, ids: Ids) -> Framing:
-    """The framing that a source means.
-
-    ``ids`` says whose numbers Apicurio's ids are.
-    """
+    """The framing with a declared name; ``ids`` is the kind of Apicurio's ids."""
     if name == "apicurio":
         return apicurio(ids)
     if name == "apicurio-headers":

@@ -1,8 +1,7 @@
-"""Avro to JSON text, for types that contain themselves: no column has room for these.
+"""Converts Avro to JSON text, for recursive types, which have no column type.
 
-The one decoder of this project that works in Python, record by record, and only for topics
-that need it. It is sent to Spark's workers by value, so it imports nothing but the standard
-library's modules at the top.
+This is the only decoder in Python, record by record, and only for topics with such types. It is
+pickled by value for Spark's workers, so it imports only the standard library at module level.
 """
 
 from __future__ import annotations
@@ -18,31 +17,30 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 Decoder = Callable[[bytes, int, list[str]], int]
-"""Reads a value at a place, adds its JSON to the parts, returns the place behind it."""
+"""Decodes a value at an offset, appends its JSON to the parts, returns the offset after it."""
 
-# Before the full names of a writer's own types, which then all have a namespace.
+# Prefix of the full names of a writer's types, so that all have a namespace.
 OWN = "own__."
-# As profiles/spark-defaults.conf sets it for Spark's own decoder.
+# The limits of Spark's decoder in profiles/spark-defaults.conf.
 _MOST_BYTES = 16_777_216
 _MOST_ITEMS = 1_000_000
-# Records in others, as AvroWalk.java counts them, which sees the bytes first. The Java
-# decoder, which goes over it as well, has no more stack than for some 1,500.
+# Maximum depth of nested records, as in AvroWalk.java, which checks the bytes first. The stack of
+# the Java decoder suffices for about 1,500.
 _DEEPEST = 500
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Undecodable(Exception):
-    """Bytes that are not what their schema says."""
+    """Bytes that do not match their schema."""
 
 
 def udf(writers: Sequence[Any], columns: Sequence[str]) -> Any:
-    """A function of Spark's: the number of a writer and a payload to a struct of JSON texts.
+    """A Spark UDF from the index of a writer schema and a payload to a struct of JSON texts.
 
-    ``writers`` are Avro schemas, as :func:`reader` takes them; ``columns`` the fields at the
-    top that are wanted.
+    ``writers`` are Avro schemas, as for :func:`reader`; ``columns`` the wanted top-level fields.
 
     Returns:
-        The function; its value is null where a payload is not exactly one record.
+        The function; its value is null if a payload is not exactly one record.
     """
     from pyspark import cloudpickle
     from pyspark.sql import functions as F
@@ -65,9 +63,9 @@ def udf(writers: Sequence[Any], columns: Sequence[str]) -> Any:
 
 
 def reader(writer: Any, columns: Sequence[str]) -> Callable[[bytes], tuple[str | None, ...] | None]:
-    """A function that reads a payload and gives the JSON of some fields of it.
+    """A function that decodes a payload and returns the JSON of some fields.
 
-    ``writer`` is the Avro schema, complete in itself, of a record, or one in a union with null.
+    ``writer`` is the self-contained Avro schema of a record, or of a union of it and null.
     """
     named: dict[str, Decoder] = {}
     branches = [
@@ -151,7 +149,7 @@ def _float(code: str) -> Decoder:
     def decode(data: bytes, place: int, parts: list[str]) -> int:
         (number,) = struct.unpack_from(code, data, place)
         text = json.dumps(number)
-        # JSON has no word for these.
+        # NaN and infinity are not in JSON.
         parts.append(text if math.isfinite(number) else f'"{text}"')
         return place + size
 
@@ -334,7 +332,7 @@ def _decoder(schema: Any, namespace: str, named: dict[str, Decoder]) -> Decoder:
 
 
 def _makes_sense(decimal_schema: Any) -> bool:
-    """Whether a decimal is one: with other parameters Avro leaves the plain bytes."""
+    """Whether a decimal's parameters are valid: otherwise Avro ignores the logical type."""
     precision, scale = decimal_schema.get("precision"), decimal_schema.get("scale", 0)
     if not isinstance(precision, int) or not isinstance(scale, int):
         return False
@@ -372,7 +370,7 @@ def _full(name: str, namespace: str) -> str:
 
 
 def _member_names(union: list[Any]) -> list[str]:
-    """A name for each branch: its type's, with the namespace where two share the short one."""
+    """Names of the branches: type names, with the namespace if short names are not unique."""
     named = (
         branch if isinstance(branch, str) else branch.get("name", branch["type"])
         for branch in union

@@ -1,7 +1,7 @@
-"""A topic's writers spelled out: the schema that each wrote with, the one it is read with.
+"""The writer schemas of a topic, and the reader schema for each.
 
-Types are named by their place among the columns, so that no name of a writer's gets in the
-way: an enum or a fixed may be renamed, a record may stand in two places and differ there.
+Types are named by their column's path, so that names of writer schemas cannot conflict: an enum
+or a fixed may be renamed, and a record may have different versions in two fields.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from spark_ingest.avro.json_text import OWN
 from spark_ingest.avro.schema import PRIMITIVES, AvroSchema, AvroType, digits
 
 WRAPPED = "value"
-# No field's name gets in the way of a namespace beside it.
+# Namespaces that do not conflict with field names.
 _NAMESPACE = "bronze__"
 _WRAPPER = {"type": "record", "name": "it", "namespace": "wrapper__"}
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How the records of some writers become the topic's columns.
+    """How to read the records of some writer schemas as the topic's columns.
 
     Attributes:
-        ids: The writers' schema ids; several that differ in nothing that counts.
-        writer: Their Avro schema, types named by place, as a record.
-        reader: The schema to read it with, with the fields of all writers, as a record.
+        ids: The schema ids; several if the schemas are equivalent.
+        writer: The writer schema, with types named by path, as a record.
+        reader: The reader schema, with the fields of all writer schemas, as a record.
         cast: Whether the result has a narrower type than the columns.
     """
 
@@ -40,10 +40,10 @@ class Reading:
 
 
 def readings(fitting: dict[int, AvroType], merged: AvroType, wrapped: bool) -> tuple[Reading, ...]:
-    """How to read each writer's records, those together that are read alike.
+    """How to read the records of each schema; equivalent schemas share a reading.
 
-    ``fitting`` has the writers' types by schema id; ``wrapped`` puts the value into a field
-    ``value``, where it is not always a record.
+    ``fitting`` has the types by schema id; ``wrapped`` puts the value into a field ``value``, if
+    it is not always a record.
     """
     alike: dict[tuple[str, str], Reading] = {}
     for number, mine in fitting.items():
@@ -74,14 +74,14 @@ def _member(name: str, kind: AvroSchema) -> dict[str, Any]:
 
 
 class _Speller:
-    """The Avro JSON of one writer's schema and of the schema that reads it."""
+    """Creates the Avro JSON of a writer schema and its reader schema."""
 
     def __init__(self) -> None:
         self.narrower = False
         self._written: set[str] = set()
 
     def writer(self, mine: AvroType, merged: AvroType, path: str, name: str = "it") -> AvroSchema:
-        """What the writer wrote, its types named by their place among the columns."""
+        """The writer schema, with types named by their column's path."""
         if merged.kind == "text":
             return self._original(mine.original)
         if mine.kind == "union":
@@ -118,7 +118,7 @@ class _Speller:
     def reader(
         self, mine: AvroType | None, merged: AvroType, path: str, name: str = "it"
     ) -> AvroSchema | None:
-        """The type to read it with, null left out; None for what has no column or is text."""
+        """The reader schema, without null; None for types without a column, or JSON text."""
         if merged.kind in ("null", "text"):
             return None
         own = _some(mine)
@@ -174,7 +174,7 @@ class _Speller:
         return _leaf(replace(mine, logical=merged.logical), path, name)
 
     def _original(self, part: AvroSchema) -> AvroSchema:
-        """A schema complete in itself, without what the document defines already."""
+        """A self-contained schema; types that are already defined are only referenced."""
         if isinstance(part, list):
             return [self._original(branch) for branch in part]
         if not isinstance(part, dict):
@@ -194,13 +194,13 @@ class _Speller:
 
 
 def _some(kind: AvroType | None) -> list[AvroType]:
-    """The types of values, of a union or not, that are not null."""
+    """The non-null types of a union, or the type itself."""
     every = () if kind is None else kind.branches if kind.kind == "union" else (kind,)
     return [branch for branch in every if branch.kind != "null"]
 
 
 def _valid(full: str) -> str:
-    """A name with a namespace that each of Avro's readers takes; most are, as they are."""
+    """A full name that all Avro implementations accept; most are unchanged."""
     parts = (re.sub(r"\W", "_", part) for part in full.split("."))
     return ".".join(part if re.match(r"[^\W\d]", part) else f"_{part}" for part in parts)
 

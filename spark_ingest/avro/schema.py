@@ -1,4 +1,4 @@
-"""Avro schemas read: every name followed, every type that refers to itself found."""
+"""Parses Avro schemas: resolves names, and finds recursive types."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ PRIMITIVES = frozenset({"null", "boolean", "int", "long", "float", "double", "by
 _NAME = re.compile(r"[^\W\d]\w*")
 # Spark's and Iceberg's limit.
 MAX_PRECISION = 38
-# Meanings that a column's type follows, by the type that carries them; another logical
-# type leaves the plain type, as Avro demands.
+# Logical types that determine the column type, with their underlying types; others are ignored,
+# as Avro requires.
 _LOGICAL = {
     "decimal": ("bytes", "fixed"),
     "date": ("int",),
@@ -31,29 +31,29 @@ _TEMPORAL = re.compile(
 
 
 class IncompatibleSchema(Exception):
-    """A writer schema that bronze cannot hold; the text says where and why."""
+    """A writer schema that is incompatible with bronze; the message has the path and reason."""
 
 
 @dataclass(frozen=True)
 class AvroType:
-    """A type without names to look up.
+    """A type with resolved names.
 
     Attributes:
-        kind: A primitive, or record, enum, fixed, array, map, union; ``text`` for what
-            reaches a record that contains itself.
+        kind: A primitive, or record, enum, fixed, array, map, union; ``text`` for a recursive
+            type.
         name: Full name of a record, enum or fixed.
-        logical: ``logicalType`` with its parameters, where the column's type follows it.
-        unit: Of a plain number: what it counts by its schema, where it says so.
-        fields: Of a record.
-        item: Of an array or map.
-        symbols: Of an enum.
-        size: Of a fixed, in bytes.
-        branches: Of a union, null among them, in the writer's order.
-        held: Of a union: the members that the table has of it.
-        types: Of a union that a topic's subjects make together: the full names of the records
-            that the source declares, registered or not.
-        original: Of a column's type: its schema, complete in itself.
-        docs: What the schema says of a record's fields, where it says something.
+        logical: ``logicalType`` with its parameters, if it determines the column type.
+        unit: The unit of a plain number, if the schema has one.
+        fields: The fields of a record.
+        item: The item type of an array or map.
+        symbols: The symbols of an enum.
+        size: The size of a fixed, in bytes.
+        branches: The branches of a union, including null, in the writer's order.
+        held: The members of a union that the table has.
+        types: For a union of a topic's subjects, the full names of the declared records,
+            registered or not.
+        original: The self-contained schema of a column's type.
+        docs: The docs of a record's fields, if any.
     """
 
     kind: str
@@ -85,19 +85,18 @@ class AvroType:
         if self.unit:
             return f"{self.kind} of {self.unit}"
         if self.kind == "text":
-            return "a type that contains itself"
+            return "a recursive type"
         return f"{self.kind} {self.short_name}".strip()
 
 
 def parse(schema: AvroSchema, references: Sequence[AvroSchema] = (), path: str = "") -> AvroType:
-    """Read a schema.
+    """Parse a schema.
 
     ``schema`` is parsed JSON; ``references`` are registered schemas whose types it uses, each
-    after those that it uses; ``path`` is where it stands, for messages.
+    after those that it uses; ``path`` is for messages.
 
     Raises:
-        IncompatibleSchema: It is not Avro, uses a type that nobody defines, or holds a number of
-            more digits than any column.
+        IncompatibleSchema: It is not valid Avro, or uses an undefined type.
     """
     definitions: dict[str, Any] = {}
     try:
@@ -126,7 +125,7 @@ def _plain(schema: AvroSchema, namespace: str, definitions: dict[str, Any]) -> A
     if kind == "map":
         return {"type": kind, "values": _plain(schema["values"], namespace, definitions)}
     if isinstance(kind, str) and kind in PRIMITIVES:
-        # A null is a null however it is written: unions are asked whether they hold one.
+        # Normalize null, so that it is found in unions.
         return kind if kind == "null" else dict(schema)
     return _plain(kind, namespace, definitions)
 
@@ -144,7 +143,7 @@ def _definition(schema: dict[str, Any], namespace: str, definitions: dict[str, A
     }
     definition["type"] = "record" if schema["type"] == "error" else schema["type"]
     definition["name"] = full
-    # Java's Avro, which most producers write with, checks no namespace.
+    # Java's Avro, which most producers use, does not validate namespaces.
     _valid(full.rpartition(".")[2])
     known = definitions.get(full)
     # Its own fields may already refer to it.
@@ -162,15 +161,15 @@ def _definition(schema: dict[str, Any], namespace: str, definitions: dict[str, A
     for symbol in definition.get("symbols", ()):
         _valid(symbol)
     _refuse_twice(definition.get("symbols", ()), full)
-    if known is not None and _said(known) != _said(definition):
+    if known is not None and _without_docs(known) != _without_docs(definition):
         raise IncompatibleSchema(
-            f"{full} is defined twice, and not alike: which of the two a type means is not "
-            "known; register one schema that has both under names of their own"
+            f"{full} has two different definitions, so references to it are ambiguous; "
+            "register one schema that has both with different names"
         )
     return full
 
 
-def _said(definition: Mapping[str, Any]) -> Any:
+def _without_docs(definition: Mapping[str, Any]) -> Any:
     """A definition without its docs."""
     fields = [(f["name"], f["type"]) for f in definition.get("fields", ())]
     return {**definition, "fields": fields}
@@ -185,7 +184,7 @@ def _valid(name: str) -> str:
 def _refuse_twice(names: Sequence[str], full: str) -> None:
     for name in names:
         if names.count(name) > 1:
-            raise IncompatibleSchema(f"{full}: {name} is there twice")
+            raise IncompatibleSchema(f"{full}: duplicate {name}")
 
 
 class _Reader:
@@ -194,7 +193,7 @@ class _Reader:
         self._reached: dict[str, frozenset[str]] = {}
 
     def root(self, node: Any, path: str) -> AvroType:
-        """The type at the top: the fields of a record there are checked one by one."""
+        """The top-level type: the fields of a record are checked for recursion one by one."""
         if isinstance(node, list) and len([b for b in node if b != "null"]) == 1:
             branches = tuple(self.root(branch, path) for branch in node)
             return AvroType("union", branches=branches)
@@ -233,7 +232,7 @@ class _Reader:
         return frozenset({node}) | self._names(node)
 
     def _names(self, full: str) -> frozenset[str]:
-        """Full names that a named type uses inside, itself only where it contains itself."""
+        """Full names that a named type uses, including itself only if it is recursive."""
         if full not in self._reached:
             found: set[str] = set()
             todo = [f["type"] for f in self._definitions[full].get("fields", [])]
@@ -262,7 +261,7 @@ class _Reader:
             return AvroType(node["type"], logical=_logical(node), unit=_unit(node))
         definition = self._definitions.get(node)
         if definition is None:
-            raise IncompatibleSchema(f"{path or 'value'}: nobody defines the type {node}")
+            raise IncompatibleSchema(f"{path or 'value'}: the type {node} is not defined")
         if definition["type"] == "enum":
             return AvroType("enum", name=node, symbols=tuple(definition["symbols"]))
         if definition["type"] == "fixed":
@@ -278,7 +277,7 @@ class _Reader:
 
 
 def standalone(node: Any, definitions: Mapping[str, Any]) -> AvroSchema:
-    """A plain node as a schema that holds the definitions of all that it names."""
+    """A resolved node as a self-contained schema, with the definitions of all named types."""
     written: set[str] = set()
 
     def spell(part: Any) -> Any:
@@ -311,25 +310,25 @@ def _logical(schema: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
     if logical != "decimal":
         return (("logicalType", logical),)
     precision, scale = schema.get("precision"), schema.get("scale", 0)
-    # Avro: a logical type with parameters that make no sense is ignored.
+    # Avro: a logical type with invalid parameters is ignored.
     if not isinstance(precision, int) or not isinstance(scale, int):
         return ()
     if precision < 1 or not 0 <= scale <= MAX_PRECISION:
         return ()
-    # PostgreSQL has numeric(3,5): three digits behind two zeros, of which Avro knows nothing.
+    # PostgreSQL has numeric(3,5), three digits after two zeros, which Avro does not allow.
     precision = max(precision, scale)
     if schema["type"] == "fixed" and precision > digits(schema["size"]):
         return ()
-    # Kafka Connect writes 64 digits where the database says no number: what values need counts.
+    # Kafka Connect uses precision 64 if the database has none: check the values instead.
     precision = min(precision, MAX_PRECISION)
     return (("logicalType", logical), ("precision", precision), ("scale", scale))
 
 
 def _unit(schema: dict[str, Any]) -> str:
-    """What a number counts that is a plain one in bronze: days, milliseconds, microseconds.
+    """The unit of a temporal type that is a plain number in bronze, such as milliseconds.
 
-    Avro's logical type, or the name that Debezium and Kafka Connect give the type
-    (debezium.io, "Temporal types").
+    Avro's logical type, or the name of the type in Debezium and Kafka Connect (debezium.io,
+    "Temporal types").
     """
     if schema["type"] not in ("int", "long") or _logical(schema):
         return ""
@@ -338,17 +337,17 @@ def _unit(schema: dict[str, Any]) -> str:
 
 
 def _note(node: Any) -> str:
-    """What is not said by the column's type of a decimal that has no type of its own here."""
+    """A note for a decimal whose precision the column's type does not have."""
     for branch in node if isinstance(node, list) else [node]:
         if not isinstance(branch, dict) or branch.get("logicalType") != "decimal":
             continue
         precision, scale = branch.get("precision"), branch.get("scale", 0)
-        said = f"decimal({precision},{scale}) in the schema"
+        text = f"decimal({precision},{scale}) in the schema"
         logical = dict(_logical(branch))
         if not logical:
-            return f"{said}: the bytes of its unscaled number, big-endian."
+            return f"{text}: the bytes of its unscaled number, big-endian."
         if logical["precision"] < precision:
-            return f"{said}: a value of more than {MAX_PRECISION} digits is set aside."
+            return f"{text}: a value of more than {MAX_PRECISION} digits is quarantined."
     return ""
 
 
@@ -362,9 +361,9 @@ class WriterSchema:
     """A registered schema.
 
     Attributes:
-        id: What a record's framing carries.
-        schema: Its Avro schema as parsed JSON; None when it cannot be used.
-        references: Schemas that it leans on, each behind those that it leans on itself.
+        id: The id in a record's framing.
+        schema: Its Avro schema as parsed JSON; None if it cannot be used.
+        references: Schemas that it refers to, each after those that it refers to itself.
         problem: Why it cannot be used.
     """
 

@@ -1,1 +1,1 @@
-"""Kafka and the schema registry: the profile, the clients, and why a server refuses one."""
+"""Kafka and the schema registry: the profile, the clients, and diagnosis of rejected ones."""

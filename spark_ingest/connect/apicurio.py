@@ -1,4 +1,4 @@
-"""Apicurio's own interface, for its own schema ids: its Confluent interface knows one kind."""
+"""Client of Apicurio's native API, for its global and content ids."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST = 500
 
 
 class _Client(SchemaRegistryClient):
-    """The same client, with its certificates, login and retries, for other paths."""
+    """The Confluent client, with its certificates, login and retries, for other paths."""
 
     def get(self, path: str) -> Any:
         client: Any = self._rest_client
@@ -27,33 +27,29 @@ class _Client(SchemaRegistryClient):
 
 
 class Apicurio:
-    """Schemas by global id (one for each version) and by content id (one for each text)."""
+    """Schemas by global id (one per version) and by content id (one per content)."""
 
     def __init__(self, settings: Mapping[str, str | int]) -> None:
-        """Reach the registry.
-
-        ``settings`` are those of the client for its Confluent interface.
+        """Create the client from the settings of the Confluent client.
 
         Raises:
-            ConfigurationError: The address is not that of an Apicurio registry.
+            ConfigurationError: The URL is not of an Apicurio registry.
         """
         url = str(settings["url"])
         base, found, _ = url.partition(_PATH)
         if not found:
             raise ConfigurationError(
                 f"registry.url {url} in profiles/ingest.yml is not of an Apicurio registry, "
-                "whose ids a source asks for: it holds /apis/ccompat/v7"
+                "whose ids a source uses: such a URL contains /apis/ccompat/v7"
             )
         self._client = _Client({**settings, "url": f"{base}{_PATH}registry/v3"})
 
     def versions(self, artifact: str) -> list[Mapping[str, Any]]:
         """The versions of an artifact, oldest first, each with its ids; empty if none."""
-        place = f"groups/{_GROUP}/artifacts/{quote(artifact, safe='')}/versions"
+        path = f"groups/{_GROUP}/artifacts/{quote(artifact, safe='')}/versions"
         found: list[Mapping[str, Any]] = []
         while True:
-            page = self._get(
-                f"{place}?limit={_MOST}&offset={len(found)}&orderby=globalId&order=asc"
-            )
+            page = self._get(f"{path}?limit={_MOST}&offset={len(found)}&orderby=globalId&order=asc")
             versions = [] if page is None else page["versions"]
             found += versions
             if len(versions) < _MOST:
@@ -67,7 +63,7 @@ class Apicurio:
         return self._get(f"ids/{ids}Ids/{number}")
 
     def references(self, ids: str, number: int) -> tuple[AvroSchema, ...]:
-        """The schemas that one leans on, each behind those that it leans on itself."""
+        """The schemas that a schema refers to, each after those that it refers to itself."""
         found: list[AvroSchema] = []
         for each in self._get(f"ids/{ids}Ids/{number}/references") or ():
             group, artifact, version = (

@@ -1,4 +1,4 @@
-"""What Kafka says: topics, their identity and offsets, and how Spark reads them."""
+"""Client of the Kafka cluster: topics, their ids and offsets, and options of Spark's source."""
 
 from __future__ import annotations
 
@@ -29,41 +29,41 @@ from spark_ingest.errors import ConfigurationError, MillraceError, ServiceUnavai
 _TIMEOUT = 10.0
 _POLL_SECONDS = 0.2
 _STATISTICS_MS = 1000
-# Kafka's UUID of zeros: what a broker says that knows of none.
+# Kafka's zero UUID, from a broker without topic ids.
 _NO_ID = "A" * 22
-# To read so many offsets on is faster than to begin at another one.
+# Reading on for this many offsets is faster than a seek.
 _NEAR = 5000
 _EARLIEST = -2
 _T = TypeVar("_T")
 
-# Fetch in large pieces: with the defaults a local read waits more than it works.
+# Large fetches: with the defaults a local read mostly waits.
 _FETCH = {
     "max.poll.records": "20000",
-    # Spark's source asks for a partition's ends behind every poll. A broker answers in turn, so
-    # that waits until the fetch before it has its records: half a second for what came last.
+    # Spark's source requests a partition's end offset after every poll. A broker processes
+    # requests in order, so this one waits for the preceding fetch, up to 0.5 s by default.
     "fetch.max.wait.ms": "10",
     "fetch.max.bytes": str(64 * 1024 * 1024),
-    # Records of aborted transactions were never sent.
+    # Skip records of aborted transactions.
     "isolation.level": "read_committed",
 }
 
-# Spark keeps a consumer for each partition, and each consumer the records of its last fetch and
-# the next fetch as well, also while nothing is read: what all partitions fetch is bounded.
+# Spark caches a consumer per partition, each with the records of its last and its next fetch,
+# even if nothing is read: limit the fetch size of all partitions together.
 _MOST_FETCHED = 64 * 1024 * 1024
 _LARGEST_FETCH = 8 * 1024 * 1024
 _SMALLEST_FETCH = 256 * 1024
 
 
-# Where a table without a commit begins: a point in time, or an end of the topic.
+# Start offsets of a table without commits: a point in time, or an end of the topic.
 Begin = Literal["earliest", "latest"] | datetime
 
 
 @dataclass(frozen=True)
 class Topic:
-    """A topic as it is now.
+    """The current topic of a name.
 
     Attributes:
-        id: Kafka's UUID of it: a topic that is deleted and recreated has another.
+        id: Kafka's UUID: a topic that was deleted and recreated has another one.
         partitions: Partition numbers.
     """
 
@@ -73,7 +73,7 @@ class Topic:
 
 
 class _Reading:
-    """Whether a consumer of one partition gets on, by librdkafka's statistics."""
+    """The progress of a consumer of one partition, from librdkafka's statistics."""
 
     def __init__(self, topic: str, partition: int) -> None:
         self._topic = topic
@@ -82,11 +82,11 @@ class _Reading:
         self._since = time.monotonic()
 
     def begin(self) -> None:
-        """Count from now."""
+        """Restart the timeout."""
         self._since = time.monotonic()
 
     def observe(self, statistics: str) -> None:
-        """Take librdkafka's statistics; called while it is polled."""
+        """The statistics callback of librdkafka, called during polls."""
         topics = json.loads(statistics).get("topics", {})
         partitions = topics.get(self._topic, {}).get("partitions", {})
         following = partitions.get(self._partition, {}).get("next_offset", self._next)
@@ -95,12 +95,12 @@ class _Reading:
             self._since = time.monotonic()
 
     def has_stalled(self) -> bool:
-        """Whether nothing was read for long."""
+        """Whether there was no progress within the timeout."""
         return time.monotonic() - self._since > _TIMEOUT
 
 
 class Broker:
-    """Asks a Kafka cluster about topics, and reads what Spark cannot."""
+    """Reads metadata of topics, and records that Spark cannot read."""
 
     def __init__(self, connections: Connections) -> None:
         self._cluster = Cluster(connections)
@@ -108,16 +108,15 @@ class Broker:
             self._admin = AdminClient(self._cluster.settings)
         except KafkaException as error:
             raise ConfigurationError(
-                f"kafka in profiles/ingest.yml is not understood: {error.args[0].str()}"
+                f"kafka in profiles/ingest.yml is invalid: {error.args[0].str()}"
             ) from error
 
     def topic(self, name: str) -> Topic | None:
-        """The topic with this name, or None when there is none.
+        """The topic with this name; None if it does not exist.
 
         Raises:
-            ConfigurationError: The cluster does not let us in, or not at this topic, or gives
-                topics no ids.
-            ServiceUnavailable: No broker answers.
+            ConfigurationError: The cluster denies access, or has no topic ids.
+            ServiceUnavailable: The cluster is unavailable.
         """
         future = self._admin.describe_topics(
             TopicCollection([name]), include_authorized_operations=True, request_timeout=_TIMEOUT
@@ -128,7 +127,7 @@ class Broker:
             if error.args[0].name() == "UNKNOWN_TOPIC_OR_PART":
                 return None
             raise self._cluster.failure(error, name) from error
-        # Reading is found out to be forbidden only while Spark reads: too late for one line.
+        # Check it now: otherwise Spark fails later, with a stack trace.
         allowed = described.authorized_operations
         if allowed and AclOperation.READ not in allowed:
             raise self._cluster.no_right(name, "topic", "READ")
@@ -136,18 +135,18 @@ class Broker:
         topic_id = str(described.topic_id)
         if topic_id == _NO_ID:
             raise ConfigurationError(
-                f"{self._cluster.servers} gives topic {name} no id, without which a recreated "
-                "topic looks the same: brokers give one from Kafka 2.8 on, with an "
+                f"{self._cluster.servers} has no id for topic {name}, without which a recreated "
+                "topic cannot be detected: topic ids require Kafka 2.8 or newer, and an "
                 "inter.broker.protocol.version of 2.8 or newer"
             )
         return Topic(name, topic_id, partitions)
 
     def existing_topic(self, name: str, needed_by: str) -> Topic:
-        """Like :meth:`topic`, for a topic that must be there.
+        """Like :meth:`topic`, for a topic that must exist.
 
         Raises:
             ConfigurationError: It does not exist.
-            ServiceUnavailable: No broker answers.
+            ServiceUnavailable: The cluster is unavailable.
         """
         topic = self.topic(name)
         if topic is None:
@@ -159,13 +158,13 @@ class Broker:
         return topic
 
     def create_topic(self, name: str, partitions: int, config: Mapping[str, str]) -> None:
-        """Create a topic that does not exist yet, with as many replicas as the cluster gives.
+        """Create a topic if it does not exist, with the cluster's default replication.
 
-        ``config`` is its own settings; one that exists keeps what it has.
+        ``config`` has its topic settings; an existing topic is not changed.
 
         Raises:
-            ConfigurationError: The cluster does not let us.
-            ServiceUnavailable: No broker answers.
+            ConfigurationError: The cluster denies it.
+            ServiceUnavailable: The cluster is unavailable.
         """
         if self.topic(name) is not None:
             return
@@ -178,18 +177,18 @@ class Broker:
                 raise self._cluster.failure(error, name, "CREATE") from error
 
     def first_offsets(self, topic: Topic) -> dict[int, int]:
-        """By partition, the offset of the oldest record that the broker still has."""
+        """The earliest offset by partition."""
         return self._offsets(topic, OffsetSpec.earliest())
 
     def end_offsets(self, topic: Topic) -> dict[int, int]:
-        """By partition, the offset behind the last committed record."""
+        """The offset after the last committed record, by partition."""
         return self._offsets(topic, OffsetSpec.latest())
 
     def begin_offsets(self, topic: Topic, begin: Begin) -> dict[int, int]:
-        """By partition, the offset of the first record from some time on.
+        """The start offset by partition.
 
-        ``begin`` is ``earliest``, ``latest``, or the earliest ``_kafka_timestamp`` to take;
-        where no record is as late, the end.
+        ``begin`` is ``earliest``, ``latest``, or the earliest ``_kafka_timestamp`` to read; the
+        end offset if no record is as late.
         """
         if begin == "earliest":
             return self.first_offsets(topic)
@@ -203,17 +202,17 @@ class Broker:
     def records_in(
         self, topic: str, partition: int, ranges: Sequence[tuple[int, int]]
     ) -> list[tuple[int, int]]:
-        """Those of some offset ranges ``(first, end)`` in which the broker has a record.
+        """The offset ranges ``(first, end)`` in which the broker has a record.
 
-        Transaction markers, aborted records and compacted keys use offsets without being
-        records, so an offset that no table holds is lost only if it is in one of these.
+        Transaction markers, aborted records and compacted keys use offsets without a record, so
+        an offset that is missing in the table is lost only if it is in one of these.
 
         Raises:
-            ServiceUnavailable: The broker does not deliver.
+            ServiceUnavailable: The broker does not deliver records.
         """
         consumer, reading = self._consumer(topic, partition)
         found = []
-        # Between here and the next record, if there is one, lies none.
+        # There is no record between `here` and the next one.
         here: int | None = None
         record: int | None = -1
         try:
@@ -233,15 +232,15 @@ class Broker:
         return found
 
     def messages(self, topic: str, partition: int, first: int, end: int) -> Iterator[Message]:
-        """The records of a partition from one offset to before another, one by one.
+        """Iterate over the records of a partition from ``first`` to ``end``, exclusive.
 
         Raises:
-            ServiceUnavailable: The broker does not deliver.
+            ServiceUnavailable: The broker does not deliver records.
         """
         consumer, reading = self._consumer(topic, partition)
         with closing(consumer):
             consumer.assign([TopicPartition(topic, partition, first)])
-            # A message without a value is false.
+            # A message without a value is falsy.
             while (at := self._next(consumer, reading, topic, first)) is not None:
                 offset = at.offset()
                 if offset is None or offset >= end:
@@ -249,7 +248,7 @@ class Broker:
                 yield at
 
     def _consumer(self, topic: str, partition: int) -> tuple[Consumer, _Reading]:
-        """A consumer of a partition's committed records, and how it gets on."""
+        """A consumer of a partition's committed records, and its progress."""
         reading = _Reading(topic, partition)
         settings: dict[str, Any] = {
             **self._cluster.settings,
@@ -266,10 +265,10 @@ class Broker:
     def _next(
         self, consumer: Consumer, reading: _Reading, topic: str, first: int
     ) -> Message | None:
-        """The next record, at or behind an offset or not; None at the end.
+        """The next record; None at the end. ``first`` is for the error message.
 
-        Records of an aborted transaction are passed over without a word, for as long as that
-        takes: what counts is that the reader gets on.
+        The consumer skips records of aborted transactions silently, so the timeout is for its
+        progress, not for the next record.
         """
         reading.begin()
         while not reading.has_stalled():
@@ -281,7 +280,7 @@ class Broker:
                 return message
             if error.name() == "_PARTITION_EOF":
                 return None
-            # The library asks for its group's coordinator; we read as nobody's group.
+            # The library looks up the group coordinator, but the group is not used.
             if error.name() != "GROUP_AUTHORIZATION_FAILED":
                 raise self._cluster.failure(KafkaException(error), topic)
         raise ServiceUnavailable(
@@ -289,19 +288,17 @@ class Broker:
         )
 
     def _offsets(self, topic: Topic, which: Any) -> dict[int, int]:
-        asked = {TopicPartition(topic.name, number): which for number in topic.partitions}
+        specs = {TopicPartition(topic.name, number): which for number in topic.partitions}
         futures = self._admin.list_offsets(
-            asked, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=_TIMEOUT
+            specs, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=_TIMEOUT
         )
         try:
-            return {
-                place.partition: self._answer(future).offset for place, future in futures.items()
-            }
+            return {each.partition: self._answer(future).offset for each, future in futures.items()}
         except KafkaException as error:
             raise self._cluster.failure(error, topic.name) from error
 
     def reader_failure(self, text: str, topic: str) -> MillraceError | None:
-        """What an error of Spark's reader means: the cluster is away, or does not let it in."""
+        """As :meth:`Cluster.reader_failure`."""
         return self._cluster.reader_failure(text, topic)
 
     def _answer(self, future: Future[_T]) -> _T:
@@ -311,10 +308,10 @@ class Broker:
 def reader_options(
     connections: Connections, topic: Topic, start: Mapping[int, int], max_records: int
 ) -> dict[str, str]:
-    """Options of Spark's Kafka source for one topic.
+    """Options of Spark's streaming Kafka source for one topic.
 
-    ``start`` has the first offset to read, by partition: the earliest for one that is missing.
-    ``max_records`` is the most in a batch.
+    ``start`` has the start offset by partition, the earliest if missing; ``max_records`` is the
+    maximum number of records in a batch.
     """
     starting = {str(p): start.get(p, _EARLIEST) for p in topic.partitions}
     return {
@@ -323,7 +320,7 @@ def reader_options(
         "startingOffsets": json.dumps({topic.name: starting}),
         "maxOffsetsPerTrigger": str(max_records),
         "includeHeaders": "true",
-        # Never skip what is gone: stop and say so.
+        # Fail instead of skipping expired records.
         "failOnDataLoss": "true",
     }
 
@@ -331,15 +328,15 @@ def reader_options(
 def range_options(
     connections: Connections, topic: str, starts: Mapping[int, int], ends: Mapping[int, int]
 ) -> dict[str, str]:
-    """Options of Spark's Kafka source, not streaming, for some offsets of one topic.
+    """Options of Spark's Kafka batch source for offset ranges of one topic.
 
-    By partition, ``starts`` has the first offset, 0 for one that is missing, and ``ends`` the
-    offset behind the last one.
+    By partition, ``starts`` has the start offset, 0 if missing, and ``ends`` the end offset,
+    exclusive.
     """
     begins = {str(p): starts.get(p, 0) for p in ends}
     return {
         **_of_source(consumer_options(connections, len(ends))),
-        # The topic may have got partitions meanwhile, which are not asked for.
+        # Without partitions that were added meanwhile.
         "assign": json.dumps({topic: sorted(ends)}),
         "startingOffsets": json.dumps({topic: begins}),
         "endingOffsets": json.dumps({topic: {str(p): end for p, end in ends.items()}}),
@@ -349,7 +346,7 @@ def range_options(
 
 
 def consumer_options(connections: Connections, partitions: int) -> dict[str, str]:
-    """A consumer's options, of Kafka's Java client, that read so many partitions."""
+    """Options of Kafka's Java consumer for this number of partitions."""
     share = _MOST_FETCHED // max(partitions, 1)
     most = max(min(share, _LARGEST_FETCH), _SMALLEST_FETCH)
     return {**java(connections.kafka), **_FETCH, "max.partition.fetch.bytes": str(most)}

@@ -1,8 +1,7 @@
-"""One set of connection properties, and what each client makes of it.
+"""Converts the connection properties of a profile for each Kafka client.
 
-A profile writes Kafka's properties once, by the names of librdkafka, which reads
-certificates from files. Spark's Java client gets the same as JAAS text and PEM text, so
-that nothing has to lie on the machines of executors.
+A profile has Kafka's properties by the names of librdkafka, which reads certificates from files.
+Spark's Java client gets them as JAAS and PEM text, so that executors need no files.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ _TLS_KEYS = {
     "ssl.key.password",
     "ssl.endpoint.identification.algorithm",
 }
-# Said in one way by both clients.
+# Properties with the same name in both clients.
 _COMMON = {
     "bootstrap.servers",
     "client.id",
@@ -78,13 +77,13 @@ _INSTEAD = {
 
 
 def check(properties: Mapping[str, str], where: str) -> None:
-    """Refuse properties that would not do what they say.
+    """Refuse invalid or ineffective properties.
 
-    ``properties`` are filled in; ``where`` is what to call the section they stand in.
+    ``properties`` have their variables replaced; ``where`` is the section, for messages.
 
     Raises:
-        ConfigurationError: A key is unknown, missing or of no effect, or a file cannot be
-            read; never shows a value that could be secret.
+        ConfigurationError: A key is unknown, missing or without effect, or a file cannot be
+            read; the message never has a value that could be secret.
     """
     for key in properties:
         _check_known(key, where)
@@ -100,7 +99,7 @@ def check(properties: Mapping[str, str], where: str) -> None:
         if idle and protocol not in protocols:
             raise ConfigurationError(
                 f"{where}.{idle[0]} has no effect with security.protocol {protocol}: set "
-                f"security.protocol to {' or '.join(protocols)}, or leave {idle[0]} out"
+                f"security.protocol to {' or '.join(protocols)}, or remove {idle[0]}"
             )
     if protocol in _SASL:
         _check_login(properties, where, protocol)
@@ -109,16 +108,16 @@ def check(properties: Mapping[str, str], where: str) -> None:
     for name, value in properties.items():
         if name != "ssl.key.password" and any(ord(letter) < ord(" ") for letter in value):
             raise ConfigurationError(
-                f"{where}.{name} holds a line break or another control character: a secret "
-                "is one line"
+                f"{where}.{name} contains a line break or another control character: a secret "
+                "must be a single line"
             )
 
 
 def check_tls(properties: Mapping[str, str], where: str) -> None:
-    """Refuse certificates and keys that cannot be read or do not belong together.
+    """Refuse certificates and keys that cannot be read or do not match.
 
     Raises:
-        ConfigurationError: Names the key and the file.
+        ConfigurationError: The message has the key and the file.
     """
     algorithm = properties.get("ssl.endpoint.identification.algorithm", "https")
     if algorithm not in ("https", "none"):
@@ -131,11 +130,9 @@ def check_tls(properties: Mapping[str, str], where: str) -> None:
     certificate = properties.get("ssl.certificate.location")
     key = properties.get("ssl.key.location")
     if (certificate is None) != (key is None):
-        there, absent = "certificate", "key"
-        if certificate is None:
-            there, absent = absent, there
+        present, absent = ("certificate", "key") if key is None else ("key", "certificate")
         raise ConfigurationError(
-            f"{where}.ssl.{there}.location needs ssl.{absent}.location beside it"
+            f"{where}.ssl.{present}.location requires ssl.{absent}.location as well"
         )
     if certificate is not None and key is not None:
         own = _certificates(certificate, f"{where}.ssl.certificate.location")[0]
@@ -147,7 +144,7 @@ def check_tls(properties: Mapping[str, str], where: str) -> None:
 
 
 def librdkafka(properties: Mapping[str, str]) -> dict[str, Any]:
-    """The properties for clients of confluent-kafka; errors and logs stay with the caller."""
+    """The properties for clients of confluent-kafka, without error and log callbacks."""
     made: dict[str, Any] = {
         key: value for key, value in properties.items() if not key.startswith("aws.")
     }
@@ -163,9 +160,10 @@ def librdkafka(properties: Mapping[str, str]) -> dict[str, Any]:
 
 
 def java(properties: Mapping[str, str]) -> dict[str, str]:
-    """The properties for Java's Kafka client; two of them are secret.
+    """The properties for Kafka's Java client.
 
-    These are ``sasl.jaas.config`` and ``ssl.keystore.key``: see ``session.hide_secrets``.
+    Two of them are secret, ``sasl.jaas.config`` and ``ssl.keystore.key``: see
+    ``session.hide_secrets``.
     """
     made = {key: value for key, value in properties.items() if key in _COMMON}
     mechanism = properties.get("sasl.mechanism")
@@ -181,7 +179,7 @@ def java(properties: Mapping[str, str]) -> dict[str, str]:
         private = _private_key(key, properties.get("ssl.key.password"), "kafka.ssl.key.location")
         made["ssl.keystore.type"] = "PEM"
         made["ssl.keystore.certificate.chain"] = Path(certificate).read_text()
-        # Java takes a key in this form alone.
+        # The only key format that Java supports.
         made["ssl.keystore.key"] = private.private_bytes(
             serialization.Encoding.PEM,
             serialization.PrivateFormat.PKCS8,
@@ -198,12 +196,12 @@ def _check_known(key: str, where: str) -> None:
     for start, instead in _INSTEAD.items():
         if key.startswith(start):
             raise ConfigurationError(
-                f"{where}.{key}: write {instead}; both of spark-ingest's clients read it"
+                f"{where}.{key}: use {instead} instead, which both Kafka clients support"
             )
     near = difflib.get_close_matches(key, _KNOWN, 1)
     hint = f"; is it {near[0]}?" if near else ""
     raise ConfigurationError(
-        f"{where}.{key} is not a property that spark-ingest knows{hint} "
+        f"{where}.{key} is not a property that spark-ingest supports{hint} "
         "(docs/ingest.md, Security, lists them)"
     )
 
@@ -211,15 +209,19 @@ def _check_known(key: str, where: str) -> None:
 def _check_login(properties: Mapping[str, str], where: str, protocol: str) -> None:
     mechanism = properties.get("sasl.mechanism")
     if mechanism not in _MECHANISMS:
-        said = "is missing" if mechanism is None else f"is {mechanism!r}"
-        raise ConfigurationError(f"{where}.sasl.mechanism {said}: one of {', '.join(_MECHANISMS)}")
+        problem = "is missing" if mechanism is None else f"is {mechanism!r}"
+        raise ConfigurationError(
+            f"{where}.sasl.mechanism {problem}: one of {', '.join(_MECHANISMS)}"
+        )
     for key in _NEEDED_BY[mechanism]:
         if key not in properties:
             raise ConfigurationError(
-                f"{where}.{key} is missing: sasl.mechanism {mechanism} needs it"
+                f"{where}.{key} is missing: sasl.mechanism {mechanism} requires it"
             )
     if mechanism == _MSK and protocol != "SASL_SSL":
-        raise ConfigurationError(f"{where}.security.protocol is {protocol}: {_MSK} needs SASL_SSL")
+        raise ConfigurationError(
+            f"{where}.security.protocol is {protocol}: {_MSK} requires SASL_SSL"
+        )
 
 
 def _java_login(mechanism: str, properties: Mapping[str, str]) -> dict[str, str]:
@@ -230,14 +232,14 @@ def _java_login(mechanism: str, properties: Mapping[str, str]) -> dict[str, str]
             "sasl.client.callback.handler.class": f"{package}.IAMClientCallbackHandler",
         }
     if mechanism == _OAUTH:
-        place, name, secret = (properties[key] for key in _OAUTH_KEYS)
+        url, name, secret = (properties[key] for key in _OAUTH_KEYS)
         options = {"clientId": name, "clientSecret": secret}
         if scope := properties.get("sasl.oauthbearer.scope"):
             options["scope"] = scope
         package = f"{_LOGIN}.oauthbearer"
         return {
             "sasl.jaas.config": _jaas(f"{package}.OAuthBearerLoginModule", options),
-            "sasl.oauthbearer.token.endpoint.url": place,
+            "sasl.oauthbearer.token.endpoint.url": url,
             "sasl.login.callback.handler.class": (f"{package}.OAuthBearerLoginCallbackHandler"),
         }
     options = {"username": properties["sasl.username"], "password": properties["sasl.password"]}
@@ -249,17 +251,17 @@ def _jaas(module: str, options: Mapping[str, str]) -> str:
         escaped = text.replace("\\", "\\\\").replace('"', '\\"')
         return f'"{escaped}"'
 
-    made = " ".join(f"{name}={quoted(value)}" for name, value in options.items())
-    return f"{module} required {made};"
+    text = " ".join(f"{name}={quoted(value)}" for name, value in options.items())
+    return f"{module} required {text};"
 
 
 def _msk_tokens(region: str) -> Callable[[str], tuple[str, float]]:
-    """What signs a token with this machine's AWS identity whenever librdkafka wants one."""
+    """A token callback of librdkafka that signs with this machine's AWS identity."""
     try:
         signer = import_module("aws_msk_iam_sasl_signer.MSKAuthTokenProvider")
     except ImportError as error:
         raise ConfigurationError(
-            f"kafka.sasl.mechanism {_MSK} needs aws-msk-iam-sasl-signer-python: "
+            f"kafka.sasl.mechanism {_MSK} requires aws-msk-iam-sasl-signer-python: "
             "pip install 'millrace[msk]'"
         ) from error
 
@@ -281,7 +283,7 @@ def _certificates(file: str, key: str) -> list[x509.Certificate]:
     try:
         return x509.load_pem_x509_certificates(_read(file, key))
     except ValueError as error:
-        raise ConfigurationError(f"{key}: {file} holds no certificate in PEM form") from error
+        raise ConfigurationError(f"{key}: {file} has no certificate in PEM format") from error
 
 
 def _private_key(file: str, password: str | None, key: str) -> Any:
@@ -289,11 +291,11 @@ def _private_key(file: str, password: str | None, key: str) -> Any:
     secret = password.encode() if password else None
     try:
         return serialization.load_pem_private_key(content, secret)
-    # An encrypted key without a password, a password without an encrypted key.
+    # An encrypted key without a password, or a password for an unencrypted key.
     except TypeError as error:
-        said = "is encrypted" if secret is None else "is not encrypted"
-        fix = "give" if secret is None else "leave out"
-        raise ConfigurationError(f"{key}: {file} {said}: {fix} ssl.key.password") from error
+        state = "is encrypted" if secret is None else "is not encrypted"
+        fix = "set" if secret is None else "remove"
+        raise ConfigurationError(f"{key}: {file} {state}: {fix} ssl.key.password") from error
     except ValueError as error:
         fix = "" if secret is None else ", or ssl.key.password is wrong"
-        raise ConfigurationError(f"{key}: {file} holds no private key in PEM form{fix}") from error
+        raise ConfigurationError(f"{key}: {file} has no private key in PEM format{fix}") from error

@@ -1,8 +1,7 @@
-"""Clients of a Kafka cluster: how they connect, and why a cluster rejects them.
+"""Settings of Kafka clients, and diagnosis of failed connections.
 
-librdkafka tries for ever and reports its reasons beside the answer. These are listened to
-here, so that a wrong password is one line within a second, and a broker that is away stays
-something to wait for.
+librdkafka retries forever and reports errors to a callback. They are evaluated here, so that a
+wrong password is one line within a second, and an unavailable broker is waited for.
 """
 
 from __future__ import annotations
@@ -16,21 +15,21 @@ from typing import Any, TypeVar
 from confluent_kafka import KafkaError, KafkaException
 
 from spark_ingest.connect import client_settings
-from spark_ingest.connect.diagnose import Refusal, Way, kafka_refusal
+from spark_ingest.connect.diagnose import Endpoint, Refusal, kafka_refusal
 from spark_ingest.connect.profile import Connections
 from spark_ingest.errors import ConfigurationError, MillraceError, ServiceUnavailable
 
 _FILE = "profiles/ingest.yml"
 _POLL_SECONDS = 0.05
-# An answer that takes longer has a reason.
+# After this time a missing response is diagnosed.
 _PATIENCE_SECONDS = 3.0
-# Why one broker rejects us, all do; some may be away.
-_LOOKED_AT = 2
+# All brokers reject a client for the same reason, but some may be down.
+_DIAGNOSED_BROKERS = 2
 _LOCAL_HOST = re.compile(r"^\w+://(?P<host>.+):(?P<port>\d+)/")
 _T = TypeVar("_T")
 
 _SILENCE = ("_TIMED_OUT", "_TRANSPORT", "_ALL_BROKERS_DOWN")
-# How Java's client says so; what it tries again by itself gets to nobody.
+# The same errors of the Java client, those that it does not retry.
 _JAVA_SILENCE = (
     "errors.TimeoutException",
     "errors.DisconnectException",
@@ -47,11 +46,11 @@ _MISSING_RIGHTS = {
 
 
 class Cluster:
-    """How clients of one Kafka cluster are set up, and what they complained of.
+    """Settings of the clients of one Kafka cluster, and the errors that they reported.
 
     Attributes:
-        servers: Where its brokers are, for people.
-        settings: For a client of confluent-kafka; its complaints come here.
+        servers: The bootstrap servers, for messages.
+        settings: Settings for a client of confluent-kafka, with an error callback.
     """
 
     def __init__(self, connections: Connections) -> None:
@@ -62,33 +61,33 @@ class Cluster:
         self._let_in = False
         self.settings: dict[str, Any] = {
             **client_settings.librdkafka(connections.kafka),
-            # The library's own log goes nowhere: errors say in one line what is wrong.
+            # Silence the library's log: its errors are reported here.
             "log_level": 0,
             "error_cb": self._complaints.append,
         }
 
     def answer(self, future: Future[_T], poll: Callable[[float], object], seconds: float) -> _T:
-        """Wait for the answer to a question.
+        """Wait for the result of a request.
 
-        ``poll`` lets the client say its complaints, for at most so many seconds; ``seconds`` is
-        the longest wait.
+        ``poll`` serves the client's callbacks with a timeout in seconds; ``seconds`` is the
+        maximum wait.
 
         Raises:
-            ConfigurationError: The cluster will not let us in as things are.
-            ServiceUnavailable: No broker answers.
-            KafkaException: What a broker answered.
+            ConfigurationError: The cluster rejects the client.
+            ServiceUnavailable: The cluster is unavailable.
+            KafkaException: The broker responded with an error.
         """
         began = time.monotonic()
         self._complaints.clear()
-        looked = 0
+        diagnosed = 0
         while not future.done() and (waited := time.monotonic() - began) < seconds:
-            # An answer ends the wait at once; polling would sit its time out.
+            # Wait for the future, which returns at once; a poll would use its whole timeout.
             wait([future], timeout=_POLL_SECONDS)
             poll(0)
-            heard = len(self._complaints)
-            # Asked once when something is wrong, and once more where that explained nothing.
-            if (heard and not looked) or (looked < 2 and waited > _PATIENCE_SECONDS):
-                looked += 1
+            # Diagnose at the first error, and once more if that found no reason.
+            has_errors = bool(self._complaints)
+            if (has_errors and not diagnosed) or (diagnosed < 2 and waited > _PATIENCE_SECONDS):
+                diagnosed += 1
                 self.explain()
         try:
             found = future.result(timeout=0)
@@ -104,21 +103,21 @@ class Cluster:
         return found
 
     def explain(self) -> None:
-        """Raise what the complaints so far mean, where they mean a mistake.
+        """Diagnose the errors reported so far.
 
         Raises:
-            ConfigurationError: One that a person can mend in the profile or on the cluster.
+            ConfigurationError: A mistake in the profile or on the cluster.
         """
         for complaint in self._complaints:
             if complaint.name() == "_AUTHENTICATION":
                 raise self._mistake(self._login_refusal(complaint.str()))
         if self._let_in:
-            # The login was right. A broker that stops or starts hangs up, too.
+            # The login was accepted; brokers also close connections at their start and stop.
             return
-        for host, port in self._addresses()[:_LOOKED_AT]:
+        for host, port in self._addresses()[:_DIAGNOSED_BROKERS]:
             protocol = self._properties.get("security.protocol", "PLAINTEXT")
             refusal = kafka_refusal(
-                Way(
+                Endpoint(
                     host,
                     port,
                     self._properties if protocol.endswith("SSL") else None,
@@ -132,10 +131,10 @@ class Cluster:
     def failure(
         self, error: KafkaException, of: str, rights: str = "READ, DESCRIBE"
     ) -> MillraceError:
-        """What an error of the cluster's means for a person.
+        """Convert an error of the cluster.
 
-        ``of`` is the topic, group or transactional id that was asked for, ``rights`` what one
-        must be allowed to do with it.
+        ``of`` is the requested topic, group or transactional id, ``rights`` the ACL operations
+        that it requires.
         """
         reason = error.args[0]
         if reason.name() in _MISSING_RIGHTS:
@@ -145,40 +144,40 @@ class Cluster:
         return self._silent(_short(reason.str()))
 
     def reader_failure(self, text: str, topic: str) -> MillraceError | None:
-        """What an error of Spark's reader means: the cluster is away, or does not let it in.
+        """Convert an error of Spark's reader: the cluster is unavailable or denies access.
 
-        ``text`` is what Java said, stack trace and all.
+        ``text`` is the Java error with its stack trace. None for any other error.
         """
         if "TopicAuthorizationException" in text:
             return self.no_right(topic, "topic", "READ, DESCRIBE")
         if "GroupAuthorizationException" in text:
             return self.no_right("spark-kafka-source-*", "consumer group", "READ")
         if "SaslAuthenticationException" in text:
-            return self._mistake(self._login_refusal("refused while Spark reads"))
+            return self._mistake(self._login_refusal("rejected while Spark reads"))
         if "SslAuthenticationException" in text:
             return self._mistake(
                 Refusal(
                     "ssl.ca.location",
                     "Spark's TLS handshake fails: the certificates changed, or Java and"
-                    " OpenSSL trust different CAs; name the CA's file",
+                    " OpenSSL trust different CAs; set it to the CA's file",
                 )
             )
         silence = next((name for name in _JAVA_SILENCE if name in text), None)
         return None if silence is None else self._silent(silence.removeprefix("errors."))
 
     def no_right(self, of: str, kind: str, rights: str) -> ConfigurationError:
-        """The error of a user who lacks a permission (ACL)."""
+        """The error for a missing permission (ACL)."""
         user = self._properties.get("sasl.username")
         who = f"user {user}" if user else "this client"
         key = "sasl.username" if user else "ssl.certificate.location"
         return ConfigurationError(
             f"{who} (kafka.{key} of {_FILE}) has no permission on {kind} {of} at "
-            f"{self.servers}: let the cluster's ACLs allow {rights}"
+            f"{self.servers}: add ACLs that allow {rights}"
         )
 
     def _away(self) -> ServiceUnavailable:
         reasons = [c.str() for c in self._complaints if c.name() != "_ALL_BROKERS_DOWN"]
-        return self._silent(_short(reasons[-1]) if reasons else "no answer in time")
+        return self._silent(_short(reasons[-1]) if reasons else "no response in time")
 
     def _silent(self, reason: str) -> ServiceUnavailable:
         return ServiceUnavailable(
@@ -191,29 +190,31 @@ class Cluster:
         user = self._properties.get("sasl.username", "")
         if "Unsupported SASL mechanism" in text:
             known = text.rpartition("supported mechanisms:")[2].partition("(")[0].strip()
-            return Refusal("sasl.mechanism", f"the broker knows no {mechanism}: set it to {known}")
+            return Refusal(
+                "sasl.mechanism", f"the broker does not support {mechanism}: set it to {known}"
+            )
         if "mechanism handshake failed" in text:
             return Refusal(
                 "security.protocol",
-                "this listener asks for no user: set it to SSL, with a certificate, or take "
+                "this listener does not use SASL: set it to SSL, with a certificate, or use "
                 "the port of another listener",
             )
         if not user:
-            return Refusal("sasl.mechanism", f"{mechanism} does not get us in: {_short(text)}")
+            return Refusal("sasl.mechanism", f"{mechanism} login failed: {_short(text)}")
         return Refusal(
             "sasl.password",
-            f"the broker refuses user {user}: the name, the password or the mechanism "
+            f"the broker rejects user {user}: the name, the password or the mechanism "
             f"{mechanism} is wrong",
         )
 
     def _mistake(self, refusal: Refusal) -> ConfigurationError:
         return ConfigurationError(
-            f"Kafka at {self.servers} refuses us: {refusal.text} ({refusal.key} under "
+            f"Kafka at {self.servers} rejects the client: {refusal.text} ({refusal.key} under "
             f"{self._section})"
         )
 
     def _addresses(self) -> list[tuple[str, int]]:
-        """Those complained of, else those of the profile: each once."""
+        """The addresses in reported errors, then those of the profile, without duplicates."""
         named = [_LOCAL_HOST.match(complaint.str()) for complaint in self._complaints]
         found = [(match["host"], match["port"]) for match in named if match]
         for server in self.servers.split(","):
@@ -227,5 +228,5 @@ class Cluster:
 
 
 def _short(text: str) -> str:
-    """Without the address and the state that librdkafka puts around its reason."""
+    """An error of librdkafka without its address and connection state."""
     return re.sub(r" \(after \d+ms in state \w+\)|^\S+://\S+: ", "", text)

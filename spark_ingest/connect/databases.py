@@ -1,4 +1,4 @@
-"""The databases that tables are captured from: where they are, and how they are connected to."""
+"""Connections to the databases that tables are captured from."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from spark_ingest.errors import ConfigurationError, MillraceError
 Engine = Literal["postgresql", "mariadb"]
 _DRIVERS: Mapping[Engine, str] = {"postgresql": "psycopg2", "mariadb": "pymysql"}
 _PORTS: Mapping[Engine, int] = {"postgresql": 5432, "mariadb": 3306}
-# Of the address, behind `?`: how the connection is made safe.
+# Supported query parameters of the URL, for TLS.
 _OPTIONS: Mapping[Engine, tuple[str, ...]] = {
     "postgresql": ("sslmode", "sslrootcert", "sslcert", "sslkey", "channel_binding"),
     "mariadb": ("ssl_ca", "ssl_cert", "ssl_key", "ssl_verify_cert"),
@@ -23,11 +23,11 @@ _KEYS = ("url", "password")
 _CONNECT_SECONDS = 10
 
 
-class DatabaseRefuses(MillraceError):
-    """A database does not answer, or does not do what it is asked.
+class DatabaseError(MillraceError):
+    """A database is unavailable, or a statement failed.
 
     Attributes:
-        code: The server's number for it; empty where it gave none.
+        code: The server's error code; empty if there is none.
     """
 
     def __init__(self, text: str, code: str = "") -> None:
@@ -36,7 +36,7 @@ class DatabaseRefuses(MillraceError):
 
 
 class Cursor(Protocol):
-    """What both drivers have."""
+    """The interface that both drivers share."""
 
     def execute(self, query: str, args: Any = None, /) -> Any: ...
 
@@ -44,7 +44,7 @@ class Cursor(Protocol):
 
 
 class Connection(Protocol):
-    """What both drivers have."""
+    """The interface that both drivers share."""
 
     def cursor(self) -> Cursor: ...
 
@@ -54,8 +54,8 @@ class Database:
     """One database.
 
     Attributes:
-        engine: Which server it is at.
-        name: The database; of MariaDB the one to begin in.
+        engine: The kind of its server.
+        name: The database; with MariaDB the default one.
         options: Options of the driver, such as ``sslmode``.
     """
 
@@ -73,10 +73,10 @@ class Database:
 
 
 def database_of(target: Target, name: str) -> Database | None:
-    """The database that the profile has under a name; None where it has none.
+    """A database of the profile by name; None if it is not declared.
 
     Raises:
-        ConfigurationError: What it says of the database cannot be used.
+        ConfigurationError: Its settings are invalid.
     """
     if name not in target.databases:
         return None
@@ -98,18 +98,18 @@ def _database(url: str, password: str | None, where: str) -> Database:
         address = urlsplit(url)
         port = address.port
     except ValueError as error:
-        # The text may hold a password: it is not shown.
-        raise ConfigurationError(f"{where} is no address: {wanted}") from error
+        # Do not show the URL, which may contain a password.
+        raise ConfigurationError(f"{where} is not a URL: {wanted}") from error
     if address.password is not None:
         raise ConfigurationError(
-            f"{where} holds a password: write password beside it, as ${{NAME}} or ${{file:PATH}}"
+            f"{where} contains a password: set the key password, as ${{NAME}} or ${{file:PATH}}"
         )
     engine = next((one for one in _PORTS if one == address.scheme), None)
     if engine is None:
         raise ConfigurationError(f"{where} begins with {address.scheme!r}: {wanted}")
     name = unquote(address.path.removeprefix("/"))
     if not address.hostname or not name:
-        raise ConfigurationError(f"{where} names no host or no database: {wanted}")
+        raise ConfigurationError(f"{where} has no host or no database: {wanted}")
     options = parse_qsl(address.query)
     for option, _ in options:
         if option not in _OPTIONS[engine]:
@@ -127,7 +127,7 @@ def _database(url: str, password: str | None, where: str) -> Database:
 
 
 def check_driver(database: Database) -> None:
-    """See to it that the engine's driver is installed.
+    """Check that the engine's driver is installed.
 
     Raises:
         ConfigurationError: It is not.
@@ -136,21 +136,20 @@ def check_driver(database: Database) -> None:
         __import__(_DRIVERS[database.engine])
     except ImportError as error:
         raise ConfigurationError(
-            f"{database.address} is asked through {_DRIVERS[database.engine]}, which is not "
-            "installed: pip install 'millrace[reconcile]'"
+            f"{database.address} requires {_DRIVERS[database.engine]}, which is not installed: "
+            "pip install 'millrace[reconcile]'"
         ) from error
 
 
 @contextmanager
 def opened(database: Database) -> Iterator[Connection]:
-    """A connection, closed at the end; what was not committed by then is undone.
+    """A connection, closed at the end; uncommitted changes are rolled back.
 
     Raises:
-        DatabaseRefuses: The server does not answer, refuses a statement, or goes away.
+        DatabaseError: The server is unavailable, or a statement failed.
     """
-    is_postgresql = database.engine == "postgresql"
-    way = _to_postgresql if is_postgresql else _to_mariadb
-    with way(database) as connection:
+    connect = _to_postgresql if database.engine == "postgresql" else _to_mariadb
+    with connect(database) as connection:
         yield connection
 
 
@@ -170,7 +169,7 @@ def _to_postgresql(database: Database) -> Iterator[Connection]:
     }
     try:
         with closing(psycopg2.connect(**settings)) as found:
-            # Transactions begin where a statement says so.
+            # Transactions start with an explicit statement.
             found.autocommit = True
             yield found
     except psycopg2.Error as error:
@@ -201,7 +200,7 @@ def _to_mariadb(database: Database) -> Iterator[Connection]:
         raise _refusal(database, error, code) from error
 
 
-def _refusal(database: Database, error: Exception, code: str) -> DatabaseRefuses:
+def _refusal(database: Database, error: Exception, code: str) -> DatabaseError:
     text = str(error.args[-1]) if error.args else ""
     first = (text.strip().splitlines() or [type(error).__name__])[0]
-    return DatabaseRefuses(f"{database.address}: {first}", code)
+    return DatabaseError(f"{database.address}: {first}", code)

@@ -1,4 +1,4 @@
-"""Where the services are: ``profiles/ingest.yml``, validated when loaded."""
+"""The connection profile, ``profiles/ingest.yml``, validated when loaded."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from spark_ingest.errors import ConfigurationError, first_problem
 
 # ${NAME} or ${NAME:-default}
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
-# ${file:PATH}, where the path may hold variables; or a variable.
+# ${file:PATH}, where the path may contain variables; or a variable.
 _REFERENCE = re.compile(rf"\$\{{file:((?:[^{{}}]|{_VARIABLE.pattern})+)\}}|{_VARIABLE.pattern}")
 _REGISTRY_TLS = (
     "ssl.ca.location",
@@ -36,8 +36,8 @@ class Registry(_Strict):
     """A schema registry with the Confluent API.
 
     Attributes:
-        url: Base of the API, without a user in it.
-        username: Who asks, by basic authentication; with ``password``.
+        url: Base URL of the API, without credentials.
+        username: The user for basic authentication, with ``password``.
         tls: Certificates by the names that Kafka properties have (``ssl.ca.location``…).
     """
 
@@ -51,8 +51,8 @@ class Connections(_Strict):
     """The services of one target.
 
     Attributes:
-        kafka: Kafka client properties as the profile has them (see ``clients``); values may
-            be secret and therefore do not appear in the representation.
+        kafka: Kafka client properties (see ``client_settings``); values may be secret and are
+            therefore not in the representation.
     """
 
     name: str
@@ -79,13 +79,13 @@ class _Profile(_Strict):
 
 @dataclass(frozen=True)
 class Target:
-    """One target as it stands in the file, and what its variables are filled in from.
+    """One target of the file before variables are replaced, and their values.
 
     Attributes:
         where: The file and the key, for messages.
         sections: ``kafka`` and ``registry``.
-        databases: One section for each database that tables are captured from.
-        alerts: Where alerts are posted; may be empty.
+        databases: One section per captured database.
+        alerts: Destinations of alerts; may be empty.
         values: The values of variables.
     """
 
@@ -105,7 +105,7 @@ class Target:
         return {
             key: value
             for key, text in settings.items()
-            # Empty as the default of a variable: as if the line were not there.
+            # An empty value, such as a variable's empty default, omits the setting.
             if (value := _fill(text, self.values, f"{where}.{key}"))
         }
 
@@ -113,11 +113,11 @@ class Target:
 def load_connections(
     file: Path, target: str | None, environment: Mapping[str, str] | None = None
 ) -> Connections:
-    """Read one target of the profile, with its variables filled in.
+    """Read one target of the profile and replace its variables.
 
-    ``target`` is the profile's own default when None. ``environment``, the process's when None,
-    wins over the target's ``env_file``, whose path is relative to the folder above the
-    profile's.
+    ``target`` None selects the profile's default. ``environment``, by default that of the
+    process, overrides the target's ``env_file``, whose path is relative to the parent of the
+    profile's folder.
 
     Raises:
         ConfigurationError: The file is missing or malformed, the target is unknown, a key
@@ -139,7 +139,7 @@ def load_connections(
 def read_target(
     file: Path, target: str | None, environment: Mapping[str, str] | None = None
 ) -> Target:
-    """Read one target of the profile; a command fills in the sections that it needs.
+    """Read one target of the profile, without replacing variables.
 
     The arguments are those of :func:`load_connections`.
 
@@ -151,7 +151,7 @@ def read_target(
         profile = _Profile.model_validate(yaml.safe_load(file.read_text()))
     except FileNotFoundError as error:
         raise ConfigurationError(
-            f"{file} does not exist: run in the project's folder, or name it with --profile"
+            f"{file} does not exist: run in the project's folder, or set --profile"
         ) from error
     except yaml.YAMLError as error:
         raise ConfigurationError(f"{file} is not YAML: {' '.join(str(error).split())}") from error
@@ -189,14 +189,13 @@ def _registry(settings: dict[str, str], where: str) -> Registry:
         raise ConfigurationError(f"{where}: {first_problem(error)}") from error
     address = urlsplit(registry.url)
     if address.scheme not in ("http", "https") or not address.hostname:
-        raise ConfigurationError(f"{where}.url must begin with http:// or https:// and name a host")
+        raise ConfigurationError(f"{where}.url must start with http:// or https:// and have a host")
     if address.username or address.password:
-        raise ConfigurationError(f"{where}.url holds a user: write username and password beside it")
+        raise ConfigurationError(f"{where}.url contains a user: set username and password instead")
     if (registry.username is None) != (registry.password is None):
-        there, absent = "username", "password"
-        if registry.username is None:
-            there, absent = absent, there
-        raise ConfigurationError(f"{where}.{there} needs {where}.{absent}")
+        pair = ("username", "password")
+        present, absent = pair if registry.password is None else reversed(pair)
+        raise ConfigurationError(f"{where}.{present} requires {where}.{absent}")
     if tls and address.scheme != "https":
         raise ConfigurationError(f"{where}.{min(tls)} has no effect with an http:// url")
     client_settings.check_tls(tls, where)
@@ -204,7 +203,7 @@ def _registry(settings: dict[str, str], where: str) -> Registry:
 
 
 def _fill(text: str, values: Mapping[str, str], key: str) -> str:
-    """The text with its references replaced; what they give is not looked at again."""
+    """Replace references in a text, without recursion."""
 
     def value(match: re.Match[str]) -> str:
         path, _, _, name, default = match.groups()
@@ -213,7 +212,7 @@ def _fill(text: str, values: Mapping[str, str], key: str) -> str:
         found: str | None = values.get(name) or default
         if found is None:
             raise ConfigurationError(
-                f"{key} needs ${{{name}}}, which is not set: "
+                f"{key} requires ${{{name}}}, which is not set: "
                 f"start the sandbox (`sandbox up`) or export {name}"
             )
         return found
@@ -222,7 +221,7 @@ def _fill(text: str, values: Mapping[str, str], key: str) -> str:
 
 
 def _secret_file(path: str, key: str) -> str:
-    """What a file says, without the line break at its end."""
+    """The content of a file without trailing line breaks."""
     try:
         text = Path(path).expanduser().read_text()
     except (OSError, UnicodeDecodeError) as error:

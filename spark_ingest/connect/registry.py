@@ -1,4 +1,4 @@
-"""Schemas by id, from a registry with the Confluent API, or by Apicurio's own ids."""
+"""Client of a schema registry with the Confluent API, or with Apicurio's native ids."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from confluent_kafka.schema_registry.error import SchemaRegistryError
 from spark_ingest.avro.framing import Ids
 from spark_ingest.avro.schema import AvroSchema, WriterSchema
 from spark_ingest.connect.apicurio import Apicurio
-from spark_ingest.connect.diagnose import Way, web_refusal
+from spark_ingest.connect.diagnose import Endpoint, web_refusal
 from spark_ingest.connect.profile import Connections
 from spark_ingest.errors import ConfigurationError, MillraceError, ServiceUnavailable
 
-# The registry's own words for an unknown subject, version and schema: any other 404 is a
-# wrong address or a proxy, and says nothing of schemas.
+# Error codes for an unknown subject, version and schema: any other 404 is from a wrong URL or
+# a proxy.
 _NOT_THERE = (40401, 40402, 40403)
 _INCOMPATIBLE = (HTTPStatus.CONFLICT, HTTPStatus.UNPROCESSABLE_ENTITY)
-# Schema ids are signed 32-bit numbers in the registry's interface.
+# Schema ids are signed 32-bit integers in the Confluent API.
 LARGEST_ID = 2**31 - 1
 
 
 class SchemaRegistry:
-    """Reads and registers schemas; keeps what it has read, since a schema id never changes."""
+    """Reads and registers schemas, with a cache, because the schema of an id never changes."""
 
     def __init__(self, connections: Connections) -> None:
         self.url = connections.registry.url
@@ -53,21 +53,21 @@ class SchemaRegistry:
         """The names of all subjects.
 
         Raises:
-            ConfigurationError: The registry does not let us in.
-            ServiceUnavailable: It does not answer.
+            ConfigurationError: The registry denies access.
+            ServiceUnavailable: It is unavailable.
         """
         with self._asked():
             return list(self._client.get_subjects())
 
     def subject_schemas(self, subject: str, ids: Ids = "registry") -> list[WriterSchema]:
-        """Every version of a subject, oldest first; empty when it does not exist.
+        """Every version of a subject, oldest first; empty if it does not exist.
 
-        ``ids`` says whose numbers the ids shall be; with Apicurio's, ``subject`` is an artifact
-        of the group ``default``.
+        ``ids`` is the kind of ids; with Apicurio's, ``subject`` is an artifact of the group
+        ``default``.
 
         Raises:
-            ConfigurationError: The registry does not let us in.
-            ServiceUnavailable: It does not answer.
+            ConfigurationError: The registry denies access.
+            ServiceUnavailable: It is unavailable.
         """
         with self._asked():
             try:
@@ -81,13 +81,11 @@ class SchemaRegistry:
                 raise
 
     def schema(self, schema_id: int, ids: Ids = "registry") -> WriterSchema | None:
-        """The schema with this id, or None when the registry does not know it.
-
-        ``ids`` says whose number that is.
+        """The schema with this id; None if it does not exist. ``ids`` is the kind of id.
 
         Raises:
-            ConfigurationError: The registry does not let us in.
-            ServiceUnavailable: It does not answer.
+            ConfigurationError: The registry denies access.
+            ServiceUnavailable: It is unavailable.
         """
         with self._asked():
             try:
@@ -101,16 +99,15 @@ class SchemaRegistry:
                 raise
 
     def register(self, subject: str, schema: AvroSchema) -> int:
-        """The id of a schema, registered as the subject's next version where it is new.
+        """Register a schema as the subject's next version if it is new; returns its id.
 
-        A subject that is new gets the compatibility level ``BACKWARD``: who reads by the newest
-        version can read what was written by those before. Of others the registry's own level
-        decides.
+        A new subject gets the compatibility level ``BACKWARD``: consumers with the newest version
+        can read older records. For others the registry's configured level applies.
 
         Raises:
-            ConfigurationError: The registry does not let us, or the schema does not go with the
-                versions before it.
-            ServiceUnavailable: It does not answer.
+            ConfigurationError: The registry denies it, or the schema is incompatible with the
+                previous versions.
+            ServiceUnavailable: It is unavailable.
         """
         is_new = not self.subject_schemas(subject)
         with self._asked():
@@ -122,9 +119,9 @@ class SchemaRegistry:
                 if error.http_status_code not in _INCOMPATIBLE:
                     raise
                 raise ConfigurationError(
-                    f"subject {subject} does not take the new schema: who reads by it could not "
-                    "read the records before it. A new column must be one that may be null, and "
-                    "a type stays; or publish to another topic "
+                    f"subject {subject} rejects the new schema: consumers with it could not read "
+                    "older records. A new column must be nullable, and a type cannot change; or "
+                    "publish to another topic "
                     f"({' '.join(error.error_message.split())[:300]})"
                 ) from error
         return number
@@ -135,7 +132,7 @@ class SchemaRegistry:
             yield
         except ConfigurationError:
             raise
-        # The client lets the errors of whichever HTTP library it found pass through.
+        # The client also raises errors of its HTTP library.
         except Exception as error:
             raise self._failure(error) from error
 
@@ -175,7 +172,7 @@ class SchemaRegistry:
             return WriterSchema(
                 schema_id, None, problem=f"a {registered.schema_type} schema, not Avro"
             )
-        leans_on: list[AvroSchema] = []
+        references: list[AvroSchema] = []
         for reference in registered.references or ():
             try:
                 found = self._version(reference.subject, reference.version)
@@ -188,27 +185,27 @@ class SchemaRegistry:
                     schema_id,
                     None,
                     problem=f"it refers to {reference.subject} version {reference.version}, "
-                    "which the registry cannot give",
+                    "which is not in the registry",
                 )
-            leans_on += [*found.references, found.schema]
-        return WriterSchema(schema_id, json.loads(registered.schema_str), tuple(leans_on))
+            references += [*found.references, found.schema]
+        return WriterSchema(schema_id, json.loads(registered.schema_str), tuple(references))
 
     def _failure(self, error: Exception) -> MillraceError:
-        """What a failed question means for a person."""
+        """Convert the error of a request."""
         if isinstance(error, SchemaRegistryError):
             status = error.http_status_code
             user = self._connection.username
             who = f"user {user}" if user else "a client without a user"
             if status == HTTPStatus.UNAUTHORIZED:
-                return self._mistake("username and password", f"it does not know {who}")
+                return self._mistake("username and password", f"login of {who} failed")
             if status == HTTPStatus.FORBIDDEN:
-                return self._mistake("username", f"it does not let {who} read or register schemas")
+                return self._mistake("username", f"{who} may not read or register schemas")
         else:
             address = urlsplit(self.url)
             secure = address.scheme == "https"
             port = address.port or (443 if secure else 80)
             tls = self._connection.tls if secure else None
-            refusal = web_refusal(Way(address.hostname or "", port, tls, "url"))
+            refusal = web_refusal(Endpoint(address.hostname or "", port, tls, "url"))
             if refusal is not None:
                 return self._mistake(refusal.key, refusal.text)
         return ServiceUnavailable(
@@ -219,6 +216,6 @@ class SchemaRegistry:
 
     def _mistake(self, key: str, text: str) -> ConfigurationError:
         return ConfigurationError(
-            f"the schema registry at {self.url} refuses us: {text} ({key} under "
+            f"the schema registry at {self.url} rejects the client: {text} ({key} under "
             f"registry in target {self._target} of profiles/ingest.yml)"
         )

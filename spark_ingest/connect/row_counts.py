@@ -1,9 +1,9 @@
-"""How many rows a table of a database has at one place of the database's log, exactly.
+"""The exact row count of a database table at a position of the database's log.
 
-PostgreSQL notes a change in its log when it is made, not when it is committed, so that a place
-in the log is exact for a table only while nobody is changing it: a lock that waits for those who
-are, and is let go at once, gives such a place. MariaDB's log has whole transactions in the order
-of their commits, and a snapshot knows its place in it: no lock is needed.
+PostgreSQL logs a change when it happens, not when it is committed, so a position is exact for a
+table only while no transaction is changing it: take a lock that waits for such transactions,
+read the position and release the lock at once. MariaDB's binary log has whole transactions in
+commit order, and a snapshot has its position: no lock is necessary.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from spark_ingest.connect.databases import Connection, Database, DatabaseRefuses, opened
+from spark_ingest.connect.databases import Connection, Database, DatabaseError, opened
 from spark_ingest.errors import MillraceError
 
 # PostgreSQL: lock_not_available; MariaDB: the table was altered since the snapshot.
@@ -23,14 +23,14 @@ _PAUSE_SECONDS = 0.2
 
 @dataclass(frozen=True)
 class Counted:
-    """A table at one place of its database's log.
+    """The row count of a table at a position of its database's log.
 
     Attributes:
-        position: The place, a text as dbt's macro ``source_position`` makes them.
-        rows: How many rows the table had there.
-        at: When that was, by this machine's clock.
-        locked_seconds: For how long writers of the table were held up: the lock's wait and its
-            own time; 0 where there is none.
+        position: The position, in the format of dbt's macro ``source_position``.
+        rows: Number of rows.
+        at: Time of the count, by this machine's clock.
+        locked_seconds: Time for which writers were blocked, including the wait for the lock; 0
+            without a lock.
     """
 
     position: str
@@ -41,11 +41,11 @@ class Counted:
 
 @dataclass(frozen=True)
 class Patience:
-    """How long a count may wait.
+    """Timeouts of a count.
 
     Attributes:
-        lock_seconds: For a lock, at a time: writers that come meanwhile wait behind it.
-        total_seconds: For all attempts together.
+        lock_seconds: Timeout of one attempt to lock, which blocks new writers.
+        total_seconds: Timeout of all attempts together.
     """
 
     lock_seconds: float
@@ -55,11 +55,11 @@ class Patience:
 def count_rows(database: Database, table: str, patience: Patience) -> Counted:
     """Count a table's rows.
 
-    ``table`` is ``schema.name``; ``patience`` is how long others may keep it waiting.
+    ``table`` is ``schema.name``; ``patience`` has the timeouts.
 
     Raises:
-        DatabaseRefuses: The database does not let us, or others kept the table for too long.
-        MillraceError: It has no log that gives a place, or the table has no snapshots.
+        DatabaseError: A permission is missing, or others locked the table for too long.
+        MillraceError: The log has no positions, or the table does not support snapshots.
     """
     ends = time.monotonic() + patience.total_seconds
     while True:
@@ -68,10 +68,10 @@ def count_rows(database: Database, table: str, patience: Patience) -> Counted:
                 if database.engine == "postgresql":
                     return _in_postgresql(connection, table, patience.lock_seconds)
                 return _in_mariadb(connection, table)
-        except DatabaseRefuses as error:
+        except DatabaseError as error:
             if error.code not in _TRY_AGAIN or time.monotonic() > ends:
                 raise _explained(error, table, patience) from error
-        # Writers that waited behind the lock go first.
+        # Let blocked writers proceed first.
         time.sleep(max(patience.lock_seconds, _PAUSE_SECONDS))
 
 
@@ -80,18 +80,17 @@ def _in_postgresql(connection: Connection, table: str, lock_seconds: float) -> C
     name = ".".join('"' + part.replace('"', '""') + '"' for part in _parts(table))
     cursor.execute("begin isolation level repeatable read")
     cursor.execute(f"set local lock_timeout = {max(1, int(lock_seconds * 1000))}")
-    # Until the end: a TRUNCATE behind the snapshot would empty the table for it, too.
+    # Keep this lock until the end: a later TRUNCATE would affect the snapshot, too.
     cursor.execute(f"lock table {name} in access share mode")
     cursor.execute("savepoint before_lock")
     began = time.monotonic()
     cursor.execute(f"lock table {name} in share mode")
-    # The first query: the snapshot of all that follow is taken with it, while all who changed
-    # the table have committed, and nobody does. What is written is too little: a commit need
-    # not wait for that.
+    # The first query takes the transaction's snapshot, while no transaction is changing the
+    # table. The insert position, since asynchronous commits may not be written or flushed yet.
     cursor.execute("select (pg_current_wal_insert_lsn() - '0/0')::text")
     (position,) = cursor.fetchone()
     at = datetime.now(UTC)
-    # Lets the lock go, not the snapshot.
+    # Releases the lock, but keeps the snapshot.
     cursor.execute("rollback to savepoint before_lock")
     locked = time.monotonic() - began
     cursor.execute(f"select count(*) from {name}")
@@ -110,20 +109,20 @@ def _in_mariadb(connection: Connection, table: str) -> Counted:
     (engine,) = cursor.fetchone() or (None,)
     if engine not in ("InnoDB", None):
         raise MillraceError(
-            f"{table} is kept by {engine}, which has no snapshots: alter table … engine = InnoDB"
+            f"{table} uses {engine}, which has no snapshots: alter table … engine = InnoDB"
         )
     cursor.execute("set session transaction isolation level repeatable read")
     cursor.execute("start transaction with consistent snapshot")
     at = datetime.now(UTC)
     cursor.execute("show status like 'binlog_snapshot_%'")
-    said: dict[str, str] = {}
+    status: dict[str, str] = {}
     while (row := cursor.fetchone()) is not None:
-        said[row[0].lower()] = row[1]
-    file, place = (said.get(f"binlog_snapshot_{part}") for part in ("file", "position"))
+        status[row[0].lower()] = row[1]
+    file, place = (status.get(f"binlog_snapshot_{part}") for part in ("file", "position"))
     if not file or not place:
         raise MillraceError(
-            "the server does not say where in its binary log a snapshot is: it takes MariaDB"
-            " with log_bin"
+            "the server does not report a snapshot's position in its binary log: this requires"
+            " MariaDB with log_bin"
         )
     quoted = ".".join(f"`{part.replace('`', '``')}`" for part in (schema, name))
     cursor.execute(f"select count(*) from {quoted}")
@@ -133,7 +132,7 @@ def _in_mariadb(connection: Connection, table: str) -> Counted:
 
 
 def binlog_position(file: str, place: int) -> str:
-    """A place in a binary log, before the first row of what comes next there."""
+    """A position in a binary log, before the first row of the next event."""
     number = file.rpartition(".")[2]
     return f"{number.zfill(10)}-{place:020d}-{0:011d}"
 
@@ -143,16 +142,16 @@ def _parts(table: str) -> tuple[str, str]:
     return schema, name
 
 
-def _explained(error: DatabaseRefuses, table: str, patience: Patience) -> DatabaseRefuses:
+def _explained(error: DatabaseError, table: str, patience: Patience) -> DatabaseError:
     text = str(error)
     if error.code in _TRY_AGAIN:
         text += (
-            f"; somebody had {table} for {patience.total_seconds:g} s: a long transaction, a "
-            "vacuum, an ALTER; come back later, or give --lock-wait and --patience"
+            f"; {table} was locked for {patience.total_seconds:g} s, by a long transaction, a "
+            "vacuum or an ALTER: retry later, or increase --lock-wait and --patience"
         )
     elif error.code in _NOT_ALLOWED:
         text += (
-            "; the user needs SELECT, and in PostgreSQL MAINTAIN (17 and newer) or UPDATE "
+            "; the user requires SELECT, and in PostgreSQL MAINTAIN (17 and newer) or UPDATE "
             "for the lock"
         )
-    return DatabaseRefuses(text, error.code)
+    return DatabaseError(text, error.code)

@@ -25,11 +25,11 @@ import org.apache.spark.api.java.function.MapPartitionsFunction;
 import org.apache.spark.sql.Row;
 
 /**
- * Puts the bytes of Parquet files where a table's location provider and FileIO say, and describes
- * them as Iceberg's own writers do.
+ * Writes Parquet files with a table's location provider and FileIO, and creates their metadata as
+ * Iceberg's own writers do.
  *
- * <p>Each row is a part of a file, in order: its number within the task, bytes, and behind the
- * last byte the rows, split offsets and NaN counts by field id; then the partition's values.
+ * <p>Each row is a part of a file, in order: the file's number within the task, bytes, and in the
+ * last part the rows, split offsets and NaN counts by field id; then the partition's values.
  */
 public final class DataFileWriter implements MapPartitionsFunction {
     private static final int FILE = 0;
@@ -42,7 +42,7 @@ public final class DataFileWriter implements MapPartitionsFunction {
     private final Table table;
     private final String operation;
 
-    /** Takes a serializable copy of the table, and the id that stands in the files' names. */
+    /** Takes a serializable copy of the table, and the operation id for the file names. */
     public DataFileWriter(Table table, String operation) {
         if (!(table.encryption() instanceof PlaintextEncryptionManager)) {
             throw new UnsupportedOperationException("the table's files are encrypted");
@@ -51,7 +51,7 @@ public final class DataFileWriter implements MapPartitionsFunction {
         this.operation = operation;
     }
 
-    /** Writes a task's files; what it gives are the data files that a commit may append. */
+    /** Writes a task's files; returns the data files for a commit. */
     public Iterator call(Iterator rows) throws IOException {
         TaskContext task = TaskContext.get();
         int partitionId = task == null ? 0 : task.partitionId();
@@ -121,7 +121,7 @@ public final class DataFileWriter implements MapPartitionsFunction {
         return builder.build();
     }
 
-    /** What Iceberg reads in a footer, which has no NaN counts, with these. */
+    /** The metrics that Iceberg reads from a footer, with NaN counts, which a footer lacks. */
     private Metrics metrics(InputFile written, Map nans) {
         Metrics read = ParquetUtil.fileMetrics(written, MetricsConfig.forTable(table));
         Map counts = new HashMap();
@@ -142,7 +142,7 @@ public final class DataFileWriter implements MapPartitionsFunction {
                 read.upperBounds());
     }
 
-    /** Files of a task that failed: nothing names them. What stays is an orphan file. */
+    /** Deletes the unreferenced files of a failed task; a remaining one is an orphan file. */
     private void remove(List outputs) {
         for (int i = 0; i < outputs.size(); i++) {
             Output output = (Output) outputs.get(i);
@@ -150,7 +150,7 @@ public final class DataFileWriter implements MapPartitionsFunction {
                 output.stream.close();
                 table.io().deleteFile(output.file.encryptingOutputFile().location());
             } catch (Exception error) {
-                // The failure that brought us here is the one to report.
+                // The task reports its original failure.
             }
         }
     }

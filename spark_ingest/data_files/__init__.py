@@ -1,1 +1,1 @@
-"""Data files of bronze tables: Parquet by Arrow C++, put where and as Iceberg says."""
+"""Writes data files of bronze tables: Parquet by Arrow C++, at locations from Iceberg."""

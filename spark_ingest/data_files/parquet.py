@@ -1,8 +1,7 @@
-"""Frames of a table's rows to the bytes of Parquet files, in a task or without.
+"""Converts frames of a table's rows to Parquet files, in tasks or in the driver.
 
 A frame is an Arrow IPC stream of the table's columns and the partition's. In tasks this runs in
-Spark's Python workers, where the package need not be installed: it goes there by value, and all
-that it takes from elsewhere is pyarrow.
+Spark's Python workers, which require only pyarrow: the module is pickled by value.
 """
 
 from __future__ import annotations
@@ -17,30 +16,30 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 PARTS = "file int, bytes binary, rows bigint, splits array<bigint>, nans map<int,bigint>"
-"""What :func:`parquet_parts` gives, before the partition's values."""
+"""The columns of :func:`parquet_parts`, before the partition's values."""
 SPARK_SETTINGS = {"spark.sql.execution.arrow.maxRecordsPerBatch": "1"}
-"""How Spark hands a worker its frames: one by one, for each has thousands of rows."""
+"""Pass frames to a worker one by one, because each has thousands of rows."""
 
-# What is passed to the JVM at a time.
+# Maximum bytes that are passed to the JVM at once.
 _PART_BYTES = 8 * 2**20
-# What a task's files hold in memory before the largest is written: a hundred at once are seldom.
-_MOST_HELD = 256 * 2**20
+# Buffer limit of all open files of a task; beyond it the largest is written.
+_MAX_BUFFERED = 256 * 2**20
 _FLOATS = ("float", "double")
 
 
 @dataclass(frozen=True)
 class Format:
-    """How a table's Parquet files are written.
+    """The format of a table's Parquet files.
 
     Attributes:
-        schema: Iceberg's schema, as its JSON.
-        partition: Names of the columns that have the partition's values, in order.
-        codec: Of the pages, as Arrow calls it.
-        level: Of the codec; None for its own.
-        dictionary_bytes: Most bytes of a column's dictionary.
-        page_bytes: About the bytes of a data page.
-        group_bytes: About the bytes of rows in memory that become a row group.
-        file_bytes: Most bytes of a file, about.
+        schema: Iceberg's schema as JSON.
+        partition: Names of the columns with the partition's values, in order.
+        codec: Compression codec, by Arrow's name.
+        level: Compression level; None for the codec's default.
+        dictionary_bytes: Maximum bytes of a column's dictionary.
+        page_bytes: Approximate bytes of a data page.
+        group_bytes: Approximate bytes of a row group in memory.
+        file_bytes: Approximate maximum bytes of a file.
     """
 
     schema: str
@@ -54,15 +53,15 @@ class Format:
 
 
 def parquet_parts(form: Format) -> Callable[[Iterable[Any]], Iterator[Any]]:
-    """The function of a task for Spark's ``mapInArrow``.
+    """The function for Spark's ``mapInArrow``.
 
-    It takes batches with a column of frames, and gives parts of files as :data:`PARTS` and the
-    partition's values: in order, and the last one of each with its rows, split offsets and NaN
-    counts by field id.
+    Its input are batches with a column of frames, its output parts of files with the columns
+    :data:`PARTS` and the partition's values, in order. The last part of a file has its rows,
+    split offsets and NaN counts by field id.
     """
 
     def run(batches: Iterable[Any]) -> Iterator[Any]:
-        # A worker for each core is there already.
+        # Spark already runs a worker per core.
         pa.set_cpu_count(1)
         pa.set_io_thread_count(1)
         files = _Files(form)
@@ -76,7 +75,7 @@ def parquet_parts(form: Format) -> Callable[[Iterable[Any]], Iterator[Any]]:
 
 
 def arrow_schema(text: str) -> Any:
-    """A ``pyarrow.Schema`` with Iceberg's field ids, of an Iceberg schema as JSON.
+    """A ``pyarrow.Schema`` with Iceberg's field ids, from an Iceberg schema as JSON.
 
     Source: Iceberg's specification, appendix A (Parquet) and C (JSON).
     """
@@ -118,19 +117,19 @@ def _arrow_type(kind: Any) -> Any:
 
 @dataclass
 class _File:
-    """A file that is being written: what it holds, and what was written of it."""
+    """An open file: its buffered rows, and the bytes written so far."""
 
     number: int
     partition: tuple[Any, ...]
-    held: list[Any] = field(default_factory=list)
-    held_bytes: int = 0
+    buffered: list[Any] = field(default_factory=list)
+    buffered_bytes: int = 0
     rows: int = 0
     written: int = 0
     nans: dict[int, int] = field(default_factory=dict)
     writer: Any = None
     parts: list[bytes] = field(default_factory=list)
 
-    # What Arrow asks of a Python file.
+    # Required by Arrow for a Python file.
     closed = False
 
     def write(self, data: Any) -> int:
@@ -142,26 +141,26 @@ class _File:
         return self.written
 
     def flush(self) -> None:
-        """Nothing is kept back."""
+        """Do nothing: writes are not buffered."""
 
 
 class _Files:
-    """The files that a task writes, one for each partition at a time."""
+    """The files of a task, with one open file per partition."""
 
     def __init__(self, form: Format) -> None:
         self._form = form
         self._schema = arrow_schema(form.schema)
         self._floats = {name: ids for name, ids in _float_ids(form.schema) if ids}
         self._open: dict[tuple[Any, ...], _File] = {}
-        self._made = 0
-        self._held_bytes = 0
-        self._given: Any = None
+        self._count = 0
+        self._buffered_bytes = 0
+        self._parts_schema: Any = None
 
     def add(self, batch: Any) -> Iterator[Any]:
-        """Take rows; parts of the files that are large enough."""
-        if self._given is None:
+        """Add rows; yields parts of the files that are large enough."""
+        if self._parts_schema is None:
             kinds = [batch.schema.field(name) for name in self._form.partition]
-            self._given = pa.schema(
+            self._parts_schema = pa.schema(
                 [
                     ("file", pa.int32()),
                     ("bytes", pa.binary()),
@@ -173,21 +172,21 @@ class _Files:
             )
         for partition, rows in self._by_partition(batch):
             if partition not in self._open:
-                self._made += 1
-                self._open[partition] = _File(self._made, partition)
+                self._count += 1
+                self._open[partition] = _File(self._count, partition)
             file = self._open[partition]
             table = self._conformed(rows)
-            file.held.append(table)
-            file.held_bytes += table.nbytes
+            file.buffered.append(table)
+            file.buffered_bytes += table.nbytes
             file.rows += rows.num_rows
-            self._held_bytes += table.nbytes
+            self._buffered_bytes += table.nbytes
             for name, ids in self._floats.items():
                 for number, count in _nan_counts(table[name], ids):
                     file.nans[number] = file.nans.get(number, 0) + count
-            if file.held_bytes >= self._form.group_bytes:
+            if file.buffered_bytes >= self._form.group_bytes:
                 yield from self._write(file)
-            while self._held_bytes >= _MOST_HELD:
-                yield from self._write(max(self._open.values(), key=lambda f: f.held_bytes))
+            while self._buffered_bytes >= _MAX_BUFFERED:
+                yield from self._write(max(self._open.values(), key=lambda f: f.buffered_bytes))
 
     def finish(self) -> Iterator[Any]:
         """The last parts of all files."""
@@ -216,7 +215,7 @@ class _Files:
         return pa.RecordBatch.from_arrays(columns, schema=self._schema)
 
     def _write(self, file: _File) -> Iterator[Any]:
-        """A row group of what a file holds, and parts of the file: the last ones of a full one."""
+        """Write the buffered rows as a row group, and close a full file; yields its parts."""
         self._flush(file)
         if file.written >= self._form.file_bytes:
             yield from self._close(file)
@@ -224,7 +223,7 @@ class _Files:
             yield from self._parts(file)
 
     def _close(self, file: _File) -> Iterator[Any]:
-        """The last parts of a file."""
+        """Close a file; yields its last parts."""
         self._flush(file)
         del self._open[file.partition]
         file.writer.close()
@@ -233,7 +232,7 @@ class _Files:
         yield from self._parts(file, file.rows, splits, list(file.nans.items()))
 
     def _flush(self, file: _File) -> None:
-        if not file.held:
+        if not file.buffered:
             return
         form = self._form
         if file.writer is None:
@@ -242,45 +241,45 @@ class _Files:
                 self._schema,
                 compression=form.codec,
                 compression_level=form.level,
-                # Iceberg has decimals of up to 18 digits as integers.
+                # Iceberg's spec: decimals of up to 18 digits are integers.
                 store_decimal_as_integer=True,
                 store_schema=False,
                 dictionary_pagesize_limit=form.dictionary_bytes,
                 data_page_size=form.page_bytes,
             )
-        table = pa.Table.from_batches(file.held, self._schema)
+        table = pa.Table.from_batches(file.buffered, self._schema)
         file.writer.write_table(table, row_group_size=table.num_rows)
-        self._held_bytes -= file.held_bytes
-        file.held, file.held_bytes = [], 0
+        self._buffered_bytes -= file.buffered_bytes
+        file.buffered, file.buffered_bytes = [], 0
 
     def _parts(self, file: _File, *end: Any) -> Iterator[Any]:
-        """What was written of a file since the last time; ``end`` goes with the last part."""
-        data = b"".join(file.parts)
+        """The new bytes of a file; ``end`` has the statistics for the last part."""
+        data, schema = b"".join(file.parts), self._parts_schema
         file.parts.clear()
         for at in range(0, len(data), _PART_BYTES):
             behind = at + _PART_BYTES
             known = end if end and behind >= len(data) else (None, None, None)
             values = [file.number, data[at:behind], *known, *file.partition]
-            columns = [pa.array([v], f.type) for v, f in zip(values, self._given, strict=True)]
-            yield pa.RecordBatch.from_arrays(columns, schema=self._given)
+            columns = [pa.array([v], f.type) for v, f in zip(values, schema, strict=True)]
+            yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def _begin(chunk: Any) -> int:
-    """Where a column chunk begins: Iceberg splits files there."""
+    """The offset of a column chunk, which is Iceberg's split offset."""
     dictionary = chunk.dictionary_page_offset
     return int(chunk.data_page_offset if dictionary is None else dictionary)
 
 
 def _float_ids(text: str) -> Iterator[tuple[str, Any]]:
-    """Where the floating-point values of each column are: as :func:`_nan_counts` takes it."""
+    """The field ids of floating-point values by column, for :func:`_nan_counts`."""
     for each in json.loads(text)["fields"]:
         yield each["name"], _ids_in(each["id"], each["type"])
 
 
 def _ids_in(number: int, kind: Any) -> Any:
-    """A field id, or those of a struct's fields by name; None where nothing is a float.
+    """A field id, or those of a struct's fields by name; None without floating-point values.
 
-    Iceberg counts nothing in lists and maps.
+    Iceberg has no counts for lists and maps.
     """
     if isinstance(kind, dict):
         if kind["type"] != "struct":

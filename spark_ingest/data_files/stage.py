@@ -1,9 +1,9 @@
-"""Rows staged on a branch of a bronze table.
+"""Stages rows on a branch of a bronze table.
 
-Many come as frames, Arrow IPC streams, to Spark's Python workers, where Arrow C++ makes Parquet of
-them, and the JVM's tasks put that where the table's location provider and FileIO say. Files of
-tasks that failed, or that ran twice, are in no answer, and so in no commit. One frame of a few rows
-takes the same steps without a task, and Spark's rows are written by Iceberg's own writer.
+Frames (Arrow IPC streams) go to Spark's Python workers, where Arrow C++ converts them to Parquet,
+and JVM tasks write the bytes with the table's location provider and FileIO. Files of failed or
+duplicate task attempts are not in the result, and so in no commit. One frame of a few rows takes
+the same steps in the driver, and Iceberg's own writer writes rows of Spark.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from spark_ingest.errors import ColumnsChanged, FilesNotWritten
 from spark_ingest.lake.jvm import CATALOG, JAVA_ERRORS, Jvm, java_object, reason_text
 from spark_ingest.lake.table_change import conflict_refused
 
-# What Spark calls a plan whose table has changed, by a stream or a replay, since it was made.
+# Spark's errors for a plan whose table was changed concurrently.
 _OTHER_COLUMNS = ("INCOMPATIBLE_TABLE_CHANGE_AFTER_ANALYSIS", "INCOMPATIBLE_DATA_FOR_TABLE")
 _WRITER = Path(__file__).with_name("DataFileWriter.java")
-# Codecs that Arrow calls otherwise.
+# Codecs with another name in Arrow.
 _CODECS = {"uncompressed": "none"}
 
 
 @dataclass(frozen=True)
 class Layout:
-    """What the rows of a table's files have: :func:`layout`.
+    """The columns of a table's frames: :func:`layout`.
 
     Attributes:
-        schema_id: Iceberg's number of the table's schema.
+        schema_id: Iceberg's id of the table's schema.
         spec: Iceberg's ``PartitionSpec``.
-        columns: The table's.
-        partition: Those of the partition's values, which stand behind them.
+        columns: The table's columns.
+        partition: The columns of the partition's values, which follow them.
     """
 
     schema_id: int
@@ -52,13 +52,13 @@ class Layout:
     partition: StructType
 
     def is_of(self, iceberg: Any) -> bool:
-        """Whether an Iceberg table has these columns and this partition."""
+        """Whether an Iceberg table has this schema and partition spec."""
         is_spec = iceberg.spec().specId() == self.spec.specId()
         return bool(is_spec and iceberg.schema().schemaId() == self.schema_id)
 
 
 def layout(jvm: Jvm, iceberg: Any) -> Layout:
-    """What the rows of an Iceberg table's files have now."""
+    """The current layout of an Iceberg table."""
     schema, spec = iceberg.schema(), iceberg.spec()
     columns, values = jvm.struct_of(schema), jvm.struct_of(spec.partitionType().asSchema())
     prefix = "_partition_"
@@ -69,20 +69,20 @@ def layout(jvm: Jvm, iceberg: Any) -> Layout:
 
 
 def append_frames(frames: DataFrame, of: Layout, commit: Commit, table: str, branch: str) -> int:
-    """Write frames of rows to a branch of a table, where no reader sees them.
+    """Write frames to a branch of a table.
 
     Args:
         frames: One column of Arrow IPC streams, each with rows of the table.
-        of: What the rows have.
-        commit: What publishing the branch will mean.
+        of: The layout of the frames.
+        commit: The commit for the snapshot's summary.
 
     Returns:
-        How many rows there were.
+        The number of rows.
 
     Raises:
-        FilesNotWritten: A worker has no pyarrow, died, or failed. What was observed of the
-            frames counts for nothing, since Spark may have observed a part of them.
-        ColumnsChanged: The table has other columns now, or another partition.
+        FilesNotWritten: A worker has no pyarrow, or failed. Discard observed metrics of the
+            frames, which may be incomplete.
+        ColumnsChanged: The schema or the partition spec of the table has changed.
         CommitRefused: Others kept changing the table.
     """
     write = partial(written, frames, of)
@@ -92,11 +92,11 @@ def append_frames(frames: DataFrame, of: Layout, commit: Commit, table: str, bra
 def append_frame(
     spark: SparkSession, frame: bytes, of: Layout, commit: Commit, table: str, branch: str
 ) -> int:
-    """Write the rows of one frame to a branch of a table, in this process: no task takes part.
+    """Write one frame to a branch of a table in the driver, without tasks.
 
     The other arguments, the result and the errors are those of :func:`append_frames`.
     """
-    write = partial(written_here, spark, frame, of)
+    write = partial(written_in_driver, spark, frame, of)
     return _appended(spark, write, of, commit, table, branch)
 
 
@@ -110,7 +110,7 @@ def _appended(
 ) -> int:
     iceberg = Jvm(spark).iceberg_table(table)
     if not of.is_of(iceberg):
-        raise ColumnsChanged(f"{table} got other columns meanwhile")
+        raise ColumnsChanged(f"the schema of {table} changed concurrently")
     try:
         files = write(iceberg)
     except (*JAVA_ERRORS, pa.ArrowException) as error:
@@ -120,12 +120,12 @@ def _appended(
 
 
 def append_rows(rows: DataFrame, commit: Commit, table: str, branch: str) -> None:
-    """Write rows, the table's columns in order, to a branch, by Iceberg's own writer.
+    """Write rows, with the table's columns in order, to a branch with Iceberg's own writer.
 
-    ``commit`` is what publishing the branch will mean.
+    ``commit`` is for the snapshot's summary.
 
     Raises:
-        ColumnsChanged: The table got other columns since the rows were planned.
+        ColumnsChanged: The table's columns have changed since the rows were planned.
         CommitRefused: Others kept changing the table.
     """
     writer = rows.writeTo(f"{CATALOG}.{table}.branch_{branch}")
@@ -136,12 +136,12 @@ def append_rows(rows: DataFrame, commit: Commit, table: str, branch: str) -> Non
             writer.append()
     except AnalysisException as error:
         if str(error.getCondition()).startswith(_OTHER_COLUMNS):
-            raise ColumnsChanged(f"{table} got other columns meanwhile") from error
+            raise ColumnsChanged(f"the schema of {table} changed concurrently") from error
         raise
 
 
 def written(frames: DataFrame, of: Layout, iceberg: Any) -> list[Any]:
-    """Rows in data files of a table: Iceberg's ``DataFile`` of each, which no commit has yet."""
+    """Write data files with tasks; returns Iceberg's uncommitted ``DataFile`` objects."""
     spark = frames.sparkSession
     jvm = Jvm(spark)
     form = _format(iceberg, jvm.schema_json(iceberg.schema()), tuple(of.partition.names))
@@ -151,12 +151,12 @@ def written(frames: DataFrame, of: Layout, iceberg: Any) -> list[Any]:
     for key, setting in parquet.SPARK_SETTINGS.items():
         spark.conf.set(key, setting)
     writer = _writer(spark, jvm.serializable(iceberg))
-    made = frames.mapInArrow(parquet.parquet_parts(form), ", ".join([parquet.PARTS, *values]))
-    return jvm.mapped(made, writer, "org.apache.iceberg.DataFile")
+    parts = frames.mapInArrow(parquet.parquet_parts(form), ", ".join([parquet.PARTS, *values]))
+    return jvm.mapped(parts, writer, "org.apache.iceberg.DataFile")
 
 
-def written_here(spark: SparkSession, frame: bytes, of: Layout, iceberg: Any) -> list[Any]:
-    """Rows of one frame in data files of a table, as :func:`written`, without a task."""
+def written_in_driver(spark: SparkSession, frame: bytes, of: Layout, iceberg: Any) -> list[Any]:
+    """Like :func:`written`, for one frame, without tasks."""
     jvm = Jvm(spark)
     form = _format(iceberg, jvm.schema_json(iceberg.schema()), tuple(of.partition.names))
     frames = pa.record_batch([pa.array([frame], pa.binary())], ["frame"])
@@ -165,10 +165,10 @@ def written_here(spark: SparkSession, frame: bytes, of: Layout, iceberg: Any) ->
 
 
 def _ipc_stream(batch: Any) -> bytes:
-    made = pa.BufferOutputStream()
-    with pa.ipc.new_stream(made, batch.schema) as stream:
+    buffer = pa.BufferOutputStream()
+    with pa.ipc.new_stream(buffer, batch.schema) as stream:
         stream.write_batch(batch)
-    return bytes(made.getvalue())
+    return bytes(buffer.getvalue())
 
 
 def _writer(spark: SparkSession, iceberg: Any) -> Any:
@@ -176,7 +176,7 @@ def _writer(spark: SparkSession, iceberg: Any) -> Any:
 
 
 def _format(iceberg: Any, schema: str, partition: tuple[str, ...]) -> parquet.Format:
-    """How a table's properties say that its Parquet files are written."""
+    """The format of Parquet files by the table's properties."""
     properties = iceberg.properties()
 
     def number(name: str, default: int) -> int:

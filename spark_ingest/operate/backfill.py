@@ -166,7 +166,7 @@ class _Backfill:
         try:
             return self._take(chunk, self._read(chunk), behind)
         except JAVA_ERRORS as error:
-            if not out_of_range.may_have_met(error):
+            if not out_of_range.may_be_cause_of(error):
                 raise
             found = self._find(chunk)
             if not found:

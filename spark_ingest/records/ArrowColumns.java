@@ -24,9 +24,9 @@ import org.apache.arrow.vector.complex.StructVector;
 import org.apache.avro.Schema;
 
 /**
- * Some columns of a table as Arrow's vectors, or the fields of a struct: what takes the parts of an
- * Avro record. Every value that is taken is written, nulls as well, since a record that turns out
- * to be bad leaves what it wrote in its row to the next one.
+ * Columns of a table, or the fields of a struct, as Arrow vectors: the target of an Avro record.
+ * Every value is written, including nulls, because the next record overwrites the row of a record
+ * that turns out to be bad.
  */
 public final class ArrowColumns extends AvroNode.Target {
     private static final int LONGEST_TEXT = limit("string.maxLength");
@@ -36,7 +36,7 @@ public final class ArrowColumns extends AvroNode.Target {
     private final StructVector struct;
     private final Map children = new LinkedHashMap();
 
-    /** Takes the vectors; null for the struct where they are a table's columns. */
+    /** Takes the vectors; the struct is null for a table's columns. */
     private ArrowColumns(StructVector struct, List vectors) {
         this.struct = struct;
         for (int i = 0; i < vectors.size(); i++) {
@@ -69,12 +69,12 @@ public final class ArrowColumns extends AvroNode.Target {
     }
 
     /**
-     * How a value's bytes become these columns, or the one of a name.
+     * The node that reads a value into these columns, or into the named one.
      *
-     * @param writer The schema that wrote it.
-     * @param reader The schema of the columns, as it is read; null where it has none.
-     * @param name   The column of a value that is no record; null where its fields are columns.
-     * @param member The member of that column which it is; null where the column is the value.
+     * @param writer The writer schema.
+     * @param reader The reader schema; null if the value has no column.
+     * @param name   The column of a value that is not a record; null if its fields are columns.
+     * @param member The member of that column for the value; null if the column is the value.
      */
     public AvroNode reading(Schema writer, Schema reader, String name, String member) {
         if (reader == null) {
@@ -88,7 +88,7 @@ public final class ArrowColumns extends AvroNode.Target {
         return record(this, new AvroNode[] {only}, new String[] {name});
     }
 
-    /** Whether the column of a name takes bytes as they are, which may have to be text. */
+    /** Writes bytes unchanged to the named column; false if they must be UTF-8 and are not. */
     public boolean isPlain(byte[] data, AvroWalk walk, int row, String name, boolean isText) {
         if (isText && !walk.isText(data, 0, data.length)) {
             return false;
@@ -98,7 +98,7 @@ public final class ArrowColumns extends AvroNode.Target {
         return true;
     }
 
-    /** A node of what has no column, whose record takes null in all that are there. */
+    /** A node for a value without a column, whose record has null in all columns. */
     private static AvroNode silent(Schema writer, ArrowColumns columns) {
         return record(columns, new AvroNode[] {AvroNode.of(writer)}, new String[] {""});
     }
@@ -107,7 +107,7 @@ public final class ArrowColumns extends AvroNode.Target {
         return bound(writer, reader, to, null, null);
     }
 
-    /** What a type is to a vector, to all columns, or to the one member of a vector. */
+    /** The node of a type for a vector, for all columns, or for the one member of a vector. */
     private static AvroNode bound(
             Schema writer, Schema reader, FieldVector to, ArrowColumns all, String lone) {
         if (writer.getType() == Schema.Type.UNION) {
@@ -206,7 +206,7 @@ public final class ArrowColumns extends AvroNode.Target {
         return new ArrowColumns((StructVector) struct, struct.getChildrenFromFields());
     }
 
-    /** The types of a schema that are not null. */
+    /** The non-null types of a schema. */
     private static List types(Schema schema) {
         List types = new ArrayList();
         if (schema.getType() != Schema.Type.UNION) {
@@ -222,7 +222,7 @@ public final class ArrowColumns extends AvroNode.Target {
         return types;
     }
 
-    /** The branch of a union that takes a type: a number's is the widest. */
+    /** The branch of a union for a type: for a number the widest. */
     private static Schema member(Schema writer, List types) {
         Schema.Type[] wider = {writer.getType(), null};
         if (writer.getType() == Schema.Type.INT) {
@@ -251,7 +251,7 @@ public final class ArrowColumns extends AvroNode.Target {
         return type.getFullName().equals(writer.getFullName());
     }
 
-    /** What takes a null, or a value that is no record, of a vector. */
+    /** The target of a vector for a null, or for a value that is not a record. */
     private static AvroNode.Target target(FieldVector to, AvroNode node, Schema writer) {
         if (node.kind == AvroNode.NULL) {
             return new Null(to);
@@ -291,7 +291,7 @@ public final class ArrowColumns extends AvroNode.Target {
 
     private static void check(int size, int most) {
         if (size > most) {
-            throw new AvroWalk.Bad("more than Avro's own decoder takes");
+            throw new AvroWalk.Bad("more than the limit of Avro's decoder");
         }
     }
 
@@ -385,7 +385,7 @@ public final class ArrowColumns extends AvroNode.Target {
             }
             byte[] digits = new byte[size];
             System.arraycopy(data, from, digits, 0, size);
-            // Without the bytes that say nothing: the vector takes sixteen.
+            // Without redundant sign bytes: the vector accepts at most sixteen.
             decimal.setBigEndianSafe(row, new BigInteger(digits).toByteArray());
         }
     }

@@ -41,35 +41,34 @@ import org.apache.spark.unsafe.types.UTF8String;
 import org.apache.spark.util.TaskCompletionListener;
 
 /**
- * Kafka's records to frames: Arrow IPC streams of the rows of a bronze table.
+ * Converts Kafka records to frames: Arrow IPC streams of the rows of a bronze table.
  *
- * <p>Only what is good beyond doubt becomes a row here. Every other record is left as it is, for
- * the rules of quarantine; where there are more than a task may carry it stops, and the whole batch
- * is theirs.
+ * <p>Only certainly valid records become rows here. All others are returned undecoded, for
+ * validation in Spark; beyond a task's limit it stops, and Spark validates the whole batch.
  */
 public final class ArrowFrames implements FlatMapFunction {
-    // Rows of a frame, bytes of their records, and values of its columns: what comes first ends it.
+    // Limits of a frame: its rows, the bytes of their records, and the values of its columns.
     private static final int MOST_ROWS = 20000;
     private static final int MOST_BYTES = 8 << 20;
     private static final int MOST_VALUES = 4000000;
-    // What a record that is left takes besides its key and value.
+    // Bytes of an undecoded record besides its key and value.
     private static final int ROW_BYTES = 192;
 
     private final String plan;
     private final PartitionSpec spec;
 
     /**
-     * Binds the frames to a batch.
+     * Creates the function of a batch.
      *
-     * @param plan As frames.py says it, JSON.
-     * @param spec How the table is partitioned.
+     * @param plan The plan of frames.py, as JSON.
+     * @param spec The table's partition spec.
      */
     public ArrowFrames(String plan, PartitionSpec spec) {
         this.plan = plan;
         this.spec = spec;
     }
 
-    /** Fails where the table's columns cannot take what some schema says. */
+    /** Fails if a schema does not fit the table's columns. */
     public void check() throws IOException {
         Frames frames = new Frames(Collections.emptyIterator());
         try {
@@ -82,7 +81,7 @@ public final class ArrowFrames implements FlatMapFunction {
         }
     }
 
-    /** Frames of a task's records, which are Kafka's own. */
+    /** Frames of a task's Kafka records. */
     public Iterator call(Object records) throws IOException {
         final Frames frames = new Frames((Iterator) records);
         TaskContext task = TaskContext.get();
@@ -98,8 +97,8 @@ public final class ArrowFrames implements FlatMapFunction {
     }
 
     /**
-     * The only frame of some records, without a task: as {@link #call} gives it. Null where they
-     * make more, or more of them are left than may be carried.
+     * The single frame of some records, in the driver, as from {@link #call}. Null if they do not
+     * fit into one, or too many of them are undecoded.
      */
     public InternalRow only(Object records) throws IOException {
         Frames frames = new Frames((Iterator) records);
@@ -174,7 +173,7 @@ public final class ArrowFrames implements FlatMapFunction {
             }
         }
 
-        /** How many values a row has, those of an item of a list counted once. */
+        /** The number of values in a row, counting one item per list. */
         private int values(List vectors) {
             int count = 0;
             for (int i = 0; i < vectors.size(); i++) {
@@ -219,7 +218,7 @@ public final class ArrowFrames implements FlatMapFunction {
                 byte[] keyData = (byte[]) record.key();
                 int valueSize = valueData == null ? 0 : valueData.length;
                 int keySize = keyData == null ? 0 : keyData.length;
-                // Spark's times are in microseconds: what they cannot hold fails the task.
+                // Spark's timestamps are in microseconds: an overflow fails the task.
                 long micros = Math.multiplyExact(record.timestamp(), 1000L);
                 boolean isRow =
                         valueSize <= longest
@@ -272,7 +271,7 @@ public final class ArrowFrames implements FlatMapFunction {
             isTombstone.setSafe(row, record.value() == null ? 1 : 0);
         }
 
-        /** Takes a record's headers into a row, if any; about the bytes that they are. */
+        /** Writes a record's headers to a row, if any; returns their approximate bytes. */
         private int headers(Headers given, int row) {
             Iterator each = given.iterator();
             if (!each.hasNext()) {
@@ -310,7 +309,7 @@ public final class ArrowFrames implements FlatMapFunction {
             }
         }
 
-        /** A record as Spark's Kafka source gives it. */
+        /** A record as a row of Spark's Kafka source. */
         private InternalRow row(ConsumerRecord record, long micros) {
             List headers = new ArrayList();
             Iterator each = record.headers().iterator();
@@ -350,9 +349,9 @@ public final class ArrowFrames implements FlatMapFunction {
         }
     }
 
-    /** The values or the keys: Avro of some schemas, text or bytes. */
+    /** The values or the keys: Avro with some schemas, strings or bytes. */
     private static final class Payload {
-        /** The schema of the last good one; -1 where it has no id that is an int. */
+        /** The schema id of the last valid payload; -1 if it has none, or it is not an int. */
         int id;
         private final AvroWalk walk = new AvroWalk();
         private final ArrowColumns columns;
@@ -376,7 +375,7 @@ public final class ArrowFrames implements FlatMapFunction {
             member = (String) given.get("member");
         }
 
-        /** Whether the row has it now. */
+        /** Decodes a payload into the row; whether it is certainly valid. */
         boolean isGood(byte[] data, Headers headers, int row) {
             id = -1;
             if (data == null) {
@@ -386,14 +385,14 @@ public final class ArrowFrames implements FlatMapFunction {
             if (!"avro".equals(format)) {
                 return columns.isPlain(data, walk, row, name, "string".equals(format));
             }
-            // A zero and the id stand before the value, or the id in a header.
+            // A zero byte and the id precede the value, or the id is in a header.
             int begin = idBytes == 0 || header != null ? 0 : idBytes + 1;
             if (data.length < begin || begin > 0 && data[0] != 0) {
                 return false;
             }
             byte[] ids = data;
             if (header != null) {
-                // Of several headers with one key the last counts.
+                // The last of several headers with the same key counts.
                 Header last = headers.lastHeader(header);
                 ids = last == null ? null : last.value();
                 if (ids == null || ids.length != idBytes) {
@@ -420,7 +419,7 @@ public final class ArrowFrames implements FlatMapFunction {
             return true;
         }
 
-        /** What a schema's values are; null for one that is not known. */
+        /** The node of a schema; null for an unknown one. */
         private AvroNode node(long number) {
             if (last != null && number == lastNumber) {
                 return last;
@@ -464,7 +463,7 @@ public final class ArrowFrames implements FlatMapFunction {
         }
     }
 
-    /** A column that has one value in all rows of a batch. */
+    /** A column with the same value in all rows of a batch. */
     private static final class Constant {
         private final FieldVector vector;
         private final long number;
@@ -489,7 +488,7 @@ public final class ArrowFrames implements FlatMapFunction {
         }
     }
 
-    /** Where a frame's bytes go. */
+    /** The output buffer of a frame. */
     private static final class Output implements WritableByteChannel {
         byte[] data = new byte[1 << 20];
         int size;

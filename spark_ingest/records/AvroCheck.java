@@ -4,9 +4,8 @@ import org.apache.avro.Schema;
 import org.apache.spark.sql.api.java.UDF1;
 
 /**
- * Whether bytes are exactly one value of an Avro schema: null where they are, otherwise the
- * reason. Where there is a whole value and more behind it, the reason begins with LEFT_OVER and is
- * its length.
+ * Checks that bytes are exactly one value of an Avro schema: null if they are, otherwise the
+ * reason. For trailing bytes the reason is LEFT_OVER and the offset after the value.
  */
 public final class AvroCheck implements UDF1 {
     private static final String LEFT_OVER = "+";
@@ -17,9 +16,9 @@ public final class AvroCheck implements UDF1 {
     private transient AvroNode root;
 
     /**
-     * Binds the check to a schema.
+     * Creates the check of a schema.
      *
-     * @param schema JSON of the schema that wrote the values, complete in itself.
+     * @param schema JSON of the self-contained writer schema.
      * @param begin  Bytes of framing before each value.
      */
     public AvroCheck(String schema, int begin) {
@@ -27,7 +26,7 @@ public final class AvroCheck implements UDF1 {
         this.begin = begin;
     }
 
-    /** Null where the bytes are exactly one value; otherwise the reason. */
+    /** Null if the bytes are exactly one value; otherwise the reason. */
     public Object call(Object value) {
         if (value == null) {
             return null;

@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.Map;
 import org.apache.avro.Schema;
 
-/** A part of an Avro schema, as AvroWalk goes over its values, and what takes them. */
+/** A node of an Avro schema for AvroWalk, and the target of its values. */
 public final class AvroNode {
     public static final int NULL = 0;
     public static final int BOOLEAN = 1;
@@ -31,14 +31,14 @@ public final class AvroNode {
     public AvroNode item;
     public AvroNode[] parts;
     public String[] names;
-    /** Takes it; null where nothing does. */
+    /** The target of the value; null if there is none. */
     public Target target;
-    /** Takes a map's keys. */
+    /** The target of a map's keys. */
     public Target keys;
-    /** Of a record: what its target has and it has not. */
+    /** The columns of a record's target that the record does not have. */
     public Target[] absent = new Target[0];
 
-    /** What the bytes of a schema are, with no targets; the schema is complete in itself. */
+    /** The node of a self-contained schema, without targets. */
     public static AvroNode of(Schema schema) {
         return of(schema, new HashMap());
     }
@@ -106,13 +106,13 @@ public final class AvroNode {
         return made;
     }
 
-    /** Whether a column is a decimal: parameters that make no sense leave the plain bytes. */
+    /** Whether a type is a decimal: with invalid parameters the logical type is ignored. */
     private static boolean isDecimal(Schema of, Schema.Type type, String logical) {
         boolean mayBe = type == Schema.Type.BYTES || type == Schema.Type.FIXED;
         return mayBe && "decimal".equals(logical) && of.getLogicalType() != null;
     }
 
-    /** Takes what stands where a part of a schema is; which of these is called its kind says. */
+    /** Receives the values of a node; the node's kind determines which method is called. */
     public abstract static class Target {
         /** Null. */
         public abstract void none(int row);
@@ -122,21 +122,21 @@ public final class AvroNode {
             throw new IllegalStateException();
         }
 
-        /** Text, bytes, a decimal's digits, or a fixed's, a float's and a double's bytes. */
+        /** A string, bytes, a decimal's unscaled value, or bytes of a fixed, float or double. */
         public void bytes(int row, byte[] data, int from, int size) {
             throw new IllegalStateException();
         }
 
-        /** A record begins, whose fields are in the same row; of others, the row of the first item. */
+        /** The start of a record, with its fields in the same row; else the first item's row. */
         public int begin(int row) {
             throw new IllegalStateException();
         }
 
-        /** An item of a map begins. */
+        /** The start of a map's entry. */
         public void item(int row) {
         }
 
-        /** So many items were in that row. */
+        /** The end of an array or map in the row, with its number of items. */
         public void end(int row, int count) {
         }
     }

@@ -9,23 +9,23 @@ import java.util.Set;
 import org.apache.spark.unsafe.Platform;
 
 /**
- * The way over the bytes of an Avro value, by the letter of the specification.
+ * Walks over the bytes of an Avro value, strictly by the specification.
  *
- * <p>Avro's own decoder cuts numbers, takes any byte for a boolean and any bytes for text, and
- * Spark cuts decimals. So a walk refuses what is not exactly what a schema says, with the reason,
- * which names the field. It makes nothing of the bytes by itself: each part of the schema may have
- * a target, which is given what stands there.
+ * <p>Avro's own decoder truncates numbers and accepts any byte as a boolean and any bytes as a
+ * string, and Spark truncates decimals. A walk rejects bytes that do not match the schema exactly,
+ * with a reason that names the field. It creates no objects: each node of the schema may have a
+ * target, which receives the values.
  */
 public final class AvroWalk {
     private static final String ENDS_EARLY = "the bytes end early";
-    // A record of a type that contains itself may be as deep as its bytes say; a stack is not.
+    // The depth of recursive records, which the bytes determine, is limited by the stack.
     private static final int DEEPEST = 500;
-    // Items that take no bytes are as many as their count says: a few bytes could say millions.
+    // A few bytes can declare millions of items without bytes.
     private static final int MOST_EMPTY_ITEMS = 1000;
 
     private static final int LONGEST_PATH = 400;
 
-    // The bytes that all have their highest bit clear are ASCII.
+    // Bytes whose highest bits are all clear are ASCII.
     private static final long HIGHEST_BITS = 0x8080808080808080L;
     private static final boolean FIRST_IS_LOWEST =
             ByteOrder.nativeOrder() == ByteOrder.LITTLE_ENDIAN;
@@ -46,12 +46,12 @@ public final class AvroWalk {
     /**
      * Walks over one value.
      *
-     * @param root  What the bytes are.
-     * @param bytes The value, from some place on.
-     * @param at    That place.
-     * @param row   Which row of the targets takes the value.
-     * @return The place behind it.
-     * @throws Bad The bytes are not that.
+     * @param root  The schema.
+     * @param bytes The bytes with the value.
+     * @param at    The offset of the value.
+     * @param row   The row of the targets for the value.
+     * @return The offset after the value.
+     * @throws Bad The bytes do not match the schema.
      */
     public int over(AvroNode root, byte[] bytes, int at, int row) {
         data = bytes;
@@ -64,13 +64,13 @@ public final class AvroWalk {
         }
     }
 
-    /** Whether some bytes, from one place to another, are text in UTF-8. */
+    /** Whether a range of bytes is UTF-8. */
     public boolean isText(byte[] bytes, int from, int end) {
         data = bytes;
         return isText(from, end);
     }
 
-    /** What is wrong, and where: places are added on the way out. */
+    /** The reason and the path, which is extended while the exception propagates. */
     public static final class Bad extends RuntimeException {
         private final String what;
         private final StringBuilder path = new StringBuilder();
@@ -226,7 +226,7 @@ public final class AvroWalk {
                     at = item(node, keys, at, first + items++);
                 }
                 if (end >= 0 && at != end) {
-                    throw new Bad("a block that is not as long as it says");
+                    throw new Bad("a block whose declared size is wrong");
                 }
             }
         } catch (ArrayIndexOutOfBoundsException early) {
@@ -244,10 +244,10 @@ public final class AvroWalk {
             if (!isText(key, from)) {
                 throw new Bad("not UTF-8");
             }
-            // Of keys with one hash Java's sets sort those that it can compare. It cannot
-            // compare buffers, and would look through all.
+            // Strings, because Java's sets sort comparable keys with equal hashes, and would
+            // search buffers linearly.
             if (!keys.add(new String(data, key, from - key, StandardCharsets.ISO_8859_1))) {
-                throw new Bad("a key that is there twice");
+                throw new Bad("duplicate key");
             }
             if (node.keys != null) {
                 node.target.item(row);
@@ -261,7 +261,7 @@ public final class AvroWalk {
         return end;
     }
 
-    /** Behind a number of up to 64 bits, in as many as ten bytes. */
+    /** The offset after a varint of up to 64 bits, in up to ten bytes. */
     private int behindNumber(int at) {
         if (data[at] >= 0) {
             return at + 1;
@@ -309,7 +309,7 @@ public final class AvroWalk {
         return bits >>> 1 ^ -(bits & 1);
     }
 
-    /** Behind a number of up to 32 bits, in as many as five bytes. */
+    /** The offset after a varint of up to 32 bits, in up to five bytes. */
     private int longInt(int at) {
         int end = behindNumber(at);
         int bytes = end - at;

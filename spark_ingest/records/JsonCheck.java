@@ -32,12 +32,11 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * Whether bytes are exactly one JSON object whose columns hold what it says.
+ * Checks that bytes are exactly one JSON object whose values fit the columns.
  *
- * <p>Spark rounds decimals, cuts times, makes infinity of numbers that are too large, and takes
- * the last of two fields of one name. So this reads the object first, and makes nothing of it:
- * it gives null where the columns change nothing, and otherwise the reason, which names the
- * field. What has no column is not looked at.
+ * <p>Spark rounds decimals, truncates timestamps, converts numbers that are too large to infinity,
+ * and reads the last of duplicate fields. This check returns null if the columns have the values
+ * unchanged, and otherwise the reason, which names the field. Fields without a column are skipped.
  */
 public final class JsonCheck implements UDF1 {
     private static final int STRUCT = 0;
@@ -61,14 +60,13 @@ public final class JsonCheck implements UDF1 {
                         "decimal", "string", "binary", "date", "timestamp", "timestamp_ntz"
                     });
 
-    // This many digits distinguish any two floats, or doubles.
+    // Digits that distinguish each float, and each double, from the next.
     private static final int FLOAT_DIGITS = 9;
     private static final int DOUBLE_DIGITS = 17;
     private static final List NO_NUMBERS =
             Arrays.asList(
                     new String[] {"NaN", "INF", "+INF", "-INF", "Infinity", "+Infinity", "-Infinity"});
-    // Java takes the square of a text's length to make a number of it. Jackson takes no longer
-    // one that is not text.
+    // Java parses a number in quadratic time. Also Jackson's limit for a number.
     private static final int LONGEST_NUMBER = 1000;
     private static final int LONGEST_SHOWN = 64;
     private static final int LONGEST_PATH = 400;
@@ -88,15 +86,15 @@ public final class JsonCheck implements UDF1 {
     private transient Node root;
 
     /**
-     * Binds the check to columns.
+     * Creates the check for columns.
      *
-     * @param columns Spark's JSON of the struct that the object is read as.
+     * @param columns Spark's JSON of the struct type of the object.
      */
     public JsonCheck(String columns) {
         this.columns = columns;
     }
 
-    /** Null where the columns hold what the bytes say; otherwise the reason. */
+    /** Null if the values fit the columns; otherwise the reason. */
     public Object call(Object value) throws IOException {
         if (value == null) {
             return null;
@@ -126,7 +124,7 @@ public final class JsonCheck implements UDF1 {
 
     private static JsonFactory factory() {
         JsonFactoryBuilder made = new JsonFactoryBuilder();
-        // Spark takes these too, and Python writes them.
+        // Spark accepts these too, and Python writes them.
         made.enable(JsonReadFeature.ALLOW_NON_NUMERIC_NUMBERS);
         // Jackson's table of names fails where many of one hash come.
         made.disable(JsonFactory.Feature.CANONICALIZE_FIELD_NAMES);
@@ -165,14 +163,14 @@ public final class JsonCheck implements UDF1 {
         Map fields;
     }
 
-    /** What is wrong; the walk knows where. */
+    /** The reason; the walk has the path. */
     private static final class Bad extends RuntimeException {
         Bad(String what) {
             super(what, null, false, false);
         }
     }
 
-    /** The way over one object: each step begins at a value's first token and ends at its last. */
+    /** A walk over one object: each method starts at a value's first token and ends at its last. */
     private static final class Walk {
         final JsonParser parser;
         private final StringBuilder path = new StringBuilder();
@@ -260,7 +258,7 @@ public final class JsonCheck implements UDF1 {
                 }
                 path.append(mark == 0 ? "" : ".").append(name);
                 if (!seen.add(name)) {
-                    throw new Bad("a field that is there twice");
+                    throw new Bad("duplicate field");
                 }
                 over(field);
                 path.setLength(mark);
@@ -284,7 +282,7 @@ public final class JsonCheck implements UDF1 {
                 String key = parser.currentName();
                 sound(key);
                 if (!seen.add(key)) {
-                    throw new Bad("a key that is there twice");
+                    throw new Bad("duplicate key");
                 }
                 parser.nextToken();
                 over(node.item);
@@ -305,7 +303,7 @@ public final class JsonCheck implements UDF1 {
             }
         }
 
-        /** The nearest number is what a float says; of a whole number it is the number. */
+        /** A decimal number is read as the nearest float; an integer must be exact. */
         private void approximate(boolean isFloat) throws IOException {
             JsonToken token = parser.currentToken();
             String said = parser.getText();
@@ -348,7 +346,7 @@ public final class JsonCheck implements UDF1 {
             }
         }
 
-        /** What is no text is written out as JSON, its numbers as doubles. */
+        /** Values other than strings are read as JSON text, numbers as doubles. */
         private void text() throws IOException {
             int depth = 0;
             do {
@@ -429,7 +427,7 @@ public final class JsonCheck implements UDF1 {
             } catch (NumberFormatException bad) {
                 throw new Bad(shown(said) + " is not a number");
             }
-            // Spark would round a zero too, over as many digits as its exponent says.
+            // Spark would round a zero, too, in time proportional to its exponent.
             if (number.signum() == 0 && Math.abs((long) number.scale()) > LONGEST_NUMBER) {
                 throw new Bad(shown(said) + " has too large an exponent");
             }
@@ -442,7 +440,7 @@ public final class JsonCheck implements UDF1 {
             }
         }
 
-        /** UTF-8 has no half of a surrogate pair. */
+        /** Rejects half a surrogate pair, which UTF-8 cannot encode. */
         private static void sound(String text) {
             for (int i = 0; i < text.length(); i++) {
                 if (Character.isSurrogate(text.charAt(i))) {

@@ -19,13 +19,12 @@ import org.apache.spark.api.java.function.FlatMapFunction;
 import org.apache.spark.util.TaskCompletionListener;
 
 /**
- * Kafka's own records of some offsets, as a consumer gives them: Spark's source asks the clock twice
- * and makes two rows for each.
+ * Reads the records of offset ranges with a Kafka consumer; Spark's source is slower, because it
+ * reads the clock twice and creates two rows for each record.
  *
- * <p>A range of offsets is a partition, the first offset, and the one behind the last; the first is
- * -1 where the earliest is meant. All records that a consumer is given there come once, in the order
- * of their partition. Offsets without a record, as transactions and compaction leave them, are
- * passed; where records are gone the task fails.
+ * <p>A range is a partition, the start offset, -1 for the earliest, and the end offset, exclusive.
+ * Each record is returned once, in the order of its partition. Offsets without a record, due to
+ * transactions and compaction, are skipped; the task fails if records have expired.
  */
 public final class KafkaRecords implements FlatMapFunction {
     private static final Duration POLL = Duration.ofMillis(500);
@@ -37,11 +36,11 @@ public final class KafkaRecords implements FlatMapFunction {
     private transient Reader kept;
 
     /**
-     * Binds to a topic.
+     * Creates the reader of a topic.
      *
-     * @param options  The consumer's, as text.
+     * @param options  The consumer's options, as strings.
      * @param topic    Its name.
-     * @param patience Milliseconds in which something has to come.
+     * @param patience Timeout in milliseconds without a record.
      */
     public KafkaRecords(Map options, String topic, Integer patience) {
         this.options = new HashMap(options);
@@ -69,8 +68,8 @@ public final class KafkaRecords implements FlatMapFunction {
     }
 
     /**
-     * The records of some ranges without a task, by one consumer from call to call; what an earlier
-     * call gave is not to be read any more.
+     * The records of some ranges in the driver, with a consumer that is reused; invalidates the
+     * result of the previous call.
      */
     public Iterator here(List ranges) {
         if (kept == null) {
@@ -80,7 +79,7 @@ public final class KafkaRecords implements FlatMapFunction {
         return kept;
     }
 
-    /** Ends the consumer of {@link #here}. */
+    /** Closes the consumer of {@link #here}. */
     public void close() {
         if (kept != null) {
             kept.consumer.close(CLOSE);
@@ -90,7 +89,7 @@ public final class KafkaRecords implements FlatMapFunction {
 
     private final class Reader implements Iterator {
         final KafkaConsumer consumer = new KafkaConsumer(options);
-        // Ends by partition, of those that are not read to their end.
+        // End offsets of partitions that are not finished.
         private final Map open = new HashMap();
         private Iterator partitions = Collections.emptyIterator();
         private ConsumerRecords polled;
@@ -150,7 +149,7 @@ public final class KafkaRecords implements FlatMapFunction {
             return records[at++];
         }
 
-        /** Takes the records of a partition that are of its range. */
+        /** Selects the records of a partition in its range. */
         private void take(TopicPartition place) {
             records = polled.records(place).toArray();
             at = 0;
@@ -180,11 +179,11 @@ public final class KafkaRecords implements FlatMapFunction {
                 lastProgress = now;
             } else if (now - lastProgress > 1000000L * patience) {
                 throw new IllegalStateException(
-                        topic + ": no record came for " + patience + " ms: " + open);
+                        topic + ": no record received for " + patience + " ms: " + open);
             }
         }
 
-        /** Leaves the partitions that are read to their end: what comes behind is not fetched. */
+        /** Pauses finished partitions, so that later records are not fetched. */
         private void close() {
             List places = new ArrayList(open.keySet());
             for (int i = 0; i < places.size(); i++) {

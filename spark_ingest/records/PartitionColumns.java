@@ -21,14 +21,14 @@ import org.apache.iceberg.PartitionField;
 import org.apache.iceberg.PartitionSpec;
 import org.apache.iceberg.util.SerializableFunction;
 
-/** A row's partition, by Iceberg's own transforms: columns behind those of the table. */
+/** The partition values of rows, by Iceberg's transforms, in columns after those of the table. */
 public final class PartitionColumns {
     private static final List TIMES = Arrays.asList(new String[] {"year", "month", "day", "hour"});
     private static final long MICROS_OF_HOUR = 3600000000L;
 
     private final List fields = new ArrayList();
 
-    /** Takes how the table is partitioned, and its columns with one more for each field. */
+    /** Takes the partition spec, and the table's columns followed by one per partition field. */
     public PartitionColumns(PartitionSpec spec, VectorSchemaRoot root) {
         List all = root.getFieldVectors();
         int first = all.size() - spec.fields().size();
@@ -38,7 +38,7 @@ public final class PartitionColumns {
         }
     }
 
-    /** Says the partitions of so many rows, whose columns are there. */
+    /** Fills the partition columns of a number of rows, whose other columns are complete. */
     public void fill(int rows) {
         for (int i = 0; i < fields.size(); i++) {
             Field field = (Field) fields.get(i);
@@ -52,7 +52,7 @@ public final class PartitionColumns {
         private final List way = new ArrayList();
         private final SerializableFunction transform;
         private final FieldVector to;
-        // Of times: all values of an hour have one year, month, day and hour.
+        // For timestamps: all values of an hour have the same year, month, day and hour.
         private final boolean isOfHour;
         private long hour = Long.MIN_VALUE;
         private Object ofHour;
@@ -110,7 +110,7 @@ public final class PartitionColumns {
             return ofHour;
         }
 
-        /** The column's value, as Iceberg has it. */
+        /** The column's value in Iceberg's representation. */
         private Object value(int row) {
             for (int i = 0; i < way.size(); i++) {
                 if (((FieldVector) way.get(i)).isNull(row)) {

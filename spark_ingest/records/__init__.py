@@ -1,1 +1,1 @@
-"""Bytes to rows: each record decoded, validated and made a row of bronze."""
+"""Decodes and validates Kafka records, and converts them to rows of bronze."""

@@ -1,8 +1,8 @@
-"""The check that bytes are exactly one value of a schema, in Java, before they are decoded.
+"""Checks in Java that bytes are exactly one value of a schema, before they are decoded.
 
-Spark's decoder gives a value for bytes that do not say it: a cut number, a boolean that is
-neither, text that is not UTF-8. No function of Spark's own sees these bytes, so the check is
-a class beside it, ``AvroCheck.java``.
+Spark's decoder accepts invalid bytes: a truncated number, a boolean that is neither 0 nor 1, a
+string that is not UTF-8. Spark has no function to check them, so the check is a Java class,
+``AvroCheck.java``.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from spark_ingest.avro.schema import AvroSchema
 from spark_ingest.lake.jvm import JAVA_ERRORS, Jvm, java_reason
 from spark_ingest.records import java_checks
 
-# Begins a reason that is the place behind a whole value: the others are bytes left over.
+# Prefix of a reason for trailing bytes, followed by the offset after the value.
 LEFT_OVER = "+"
 
 WALK = ("AvroNode", "AvroWalk")
-"""The classes in Java that go over Avro's bytes."""
+"""The Java classes that walk over Avro bytes."""
 
 
 def check(column: str, begin: int, writer: AvroSchema) -> Column:
-    """Why bytes are not exactly one value of a schema; null where they are, or are null.
+    """Why bytes are not exactly one value of a schema; null if they are, or for null.
 
-    ``column`` is the name of the column that ends with the value, ``begin`` how many bytes
-    stand before it; ``writer`` is complete in itself.
+    ``column`` is the name of the column, ``begin`` the number of bytes before the value;
+    ``writer`` is self-contained.
 
     Returns:
-        A text that names the field; or ``LEFT_OVER`` and the place behind the value, where
-        that is whole and bytes are left over.
+        A reason with the field's name; or ``LEFT_OVER`` and the offset after the value, if it
+        is complete and trailing bytes follow.
     """
     return java_checks.checked((*WALK, "AvroCheck"), column, json.dumps(writer), begin)
 
 
 def schema_problem(reading: Reading) -> str | None:
-    """Why Java's Avro or Spark rejects a version's schemas; None where they take them."""
+    """Why Java's Avro or Spark rejects a version's schemas; None if they accept them."""
     jvm = Jvm(SparkSession.active()).packages
     avro, spark_avro = jvm.org.apache.avro, jvm.org.apache.spark.sql.avro
     try:

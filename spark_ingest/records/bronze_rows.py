@@ -1,4 +1,4 @@
-"""What a bronze table takes: the table grown to its topic's schemas, and its rows."""
+"""Schema evolution of a bronze table to its topic's schemas, and the table's rows."""
 
 from __future__ import annotations
 
@@ -25,33 +25,35 @@ _OF_BATCH = ("_ingested_at", "_commit_id")
 
 
 def validate_with_registry(records: DataFrame, topic_id: str, schemas: Schemas) -> Validated:
-    """Validate records of a topic with the schemas that are registered now.
+    """Validate records of a topic with the currently registered schemas.
 
     ``records`` are rows of Spark's Kafka source, with headers; ``topic_id`` is Kafka's UUID of
     their topic.
 
     Raises:
-        ServiceUnavailable: The registry does not answer, or has lost the subject.
+        ServiceUnavailable: The registry is unavailable, or has lost the subject.
     """
-    value, key = schemas_now(records.sparkSession, schemas)
+    value, key = current_schemas(records.sparkSession, schemas)
     limit = schemas.stream.ingest.max_value_bytes
     return validator(topic_id, value, key, limit).validate(records)
 
 
-def schemas_now(spark: SparkSession, schemas: Schemas) -> tuple[TopicSchema, TopicSchema | None]:
-    """The schemas of a topic's values and keys as they are registered now.
+def current_schemas(
+    spark: SparkSession, schemas: Schemas
+) -> tuple[TopicSchema, TopicSchema | None]:
+    """The currently registered schemas of a topic's values and keys.
 
     Raises:
-        ServiceUnavailable: The registry does not answer, or has lost the subject.
+        ServiceUnavailable: The registry is unavailable, or has lost the subject.
     """
     schemas.hold(spark)
     value = schemas.value()
     _refuse_described(spark, schemas)
     if not value.usable and not value.incompatible:
-        # The table was made from a schema: that there is none now is no record's fault.
-        cause = "any more: bring the subject back"
+        # The table has a schema: a missing subject is not a fault of the records.
+        cause = "any more: restore the subject"
         if schemas.stream.ingest.captured is not None:
-            cause = "for the records that are there: does the connector register there?"
+            cause = "for the existing records: check that the connector registers schemas there"
         raise ServiceUnavailable(
             f"{schemas.registry.url} has no schema under {', '.join(schemas.stream.subjects)} "
             f"{cause}, or fix registry.url in profiles/ingest.yml"
@@ -60,14 +62,14 @@ def schemas_now(spark: SparkSession, schemas: Schemas) -> tuple[TopicSchema, Top
 
 
 def planned_columns(spark: SparkSession, schemas: Schemas) -> StructType:
-    """The columns that a stream's table needs for the schemas registered now.
+    """The columns of a stream's table for the currently registered schemas.
 
-    For a captured table of which nothing is registered yet, those that its source describes.
+    For a captured table without a registered schema, those in its source's description.
 
     Raises:
         ConfigurationError: No usable value schema is registered, or the source's types
             contradict it.
-        ServiceUnavailable: The registry does not answer.
+        ServiceUnavailable: The registry is unavailable.
     """
     schemas.hold(spark)
     stream, value = schemas.stream, schemas.value()
@@ -85,12 +87,12 @@ def planned_columns(spark: SparkSession, schemas: Schemas) -> StructType:
             f"sandbox){_or_described(stream)}{_or_elsewhere(schemas, value)}"
         )
     nothing = spark.createDataFrame([], KAFKA_ROWS)
-    made = validator("", value, schemas.key(), stream.ingest.max_value_bytes)
-    return bronze.table_columns(made.validate(nothing).schema())
+    checks = validator("", value, schemas.key(), stream.ingest.max_value_bytes)
+    return bronze.table_columns(checks.validate(nothing).schema())
 
 
 def _before_capture(stream: Stream, value: TopicSchema) -> StructType:
-    """What a source describes of a captured table that has no schema yet; else nothing."""
+    """The described columns of a captured table without a schema; empty for other tables."""
     if stream.ingest.captured is None or value.incompatible:
         return StructType([])
     return described_columns(stream)
@@ -103,7 +105,7 @@ def _or_described(stream: Stream) -> str:
 
 
 def _or_elsewhere(schemas: Schemas, value: TopicSchema) -> str:
-    """Which setting finds schemas that are registered under other subjects."""
+    """Which setting to change if schemas are registered under other subjects."""
     if value.incompatible or value.framing.name != "confluent":
         return ""
     stream = schemas.stream
@@ -116,17 +118,17 @@ def _or_elsewhere(schemas: Schemas, value: TopicSchema) -> str:
     if stream.ingest.subjects:
         return f", or correct {where}{has}"
     return (
-        ". Where it names subjects after records (RecordNameStrategy) or after topic and "
-        f"record (TopicRecordNameStrategy), list them as {where}{has}"
+        ". If it names subjects by record (RecordNameStrategy) or by topic and record "
+        f"(TopicRecordNameStrategy), list them in {where}{has}"
     )
 
 
 def subjects_alike(subjects: Iterable[str], stream: Stream) -> list[str]:
-    """Those subjects that the values of a stream may be registered under, by name.
+    """Subjects that may have the schemas of a stream's values, by their names.
 
     Returns:
-        Those of its topic, and those of the records that its source declares; where there are
-        none, all that are named as a record with a namespace is.
+        Those of its topic, and those of the records that its source declares; otherwise all
+        subjects with the name of a record with a namespace.
     """
     others = sorted(s for s in subjects if not s.endswith(("-key", "-value")))
     declared = {_short(s) for s in stream.ingest.subjects or ()}
@@ -139,9 +141,9 @@ def _short(subject: str) -> str:
 
 
 def _refuse_described(spark: SparkSession, schemas: Schemas) -> None:
-    """Refuse a captured table that was made as its source says, where the schema says otherwise.
+    """Refuse an empty captured table whose described columns contradict the schema.
 
-    Once it has rows, what does not fit it goes to quarantine as in any table.
+    If it has rows, incompatible records are quarantined as for any table.
     """
     stream = schemas.stream
     if stream.ingest.captured is None:
@@ -152,7 +154,7 @@ def _refuse_described(spark: SparkSession, schemas: Schemas) -> None:
     table = stream.table
     if not bronze.exists(spark, table) or not bronze.is_empty(spark, table):
         return
-    # What the schemas say by themselves.
+    # The columns of the schemas alone, without the table.
     alone = Schemas(schemas.registry, stream, 0, schemas.wait)
     columns, key = list(alone.value().columns), alone.key()
     if key is not None and key.usable and key.columns.fields:
@@ -165,17 +167,17 @@ def _refuse_described(spark: SparkSession, schemas: Schemas) -> None:
     raise ConfigurationError(
         f"{stream.file}: source {stream.name}: column {name}: its data_type contradicts the "
         f"topic's schema ({why}): write {wanted[name].dataType.simpleString()}, and drop the "
-        f'table, which is empty and is made again: `sandbox sql "drop table {table}"`'
+        f'empty table, which is then recreated: `sandbox sql "drop table {table}"`'
     )
 
 
 def grow_table(spark: SparkSession, table: str, types: StructType) -> None:
-    """Give a table the columns that validated records need.
+    """Evolve a table to the columns of validated records.
 
     ``types`` has the records' columns, without the metadata; ``table`` is ``schema.name``.
 
     Raises:
-        ConfigurationError: A column's type cannot become the wanted one.
+        ConfigurationError: A column's type cannot be promoted to the wanted one.
     """
     wanted = bronze.table_columns(types)
     if bronze.missing_columns(spark, table, wanted):
@@ -185,11 +187,10 @@ def grow_table(spark: SparkSession, table: str, types: StructType) -> None:
 def table_rows(
     good: DataFrame, columns: dict[str, Column], table: str, commit_id: int, began: datetime
 ) -> DataFrame:
-    """Good records as their table's columns; those that no writer has are null.
+    """Valid records as rows of their table; columns that no schema has are null.
 
-    ``good`` has none that bronze cannot take; ``columns`` are the table's for them, without the
-    metadata; ``commit_id`` is of the commit that will publish them, and ``began`` is
-    ``_ingested_at``.
+    ``columns`` are the decoded columns of ``good``, without the metadata; ``commit_id`` is of the
+    commit that will publish them, and ``began`` is ``_ingested_at``.
     """
     types = good.select(*(c.alias(n) for n, c in columns.items())).schema
     fields = good.sparkSession.table(f"{CATALOG}.{table}").schema
@@ -200,14 +201,14 @@ def table_rows(
 def row_columns(
     columns: dict[str, Column], types: StructType, table: StructType
 ) -> dict[str, Column]:
-    """A table's columns of a validated record by name, all but those of :func:`batch_columns`.
+    """The table's columns of a validated record by name, except those of :func:`batch_columns`.
 
-    ``columns`` are the table's for a good record, without the metadata, ``types`` their names
-    and types; ``table`` has the table's columns.
+    ``columns`` are the decoded columns, without the metadata, ``types`` their names and types;
+    ``table`` has the table's columns.
     """
     have = {name: F.col(name) for name in bronze.METADATA.names if "_kafka" in name}
     have |= columns
-    # Bad records get here too, and those carry any number.
+    # Also evaluated for bad records, whose id may be out of range.
     have["_schema_id"] = F.col("_value_schema_id").try_cast("int")
     have["_is_tombstone"] = F.col("_kafka_value").isNull()
     kinds = {field.name: field.dataType for field in types}
@@ -221,19 +222,18 @@ def row_columns(
 
 
 def batch_columns(commit_id: int, began: datetime) -> dict[str, Column]:
-    """The columns that are the same for all rows of a batch, by name.
+    """The columns with the same value for all rows of a batch, by name.
 
-    As literals they would stand in the code that Spark generates for the plan, and every
-    batch would be compiled again and begin cold: half a second of a core. Spark refers to an
-    array, and the topic, which is never null, keeps it from taking out the element beforehand.
+    As literals they would be part of Spark's generated code, which would be compiled for every
+    batch: half a second of a core. The code refers to an array instead, and the topic, which is
+    never null, prevents constant folding of the element.
 
-    Each has exactly its column's type, as all columns have and stand in the table's order: where
-    one does not, Spark makes all rows again before it writes them, the headers even without
-    generated code.
+    All columns have exactly the table's types and order: otherwise Spark projects all rows again
+    before it writes them, the headers even without generated code.
     """
     micros = round(began.timestamp() * 1_000_000)
     values = {"_ingested_at": f"timestamp_micros({micros})", "_commit_id": f"{commit_id}L"}
-    # As SQL: made of columns it would be a dozen questions to the JVM for each batch.
+    # As SQL: column functions would take a dozen calls to the JVM per batch.
     return {
         name: F.expr(f"get(array({value}, {value}), int(isnull(_kafka_topic))) as {name}")
         for name, value in values.items()

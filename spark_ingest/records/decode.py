@@ -1,11 +1,11 @@
-"""Payloads to columns, each record with the schema that wrote it.
+"""Decodes payloads to columns, each record with its writer schema.
 
-Spark's ``from_avro`` neither notices bytes that are left over nor fails on values that do not
-fit, so bytes of Avro are checked first (:mod:`spark_ingest.records.avro_check`);
-``from_json`` changes what a column cannot hold, so JSON is, too (``JsonCheck.java``). What
-``from_avro`` cannot decode it gives as a struct of nulls: so the schema that it reads with has
-one field more, an int, and the record is good only if its number comes back: the zero that
-framings begin with, or a default. JSON gets the number as a second value behind the record's own.
+Spark's ``from_avro`` ignores trailing bytes and accepts values out of range, so Avro bytes are
+checked first (:mod:`spark_ingest.records.avro_check`); ``from_json`` changes values that do not
+fit a column, so JSON is checked as well (``JsonCheck.java``). ``from_avro`` returns a struct of
+nulls for bytes that it cannot decode. So the reader schema has an additional int field, and a
+record is valid only if the field has the expected value: the zero byte of the framing, or the
+default. JSON gets it as a second value after the record.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _BROKEN = "broken__"
 
 
 def decoded(part: Part, schema: TopicSchema) -> Column:
-    """The struct that a value or key holds: for :func:`is_good`, :func:`fields`, :func:`whole`.
+    """The decoded struct of a value or key, for :func:`is_good`, :func:`fields`, :func:`whole`.
 
     Args:
-        part: ``value`` or ``key``: reads ``_kafka_<part>``, and ``_kafka_headers`` where the
-            framing puts its ids there.
-        schema: The topic's schemas, usable; records of other ids come out null. Where they
-            are Avro or JSON, what is wrong is there already, as ``_<part>_problem``.
+        part: ``value`` or ``key``: reads ``_kafka_<part>``, and ``_kafka_headers`` if the framing
+            has its ids there.
+        schema: The topic's schemas, usable; records with other ids decode to null. For Avro and
+            JSON the column ``_<part>_problem`` must exist.
     """
     if schema.framing.format == "json":
         return _from_json(part, schema)
@@ -44,7 +44,7 @@ def decoded(part: Part, schema: TopicSchema) -> Column:
         return F.struct(F.col(f"_kafka_{part}").cast(kind).alias(WRAPPED))
     column = F.lit(None)
     number = {"name": _number(schema), "type": "int", "default": _SENTINEL}
-    # Cutting the framing off would copy every record.
+    # Decode the framing as fields: a substring would copy every record.
     framing = _framing_fields(schema) if schema.framing.begin else []
     for reading in schema.readings:
         reader = {**reading.reader, "fields": [*reading.reader["fields"], number]}
@@ -63,18 +63,18 @@ def decoded(part: Part, schema: TopicSchema) -> Column:
         column = F.when(_is_of(part, schema, reading), value).otherwise(column)
     if not schema.readings:
         return column
-    # Java's decoder would take as much memory, and go as deep, as the bytes say.
+    # Do not decode invalid bytes: lengths and depth in them are not limited.
     return F.when(F.col(f"_{part}_problem").isNull(), column)
 
 
 def problem(part: Part, schema: TopicSchema, most_bytes: int) -> Column | None:
-    """Why the columns cannot hold what ``_kafka_<part>`` says; None where that cannot be known.
+    """Why ``_kafka_<part>`` is invalid, or does not fit the columns; None without a check.
 
-    The arguments are those of :func:`decoded`; what is longer than ``most_bytes`` is not looked
-    at: that is the problem.
+    The arguments are those of :func:`decoded`; payloads longer than ``most_bytes`` are invalid
+    and not checked further.
 
     Returns:
-        As :func:`spark_ingest.records.avro_check.check` says it; null too where no schema is known.
+        As :func:`spark_ingest.records.avro_check.check`; null also for an unknown schema.
     """
     if schema.framing.format == "json":
         shape = _json_columns(schema).json()
@@ -92,7 +92,7 @@ def _avro_problem(part: Part, schema: TopicSchema) -> Column:
     for reading in schema.readings:
         writer = reading.writer
         if schema.wrapped:
-            # The bytes are the same, and fields have their own names.
+            # The wrapper does not change the bytes, only the fields' names in messages.
             writer = writer["fields"][0]["type"]
         found = avro_check.check(f"_kafka_{part}", schema.framing.begin, writer)
         column = F.when(_is_of(part, schema, reading), found).otherwise(column)
@@ -100,11 +100,11 @@ def _avro_problem(part: Part, schema: TopicSchema) -> Column:
 
 
 def texts(part: Part, schema: TopicSchema) -> Column | None:
-    """The columns of JSON text that :func:`decoded` leaves out; None where there are none.
+    """The columns of JSON text, which :func:`decoded` omits; None if there are none.
 
     Returns:
-        A struct of them; null where the payload cannot be decoded, or ``_<part>_problem`` is
-        there: Spark calls a function of Python's for each record, whatever stands around it.
+        A struct of them; null if the payload cannot be decoded, or ``_<part>_problem`` is not
+        null: the input is nulled, as Spark evaluates Python functions for every record.
     """
     if not schema.texts:
         return None
@@ -115,7 +115,7 @@ def texts(part: Part, schema: TopicSchema) -> Column | None:
         number = F.when(_is_of(part, schema, reading), F.lit(at)).otherwise(number)
     writers = [reading.writer for reading in schema.readings]
     if schema.wrapped and schema.is_record:
-        # The columns are inside.
+        # The columns are the fields of the wrapped record.
         writers = [writer["fields"][0]["type"] for writer in writers]
     read = json_text.udf(writers, schema.texts)
     found: Column = read(number, payload)
@@ -123,7 +123,7 @@ def texts(part: Part, schema: TopicSchema) -> Column | None:
 
 
 def is_good(part: Part, schema: TopicSchema) -> Column:
-    """Whether what :func:`decoded` made of ``_kafka_<part>``, as ``_<part>``, is all of it."""
+    """Whether ``_<part>``, the result of :func:`decoded`, is the complete ``_kafka_<part>``."""
     struct = F.col(f"_{part}")
     if schema.framing.format == "string":
         return F.is_valid_utf8(F.col(f"_kafka_{part}").cast("string"))
@@ -137,7 +137,7 @@ def is_good(part: Part, schema: TopicSchema) -> Column:
         is_object = F.get(items, F.lit(0)).isNotNull()
         sound = came_back & struct[_BROKEN].isNull() & is_object & is_text
     else:
-        # Avro reads a default as if it were a record of its own: a byte costs less.
+        # Reading the zero byte is cheaper than Avro's default, which is decoded per record.
         number = F.lit(0 if schema.framing.begin else _SENTINEL)
         sound = struct[_number(schema)] == number
         if schema.texts:
@@ -146,7 +146,7 @@ def is_good(part: Part, schema: TopicSchema) -> Column:
 
 
 def fields(part: Part, schema: TopicSchema) -> dict[str, Column]:
-    """The fields of what :func:`decoded` made, as ``_<part>``, by name, in order."""
+    """The fields of ``_<part>``, the result of :func:`decoded`, by name, in order."""
     struct = F.col(f"_{part}")
     if schema.member is not None:
         bare = struct[WRAPPED]
@@ -166,7 +166,7 @@ def fields(part: Part, schema: TopicSchema) -> dict[str, Column]:
 
 
 def whole(part: Part, schema: TopicSchema) -> Column:
-    """What :func:`decoded` made, as one value; null where ``_kafka_<part>`` is null."""
+    """The result of :func:`decoded` as one value; null if ``_kafka_<part>`` is null."""
     parts = fields(part, schema)
     if not schema.is_record:
         return parts[WRAPPED]
@@ -198,17 +198,17 @@ def _from_json(part: Part, schema: TopicSchema) -> Column:
         "columnNameOfCorruptRecord": _BROKEN,
         "allowSingleQuotes": "false",
     }
-    # Decimals of many digits would take as long to round as their exponents say.
+    # Do not decode invalid JSON: rounding a decimal takes time proportional to its exponent.
     return F.when(F.col(f"_{part}_problem").isNull(), F.from_json(text, shape, options))
 
 
 def _json_columns(schema: TopicSchema) -> StructType:
-    """The columns that the members of an object become."""
+    """The columns of a JSON object's members."""
     return StructType([f for f in schema.columns.fields if f.name != JSON_TEXT])
 
 
 def _avro_struct(schema: TopicSchema) -> StructType:
-    """The type that ``from_avro`` makes of a topic's readings."""
+    """The result type of ``from_avro`` for a topic."""
     kept = [field for field in schema.columns.fields if field.name not in schema.texts]
     if schema.wrapped and schema.is_record:
         kept = [StructField(WRAPPED, StructType(kept))]
@@ -219,7 +219,7 @@ def _avro_struct(schema: TopicSchema) -> StructType:
 
 
 def _framing_fields(schema: TopicSchema) -> list[dict[str, Any]]:
-    """The framing as fields of the writer's: the zero before ids, an int, and what is skipped."""
+    """The framing as fields of the writer schema: the zero byte, as an int, and the id."""
     kind = {
         "type": "fixed",
         "name": "it",
@@ -233,12 +233,12 @@ def _framing_fields(schema: TopicSchema) -> list[dict[str, Any]]:
 
 
 def _number(schema: TopicSchema) -> str:
-    """The name of the number that comes back."""
+    """The name of the additional int field."""
     return _free_name(schema, "number__")
 
 
 def _free_name(schema: TopicSchema, name: str) -> str:
-    """A name that no field beside it has."""
+    """A name that no other field has."""
     taken = {each.lower() for each in schema.columns.names}
     for reading in schema.readings:
         taken |= {field["name"].lower() for field in reading.writer["fields"]}

@@ -1,10 +1,10 @@
-"""Kafka's records to frames of a bronze table's rows, decoded column by column in Java.
+"""Decodes Kafka records to frames of a bronze table's rows, column by column in Java.
 
-Spark makes rows of what Kafka gives, of each value that it decodes, and of each row another as the
-table has it. Where frames take a batch a consumer's own records (``KafkaRecords.java``) are
-written straight into Arrow's vectors (``ArrowFrames.java``) where they are good beyond doubt, by
-the same walk over the bytes that checks them (``AvroWalk.java``). All else stays as it is, for
-:mod:`spark_ingest.records.validation` to validate, whose rules count.
+Spark copies each record several times: as a row of Kafka's source, as decoded values, and as a
+row of the table. Here the records of a Kafka consumer (``KafkaRecords.java``) are written directly
+to Arrow vectors (``ArrowFrames.java``) if they are certainly valid, by the same walk over the
+bytes that checks them (``AvroWalk.java``). All other records are returned undecoded, for
+:mod:`spark_ingest.records.validation`, whose rules are authoritative.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from spark_ingest.records.validation import KAFKA_ROWS
 
 _READER = ("KafkaRecords",)
 _FRAMES = (*WALK, "ArrowColumns", "PartitionColumns", "ArrowFrames")
-# Milliseconds in which some record has to come.
+# Timeout in milliseconds without a record.
 _PATIENCE = 60_000
 _PATIENCE_WITH_FEW = 10_000
 _COUNTS = ("rows", "left", "value_bytes", "other_bytes")
@@ -45,15 +45,15 @@ _ROWS = StructType(
 
 @dataclass(frozen=True)
 class FrameCounts:
-    """What is counted of a batch's frames.
+    """Counters of a batch's frames.
 
     Attributes:
-        rows: Of the frames.
-        left: Records that are left as they are.
-        value_bytes: Of all records' values.
-        other_bytes: Of their keys and headers, about.
-        records: Those that are left, a Scala sequence of rows as Spark's Kafka source gives them;
-            fewer where a task stopped at what it may carry, None where none are.
+        rows: Rows in the frames.
+        left: Number of undecoded records.
+        value_bytes: Bytes of all records' values.
+        other_bytes: Approximate bytes of their keys and headers.
+        records: The undecoded records, a Scala sequence of rows of Spark's Kafka source; fewer
+            if a task reached its limit, None if there are none.
     """
 
     rows: int
@@ -65,40 +65,40 @@ class FrameCounts:
 
 @dataclass(frozen=True)
 class BatchFrames:
-    """What makes the frames of a batch: :meth:`FrameMaker.of_batch`."""
+    """Creates the frames of a batch: :meth:`FrameMaker.of_batch`."""
 
     spark: SparkSession
     function: Any
 
     def in_tasks(self, records: Any) -> DataFrame:
-        """Frames of many records, each task's of its own.
+        """Frames of many records, in tasks.
 
-        ``records`` is a ``JavaRDD`` of Kafka's own, as :func:`kafka_records` reads them. The rows
-        have ``frame``, and what :func:`frame_counters` counts.
+        ``records`` is a ``JavaRDD`` from :func:`kafka_records`. The rows have ``frame``, and the
+        columns for :func:`frame_counters`.
         """
         return Jvm(self.spark).data_frame_of(records.mapPartitions(self.function), _ROWS)
 
     def here(self, records: Any) -> tuple[bytes, FrameCounts] | None:
-        """The frame of a few records, made where the driver is, and what is counted of it.
+        """The frame of a few records and its counters, created in the driver.
 
-        ``records`` is a Java iterator of Kafka's own, as :class:`FewRecords` reads them. None
-        where they make more than one frame.
+        ``records`` is a Java iterator from :class:`FewRecords`. None if they do not fit into one
+        frame.
         """
-        made = self.function.only(records)
-        if made is None:
+        row = self.function.only(records)
+        if row is None:
             return None
-        frame = made.getBinary(0)
-        rows, left, value_bytes, other_bytes = (made.getLong(i) for i in range(1, 5))
+        frame = row.getBinary(0)
+        rows, left, value_bytes, other_bytes = (row.getLong(i) for i in range(1, 5))
         rest = None
         if left:
-            made.setNullAt(0)
-            rest = Jvm(self.spark).row_of(made, _ROWS).getSeq(5)
+            row.setNullAt(0)
+            rest = Jvm(self.spark).row_of(row, _ROWS).getSeq(5)
         return frame, FrameCounts(rows, left, value_bytes, other_bytes, rest)
 
 
 @dataclass(frozen=True)
 class FrameMaker:
-    """What makes frames of a stream's records, until a schema comes: :func:`frame_maker`."""
+    """Creates frames of a stream's records until its schemas change: :func:`frame_maker`."""
 
     plan: dict[str, Any]
     spec: Any
@@ -111,14 +111,14 @@ class FrameMaker:
         began: datetime,
         most_left: int,
     ) -> BatchFrames:
-        """What makes the frames of a batch.
+        """Bind it to a batch.
 
         Args:
             spark: The session.
             topic: Its name and Kafka's UUID.
-            commit_id: Of the commit that will publish them.
+            commit_id: The id of the commit that will publish them.
             began: ``_ingested_at``.
-            most_left: Bytes of records that a task, or the driver, may leave as they are.
+            most_left: Maximum bytes of undecoded records per task, or in the driver.
         """
         constants = {
             "_kafka_topic": topic[0],
@@ -131,22 +131,22 @@ class FrameMaker:
 
 
 class FewRecords:
-    """Reads batches of a few records where the driver is, by a consumer that stays until closed.
+    """Reads small batches in the driver, with a consumer that is reused until closed.
 
-    Spark plans a job and starts tasks for longer than a few records take.
+    Planning a Spark job and starting tasks takes longer than reading a few records.
     """
 
     def __init__(self, spark: SparkSession, options: Mapping[str, str], topic: str) -> None:
-        """Read nothing yet. The arguments are those of :func:`kafka_records`."""
+        """Without a connection yet. The arguments are those of :func:`kafka_records`."""
         self._spark = spark
         self._arguments = (dict(options), topic, _PATIENCE_WITH_FEW)
         self._reader: Any = None
 
     def read(self, starts: Mapping[int, int], ends: Mapping[int, int]) -> Any:
-        """Records of a topic, as an iterator of Java's ``ConsumerRecord``.
+        """Records of a topic, as a Java iterator of ``ConsumerRecord``.
 
-        It fails where records are gone, or none comes for a while. The arguments are those of
-        :func:`kafka_records`.
+        It fails if records have expired, or none arrives within the timeout. The arguments are
+        those of :func:`kafka_records`.
         """
         if self._reader is None:
             self._reader = _java(self._spark, _READER, *self._arguments)
@@ -154,7 +154,7 @@ class FewRecords:
         return self._reader.here(ranges[0] if ranges else [])
 
     def close(self) -> None:
-        """End the consumer; another one reads on where there is more to read."""
+        """Close the consumer; a later :meth:`read` creates a new one."""
         if self._reader is not None:
             self._reader.close()
             self._reader = None
@@ -168,31 +168,31 @@ def kafka_records(
     ends: Mapping[int, int],
     tasks: int,
 ) -> Any:
-    """Records of a topic, read by consumers of our own.
+    """Read records of a topic in tasks with Kafka consumers, without Spark's source.
 
     Args:
-        options: A consumer's.
+        options: Options of Kafka's Java consumer.
         topic: Its name.
-        starts: The first offset by partition; the earliest for one that is missing.
-        ends: The one behind the last.
-        tasks: The most that read them.
+        starts: Start offset by partition, inclusive; the earliest if missing.
+        ends: End offset by partition, exclusive.
+        tasks: Maximum number of tasks.
 
     Returns:
-        A ``JavaRDD`` of ``ConsumerRecord``. Where records are gone, or none comes for a minute,
-        its task fails.
+        A ``JavaRDD`` of ``ConsumerRecord``. A task fails if records have expired, or none arrives
+        for a minute.
     """
     function = _java(spark, _READER, dict(options), topic, _PATIENCE)
     return Jvm(spark).parallelized(shares(starts, ends, tasks)).mapPartitions(function)
 
 
 def shares(starts: Mapping[int, int], ends: Mapping[int, int], tasks: int) -> list[list[list[int]]]:
-    """Ranges of offsets in as many shares, as far as there are offsets, of about one size.
+    """Split ranges of offsets into at most ``tasks`` shares of about the same size.
 
     The arguments are those of :func:`kafka_records`.
 
     Returns:
-        Of each share partition, first offset (-1 for the earliest) and the one behind the last.
-        A partition of which the earliest is asked for is in one share.
+        Per share, lists of partition, start offset (-1 for the earliest) and end offset,
+        exclusive. A partition that starts at the earliest offset is not split.
     """
     sizes = {partition: end - starts.get(partition, 0) for partition, end in ends.items()}
     each = max(-(-sum(sizes.values()) // tasks), 1)
@@ -222,15 +222,15 @@ def frame_maker(
     key: TopicSchema | None,
     longest: int,
 ) -> FrameMaker | None:
-    """What makes frames of records of some schemas; None where only Spark can decode them.
+    """A maker of frames for some schemas; None if only Spark can decode them.
 
     Args:
-        columns: The table's.
-        partition: Those of the partition's values, which stand behind them.
+        columns: The table's columns.
+        partition: The columns of the partition's values, which follow them.
         spec: Iceberg's ``PartitionSpec`` of the table.
         value: The schemas of the values.
-        key: Those of the keys where they are decoded.
-        longest: Most bytes of a value, and of a key.
+        key: The schemas of the keys, if they are decoded.
+        longest: Maximum bytes of a value, and of a key.
     """
     if not value.usable or (key is not None and not key.usable) or row_by_row(value, key):
         return None
@@ -253,34 +253,34 @@ def frame_maker(
 
 
 def _java(spark: SparkSession, classes: tuple[str, ...], *arguments: Any) -> Any:
-    """An object of the last of some classes, which may use those before it."""
+    """A new instance of the last of some classes, which may use those before it."""
     sources = [java_checks.SOURCES / f"{name}.java" for name in classes]
     return java_object(spark, sources, *arguments)
 
 
 def frame_counters() -> tuple[Column, ...]:
-    """What is counted of frames while they are read: :func:`observed_counts`."""
+    """The aggregates to observe on frames: :func:`observed_counts`."""
     sums = [F.coalesce(F.sum(name), F.lit(0)) for name in _COUNTS]
     return (*sums, F.flatten(F.collect_list("records")))
 
 
 def observed_counts(observation: Observation) -> FrameCounts:
-    """What :func:`frame_counters` counted."""
+    """The observed results of :func:`frame_counters`."""
     row = observed_row(observation)
     rows, left, value_bytes, other_bytes = (row.getLong(i) for i in range(4))
     return FrameCounts(rows, left, value_bytes, other_bytes, row.getSeq(4))
 
 
 def row_by_row(value: TopicSchema, key: TopicSchema | None) -> str | None:
-    """Why only Spark can decode a stream's records, whatever their number; None where it need not.
+    """Why a stream's records must be decoded by Spark; None if frames can decode them.
 
-    ``key`` has the schemas of the keys where they are decoded.
+    ``key`` has the schemas of the keys, if they are decoded.
     """
     for part, schema in (("value", value), ("key", key)):
         if schema is not None and schema.framing.format == "json":
             return f"its {part}s are JSON"
         if schema is not None and schema.texts:
-            return f"{', '.join(schema.texts)} of its {part}s has a type that contains itself"
+            return f"{', '.join(schema.texts)} of its {part}s has a recursive type"
     return None
 
 
@@ -300,7 +300,7 @@ def _reading(reading: Reading, is_wrapped: bool) -> dict[str, Any]:
     writer: Any = reading.writer
     reader: Any = reading.reader
     if is_wrapped:
-        # The bytes of a record with one field are those of the field.
+        # A record with one field has the same bytes as the field.
         writer = writer["fields"][0]["type"]
         reader = reader["fields"][0]["type"] if reader["fields"] else None
     as_read = None if reader is None else json.dumps(reader)

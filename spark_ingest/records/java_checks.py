@@ -1,4 +1,4 @@
-"""Checks of payloads in Java: what is wrong with each, before Spark decodes it."""
+"""Checks of payloads in Java, before Spark decodes them."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ SOURCES = Path(__file__).parent
 
 
 def checked(names: Sequence[str], column: str, *arguments: str | int) -> Column:
-    """What a check says of a column: a reason, or null where nothing is wrong.
+    """The result of a check of a column: a reason, or null for valid bytes.
 
-    ``names`` are of its class, the last, and of those that it uses; ``arguments`` are of the
-    class's constructor.
+    ``names`` are the class of the check, last, and the classes that it uses; ``arguments`` are
+    those of its constructor.
     """
     spark = SparkSession.active()
     session = Jvm(spark)

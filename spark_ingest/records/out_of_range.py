@@ -1,8 +1,8 @@
-"""Records whose time Spark cannot hold: found and read by a plain consumer.
+"""Finds and reads records with a timestamp out of Spark's range, with a plain consumer.
 
-Spark's Kafka source makes microseconds of a record's milliseconds and ends the task at the
-first record whose microseconds take more than 64 bits; none of its options passes over one.
-What lies between such records is still read by Spark.
+Spark's Kafka source converts milliseconds to microseconds and fails the task at the first record
+whose timestamp overflows 64 bits; it has no option to skip one. Records between them are still
+read by Spark.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from spark_ingest.records.validation import KAFKA_ROWS, REFUSED, REFUSED_AS
 
 _LARGEST_MS = (2**63 - 1) // 1000
 _OVERFLOW = "long overflow"
-# To read so many records more without Spark costs less than a commit between two others.
+# Reading this many more records without Spark costs less than another commit.
 _NEAR = 1000
-# What is read without Spark passes through the memory of the driver.
+# Limits of records that are read in the driver's memory.
 _MOST_RECORDS = 10_000
 _MOST_BYTES = 32 * 2**20
 _CHECK_EACH = 1000
@@ -42,11 +42,11 @@ _ROWS = StructType(
 
 @dataclass(frozen=True)
 class Place:
-    """A record, as far as it matters where it can be read.
+    """The position of a record.
 
     Attributes:
         size: Bytes of its key and value.
-        fits: Whether Spark can hold its time.
+        fits: Whether its timestamp is in Spark's range.
     """
 
     offset: int
@@ -54,22 +54,21 @@ class Place:
     fits: bool
 
 
-def may_have_met(error: Exception) -> bool:
-    """Whether an error of Spark's may come from such a record; only reading them shows it."""
+def may_be_cause_of(error: Exception) -> bool:
+    """Whether such a record may be the cause of an error of Spark."""
     return isinstance(error, JAVA_ERRORS) and _OVERFLOW in java_trace(error)
 
 
 def find(
     broker: Broker, topic: str, ranges: Ranges, check: Callable[[], None]
 ) -> dict[int, list[Span]]:
-    """Where such records are, by partition: ranges of offsets that hold all of them.
+    """Find such records: ranges of offsets by partition that contain all of them.
 
-    Those that are near each other share one, as far as the records of one from each partition
-    fit into the driver's memory together. ``check`` is called now and then, so that it can
-    raise what ends the search.
+    Records close to each other share a range, as long as one range of each partition fits into
+    the driver's memory together. ``check`` is called regularly, and may raise to stop the search.
 
     Raises:
-        ServiceUnavailable: The broker does not deliver.
+        ServiceUnavailable: The broker does not deliver records.
     """
     most_records = max(_MOST_RECORDS // max(len(ranges), 1), 1)
     most_bytes = _MOST_BYTES // max(len(ranges), 1)
@@ -84,19 +83,19 @@ def find(
 
 
 def note(found: Spans) -> str:
-    """What :func:`find` found, for people."""
+    """The message for users about the result of :func:`find`."""
     partition, spans = min(found.items())
     return (
-        "records have a timestamp that Spark cannot hold, the first at partition "
-        f"{partition} offset {spans[0][0]}: they go to quarantine"
+        "records have a timestamp out of Spark's range, the first at partition "
+        f"{partition} offset {spans[0][0]}: they are quarantined"
     )
 
 
 def spans_of(places: Iterable[Place], most_records: int, most_bytes: int) -> list[Span]:
-    """Ranges of offsets that hold all records whose time Spark cannot hold.
+    """Ranges of offsets that contain all records with a timestamp out of range.
 
-    ``places`` are the records of a partition, in order; ``most_records`` is the most offsets of
-    a range, ``most_bytes`` the most bytes of one with more than one record.
+    ``places`` are the records of a partition, in order; ``most_records`` is the maximum number of
+    offsets in a range, ``most_bytes`` the maximum bytes of one with more than one record.
     """
     found: list[Span] = []
     size = between = 0
@@ -125,20 +124,19 @@ def spans_of(places: Iterable[Place], most_records: int, most_bytes: int) -> lis
 def parts(
     ranges: Ranges, found: Spans, newest_first: bool = False
 ) -> Iterator[tuple[dict[int, Span], bool]]:
-    """Ranges of offsets in the parts in which they can be read, one after the other.
+    """Split ranges of offsets into parts that can be read one after the other.
 
-    ``found`` is where in them Spark cannot read, as :func:`find` gives it; ``newest_first``
-    begins at their ends.
+    ``found`` is from :func:`find`; ``newest_first`` starts at the ends of the ranges.
 
     Returns:
-        By partition the range that a part takes, and whether Spark cannot read it.
+        The ranges of a part by partition, and whether Spark cannot read it.
     """
     left: list[tuple[int, deque[tuple[Span, bool]]]] = []
     for partition, span in ranges.items():
         pieces = _pieces(span, found.get(partition, ()))
         left.append((partition, deque(reversed(pieces) if newest_first else pieces)))
     while any(pieces for _, pieces in left):
-        # A partition that waits at such a record waits until all others do.
+        # Read readable ranges of all partitions first, then the unreadable ones together.
         for is_unreadable in (False, True):
             part = {
                 partition: pieces.popleft()[0]
@@ -151,32 +149,32 @@ def parts(
 
 
 def rows(spark: SparkSession, broker: Broker, topic: str, ranges: Ranges) -> DataFrame:
-    """Records as Spark's Kafka source gives them, read without it.
+    """Read records in the driver, as rows of Spark's Kafka source.
 
-    ``ranges`` are by partition, no more than the driver's memory takes.
+    ``ranges``, by partition, must fit into the driver's memory.
 
     Returns:
-        ``validation.KAFKA_ROWS``, in which a time that Spark cannot hold is null, and
+        ``validation.KAFKA_ROWS``, with null for a timestamp out of range, and
         ``validation.REFUSED``.
 
     Raises:
-        ServiceUnavailable: The broker does not deliver.
+        ServiceUnavailable: The broker does not deliver records.
     """
     read = [
         _row(message)
         for partition, (first, end) in ranges.items()
         for message in broker.messages(topic, partition, first, end)
     ]
-    # As microseconds: Python's own times end with the year 9999.
-    made = spark.createDataFrame(read, _ROWS)
-    return made.withColumn("timestamp", F.timestamp_micros("micros")).drop("micros")
+    # As microseconds: Python's datetime ends with the year 9999.
+    found = spark.createDataFrame(read, _ROWS)
+    return found.withColumn("timestamp", F.timestamp_micros("micros")).drop("micros")
 
 
-def _pieces(span: Span, odd: Iterable[Span]) -> list[tuple[Span, bool]]:
-    """A range cut where Spark cannot read; whether it is such a piece stands beside each."""
+def _pieces(span: Span, unreadable: Iterable[Span]) -> list[tuple[Span, bool]]:
+    """A range split at unreadable ranges; with each piece, whether it is unreadable."""
     here, end = span
     found: list[tuple[Span, bool]] = []
-    for first, behind in odd:
+    for first, behind in unreadable:
         found += [((here, first), False), ((first, behind), True)]
         here = behind
     found.append(((here, end), False))
@@ -187,29 +185,29 @@ def _places(messages: Iterable[Message], check: Callable[[], None]) -> Iterator[
     for number, message in enumerate(messages):
         if number % _CHECK_EACH == 0:
             check()
-        # A message's own length is that of its value.
+        # The length of a message is that of its value.
         size = len(message) + len(message.key() or b"")
         yield Place(message.offset() or 0, size, fits(_milliseconds(message)))
 
 
 def fits(milliseconds: int) -> bool:
-    """Whether a timestamp of Spark holds a time in milliseconds since 1970."""
+    """Whether a time in milliseconds since 1970 is in the range of Spark's timestamp."""
     return abs(milliseconds) <= _LARGEST_MS
 
 
 def _milliseconds(message: Message) -> int:
     kind, milliseconds = message.timestamp()
-    # What Java's consumer gives for a record without a time.
+    # The Java consumer returns -1 for a record without a timestamp.
     return -1 if kind == TIMESTAMP_NOT_AVAILABLE else milliseconds
 
 
 def _row(message: Message) -> tuple[Any, ...]:
     """A record in the order of ``_ROWS``."""
     milliseconds = _milliseconds(message)
-    is_held = fits(milliseconds)
+    is_in_range = fits(milliseconds)
     text = (
-        f"timestamp {milliseconds} is outside of what a Spark timestamp holds: likely of "
-        "another unit than milliseconds"
+        f"timestamp {milliseconds} is out of the range of Spark's timestamp: its unit is "
+        "probably not milliseconds"
     )
     why = ("timestamp", "timestamp_out_of_range", text)
     return (
@@ -220,6 +218,6 @@ def _row(message: Message) -> tuple[Any, ...]:
         message.offset(),
         # No headers are null in Spark's rows.
         message.headers() or None,
-        milliseconds * 1000 if is_held else None,
-        None if is_held else why,
+        milliseconds * 1000 if is_in_range else None,
+        None if is_in_range else why,
     )

@@ -1,4 +1,4 @@
-"""The schemas that a topic's records were written with, as the registry has them."""
+"""The writer schemas of a topic's records, from the registry."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ from spark_ingest.sources import Stream
 
 _ID_RETRY_SECONDS = 1.0
 _ASK_AGAIN_SECONDS = 60.0
-# Registries count from one. Where a batch has more unknown ids than this, most are bytes that
-# only look like a framing: a question for each would keep the good records waiting.
+# Registries count from 1. If a batch has more unknown ids than this, most are bytes that only
+# look like a framing, and a request for each would delay the valid records.
 _MOST_ASKED = 50
 RESERVED = frozenset(name.lower() for name in bronze.RESERVED)
 _PLAIN = (
@@ -53,12 +53,12 @@ _PLAIN = (
 
 @dataclass
 class Schemas:
-    """The schemas of one topic as the registry has them, and ids that it does not know.
+    """The registered schemas of one topic, and unknown ids.
 
     Attributes:
-        unknown_wait: Seconds to keep asking for an id, from when its records were there, before
-            these are quarantined.
-        wait: Sleeps some seconds; raises when the stream is being stopped.
+        unknown_wait: Seconds of retries for an unknown id, from when its records existed, before
+            they are quarantined.
+        wait: Sleeps some seconds; raises if the stream is being stopped.
     """
 
     registry: SchemaRegistry
@@ -73,28 +73,28 @@ class Schemas:
     _unknown: dict[int, float] = field(default_factory=dict)
 
     def hold(self, spark: SparkSession) -> None:
-        """Heed what the stream's table, where there is one, holds already, and the decoder."""
+        """Take the columns of the stream's existing table, and the decoder, into account."""
         self._problem, self._spark = schema_problem, spark
         if self._held is None:
-            self._look_at_table()
+            self._read_table()
 
     def value(self) -> TopicSchema:
-        """The value schemas, asked for again: a batch's ids were registered before it began.
+        """The value schemas, read again: a batch's ids were registered before it started.
 
-        It is the same object as before where no schema has come.
+        Returns the same object as before if there is no new schema.
         """
         return self._of("value")
 
     def key(self) -> TopicSchema | None:
-        """The key schemas where the source declares a key."""
+        """The key schemas, if the source declares a key."""
         return self._of("key") if self.stream.ingest.key else None
 
     def unregistered(self) -> tuple[str, ...]:
-        """The subjects that the source declares and the registry does not have.
+        """The declared subjects that are missing in the registry.
 
         Raises:
-            ConfigurationError: The registry does not let us in.
-            ServiceUnavailable: It does not answer.
+            ConfigurationError: The registry denies access.
+            ServiceUnavailable: It is unavailable.
         """
         ids = framing_of(self.stream, "value").ids
         return tuple(
@@ -104,19 +104,17 @@ class Schemas:
         )
 
     def learn(self, ids: list[int], part: str, since: float | None = None) -> bool:
-        """Ask for ids that no version of the subject has, for a while.
+        """Look up ids that no version of the subject has, with retries.
 
         Args:
-            ids: Schema ids met in records, of which the lowest are asked for. One that stayed
-                unknown is asked for again after a minute, without waiting for it.
+            ids: Schema ids in records, of which the lowest are looked up. One that stayed unknown
+                is looked up again after a minute, without retries.
             part: ``value`` or ``key``.
-            since: When the records were in their topic at the latest, by ``time.monotonic()``:
-                their schemas were registered before, and the wait counts from then. None for
-                now.
+            since: A time by ``time.monotonic()`` at which the records existed: their schemas were
+                registered before, so the wait starts then. None for now.
 
         Returns:
-            Whether one of them turned out to exist (under another subject): the batch is
-            then decoded again.
+            Whether one of them exists, under another subject: decode the batch again.
         """
         of: Part = "key" if part == "key" else "value"
         now = time.monotonic()
@@ -151,8 +149,8 @@ class Schemas:
         before = self._made.get(part)
         if before is None or before[0] != ids:
             if before is not None and ids[: len(before[0])] != before[0]:
-                # A version came before others, whose columns the table may have got since.
-                self._look_at_table()
+                # A version was inserted before others, which may have added columns to the table.
+                self._read_table()
             is_value = part == "value"
             made = combine(
                 writers,
@@ -166,7 +164,7 @@ class Schemas:
             self._made[part] = before = (ids, made)
         return before[1]
 
-    def _look_at_table(self) -> None:
+    def _read_table(self) -> None:
         if self._spark is not None and bronze.exists(self._spark, self.stream.table):
             self._held = self._spark.table(f"{CATALOG}.{self.stream.table}").schema
             self._made.clear()
@@ -181,7 +179,7 @@ class Schemas:
         for subject in self.stream.subjects if part == "value" else key:
             for writer in self.registry.subject_schemas(subject, framing.ids):
                 found.setdefault(writer.id, writer)
-        # By number, not as they were met: a restart meets them in another order.
+        # In order of ids: the order of their discovery changes with a restart.
         for number in sorted(set(self._others[part]) - found.keys()):
             other = self.registry.schema(number, framing.ids)
             if other is not None:
@@ -197,13 +195,13 @@ class Schemas:
 
 
 def framing_of(stream: Stream, part: Part) -> Framing:
-    """What a stream's source declares of its values or keys."""
+    """The framing of values or keys that a stream's source declares."""
     name = stream.ingest.framing if part == "value" else stream.ingest.key
     return framing_named(name or "bytes", stream.ingest.ids or "global")
 
 
 def _declared_columns(stream: Stream, part: Part, framing: Framing) -> StructType:
-    """The columns that a source gives for JSON; the one column of text or bytes."""
+    """The declared columns of JSON, or the single column of text or bytes."""
     if framing.format != "json":
         kind = StringType() if framing.format == "string" else BinaryType()
         return StructType([StructField(WRAPPED, kind)])
@@ -221,15 +219,15 @@ def _declared_columns(stream: Stream, part: Part, framing: Framing) -> StructTyp
 
 
 def described_columns(stream: Stream) -> StructType:
-    """The columns that a source describes with their types: the value's, then the decoded key.
+    """The columns with a declared type: the value's, then the decoded key.
 
     Raises:
-        ConfigurationError: A type is none of the lake's.
+        ConfigurationError: A type is not supported by the lake.
     """
     named = [name for name in stream.types if name.lower() not in RESERVED]
     if stream.ingest.key and bronze.KEY in stream.types:
         named.append(bronze.KEY)
-    # All in one question: the JVM parses a type faster than it is asked to.
+    # All in one call: a call to the JVM takes longer than parsing a type.
     ddl = ", ".join(f"`{name}` {stream.types[name]}" for name in named)
     try:
         kind = DataType.fromDDL(ddl) if named else NullType()
@@ -237,7 +235,7 @@ def described_columns(stream: Stream) -> StructType:
         kind = NullType()
     if isinstance(kind, StructType) and kind.names == named and _is_of_lake(kind):
         return kind
-    # Each for itself, so that the one which is wrong is named.
+    # One by one, so that the error names the wrong one.
     return StructType([StructField(name, _data_type(stream, name)) for name in named])
 
 
@@ -249,7 +247,7 @@ def _data_type(stream: Stream, column: str) -> DataType:
     if not _is_of_lake(kind):
         raise ConfigurationError(
             f"{stream.file}: source {stream.name}: column {column}: data_type "
-            f"{stream.types[column]!r} is none of the lake's: boolean, int, bigint, float, "
+            f"{stream.types[column]!r} is not supported: use boolean, int, bigint, float, "
             "double, decimal(p,s), string, binary, date, timestamp, timestamp_ntz, "
             "array<…>, map<string,…>, struct<…>"
         )

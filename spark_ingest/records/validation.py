@@ -1,4 +1,4 @@
-"""Validation: what each record of a batch decodes to, and whether bronze can take it."""
+"""Validation: decodes each record of a batch, and finds those to quarantine."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ KAFKA_ROWS = StructType(
 )
 
 REFUSED = "refused"
-"""Column beside Kafka's of records that whoever read them refuses; null where it does not."""
+"""Additional column with the error of a record that its reader rejects; null otherwise."""
 REFUSED_AS = StructType(
     [StructField(name, StringType()) for name in ("stage", "error_class", "error_message")]
 )
@@ -51,14 +51,14 @@ _LEFT_OVER = "left_over_bytes"
 
 @dataclass(frozen=True)
 class Validated:
-    """A batch's records, decoded, with what bronze and quarantine need of them.
+    """A batch's decoded records, for bronze and quarantine.
 
     Attributes:
-        records: Kafka's columns under their bronze names, ``_kafka_value``, and
-            ``_error``: why bronze cannot take the record, null where it can.
-        columns: The table's columns for the good ones, without the metadata.
+        records: Kafka's columns under their bronze names, ``_kafka_value``, and ``_error``: why
+            the record is quarantined, null if it is valid.
+        columns: The table's columns for the valid records, without the metadata.
         value: The schemas that the values were decoded with.
-        key: Those of the keys where they are decoded.
+        key: The schemas of the keys, if they are decoded.
     """
 
     records: DataFrame
@@ -75,33 +75,33 @@ class Validated:
 
 @dataclass(frozen=True)
 class Validator:
-    """Validates the records of a topic: columns, made once for its schemas.
+    """Validates the records of a topic, with columns created once for its schemas.
 
     Attributes:
-        taken: Kafka's columns under their bronze names.
-        steps: Columns by name that are added one after the other, each by the ones before.
-        columns: As :class:`Validated` has them.
+        kafka: Kafka's columns under their bronze names.
+        steps: Columns by name that are added step by step, each using the ones before.
+        columns: As in :class:`Validated`.
         value: The schemas of the values.
-        key: Those of the keys where they are decoded.
+        key: The schemas of the keys, if they are decoded.
     """
 
-    taken: tuple[Column, ...]
+    kafka: tuple[Column, ...]
     steps: tuple[dict[str, Column], ...]
     columns: dict[str, Column]
     value: TopicSchema
     key: TopicSchema | None
 
     def validate(self, records: DataFrame) -> Validated:
-        """Decode every record, and find out whether bronze can take it.
+        """Decode and validate every record.
 
         ``records`` are rows of Spark's Kafka source, with headers; some may be ``REFUSED``.
         """
         if REFUSED not in records.columns:
-            records = records.select(*self.taken)
+            records = records.select(*self.kafka)
             for step in self.steps:
                 records = records.withColumns(step)
             return Validated(records, self.columns, self.value, self.key)
-        records = records.select(*self.taken, REFUSED)
+        records = records.select(*self.kafka, REFUSED)
         for step in self.steps:
             records = records.withColumns(step)
         records = records.withColumn("_error", F.coalesce(REFUSED, "_error")).drop(REFUSED)
@@ -111,13 +111,13 @@ class Validator:
 def validator(
     topic_id: str, value: TopicSchema, key: TopicSchema | None, most_bytes: int
 ) -> Validator:
-    """What validates the records of a topic.
+    """Create the validator of a topic.
 
-    ``topic_id`` is Kafka's UUID of their topic; ``key`` has the schemas of the keys where they
-    are decoded; ``most_bytes`` is of a value, and of a key.
+    ``topic_id`` is Kafka's UUID of the topic; ``key`` has the schemas of the keys, if they are
+    decoded; ``most_bytes`` is the maximum size of a value, and of a key.
     """
-    taken = [F.col(name).alias(f"_kafka_{name}") for name in KAFKA_ROWS.names]
-    taken.append(F.lit(topic_id).alias("_kafka_topic_id"))
+    kafka = [F.col(name).alias(f"_kafka_{name}") for name in KAFKA_ROWS.names]
+    kafka.append(F.lit(topic_id).alias("_kafka_topic_id"))
     errors = [size_error(most_bytes), part_error("value", value)]
     first, then = _decode("value", value, most_bytes)
     columns = decode.fields("value", value) if value.usable else {}
@@ -127,16 +127,16 @@ def validator(
         errors.append(part_error("key", key))
         if key.usable and key.columns.fields:
             columns[bronze.KEY] = decode.whole("key", key)
-    # Spark analyses the plan again for each of them.
+    # Few steps, because Spark analyzes the plan again for each.
     steps = [step for step in (first, then) if step]
     steps.append({"_error": F.coalesce(*errors)})
-    return Validator(tuple(taken), tuple(steps), columns, value, key)
+    return Validator(tuple(kafka), tuple(steps), columns, value, key)
 
 
 def _decode(
     part: Part, schema: TopicSchema, most_bytes: int
 ) -> tuple[dict[str, Column], dict[str, Column]]:
-    """Columns that decode ``_kafka_<part>`` into ``_<part>``, and those that need these."""
+    """Columns that decode ``_kafka_<part>`` into ``_<part>``, and those that depend on them."""
     first = {f"_{part}_schema_id": schema.framing.schema_id(part, schema.writers)}
     if not schema.usable:
         return first, {}
@@ -151,11 +151,11 @@ def _decode(
 
 
 def part_error(part: Part, schema: TopicSchema) -> Column:
-    """Why a record's value or key cannot be taken; null where it can.
+    """Why a record's value or key is quarantined; null if it is valid.
 
     Args:
-        part: ``value`` or ``key``: validates ``_kafka_<part>`` (a null is good: a tombstone,
-            or no key), with its ``_<part>_schema_id`` and the decoded ``_<part>``.
+        part: ``value`` or ``key``: validates ``_kafka_<part>`` (null is valid: a tombstone, or no
+            key), with its ``_<part>_schema_id`` and the decoded ``_<part>``.
 
     Returns:
         struct<stage: string, error_class: string, error_message: string>.
@@ -200,9 +200,9 @@ def part_error(part: Part, schema: TopicSchema) -> Column:
                 _LEFT_OVER,
                 f"{part} of ",
                 size,
-                " bytes: its schema reads to byte ",
+                " bytes: its schema ends at byte ",
                 place,
-                ", the others are left over",
+                ", trailing bytes follow",
             ),
         )
     if schema.readings or framing.format == "json":
@@ -210,19 +210,19 @@ def part_error(part: Part, schema: TopicSchema) -> Column:
         validated = validated.when(
             problem.isNotNull(), reason("decode", _UNDECODABLE, *whose, ": ", problem)
         )
-    said = f" bytes is not what the source's {framing.name} says"
+    text = f" bytes is not valid {framing.name}, which the source declares"
     if schema.readings:
-        said = (
-            " bytes is more than Spark's decoder takes: see org.apache.avro.limits in "
+        text = (
+            " bytes exceeds a limit of Spark's decoder: see org.apache.avro.limits in "
             "profiles/spark-defaults.conf"
         )
-    return validated.when(undecodable, reason("decode", _UNDECODABLE, f"{part} of ", size, said))
+    return validated.when(undecodable, reason("decode", _UNDECODABLE, f"{part} of ", size, text))
 
 
 def size_error(limit: int) -> Column:
-    """Why a record is too long to be taken, like :func:`part_error`; null where it is not.
+    """The error of an oversized record, like :func:`part_error`; null otherwise.
 
-    ``limit`` is the most bytes of a value, and of a key.
+    ``limit`` is the maximum size in bytes of a value, and of a key.
     """
     validated = F.lit(None)
     for part in ("key", "value"):
@@ -240,7 +240,7 @@ def size_error(limit: int) -> Column:
 
 
 def unknown_id(part: str) -> Column:
-    """The schema id of a record that was validated to have one the registry does not know."""
+    """The schema id of a record whose error is an unknown schema id; null otherwise."""
     is_unknown = F.col("_error")["error_class"] == _error_class(part, _UNKNOWN)
     return F.when(is_unknown, F.col(f"_{part}_schema_id"))
 

@@ -87,7 +87,7 @@ def record_bytes(records: DataFrame) -> float | None:
     try:
         row = records.agg(F.avg(size)).first()
     except JAVA_ERRORS as error:
-        if not out_of_range.may_have_met(error):
+        if not out_of_range.may_be_cause_of(error):
             raise
         return None
     return None if row is None else row[0]

@@ -234,7 +234,7 @@ class StreamRun:
             try:
                 self._commit_range(records if is_whole else self._read(here, to), to)
             except JAVA_ERRORS as error:
-                if not out_of_range.may_have_met(error) or not self._commit_in_parts(to):
+                if not out_of_range.may_be_cause_of(error) or not self._commit_in_parts(to):
                     raise
 
     def _commit_in_parts(self, ends: Mapping[int, int]) -> bool:

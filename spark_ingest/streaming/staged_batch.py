@@ -21,7 +21,7 @@ from spark_ingest.data_files.stage import Layout, append_frame, append_frames, a
 from spark_ingest.errors import FilesNotWritten, MillraceError
 from spark_ingest.lake import bronze
 from spark_ingest.lake.jvm import JAVA_ERRORS, Jvm, java_reason, observed_row, smallest
-from spark_ingest.records.bronze_rows import batch_columns, grow_table, row_columns, schemas_now
+from spark_ingest.records.bronze_rows import batch_columns, current_schemas, grow_table, row_columns
 from spark_ingest.records.frames import (
     FewRecords,
     FrameCounts,
@@ -186,7 +186,7 @@ class Stager:
 
     def _planned(self, records: DataFrame) -> _Plan:
         """The plan for the currently registered schemas and the current table."""
-        value, key = schemas_now(self._spark, self._schemas)
+        value, key = current_schemas(self._spark, self._schemas)
         table, plan = self._stream.table, self._plan
         longest = self._stream.ingest.max_value_bytes
         if plan is None or plan.validator.value is not value or plan.validator.key is not key:

@@ -327,5 +327,5 @@ def test_frames_of_a_table_that_got_columns_meanwhile_are_made_again(
 ) -> None:
     of = layout(Jvm(spark), Jvm(spark).iceberg_table(table))
     spark.sql(f"alter table lake.{table} add column more string")
-    with pytest.raises(ColumnsChanged, match="got other columns meanwhile"):
+    with pytest.raises(ColumnsChanged, match="changed concurrently"):
         append_frames(frames(spark, [range(10)]), of, COMMIT, table, "b")

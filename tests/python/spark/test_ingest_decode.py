@@ -140,14 +140,14 @@ def test_bad_records_of_every_kind_are_distinguished(spark: SparkSession) -> Non
         *quarantine_table.rows("_error", F.lit(datetime.now(UTC)))
     )
     reported = [row["error_message"] for row in bad.orderBy("_kafka_offset").collect()]
-    behind = "the others are left over"
+    behind = "trailing bytes follow"
     assert reported == [
         "value schema 1: note: the bytes end early",
-        f"value of {len(good) + 1} bytes: its schema reads to byte {len(good)}, {behind}",
+        f"value of {len(good) + 1} bytes: its schema ends at byte {len(good)}, {behind}",
         "value schema 1: id: the bytes end early",
         "value schema 99 is not in the registry",
         "value schema 4294967295 is not in the registry",
-        f"value of {len(of_v2)} bytes: its schema reads to byte {len(of_v2) - 1}, {behind}",
+        f"value of {len(of_v2)} bytes: its schema ends at byte {len(of_v2) - 1}, {behind}",
         "value of 2 bytes has no Confluent framing",
         "value of 9 bytes has no Confluent framing",
         "value of 0 bytes has no Confluent framing",

@@ -73,7 +73,7 @@ BAD: list[tuple[Any, bytes, str]] = [
     (
         {"type": "map", "values": "int"},
         b"\x04\x02k\x00\x02k\x02\x00",
-        "x{}: a key that is there twice",
+        "x{}: duplicate key",
     ),
     (
         record(("y", {"type": "array", "items": record(("z", COLOUR), name="I")}), name="S"),

@@ -329,7 +329,7 @@ def test_columns_that_come_are_published_and_types_that_change_are_refused(sales
     sales.sql("update {mart} set amount = true")
     done = sales.command("--once")
     assert done.exit_code != 0
-    assert f"subject {sales.topic}-value does not take the new schema" in done.output
+    assert f"subject {sales.topic}-value rejects the new schema" in done.output
     assert len(sales.log()) == 4
 
 

@@ -52,6 +52,6 @@ def test_the_publisher_may_publish_and_the_ingest_may_not(secure: Stack) -> None
         TopicWriter(of[INGEST], topic).fence_others()
     said = str(refused.value)
     assert f"on transactional id millrace.publish.{topic}" in said
-    assert said.endswith("let the cluster's ACLs allow WRITE, DESCRIBE")
+    assert said.endswith("add ACLs that allow WRITE, DESCRIBE")
     with pytest.raises(ConfigurationError, match="let user ingest read or register"):
         SchemaRegistry(of[INGEST]).register(f"{topic}-value", {"type": "long"})

@@ -25,7 +25,7 @@ from sandbox.services import mariadb, postgres
 from sandbox.services import stack as services
 from sandbox.services.stack import SERVICES
 from sandbox.settings import PROJECT, Home
-from spark_ingest.connect.databases import Database, DatabaseRefuses, database_of
+from spark_ingest.connect.databases import Database, DatabaseError, database_of
 from spark_ingest.connect.profile import read_target
 from spark_ingest.connect.row_counts import Counted, Patience, count_rows
 from spark_ingest.errors import MillraceError
@@ -210,13 +210,13 @@ def test_a_writer_that_stays_holds_up_the_count_and_nobody_else(home: Home) -> N
     ):
         idle.cursor().execute("insert into artists (artist_id, name) values (-1, 'A')")
         longest = 0.0
-        done: list[DatabaseRefuses] = []
+        done: list[DatabaseError] = []
 
         def count() -> None:
             try:
                 where = database(home, "moma")
                 count_rows(where, "public.artists", Patience(0.1, 2.0))
-            except DatabaseRefuses as error:
+            except DatabaseError as error:
                 done.append(error)
 
         counting = threading.Thread(target=count)
@@ -229,7 +229,7 @@ def test_a_writer_that_stays_holds_up_the_count_and_nobody_else(home: Home) -> N
         idle.rollback()
 
     (error,) = done
-    assert "somebody had public.artists for 2 s" in str(error)
+    assert "public.artists was locked for 2 s" in str(error)
     assert longest < 0.6
 
 
@@ -267,5 +267,5 @@ def test_a_user_who_may_not_lock_is_reported_what_it_takes(home: Home, tmp_path:
     where = database_of(read_target(file, "sandbox", home.environment()), "moma")
     assert where is not None
 
-    with pytest.raises(DatabaseRefuses, match=r"permission denied.*MAINTAIN"):
+    with pytest.raises(DatabaseError, match=r"permission denied.*MAINTAIN"):
         count_rows(where, "public.artists", PATIENCE)

@@ -72,7 +72,7 @@ def test_a_block_becomes_a_stream_and_other_sources_do_not(tmp_path: Path) -> No
         ({"topic": "t", "framing": "avro", "schema": "{"}, "schema: .*is not JSON"),
         (
             {"topic": "t", "framing": "avro", "schema": "n.Nobody"},
-            "schema: value: nobody defines the type n.Nobody",
+            "schema: value: the type n.Nobody is not defined",
         ),
         ({"topic": "t", "ids": "global"}, "ids: is not used without an apicurio framing"),
         ({"topic": "t", "subjects": "n.A"}, "ingest.subjects: is not a list of subjects"),

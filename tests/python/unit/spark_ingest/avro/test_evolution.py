@@ -141,7 +141,7 @@ def test_a_decimal_of_more_digits_than_a_column_has_all_that_a_column_has() -> N
     assert not schema.incompatible
     assert kinds(schema) == {"a": "decimal(38,2)"}
     assert schema.docs["a"] == (
-        "decimal(64,2) in the schema: a value of more than 38 digits is set aside."
+        "decimal(64,2) in the schema: a value of more than 38 digits is quarantined."
     )
 
 
@@ -160,7 +160,7 @@ def test_a_decimal_that_no_column_has_is_its_bytes(scale: int) -> None:
 
 def test_fields_that_differ_in_case_alone_are_incompatible() -> None:
     schema = combined(record(("city", "string")), record(("city", "string"), ("City", "string")))
-    assert schema.incompatible == {2: "value: fields city and City differ in case alone"}
+    assert schema.incompatible == {2: "value: fields city and City differ only in case"}
     schema = combined(record(("city", "string")), record(("City", "string")))
     assert list(schema.incompatible) == [2]
 
@@ -260,7 +260,7 @@ def test_types_of_other_registered_schemas_are_found() -> None:
         "home": "struct<street:string>", "work": "struct<street:string>"
     }  # fmt: skip
     assert combine([WriterSchema(1, person)]).incompatible == {
-        1: "home: nobody defines the type n.Address"
+        1: "home: the type n.Address is not defined"
     }
 
 
@@ -304,7 +304,7 @@ def test_a_version_that_the_table_cannot_hold_is_incompatible() -> None:
     for field, said in (
         (("a", "string"), "a: string where the table has int"),
         (("s", "int"), "s: int where the table has struct<x:bigint>"),
-        (("city", "string"), "city: the table has City, and columns have no case"),
+        (("city", "string"), "city: the table has City, and columns are case-insensitive"),
     ):
         writers = [WriterSchema(1, fits), WriterSchema(2, record(field))]
         schema = combine(writers[1:], held)
@@ -344,7 +344,7 @@ def test_a_namespace_may_be_any_text(space: str) -> None:
 
 def test_what_is_defined_twice_and_not_alike_is_incompatible() -> None:
     first, second = record(("p", "int"), name="Z"), record(("q", "string"), name="Z")
-    said = "n.Z is defined twice, and not alike"
+    said = "n.Z has two different definitions"
 
     (why,) = combined(record(("f", first), ("g", second))).incompatible.values()
     assert why.startswith(said)
@@ -356,7 +356,7 @@ def test_what_is_defined_twice_and_not_alike_is_incompatible() -> None:
     of_one = WriterSchema(1, both, (money[0], uses[0], money[0], uses[1]))
     of_two = WriterSchema(2, both, (money[0], uses[0], money[1], uses[1]))
     (why,) = combine([of_one, of_two]).incompatible.values()
-    assert why.startswith("n.Money is defined twice")
+    assert why.startswith("n.Money has two different definitions")
 
 
 def test_a_reference_that_is_no_schema_is_incompatible() -> None:

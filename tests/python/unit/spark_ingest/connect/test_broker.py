@@ -63,7 +63,7 @@ def test_a_topic_that_kafka_gives_no_id_is_refused(monkeypatch: pytest.MonkeyPat
     )
     admin = SimpleNamespace(describe_topics=lambda *_, **__: {"t": described}, poll=lambda _: 0)
     monkeypatch.setattr(broker, "_admin", admin)
-    with pytest.raises(ConfigurationError, match="gives topic t no id"):
+    with pytest.raises(ConfigurationError, match="has no id for topic t"):
         broker.topic("t")
 
 

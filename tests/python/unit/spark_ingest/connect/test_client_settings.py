@@ -196,16 +196,16 @@ def test_sparks_reader_is_reported_as_java_is() -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"sasl.jaas.config": "x"}, r"sasl.jaas.config: write sasl.username and"),
-        ({"ssl.truststore.location": "x"}, "write ssl.ca.location"),
-        ({"ssl.keystore.location": "x"}, "write ssl.certificate.location"),
+        ({"sasl.jaas.config": "x"}, r"sasl.jaas.config: use sasl.username and"),
+        ({"ssl.truststore.location": "x"}, "use ssl.ca.location"),
+        ({"ssl.keystore.location": "x"}, "use ssl.certificate.location"),
         ({"sasl.pasword": "x"}, "is it sasl.password"),
         ({"security.protocol": "TLS"}, "'TLS': one of PLAINTEXT"),
         ({"security.protocol": "PLAINTEXT"}, "sasl.mechanism has no effect"),
         ({"sasl.mechanism": "GSSAPI"}, "'GSSAPI': one of PLAIN"),
         ({"sasl.mechanism": None}, "sasl.mechanism is missing"),
-        ({"sasl.password": None}, "SCRAM-SHA-512 needs it"),
-        ({"sasl.password": "two\nlines"}, "kafka.sasl.password holds a line break"),
+        ({"sasl.password": None}, "SCRAM-SHA-512 requires it"),
+        ({"sasl.password": "two\nlines"}, "kafka.sasl.password contains a line break"),
         ({"sasl.mechanism": "OAUTHBEARER"}, "token.endpoint.url is missing"),
         ({"sasl.mechanism": "AWS_MSK_IAM"}, "aws.region is missing"),
         (
@@ -236,11 +236,11 @@ def test_properties_that_would_not_do_what_they_say_are_refused(
     [
         ({"ssl.key.location": "other key"}, "not the key of ssl.certificate.location"),
         ({"ssl.key.location": "text"}, "no private key in PEM form"),
-        ({"ssl.key.location": "encrypted"}, "is encrypted: give ssl.key.password"),
+        ({"ssl.key.location": "encrypted"}, "is encrypted: set ssl.key.password"),
         ({"ssl.certificate.location": "text"}, "no certificate in PEM form"),
         ({"ssl.ca.location": "text"}, "no certificate in PEM form"),
-        ({"ssl.key.location": None}, "needs ssl.key.location beside it"),
-        ({"ssl.certificate.location": None}, "needs ssl.certificate.location"),
+        ({"ssl.key.location": None}, "requires ssl.key.location as well"),
+        ({"ssl.certificate.location": None}, "requires ssl.certificate.location"),
     ],
 )
 def test_files_that_do_not_serve_are_refused(
@@ -283,7 +283,7 @@ def test_a_missing_permission_names_user_and_thing(code: int, said: str) -> None
     [
         ("TopicAuthorizationException: Not authorized: [t]", "permission on topic t"),
         ("GroupAuthorizationException: group", "permission on consumer group"),
-        ("SaslAuthenticationException: no", "refuses user me"),
+        ("SaslAuthenticationException: no", "rejects user me"),
         ("SslAuthenticationException: handshake", "ssl.ca.location under kafka"),
         ("common.errors.TimeoutException: 60 s", "does not answer (TimeoutException)"),
     ],
@@ -302,8 +302,8 @@ def test_what_refuses_sparks_reader_is_reported_as_well(java_error: str, said: s
 
 
 def test_a_broker_that_let_us_in_and_hangs_up_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A broker that starts hangs up as one does that wants to know a user first."""
-    refusal = Refusal("security.protocol", "wants to know a user first")
+    """A broker that starts hangs up as one does that requires authentication."""
+    refusal = Refusal("security.protocol", "requires authentication")
     monkeypatch.setattr(cluster, "kafka_refusal", lambda way: refusal)
     plain = {"bootstrap.servers": "127.0.0.1:1"}
     asked = Cluster(Connections(name="x", kafka=plain, registry=Registry(url="http://r")))
@@ -311,7 +311,7 @@ def test_a_broker_that_let_us_in_and_hangs_up_is_away(monkeypatch: pytest.Monkey
     answer.set_result(1)
     silence.set_exception(KafkaException(KafkaError(KafkaError._TRANSPORT)))
 
-    with pytest.raises(ConfigurationError, match="a user first"):
+    with pytest.raises(ConfigurationError, match="requires authentication"):
         asked.answer(silence, lambda _: None, 1)
     assert asked.answer(answer, lambda _: None, 1) == 1
     with pytest.raises(ServiceUnavailable, match="does not answer"):

@@ -53,10 +53,10 @@ def test_an_address_is_read_and_its_secret_does_not_show(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("url", "names"),
     [
-        ("postgresql://me:hunter2@db/orders", "holds a password"),
+        ("postgresql://me:hunter2@db/orders", "contains a password"),
         ("mysql://me@db/orders", "begins with 'mysql'.*mariadb://"),
         ("mariadb://me@db", "no host or no database"),
-        ("postgresql://me@db:x/orders", "is no address"),
+        ("postgresql://me@db:x/orders", "is not a URL"),
         ("postgresql://me@db/orders?ssl_ca=x", "unknown option ssl_ca.*sslmode"),
     ],
 )
@@ -74,7 +74,7 @@ def test_an_address_that_is_left_empty_is_none(tmp_path: Path) -> None:
 
 
 def test_what_a_database_lacks_holds_up_no_stream(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"shop.password needs \$\{SHOP"):
+    with pytest.raises(ConfigurationError, match=r"shop.password requires \$\{SHOP"):
         found(tmp_path, "mariadb://me@db/orders", {})
 
     connections = load_connections(tmp_path / "ingest.yml", None, {})

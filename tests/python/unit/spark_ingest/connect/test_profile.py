@@ -124,9 +124,9 @@ def test_a_file_without_a_secret_is_named(
 @pytest.mark.parametrize(
     ("registry", "said"),
     [
-        ("{url: ftp://r}", "must begin with http"),
-        ("{url: 'http://me:hunter2@r'}", "holds a user"),
-        ("{url: http://r, username: me}", "username needs .*password"),
+        ("{url: ftp://r}", "must start with http"),
+        ("{url: 'http://me:hunter2@r'}", "contains a user"),
+        ("{url: http://r, username: me}", "username requires .*password"),
         ("{url: http://r, ssl.ca.location: x}", "no effect with an http"),
         ("{url: https://r, ssl.ca.location: /nowhere}", "cannot read /nowhere"),
         ("{url: https://r, tls: x}", "unknown key"),

@@ -86,7 +86,7 @@ def test_parts_come_before_the_last_row(monkeypatch: Any) -> None:
     next(parquet.parquet_parts(FORM)(counted()))
     assert len(taken) < 200
     # So many partitions at once that none of them fills a row group.
-    monkeypatch.setattr(parquet, "_MOST_HELD", 2**18)
+    monkeypatch.setattr(parquet, "_MAX_BUFFERED", 2**18)
     taken.clear()
     next(parquet.parquet_parts(FORM)(counted()))
     assert len(taken) < 40

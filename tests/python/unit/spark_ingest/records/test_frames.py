@@ -19,4 +19,4 @@ def test_json_and_types_that_contain_themselves_are_decoded_row_by_row() -> None
     assert row_by_row(flat, None) is row_by_row(flat, text) is None
     assert row_by_row(json, None) == "its values are JSON"
     assert row_by_row(flat, json) == "its keys are JSON"
-    assert row_by_row(endless, None) == "x of its values has a type that contains itself"
+    assert row_by_row(endless, None) == "x of its values has a recursive type"
