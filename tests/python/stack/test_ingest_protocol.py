@@ -345,7 +345,7 @@ def test_a_batch_in_files_of_arrow_is_committed_whole_or_not_at_all(
         feed.send(*orders(number, 30, 5), b"junk")
         (report,) = feed.ingest()
     assert (report.rows, report.quarantined) == (5, 1)
-    assert [note for note in feed.reports.notes if "not so: Iceberg's own writer" in note]
+    assert [note for note in feed.reports.notes if "not so: falling back to Iceberg's writer" in note]
 
     with monkeypatch.context() as patch:
         # No room for what frames leave.
@@ -410,7 +410,7 @@ def test_a_subject_that_is_gone_is_waited_for_and_no_record_blamed(
     monkeypatch.setattr("spark_ingest.streaming.run._RETRY_SECONDS", 0.1)
     (batch,) = feed.ingest()
     assert (batch.rows, batch.quarantined) == (2, 0)
-    assert "bring the subject back" in feed.reports.notes[0]
+    assert "restore the subject" in feed.reports.notes[0]
 
 
 @pytest.mark.nightly

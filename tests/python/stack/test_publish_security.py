@@ -53,5 +53,5 @@ def test_the_publisher_may_publish_and_the_ingest_may_not(secure: Stack) -> None
     said = str(refused.value)
     assert f"on transactional id millrace.publish.{topic}" in said
     assert said.endswith("add ACLs that allow WRITE, DESCRIBE")
-    with pytest.raises(ConfigurationError, match="let user ingest read or register"):
+    with pytest.raises(ConfigurationError, match="user ingest may not read or register"):
         SchemaRegistry(of[INGEST]).register(f"{topic}-value", {"type": "long"})

@@ -339,11 +339,11 @@ def test_what_the_registry_has_against_us_is_reported(
     assert SchemaRegistry(connections).subject_schemas(f"{TOPIC}-value")
 
     wrong = registry_refusal(connections, password="planted-wrong-one")
-    assert "does not know user ingest" in wrong
+    assert "login of user ingest failed" in wrong
     assert "(username and password under registry in target secure" in wrong
     assert "planted" not in wrong
     nobody = registry_refusal(connections, username=None, password=None)
-    assert "does not know a client without a user" in nobody
+    assert "login of a client without a user failed" in nobody
     trust = registry_refusal(connections, tls={"ssl.ca.location": files["authority"]})
     assert "is not signed by" in trust
     url = connections.registry.url

@@ -164,7 +164,7 @@ def test_plan_and_the_check_of_schemas_know_declared_subjects(feed: Feed) -> Non
     assert f"subject {unknown} is not registered yet" in planned.output
     assert checked.exit_code == 1
     column = "column value (struct<orderpaid:struct<id:string>>)"
-    assert f"does not list {column}" in checked.output
+    assert f"lacks {column}" in checked.output
     assert f"lists the subject {unknown}, which the registry does" in checked.output
     assert f"subject {first}" not in planned.output + checked.output
 

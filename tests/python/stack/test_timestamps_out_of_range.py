@@ -108,7 +108,7 @@ def test_a_record_with_nanoseconds_costs_itself_alone(odd_feed: Feed) -> None:
     assert (nanos["_kafka_offset"], nanos["stage"], nanos["error_class"]) == (
         1, "timestamp", CLASS,
     )  # fmt: skip
-    assert f"timestamp {NANOS} is outside" in nanos["error_message"]
+    assert f"timestamp {NANOS} is out of the range" in nanos["error_message"]
     assert nanos["at"] is None
     assert bytes(nanos["_kafka_key"]) == b"k\x00"
     assert bytes(nanos["_kafka_value"]) == good[1]
