@@ -120,13 +120,22 @@ class Jvm:
     def metadata_bytes(self, table: str) -> int | None:
         """Bytes in a table's metadata folder; None if Hadoop does not support the storage."""
         operations = self.iceberg_table(table).operations()
-        path = self.packages.org.apache.hadoop.fs.Path(operations.current().metadataFileLocation())
-        settings = self._session.sessionState().newHadoopConf()
-        try:
-            files = path.getFileSystem(settings)
-            return int(files.getContentSummary(path.getParent()).getLength())
-        except JAVA_ERRORS:
+        path, files = self._hadoop(operations.current().metadataFileLocation())
+        if files is None:
             return None
+        return int(files.getContentSummary(path.getParent()).getLength())
+
+    def has_hadoop_files(self, location: str) -> bool:
+        """Whether Hadoop has a file system for a location."""
+        return self._hadoop(location)[1] is not None
+
+    def _hadoop(self, location: str) -> tuple[Any, Any]:
+        """Hadoop's path of a location, and its file system; None where Hadoop has none."""
+        path = self.packages.org.apache.hadoop.fs.Path(location)
+        try:
+            return path, path.getFileSystem(self._session.sessionState().newHadoopConf())
+        except JAVA_ERRORS:
+            return path, None
 
     def iceberg_schema(self, struct: StructType) -> Any:
         """A Spark struct as an ``org.apache.iceberg.Schema``."""
