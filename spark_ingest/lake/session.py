@@ -49,6 +49,19 @@ def open_session() -> SparkSession:
     return spark
 
 
+def session_description(spark: SparkSession) -> str:
+    """Version and master of Spark, and the catalog of the lake, as one line."""
+    catalog = f"spark.sql.catalog.{CATALOG}"
+    # Iceberg's own names of the kind: `type`, or the class of `catalog-impl`.
+    kind = spark.conf.get(f"{catalog}.type", None) or spark.conf.get(f"{catalog}.catalog-impl", "?")
+    warehouse = spark.conf.get(f"{catalog}.warehouse", None)
+    where = f", warehouse {warehouse}" if warehouse else ""
+    return (
+        f"Spark {spark.version}, master {spark.sparkContext.master};"
+        f" catalog {CATALOG}: {kind}{where}"
+    )
+
+
 def local_warehouse(spark: SparkSession) -> Path | None:
     """The folder of the lake; None if it is not on a local disk, or the catalog chooses it."""
     warehouse = spark.conf.get(f"spark.sql.catalog.{CATALOG}.warehouse", None)
