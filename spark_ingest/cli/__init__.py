@@ -18,7 +18,8 @@ from spark_ingest.cli import (
     verify,
 )
 from spark_ingest.cli.app import app
-from spark_ingest.errors import MillraceError
+from spark_ingest.errors import ConfigurationError, MillraceError
+from spark_ingest.lake.preflight import WITHOUT_PYSPARK
 
 __all__ = [
     "alerts",
@@ -46,6 +47,11 @@ def main() -> None:
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         sys.exit(130)
+    except ModuleNotFoundError as error:
+        if error.name not in ("pyspark", "py4j"):
+            raise
+        print(f"spark-ingest: {WITHOUT_PYSPARK}", file=sys.stderr)
+        sys.exit(ConfigurationError.exit_code)
     except Exception as error:
         from spark_ingest.lake import jvm_watch
         from spark_ingest.lake.jvm import JAVA_ERRORS, java_reason

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
 import time
 from dataclasses import asdict, replace
@@ -13,7 +14,7 @@ import typer
 from rich.table import Table
 
 from spark_ingest.cli.app import Select, app, console, open_lake, stop_on_signals
-from spark_ingest.errors import ConfigurationError
+from spark_ingest.errors import ConfigurationError, MillraceError
 from spark_ingest.units import duration, size_of
 
 if TYPE_CHECKING:
@@ -62,7 +63,8 @@ def maintain_command(
 
     Maintains the streams' tables and, without SELECT, quarantine, the commit log
     and the checkpoints of verify. Streams may run at the same time. It can be
-    stopped at any time; the next run continues.
+    stopped at any time; the next run continues. A table that fails is reported,
+    and the others are maintained; the exit code is 1 then.
     """
     if whole_lake and select:
         raise ConfigurationError("give either SELECT or --all")
@@ -84,7 +86,9 @@ def maintain_command(
         if with_orphans:
             listed = began
         tables = _tables(spark, streams, everything=not select, whole_lake=whole_lake)
-        _round(spark, tables, now, dry_run, form, stopping)
+        failed = _round(spark, tables, now, dry_run, form, stopping)
+        if failed and pause is None:
+            raise typer.Exit(1)
         if pause is None or stopping.wait(max(pause - (time.monotonic() - began), 0)):
             return
 
@@ -110,18 +114,25 @@ def _round(
     dry_run: bool,
     form: Format,
     stopping: threading.Event,
-) -> None:
+) -> bool:
+    """Maintain tables and report them; whether one failed, which leaves the others maintained."""
     from spark_ingest.operate.maintain import maintain
 
     done: list[Maintained] = []
+    failed = False
     for table in tables:
         if stopping.is_set():
             break
-        done.append(maintain(spark, table, policy, dry_run, stopping.is_set))
+        try:
+            done.append(maintain(spark, table, policy, dry_run, stopping.is_set))
+        except MillraceError as error:
+            failed = True
+            print(f"spark-ingest: {error}", file=sys.stderr)
     if form is Format.JSON:
         print(json.dumps([asdict(one) for one in done]), flush=True)
     else:
         console().print(_shown(done, dry_run))
+    return failed
 
 
 def _shown(done: list[Maintained], dry_run: bool) -> Table:

@@ -30,11 +30,14 @@ if TYPE_CHECKING:
 def plan(context: typer.Context, select: Select = None) -> None:
     """Show topic, table and unread offsets of each stream. Changes nothing.
 
+    The first line shows Spark's version and master, and the catalog of the lake.
     Notes about captured tables follow: limits of their records, missing topics.
     """
     streams, services = open_services(context, select, topics_needed=True, alone=True)
+    from spark_ingest.lake.session import session_description
     from spark_ingest.streaming.plan import plan as plan_of
 
+    print(session_description(services.spark))
     table = Table("stream", "topic", "partitions", "table", "next commit", "to read", "would")
     notes: list[str] = []
     refused: list[str] = []

@@ -30,6 +30,7 @@ from pyspark.sql.types import (
 from spark_ingest.avro.column_types import covers
 from spark_ingest.errors import ConfigurationError
 from spark_ingest.lake.jvm import CATALOG, JAVA_ERRORS, Jvm
+from spark_ingest.lake.session import local_warehouse
 from spark_ingest.lake.table_change import Step, change_table, commit_of
 
 SCHEMA = "bronze"
@@ -104,9 +105,9 @@ def refuse_copied(spark: SparkSession, tables: Iterable[str]) -> None:
     Raises:
         ConfigurationError: A table has another location.
     """
-    warehouse = Path(spark.conf.get(f"spark.sql.catalog.{CATALOG}.warehouse") or "")
-    # A warehouse in an object store has a URI scheme, and its tables may be anywhere.
-    if not warehouse.is_absolute():
+    warehouse = local_warehouse(spark)
+    # Elsewhere, tables may be anywhere.
+    if warehouse is None:
         return
     jvm = Jvm(spark)
     for table in tables:

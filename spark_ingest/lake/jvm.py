@@ -119,14 +119,36 @@ class Jvm:
 
     def metadata_bytes(self, table: str) -> int | None:
         """Bytes in a table's metadata folder; None if Hadoop does not support the storage."""
-        operations = self.iceberg_table(table).operations()
-        path = self.packages.org.apache.hadoop.fs.Path(operations.current().metadataFileLocation())
-        settings = self._session.sessionState().newHadoopConf()
-        try:
-            files = path.getFileSystem(settings)
-            return int(files.getContentSummary(path.getParent()).getLength())
-        except JAVA_ERRORS:
+        location = self.iceberg_table(table).operations().current().metadataFileLocation()
+        if not self.has_hadoop_files(location):
             return None
+        path = self._hadoop_path(location)
+        files = path.getFileSystem(self._hadoop_settings())
+        return int(files.getContentSummary(path.getParent()).getLength())
+
+    def local_folder(self, location: str) -> Path | None:
+        """A location as a folder of this machine's disk; None if it is on another file system.
+
+        Without a scheme it is on Hadoop's default file system, which may be HDFS.
+        """
+        uri = self._hadoop_path(location).toUri()
+        default = getattr(self.packages, "org.apache.hadoop.fs.FileSystem").getDefaultUri
+        scheme = uri.getScheme() or default(self._hadoop_settings()).getScheme()
+        return Path(uri.getPath()) if scheme == "file" else None
+
+    def has_hadoop_files(self, location: str) -> bool:
+        """Whether Hadoop has a file system for a location."""
+        try:
+            self._hadoop_path(location).getFileSystem(self._hadoop_settings())
+        except JAVA_ERRORS:
+            return False
+        return True
+
+    def _hadoop_path(self, location: str) -> Any:
+        return getattr(self.packages, "org.apache.hadoop.fs.Path")(location)
+
+    def _hadoop_settings(self) -> Any:
+        return self._session.sessionState().newHadoopConf()
 
     def iceberg_schema(self, struct: StructType) -> Any:
         """A Spark struct as an ``org.apache.iceberg.Schema``."""

@@ -18,6 +18,10 @@ from spark_ingest.errors import ConfigurationError
 SUPPORTED_JAVA = (17, 21)
 MIN_FREE_VARIABLE = "MILLRACE_MIN_FREE_MB"
 MIN_FREE_MB = 1024
+WITHOUT_PYSPARK = (
+    "pyspark is not installed in this Python: activate .venv (`make install` creates it), "
+    "pip install 'millrace[spark]', or put your cluster's $SPARK_HOME/python on PYTHONPATH"
+)
 
 _VERSION = re.compile(r'version "(\d+)(?:\.(\d+))?')
 _NEEDED = "Millrace needs a JDK " + " or ".join(str(version) for version in SUPPORTED_JAVA)
@@ -76,27 +80,35 @@ def pyspark_folder() -> Path:
     """
     spec = find_spec("pyspark")
     if spec is None or spec.origin is None:
-        raise ConfigurationError(
-            "pyspark is not installed in this Python: activate .venv (`make install` creates it), "
-            "pip install 'millrace[spark]', or put your cluster's $SPARK_HOME/python on PYTHONPATH"
-        )
+        raise ConfigurationError(WITHOUT_PYSPARK)
     return Path(spec.origin).parent
 
 
 def check_spark_home() -> None:
-    """Refuse a ``SPARK_HOME`` that does not contain this environment's pyspark.
+    """Refuse a ``SPARK_HOME`` of another version than this environment's pyspark.
 
-    pyspark would start that Spark's JVM, of another version and configuration. A cluster's Spark
-    contains its pyspark.
+    pyspark starts that Spark's JVM, with its configuration: on an edge node, the cluster's.
 
     Raises:
-        ConfigurationError: ``SPARK_HOME`` is set to another Spark, or pyspark is missing.
+        ConfigurationError: ``SPARK_HOME`` is set to another version, or pyspark is missing.
     """
     own, spark_home = pyspark_folder(), os.environ.get("SPARK_HOME")
-    if spark_home and not own.resolve().is_relative_to(Path(spark_home).resolve()):
+    if not spark_home or own.resolve().is_relative_to(Path(spark_home).resolve()):
+        return
+    here, there = (spark_version(folder) for folder in (own, Path(spark_home)))
+    if here != there:
+        version = f"Spark {there}" if there else "not a Spark"
         raise ConfigurationError(
-            f"SPARK_HOME is {spark_home}, not this environment's Spark ({own}): unset SPARK_HOME"
+            f"SPARK_HOME is {spark_home}, which is {version}, and this environment's Spark ({own}) "
+            f"is {here}: unset SPARK_HOME, or install pyspark=={there or here}"
         )
+
+
+def spark_version(home: Path) -> str | None:
+    """The version of a Spark, by its JARs; None if the folder has none."""
+    for jar in home.glob("jars/spark-core_*.jar"):
+        return jar.stem.rpartition("-")[2]
+    return None
 
 
 def check_disk(folder: Path) -> int:

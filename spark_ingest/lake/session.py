@@ -38,17 +38,34 @@ def open_session() -> SparkSession:
     jvm_watch.watch(spark)
     silence_statement_log()
     hide_secrets(spark)
-    warehouse = spark.conf.get(f"spark.sql.catalog.{CATALOG}.warehouse", None)
-    if spark.conf.get(f"spark.sql.catalog.{CATALOG}", None) is None or warehouse is None:
+    if spark.conf.get(f"spark.sql.catalog.{CATALOG}", None) is None:
         raise ConfigurationError(
             f"Spark has no catalog {CATALOG!r}: run `make install`, or add the keys of "
             "profiles/spark-defaults.conf to your cluster's Spark configuration"
         )
     require_class(spark, spark.conf.get(f"spark.sql.catalog.{CATALOG}"))
-    # A warehouse in an object store has a URI scheme, and unlimited space.
-    if Path(warehouse).is_absolute():
-        check_disk(Path(warehouse))
+    if (warehouse := local_warehouse(spark)) is not None:
+        check_disk(warehouse)
     return spark
+
+
+def session_description(spark: SparkSession) -> str:
+    """Version and master of Spark, and the catalog of the lake, as one line."""
+    catalog = f"spark.sql.catalog.{CATALOG}"
+    # Iceberg's own names of the kind: `type`, or the class of `catalog-impl`.
+    kind = spark.conf.get(f"{catalog}.type", None) or spark.conf.get(f"{catalog}.catalog-impl", "?")
+    warehouse = spark.conf.get(f"{catalog}.warehouse", None)
+    where = f", warehouse {warehouse}" if warehouse else ""
+    return (
+        f"Spark {spark.version}, master {spark.sparkContext.master};"
+        f" catalog {CATALOG}: {kind}{where}"
+    )
+
+
+def local_warehouse(spark: SparkSession) -> Path | None:
+    """The folder of the lake; None if it is not on a local disk, or the catalog chooses it."""
+    warehouse = spark.conf.get(f"spark.sql.catalog.{CATALOG}.warehouse", None)
+    return Jvm(spark).local_folder(warehouse) if warehouse else None
 
 
 def require_class(spark: SparkSession, name: str | None) -> None:

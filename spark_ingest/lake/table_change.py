@@ -34,7 +34,13 @@ _INVALID = (
 _REWRITES = 20
 _REWRITE_PAUSE_SECONDS = 0.3
 # Errors of Iceberg for concurrent rewrites of the same files.
-_REWRITE_CONFLICTS = ("ValidationException", "CommitFailedException", "conflicting")
+_REWRITE_CONFLICTS = (
+    "ValidationException",
+    "CommitFailedException",
+    "conflicting",
+    # rewrite_data_files with partial progress.
+    "commits failed",
+)
 _random = secrets.SystemRandom()
 # The commit of a change.
 Step = Callable[[], object]
@@ -173,6 +179,11 @@ def _unavailable(table: str, reason: str, is_unknown: bool) -> MillraceError:
     return CatalogUnavailable(f"{table}: its catalog does not answer: {reason}")
 
 
+def is_rewrite_conflict(error: Exception) -> bool:
+    """Whether a rewrite of files failed because of a concurrent commit."""
+    return any(word in str(error) for word in _REWRITE_CONFLICTS)
+
+
 def rewrite(change: Callable[[], object]) -> None:
     """Delete or update rows, with retries if others rewrote the same files concurrently.
 
@@ -183,6 +194,6 @@ def rewrite(change: Callable[[], object]) -> None:
             change()
             return
         except JAVA_ERRORS as error:
-            if not left or not any(word in str(error) for word in _REWRITE_CONFLICTS):
+            if not left or not is_rewrite_conflict(error):
                 raise
         time.sleep(_REWRITE_PAUSE_SECONDS)

@@ -25,6 +25,7 @@ from spark_ingest.commits.committed import COMMIT_ID
 from spark_ingest.errors import ConfigurationError, MillraceError
 from spark_ingest.lake import bronze
 from spark_ingest.lake.jvm import CATALOG, JAVA_ERRORS, Jvm, java_reason
+from spark_ingest.lake.table_change import is_rewrite_conflict
 from spark_ingest.operate import checkpoints, reconciliations
 
 _Result = TypeVar("_Result")
@@ -208,7 +209,7 @@ def maintain(
     ``is_stopping`` is checked before each step.
 
     Raises:
-        MillraceError: A step failed at each attempt.
+        MillraceError: A step failed, or concurrent commits prevented it at each attempt.
     """
     work = _Maintenance(spark, table, policy, dry_run)
     before = work.usage()
@@ -362,11 +363,14 @@ class _Maintenance:
         if self._policy.orphans is None:
             return
         before = datetime.now(UTC) - self._policy.orphans
+        # Iceberg lists files by Hadoop, which has no file system for most object stores.
+        by_file_io = not self._jvm.has_hadoop_files(self._jvm.iceberg_table(self._table).location())
         found = self._attempt(
             lambda: self._call(
                 "remove_orphan_files",
                 f"older_than => timestamp '{before:%Y-%m-%d %H:%M:%S} UTC'",
                 f"dry_run => {str(self._dry_run).lower()}",
+                f"prefix_listing => {str(by_file_io).lower()}",
             )
         )
         if found:
@@ -408,10 +412,11 @@ class _Maintenance:
             try:
                 return change()
             except JAVA_ERRORS as error:
+                failed = f"{self._table} could not be maintained: {java_reason(error)}"
+                if not is_rewrite_conflict(error):
+                    raise MillraceError(failed) from error
                 if attempt == _ATTEMPTS:
-                    raise MillraceError(
-                        f"{self._table} could not be maintained: {java_reason(error)}: "
-                        "run `spark-ingest maintain` again while fewer writers are active"
-                    ) from error
+                    failed += ": run `spark-ingest maintain` again while fewer writers are active"
+                    raise MillraceError(failed) from error
             attempt += 1
             time.sleep(_PAUSE_SECONDS)

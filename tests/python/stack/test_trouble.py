@@ -6,6 +6,7 @@ Fails when one stream's failure stops another, or a batch outgrows the memory.
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -134,6 +135,8 @@ def test_a_stream_that_cannot_begin_leaves_the_others_to_begin(
         assert f"{no_schema.stream.name}: " in reported
         assert "no usable schema" in reported
     assert good.stream.table in planned.output
+    first = planned.output.splitlines()[0]
+    assert re.fullmatch(r"Spark 4\.\S+, master local\[2\]; catalog lake: jdbc, warehouse .+", first)
     assert good.offsets() == [(0, 0), (0, 1)]
 
 

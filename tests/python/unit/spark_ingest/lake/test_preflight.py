@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from spark_ingest import cli
 from spark_ingest.errors import ConfigurationError
 from spark_ingest.lake import preflight
 
@@ -129,6 +130,36 @@ def test_a_cluster_s_spark_that_brings_its_pyspark_is_fine(
     monkeypatch.setenv("SPARK_HOME", str(tmp_path))
 
     preflight.check_spark_home()
+
+
+@pytest.mark.parametrize(("version", "is_same"), [("4.1.1", True), ("4.0.1", False)])
+def test_another_spark_is_fine_if_its_version_is_the_same(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, version: str, is_same: bool
+) -> None:
+    cluster, own = tmp_path / "cluster", tmp_path / "venv/pyspark"
+    for home, its in ((cluster, version), (own, "4.1.1")):
+        (home / "jars").mkdir(parents=True)
+        (home / f"jars/spark-core_2.13-{its}.jar").touch()
+    monkeypatch.setattr(preflight, "pyspark_folder", lambda: own)
+    monkeypatch.setenv("SPARK_HOME", str(cluster))
+    if is_same:
+        preflight.check_spark_home()
+        return
+    with pytest.raises(ConfigurationError, match=r"is Spark 4\.0\.1, .* is 4\.1\.1: .*pyspark==4"):
+        preflight.check_spark_home()
+
+
+def test_a_command_without_pyspark_says_so_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def app() -> None:
+        raise ModuleNotFoundError("No module named 'pyspark'", name="pyspark")
+
+    monkeypatch.setattr(cli, "app", app)
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.startswith("spark-ingest: pyspark is not installed in this")
 
 
 def test_no_pyspark_at_all_names_the_ways_to_one(monkeypatch: pytest.MonkeyPatch) -> None:

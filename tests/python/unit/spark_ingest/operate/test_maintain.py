@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import threading
 from datetime import UTC, datetime, timedelta
+from typing import Any, cast
+from unittest.mock import Mock
 
 import pytest
+from pyspark.errors import PySparkException
 
+from spark_ingest.cli.maintain import Format, _round
 from spark_ingest.commits.branch import created_at
-from spark_ingest.errors import ConfigurationError
-from spark_ingest.operate.maintain import History, Policy, Snapshot
+from spark_ingest.errors import ConfigurationError, MillraceError
+from spark_ingest.operate import maintain as module
+from spark_ingest.operate.maintain import History, Maintained, Policy, Snapshot, Usage, _Maintenance
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -62,3 +68,46 @@ def test_only_branches_that_were_made_for_one_commit_have_their_time() -> None:
 def test_orphans_of_today_are_not_looked_for() -> None:
     with pytest.raises(ConfigurationError, match="give 1d or more"):
         Policy(timedelta(hours=1), 2**27, timedelta(hours=23))
+
+
+POLICY = Policy(timedelta(hours=1), 2**27, None)
+
+
+def test_a_table_that_fails_leaves_the_others_maintained(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def maintain(_spark: object, table: str, *_words: object) -> Maintained:
+        if table == "bronze.b":
+            raise MillraceError("bronze.b could not be maintained: no space left")
+        usage = Usage(1, 0, 10, 1, 1, None)
+        return Maintained(table, usage, usage, ())
+
+    monkeypatch.setattr(module, "maintain", maintain)
+    tables = ["bronze.a", "bronze.b", "bronze.c"]
+    nothing = cast("Any", None)
+
+    assert _round(nothing, tables, POLICY, False, Format.JSON, threading.Event())
+
+    shown = capsys.readouterr()
+    assert shown.err == "spark-ingest: bronze.b could not be maintained: no space left\n"
+    assert '"bronze.a"' in shown.out
+    assert '"bronze.c"' in shown.out
+    assert not _round(nothing, tables[:1], POLICY, False, Format.JSON, threading.Event())
+
+
+@pytest.mark.parametrize(
+    ("said", "attempts", "advice"),
+    [
+        ("CommitFailedException: stale", 5, "while fewer writers are active"),
+        ('UnsupportedFileSystemException: No FileSystem for scheme "s3"', 1, 'scheme "s3"'),
+    ],
+)
+def test_only_conflicts_are_retried(
+    monkeypatch: pytest.MonkeyPatch, said: str, attempts: int, advice: str
+) -> None:
+    monkeypatch.setattr(module, "_PAUSE_SECONDS", 0)
+    change = Mock(side_effect=PySparkException(said))
+    work = _Maintenance(Mock(), "bronze.a", POLICY, dry_run=False)
+    with pytest.raises(MillraceError, match=advice):
+        work._attempt(change)
+    assert change.call_count == attempts
