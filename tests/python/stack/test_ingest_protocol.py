@@ -345,7 +345,7 @@ def test_a_batch_in_files_of_arrow_is_committed_whole_or_not_at_all(
         feed.send(*orders(number, 30, 5), b"junk")
         (report,) = feed.ingest()
     assert (report.rows, report.quarantined) == (5, 1)
-    assert [note for note in feed.reports.notes if "not so: falling back to Iceberg's writer" in note]
+    assert [note for note in feed.reports.notes if "not so: falling back to Iceberg" in note]
 
     with monkeypatch.context() as patch:
         # No room for what frames leave.
