@@ -98,7 +98,10 @@ class Marts:
         before = {number: signal.getsignal(number) for number in _STOPPING}
         try:
             with redirect_stdout(printed):
-                app(["run", *self._scenario.ingest, "--once"], standalone_mode=False)
+                # The services, which start after this process, may have made the sandbox secure.
+                target = self._home.environment()["SPARK_INGEST_TARGET"]
+                words = ["--target", target, "run", *self._scenario.ingest, "--once"]
+                app(words, standalone_mode=False)
         finally:
             # Ingest's handlers finish the current batch; dbt has no batches.
             for number, handler in before.items():

@@ -59,10 +59,12 @@ class Gate:
 
     Attributes:
         address: Where it listens.
+        service: The address of the service behind it.
     """
 
     def __init__(self, port: int, address: str) -> None:
         self.address = address
+        self.service = f"http://127.0.0.1:{port}"
         self._port = port
         self._rules: list[_Rule] = []
         self._choosing = threading.Lock()

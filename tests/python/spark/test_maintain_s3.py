@@ -30,7 +30,7 @@ def lake(spark: SparkSession) -> Iterator[tuple[Lake, Any]]:
     """A table of six small files in a bucket, with a file that no snapshot has."""
     with catalogs.glue(spark) as before:
         s3 = boto3.client(
-            "s3", endpoint_url=before.address, region_name="us-east-1",
+            "s3", endpoint_url=before.service, region_name="us-east-1",
             aws_access_key_id="none", aws_secret_access_key="none",
         )  # fmt: skip
         s3.create_bucket(Bucket="lake")
@@ -39,8 +39,8 @@ def lake(spark: SparkSession) -> Iterator[tuple[Lake, Any]]:
             "glue.endpoint": before.address,
             "client.region": "us-east-1",
             "io_impl": "org.apache.iceberg.aws.s3.S3FileIO",
-            "s3.endpoint": before.address,
-            "s3.path_style_access": "true",
+            "s3.endpoint": before.service,
+            "s3.path-style-access": "true",
             "warehouse": "s3://lake/lake",
         }
         made = Lake(catalogs.use(spark, **settings), before, catalogs.is_glue_commit, TABLE)
