@@ -94,14 +94,13 @@ class Marts:
         """Ingest all topics as `spark-ingest run --once` does, in the existing Spark session."""
         from spark_ingest.cli import app
 
+        # The services, which start after this process, may have made the sandbox secure.
+        os.environ.update(self._home.environment())
         printed = StringIO()
         before = {number: signal.getsignal(number) for number in _STOPPING}
         try:
             with redirect_stdout(printed):
-                # The services, which start after this process, may have made the sandbox secure.
-                target = self._home.environment()["SPARK_INGEST_TARGET"]
-                words = ["--target", target, "run", *self._scenario.ingest, "--once"]
-                app(words, standalone_mode=False)
+                app(["run", *self._scenario.ingest, "--once"], standalone_mode=False)
         finally:
             # Ingest's handlers finish the current batch; dbt has no batches.
             for number, handler in before.items():
