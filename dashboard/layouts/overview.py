@@ -32,7 +32,7 @@ def show(page: Page) -> None:
 
 def _card(page: Page, domain: str) -> None:
     summary = page.first(domain)
-    st.metric("Rows", f"{summary['row_count']:,}")
+    st.metric("Rows", f"{summary['stored_count']:,}")
     if summary["amount"] is not None:
         st.metric("Amount", f"{summary['amount']:,.2f}")
     newest_at = summary["newest_at"]

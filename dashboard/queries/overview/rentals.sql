@@ -1,7 +1,7 @@
 -- Rentals
 -- Sales of films, each payment once.
 select
-    count(*) as row_count,
+    count(*) as stored_count,
     sum(sale_amount) as amount,
     max(paid_at) as newest_at
 from marts.fct_rental_sales
