@@ -6,6 +6,7 @@ Fails when a description or a view that is as it should be is sent again, or a c
 from __future__ import annotations
 
 import json
+import re
 from hashlib import md5
 from types import SimpleNamespace
 from typing import Any
@@ -106,6 +107,7 @@ def view(
     comment: str = "comment 'One row.'",
     column_type: str = "int",
     is_cut: bool = False,
+    code: str = "",
 ) -> list[str]:
     """What is sent for a view that was made of `select 1 as a`, with the statement at the end.
 
@@ -117,9 +119,11 @@ def view(
         comment: The clause that describes it.
         column_type: The type of its column.
         is_cut: Whether that was its type before, as far as Spark shows it.
+        code: The property with the checksum of its code, which the view lacks.
     """
     sent: list[str] = []
-    made = checksum(column_type if is_cut else "int", "comment 'One row.'", "select 1 as a")
+    before = column_type if is_cut else "int"
+    made = checksum(before, "comment 'One row.'", f"properties (){code}", "select 1 as a")
 
     def run_query(statement: str) -> Any:
         sent.append(statement)
@@ -138,7 +142,8 @@ def view(
             "model": model(),
             "run_query": run_query,
             "should_full_refresh": lambda: is_whole,
-            "spark__tblproperties_clause": lambda others=(): f"properties {others}",
+            "modules": SimpleNamespace(re=re),
+            "spark__tblproperties_clause": lambda others=(): f"properties {others}{code}",
             "tojson": json.dumps,
         }
     )
@@ -153,8 +158,8 @@ class Relation(str):
     database, schema, identifier = "", "staging", "v"
 
 
-def checksum(column_type: str, comment: str, sql: str) -> str:
-    parts = [{"a": column_type}, "\n    (a)", comment, "properties ()", [], sql]
+def checksum(column_type: str, comment: str, properties: str, sql: str) -> str:
+    parts = [{"a": column_type}, "\n    (a)", comment, properties, [], sql]
     return md5(json.dumps(parts).encode()).hexdigest()
 
 
@@ -174,6 +179,8 @@ def test_a_view_that_is_there_as_it_would_be_is_left_alone() -> None:
         {"column_type": "bigint"},
         # Somebody has replaced it by hand.
         {"there": VIEW.replace("{}\n", "select 3 as a\n")},
+        # Somebody has unset the checksum of its code.
+        {"code": "'millrace.code' = '0123456789ab'"},
         # It may have.
         {"column_type": "struct<a:int,... 25 more fields>", "is_cut": True},
         {"kind": "nothing"},
