@@ -19,7 +19,7 @@ from spark_ingest.cli import (
 )
 from spark_ingest.cli.app import app
 from spark_ingest.errors import ConfigurationError, MillraceError
-from spark_ingest.lake.preflight import WITHOUT_PYSPARK
+from spark_ingest.lake.preflight import check_pyspark
 
 __all__ = [
     "alerts",
@@ -48,10 +48,15 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.exit(130)
     except ModuleNotFoundError as error:
-        if error.name not in ("pyspark", "py4j"):
+        if (error.name or "").partition(".")[0] not in ("pyspark", "py4j"):
             raise
-        print(f"spark-ingest: {WITHOUT_PYSPARK}", file=sys.stderr)
-        sys.exit(ConfigurationError.exit_code)
+        # pyspark is missing, or of a version without this module.
+        try:
+            check_pyspark()
+        except ConfigurationError as reason:
+            print(f"spark-ingest: {reason}", file=sys.stderr)
+            sys.exit(reason.exit_code)
+        raise
     except Exception as error:
         from spark_ingest.lake import jvm_watch
         from spark_ingest.lake.jvm import JAVA_ERRORS, java_reason

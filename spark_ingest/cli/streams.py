@@ -107,6 +107,15 @@ def run_command(
         ),
     ] = "earliest",
     unknown_wait: UnknownWait = 5.0,
+    writer_id: Annotated[
+        str | None,
+        typer.Option(
+            help="Identity of this writer across restarts on other hosts, for example the name "
+            "of its Deployment or the id of its job run: it takes over the tables of a writer "
+            "with the same id at once, not after ten minutes without a commit.",
+            envvar="MILLRACE_WRITER_ID",
+        ),
+    ] = None,
     metrics_port: Annotated[
         int | None, typer.Option(help="Serve Prometheus metrics on this port.", min=1)
     ] = None,
@@ -134,7 +143,9 @@ def run_command(
 
     check_limits(services.spark)
     stopping = stop_on_signals()
-    settings = run.RunSettings(interval, max_batch, unknown_wait, max_rate, first, most_bytes)
+    settings = run.RunSettings(
+        interval, max_batch, unknown_wait, max_rate, first, most_bytes, writer_id
+    )
     shown = open_progress()
     if metrics_port is not None:
         from spark_ingest.streaming.metrics import MetricsProgress

@@ -22,6 +22,8 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
 from typing import Any, TypeVar
 
 import psutil
@@ -41,7 +43,7 @@ _PROPERTY = "millrace.writer"
 # One property per branch, so that a suspended writer overwrites no other writer's.
 _RENEWED_PREFIX = "millrace.renewed."
 _BRANCH_PREFIX = "writer_"
-# Lease timeout of a writer on another machine.
+# Lease timeout of a writer on another machine, or in another container.
 _SILENCE_SECONDS = 600
 # Minimum interval between renewals.
 _RENEW_SECONDS = 120.0
@@ -52,18 +54,32 @@ _TAKEN_BY = f"{SUMMARY_PREFIX}taken-by"
 
 @dataclass(frozen=True)
 class Holder:
-    """The writer in a table's lease: its branch, its process, its last renewal (epoch seconds)."""
+    """The writer in a table's lease: its branch, its process, its last renewal (epoch seconds).
+
+    ``machine`` distinguishes containers of one host name; empty where the system has no such id.
+    ``writer_id`` is the identity that the user gave it.
+    """
 
     branch: str
     host: str
     pid: int
     process_started: float
     renewed_at: float
+    machine: str = ""
+    writer_id: str | None = None
+
+    def precedes(self, other: Holder) -> bool:
+        """Whether both have one ``writer_id``: then this writer was replaced by the other one."""
+        return self.writer_id is not None and self.writer_id == other.writer_id
 
     def alive(self, last_write: float) -> bool:
         """Whether the writer is running; ``last_write`` is its last activity, epoch seconds."""
-        if self.host != socket.gethostname():
-            return time.time() - max(self.renewed_at, last_write) < _SILENCE_SECONDS
+        last = max(self.renewed_at, last_write)
+        is_here = self.host == socket.gethostname()
+        # A pid means something in its own container only.
+        if not is_here or self.machine not in ("", _machine()):
+            was_before_boot = is_here and last < psutil.boot_time()
+            return not was_before_boot and time.time() - last < _SILENCE_SECONDS
         try:
             return abs(psutil.Process(self.pid).create_time() - self.process_started) < 1
         except psutil.NoSuchProcess:
@@ -71,7 +87,8 @@ class Holder:
 
     def __str__(self) -> str:
         since = datetime.fromtimestamp(self.process_started, tz=UTC)
-        return f"pid {self.pid} on {self.host}, started {since:%Y-%m-%d %H:%M:%S} UTC"
+        name = f"writer {self.writer_id}, " if self.writer_id else ""
+        return f"{name}pid {self.pid} on {self.host}, started {since:%Y-%m-%d %H:%M:%S} UTC"
 
 
 class Lease:
@@ -92,15 +109,17 @@ class Lease:
         self._is_fenced = False
 
     @classmethod
-    def take(cls, jvm: Jvm, table: str) -> Lease:
+    def take(cls, jvm: Jvm, table: str, writer_id: str | None = None) -> Lease:
         """Become the writer of a table.
+
+        A table of a former writer with the same ``writer_id`` is taken over at once.
 
         Raises:
             LeaseLost: Another writer has it; the message names it.
             CommitRefused: Others kept changing the table.
             CatalogUnavailable: The catalog is unavailable.
         """
-        lease = cls(jvm, table, _myself())
+        lease = cls(jvm, table, _myself(writer_id))
         change_table(jvm, table, lease._taking)
         lease._is_fenced = True
         return lease
@@ -306,7 +325,8 @@ class Lease:
         if holder is not None and holder.branch in branches:
             if self._is_mine(holder):
                 return None
-            if holder.alive(last_activity(table, holder.branch)):
+            last = last_activity(table, holder.branch)
+            if not holder.precedes(self._holder) and holder.alive(last):
                 raise LeaseLost(
                     f"{self._table} has a writer already ({holder}): stop that one first"
                 )
@@ -323,11 +343,21 @@ class Lease:
         return commit_of_all(transaction)
 
 
-def _myself() -> Holder:
+def _myself(writer_id: str | None) -> Holder:
     branch = f"{_BRANCH_PREFIX}{secrets.token_hex(6)}"
     pid = os.getpid()
     started = psutil.Process(pid).create_time()
-    return Holder(branch, socket.gethostname(), pid, started, time.time())
+    return Holder(branch, socket.gethostname(), pid, started, time.time(), _machine(), writer_id)
+
+
+@cache
+def _machine() -> str:
+    """Linux's boot id and this process' namespace of pids; empty on other systems."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
+    except OSError:
+        return ""
 
 
 def _holder(iceberg: Any) -> Holder | None:

@@ -27,6 +27,7 @@ from pyspark.sql.types import ArrayType, DataType, StructType
 from spark_ingest.errors import MillraceError
 
 CATALOG = "lake"
+_OBSERVED = "observed"
 # Classes that PySpark looks up for every column and every DataFrame.
 _ASKED_FOR = (
     "org.apache.spark.api.python.PythonUtils",
@@ -373,10 +374,18 @@ def task_listener(spark: SparkSession) -> Any:
     return getattr(spark.sparkContext, "_accumulatorServer", None)
 
 
+def observe(frame: DataFrame, observation: Observation, aggregates: Sequence[Column]) -> DataFrame:
+    """Observe aggregates on the rows of a DataFrame: :func:`observed_row`."""
+    return frame.observe(observation, F.struct(*aggregates).alias(_OBSERVED))
+
+
 def observed_row(observation: Observation) -> Any:
-    """The observed metrics as a Java ``Row``, so that nested rows do not pass through Python."""
+    """The observed aggregates as a Java ``Row``, so that nested rows do not pass through Python.
+
+    One struct, since Spark 4.0 has no method that returns all of them as a row.
+    """
     observed: Any = observation._jo
-    return observed.getRow()
+    return observed.getAsJava().get(_OBSERVED)
 
 
 def smallest(column: Column, most: int) -> Column:

@@ -1,4 +1,4 @@
-"""Checks before a JVM starts: the Java version, this environment's Spark, free disk space.
+"""Checks before a JVM starts: the versions of Java and Spark, free disk space.
 
 Each check takes less than a second and raises one line with the fix, instead of a page of Java
 stack trace later.
@@ -10,12 +10,14 @@ import os
 import re
 import shutil
 import subprocess
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
 from spark_ingest.errors import ConfigurationError
 
 SUPPORTED_JAVA = (17, 21)
+SUPPORTED_SPARK = ("4.0", "4.1")
 MIN_FREE_VARIABLE = "MILLRACE_MIN_FREE_MB"
 MIN_FREE_MB = 1024
 WITHOUT_PYSPARK = (
@@ -84,6 +86,20 @@ def pyspark_folder() -> Path:
     return Path(spec.origin).parent
 
 
+def check_pyspark() -> None:
+    """Refuse a pyspark of another version than ``SUPPORTED_SPARK``.
+
+    Raises:
+        ConfigurationError: pyspark is missing or of another version.
+    """
+    folder = pyspark_folder()
+    version = import_module("pyspark.version").__version__
+    if not version.startswith(tuple(f"{supported}." for supported in SUPPORTED_SPARK)):
+        raise ConfigurationError(
+            f"{folder} is Spark {version}: Millrace needs Spark {' or '.join(SUPPORTED_SPARK)}"
+        )
+
+
 def check_spark_home() -> None:
     """Refuse a ``SPARK_HOME`` of another version than this environment's pyspark.
 
@@ -135,7 +151,8 @@ def check_disk(folder: Path) -> int:
 
 
 def check_spark() -> None:
-    """The checks before a Spark session is created: Java and ``SPARK_HOME``."""
+    """The checks before a Spark session is created: pyspark, Java and ``SPARK_HOME``."""
+    check_pyspark()
     check_java()
     check_spark_home()
 

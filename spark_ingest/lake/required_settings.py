@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_ingest.errors import ConfigurationError
@@ -93,15 +93,21 @@ def check_limits(spark: SparkSession) -> None:
 
 def check_executors(spark: SparkSession) -> None:
     """The part of :func:`check_limits` for the executors."""
-    context = spark.sparkContext
-    # Spark cannot address each executor: this many tasks reach all of them most likely.
-    tasks = min(context.defaultParallelism * _TASKS_PER_CORE, _MOST_TASKS)
     properties = [
         F.reflect(F.lit("java.lang.System"), F.lit("getProperty"), F.lit(name)) for name in _LIMITS
     ]
-    for row in spark.range(0, tasks, 1, tasks).select(*properties).collect():
+    for row in tasks_everywhere(spark).select(*properties).collect():
         values = dict(zip(_LIMITS, row, strict=True))
         refuse_limits(values, "an executor", "spark.executor.extraJavaOptions")
+
+
+def tasks_everywhere(spark: SparkSession) -> DataFrame:
+    """A row per task, with so many tasks that most likely each executor gets one.
+
+    Spark cannot address an executor.
+    """
+    tasks = min(spark.sparkContext.defaultParallelism * _TASKS_PER_CORE, _MOST_TASKS)
+    return spark.range(0, tasks, 1, tasks)
 
 
 def refuse_limits(values: Mapping[str, str | None], where: str, setting: str) -> None:

@@ -7,11 +7,13 @@ from pathlib import Path
 
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from spark_ingest.errors import ConfigurationError
 from spark_ingest.lake import jvm_watch
 from spark_ingest.lake.jvm import CATALOG, Jvm, import_classes
 from spark_ingest.lake.preflight import check_disk
+from spark_ingest.lake.required_settings import tasks_everywhere
 
 # Spark redacts options by name in lists, but not those of a streaming reader.
 _REDACTION = "spark.sql.redaction.string.regex"
@@ -43,7 +45,9 @@ def open_session() -> SparkSession:
             f"Spark has no catalog {CATALOG!r}: run `make install`, or add the keys of "
             "profiles/spark-defaults.conf to your cluster's Spark configuration"
         )
-    require_class(spark, spark.conf.get(f"spark.sql.catalog.{CATALOG}"))
+    catalog_class = spark.conf.get(f"spark.sql.catalog.{CATALOG}")
+    require_class(spark, catalog_class)
+    require_on_executors(spark, str(catalog_class))
     if (warehouse := local_warehouse(spark)) is not None:
         check_disk(warehouse)
     return spark
@@ -89,6 +93,32 @@ def require_class(spark: SparkSession, name: str | None) -> None:
         f"Spark has no class {name}{''.join(missing[:1])}: run `sandbox parts spark`, or add"
         " the JARs in sandbox/install/ivy.xml to your cluster's class path"
     )
+
+
+def require_on_executors(spark: SparkSession, name: str) -> None:
+    """Refuse a cluster whose executors lack a class; the message has the setting.
+
+    Without it, tasks fail in the deserialization of a plan, with no word of a class.
+
+    Raises:
+        ConfigurationError: The class is not on the class path of an executor.
+    """
+    master = spark.sparkContext.master or ""
+    # In a local master, tasks have the classes of the driver.
+    if re.match(r"local($|\[)", master) or all_executors_have(spark, name):
+        return
+    raise ConfigurationError(
+        f"the executors have no class {name}: add the JARs of spark.driver.extraClassPath to"
+        " spark.executor.extraClassPath, with their folder on each worker, or to --jars"
+    )
+
+
+def all_executors_have(spark: SparkSession, name: str) -> bool:
+    """Whether a class is on the class path of all executors, or of the driver of a local master."""
+    loadable = F.reflect(
+        F.lit("org.apache.spark.util.Utils"), F.lit("classIsLoadable"), F.lit(name)
+    )
+    return all(row[0] == "true" for row in tasks_everywhere(spark).select(loadable).collect())
 
 
 def silence_statement_log() -> None:

@@ -50,6 +50,7 @@ class RunSettings:
         max_rate: Maximum records per second of each stream; None for no limit.
         begin: Start offsets of a table without commits.
         max_bytes: Maximum bytes in a batch, estimated from earlier records.
+        writer_id: Takes over tables of a former writer with the same id at once.
     """
 
     every: float | None
@@ -58,6 +59,7 @@ class RunSettings:
     max_rate: int | None = None
     begin: Begin = "earliest"
     max_bytes: int = MOST_BYTES
+    writer_id: str | None = None
 
     @property
     def batch_records(self) -> int:
@@ -92,7 +94,7 @@ class StreamRun:
         self._settings = settings
         self._stopping = stopping
         self._topic = topic_of(services, stream)
-        self._lease = Lease.take(Jvm(services.spark), stream.table)
+        self._lease = Lease.take(Jvm(services.spark), stream.table, settings.writer_id)
         self._in_batch = threading.Lock()
         self._closing = False
         # When the rate allows the next batch.

@@ -20,7 +20,14 @@ from spark_ingest.connect.broker import Topic
 from spark_ingest.data_files.stage import Layout, append_frame, append_frames, append_rows, layout
 from spark_ingest.errors import FilesNotWritten, MillraceError
 from spark_ingest.lake import bronze
-from spark_ingest.lake.jvm import JAVA_ERRORS, Jvm, java_reason, observed_row, smallest
+from spark_ingest.lake.jvm import (
+    JAVA_ERRORS,
+    Jvm,
+    java_reason,
+    observe,
+    observed_row,
+    smallest,
+)
 from spark_ingest.records.bronze_rows import batch_columns, current_schemas, grow_table, row_columns
 from spark_ingest.records.frames import (
     FewRecords,
@@ -225,11 +232,10 @@ class Stager:
         observation = Observation()
         # Project the rows before they are observed: Spark copies each observed row, and so does
         # not copy the bytes that it was decoded from.
-        observed = (
-            plan.validator.validate(records)
-            .records.select(*(rows[name] for name in plan.layout.columns.names), *metrics.columns)
-            .observe(observation, *metrics.counters)
+        projected = plan.validator.validate(records).records.select(
+            *(rows[name] for name in plan.layout.columns.names), *metrics.columns
         )
+        observed = observe(projected, observation, metrics.counters)
         good = observed.where("not _millrace_bad").drop(*bronze.WORKING)
         self._lease.stage(partial(append_rows, good.coalesce(1) if is_small else good, commit))
         # A row of the JVM: the bad records do not pass through Python.
@@ -247,7 +253,7 @@ class Stager:
         topic, most_left = (name, self._topic.id), _LEFT_BYTES // tasks
         frames = maker.of_batch(self._spark, topic, commit.id, began, most_left).in_tasks(read)
         observation = Observation()
-        observed = frames.observe(observation, *frame_counters()).select("frame")
+        observed = observe(frames, observation, frame_counters()).select("frame")
         written = self._lease.stage(partial(append_frames, observed, plan.layout, commit))
         return self._checked(observed_counts(observation), written, plan)
 

@@ -17,7 +17,7 @@ from sandbox.install import class_archive, parts, spark_conf
 from sandbox.settings import PROJECT, Home
 from spark_ingest.errors import ConfigurationError
 from spark_ingest.lake.jvm import CATALOG
-from spark_ingest.lake.session import require_class
+from spark_ingest.lake.session import all_executors_have, require_class
 from tests.python.programs import ran
 
 if TYPE_CHECKING:
@@ -92,3 +92,8 @@ def test_a_spark_without_icebergs_classes_is_refused_with_the_fix(spark: SparkSe
 
     assert "has no class org.apache.iceberg.spark.NoSuchCatalog" in str(caught.value)
     assert "`sandbox parts spark`" in str(caught.value)
+
+
+def test_the_executors_are_asked_for_the_catalog_s_class(spark: SparkSession) -> None:
+    assert all_executors_have(spark, "org.apache.iceberg.spark.SparkCatalog")
+    assert not all_executors_have(spark, "org.apache.iceberg.spark.NoSuchCatalog")

@@ -302,6 +302,24 @@ def test_a_renewal_moves_no_main_and_shows_others_that_the_writer_lives(
 
 
 @every_catalog
+def test_a_writer_that_restarts_on_another_host_with_its_id_goes_on_at_once(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = Lease.take(lake.jvm, lake.table, "ingest-1")
+    lake.stage(before, 1)
+    monkeypatch.setattr("spark_ingest.commits.lease.socket.gethostname", lambda: "elsewhere")
+    with pytest.raises(LeaseLost, match=r"has a writer already \(writer ingest-1, pid"):
+        Lease.take(lake.jvm, lake.table, "ingest-2")
+    after = Lease.take(lake.jvm, lake.table, "ingest-1")
+    with pytest.raises(LeaseLost, match="was taken over"):
+        before.publish()
+    lake.stage(after, 2)
+    after.publish()
+    after.release()
+    assert lake.ids() == [2]
+
+
+@every_catalog
 def test_what_a_take_puts_on_main_is_no_commit_of_the_stream(lake: Lake) -> None:
     for number in (1, 2):
         writer = Lease.take(lake.jvm, lake.table)

@@ -7,16 +7,24 @@ import socket
 import time
 
 import psutil
+import pytest
 
 from spark_ingest.commits.lease import Holder
 
 LONG_AGO = time.time() - 3600
 
 
-def holder(host: str | None = None, age: float = 0, renewed_at: float = 0) -> Holder:
+def holder(
+    host: str | None = None,
+    age: float = 0,
+    renewed_at: float = 0,
+    machine: str = "",
+    writer_id: str | None = None,
+) -> Holder:
     """This process as a writer, said to have started ``age`` seconds before it did."""
     started = psutil.Process().create_time() - age
-    return Holder("b", host or socket.gethostname(), os.getpid(), started, renewed_at)
+    here = host or socket.gethostname()
+    return Holder("b", here, os.getpid(), started, renewed_at, machine, writer_id)
 
 
 def test_a_process_of_this_machine_is_asked_itself() -> None:
@@ -30,3 +38,24 @@ def test_a_writer_elsewhere_is_alive_while_it_commits_or_renews() -> None:
     assert holder("elsewhere", renewed_at=LONG_AGO).alive(last_write=now)
     assert holder("elsewhere", renewed_at=now).alive(last_write=LONG_AGO)
     assert not holder("elsewhere", renewed_at=LONG_AGO).alive(last_write=LONG_AGO)
+
+
+def test_a_writer_in_another_container_of_the_same_host_name_is_not_asked_by_its_pid() -> None:
+    elsewhere = holder(age=100, machine="another boot pid:[1]")
+    assert elsewhere.alive(last_write=time.time())
+    assert not elsewhere.alive(last_write=LONG_AGO)
+
+
+def test_a_writer_of_this_host_is_gone_with_a_reboot(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = time.time()
+    monkeypatch.setattr(psutil, "boot_time", lambda: now)
+    assert not holder(machine="the boot before pid:[1]").alive(last_write=now - 60)
+    assert holder("elsewhere", machine="any").alive(last_write=now - 60)
+
+
+def test_a_writer_with_the_same_id_is_the_predecessor() -> None:
+    named = holder("elsewhere", writer_id="ingest-1")
+    assert named.precedes(holder(writer_id="ingest-1"))
+    assert not named.precedes(holder(writer_id="ingest-2"))
+    # Two writers without an id are not one.
+    assert not holder("elsewhere").precedes(holder())

@@ -155,11 +155,33 @@ def test_a_command_without_pyspark_says_so_in_one_line(
     def app() -> None:
         raise ModuleNotFoundError("No module named 'pyspark'", name="pyspark")
 
+    monkeypatch.setattr(preflight, "find_spec", lambda _: None)
     monkeypatch.setattr(cli, "app", app)
     with pytest.raises(SystemExit) as ended:
         cli.main()
     assert ended.value.code == 2
     assert capsys.readouterr().err.startswith("spark-ingest: pyspark is not installed in this")
+
+
+def test_a_spark_of_another_version_is_refused_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def app() -> None:
+        # As Spark 3.5, which has no such module.
+        raise ModuleNotFoundError("No module named 'pyspark.logger'", name="pyspark.logger")
+
+    preflight.check_pyspark()
+    monkeypatch.setattr("pyspark.version.__version__", "3.5.6")
+    monkeypatch.setattr(cli, "app", app)
+    with pytest.raises(SystemExit):
+        cli.main()
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1
+    assert "is Spark 3.5.6: Millrace needs Spark 4.0 or 4.1" in lines[0]
+    monkeypatch.setattr("pyspark.version.__version__", "4.0.1")
+    preflight.check_pyspark()
+    with pytest.raises(ModuleNotFoundError):
+        cli.main()
 
 
 def test_no_pyspark_at_all_names_the_ways_to_one(monkeypatch: pytest.MonkeyPatch) -> None:
