@@ -177,7 +177,8 @@ class Jvm:
         ``name`` is their class, which must be serializable.
         """
         java: Any = rows._jdf
-        kind = self.packages.java.lang.Class.forName(name)
+        # Not by Class.forName, which does not find classes of `spark.jars`.
+        kind = _class_loader(self.packages).loadClass(name)
         encoder = self.packages.org.apache.spark.sql.Encoders.javaSerialization(kind)
         return list(java.mapPartitions(function, encoder).collectAsList())
 
@@ -241,6 +242,11 @@ class Jvm:
         return self._session.parseDataType(kind.json())
 
 
+def _class_loader(packages: Any) -> Any:
+    """The class loader of this thread in the driver, which has the classes of ``spark.jars``."""
+    return packages.java.lang.Thread.currentThread().getContextClassLoader()
+
+
 def java_object(spark: SparkSession, sources: Sequence[Path], *arguments: Any) -> Any:
     """A new instance of the Java class in the last of some source files.
 
@@ -262,8 +268,8 @@ def _loader(spark: SparkSession, sources: tuple[Path, ...]) -> Any:
     with _loading:
         if key not in _loaders:
             before = sources[:-1]
-            thread = Jvm(spark).packages.java.lang.Thread.currentThread()
-            parent = _loader(spark, before) if before else thread.getContextClassLoader()
+            loaded = _class_loader(Jvm(spark).packages)
+            parent = _loader(spark, before) if before else loaded
             _loaders[key] = _compiled(spark, sources[-1], parent)
         return _loaders[key]
 
