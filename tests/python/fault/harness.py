@@ -212,6 +212,10 @@ def ingesting(feed: Feed, *options: str) -> Iterator[Ingest]:
     process = Ingest(feed, *options)
     try:
         yield process
+    except AssertionError:
+        process.close()
+        print(*process.errors(), sep="\n")
+        raise
     finally:
         process.close()
 
