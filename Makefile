@@ -2,7 +2,7 @@
 # live and docs what these run, for all else the tools of development as well.
 # Variables: PYTHON (interpreter for .venv), COUNT, KEEP and DEMO (demo), RATE and MINUTES (live),
 # DOCS_PORT (docs), DASHBOARD_PORT (dashboard), WORKERS (test), TABLE, TOPIC, KEY and DOMAIN (new-captured),
-# STREAM, TOPIC, CSV, KEY and DOMAIN (new-stream).
+# STREAM, TOPIC, CSV, KEY and DOMAIN (new-stream), SPARK (cluster-archive).
 
 PYTHON ?= python3
 DOCS_PORT ?= 8080
@@ -33,7 +33,7 @@ APART := deploy/airflow/requirements.in $(wildcard tests/python/platform/locks/*
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo live dashboard test test-all test-long test-fast test-dashboard test-platform fault-table render parity lint lint-python lint-dbt format new-captured new-stream docs docs-static bench bench-increments bench-histories bench-cdc bench-dashboard lock clean java moved
+.PHONY: help install demo live dashboard test test-all test-long test-fast test-dashboard test-platform fault-table render parity lint lint-python lint-dbt format new-captured new-stream cluster-archive docs docs-static bench bench-increments bench-histories bench-cdc bench-dashboard lock clean java moved
 
 help: ## Show this help
 	@echo 'Usage: make TARGET [VARIABLE=value]'
@@ -110,6 +110,9 @@ format: .venv/.installed ## Rewrite Python and SQL in the project's style
 
 new-captured: .venv/.installed ## Write source and models of a captured table (TABLE=source.table, TOPIC=t, KEY=a,b, DOMAIN=d)
 	@$(WITH_VENV) spark-ingest new-captured $(if $(TABLE),'$(TABLE)') $(if $(TOPIC),--topic '$(TOPIC)') $(if $(KEY),--key '$(KEY)') $(if $(DOMAIN),--domain '$(DOMAIN)')
+
+cluster-archive: java .venv/.installed ## Pack spark-ingest for a Spark cluster into target/cluster (SPARK=4.0 or 4.1)
+	@$(WITH_VENV) python -m sandbox.install.cluster_folder $(if $(SPARK),--spark '$(SPARK)')
 
 new-stream: .venv/.installed ## Write source and model of a stream of events (STREAM=source.table, TOPIC=t, CSV=file, KEY=a, DOMAIN=d)
 	@$(WITH_VENV) spark-ingest new-stream $(if $(STREAM),'$(STREAM)') $(if $(TOPIC),--topic '$(TOPIC)') $(if $(CSV),--csv '$(CSV)') $(if $(KEY),--key '$(KEY)') $(if $(DOMAIN),--domain '$(DOMAIN)')

@@ -17,6 +17,7 @@ from sandbox.events import poll, produce, produce_csv, produce_rows, produce_tic
 from sandbox.install import parts, spark_conf
 from sandbox.processes.logs import follow, log_file, show
 from sandbox.services import stack
+from sandbox.services.cluster.spark import cluster_environment
 from sandbox.services.connect import CONNECT, FAILED, connector_status, describe
 from sandbox.services.stack import State, Status
 from sandbox.settings import Home, chosen_ports, load_home, with_ports
@@ -65,7 +66,8 @@ def up(
         typer.Option(
             metavar="NAME=N",
             help="Use another port: kafka=29092, kafka-controller=N, registry=N, redshift=N,"
-            " redshift-postgres=N, redshift-lake=N, thrift=N, postgres=N, mariadb=N, connect=N."
+            " redshift-postgres=N, redshift-lake=N, thrift=N, postgres=N, mariadb=N, connect=N,"
+            " s3=N, spark-cluster=N, spark-cluster-ui=N."
             " Remembered.",
         ),
     ] = None,
@@ -85,6 +87,8 @@ def up(
                                              dbt build --target redshift-standin
       sandbox up cdc                         captured databases, Kafka Connect:
                                              docs/capture.md
+      sandbox up s3 spark-cluster            a Spark cluster with an object store:
+                                             docs/your-cluster.md
       sandbox up --port kafka=29092          on another port, remembered
       SANDBOX_PORT_OFFSET=1000 sandbox up    a second checkout in parallel
       sandbox up --secure                    needs a sandbox without data;
@@ -171,9 +175,18 @@ def reset(yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = Fals
 
 
 @app.command()
-def env() -> None:
+def env(
+    cluster: Annotated[
+        bool, typer.Option("--cluster", help="The Spark cluster and S3, not the local Spark.")
+    ] = False,
+) -> None:
     """Print the exports for other programs: `eval "$(sandbox env)"`."""
-    for name, value in load_home().environment().items():
+    home = load_home()
+    exports = cluster_environment(home) if cluster else home.environment()
+    if cluster:
+        # The settings there are those of the local Spark.
+        print("unset SPARK_CONF_DIR")
+    for name, value in exports.items():
         print(f"export {name}={shlex.quote(value)}")
 
 
@@ -196,7 +209,8 @@ def parts_command(
         typer.Argument(
             metavar="[COMPONENT]...",
             help="Default: spark, kafka, registry, postgres. On request: connect,"
-            " avro-converter, mariadb (for `sandbox up cdc`).",
+            " avro-converter, mariadb (for `sandbox up cdc`), aws, spark-4.0 (for `make"
+            " cluster-archive`).",
         ),
     ] = None,
     check: Annotated[
@@ -359,7 +373,7 @@ def _line(found: Status) -> str:
     if found.state in (State.STOPPED, State.DIED) or found.record is None:
         return name
     port = found.record.ports[found.service.ports[0]]
-    return f"{name:<10}127.0.0.1:{port}  pid {found.record.pid}  log {found.record.log}"
+    return f"{name:<14}127.0.0.1:{port}  pid {found.record.pid}  log {found.record.log}"
 
 
 def with_port_options(home: Home, options: list[str]) -> Home:

@@ -26,6 +26,9 @@ DEFAULT_PORTS = {
     "postgres": 15433,
     "mariadb": 13306,
     "connect": 18083,
+    "s3": 15000,
+    "spark-cluster": 17077,
+    "spark-cluster-ui": 17080,
 }
 OFFSET_VARIABLE = "SANDBOX_PORT_OFFSET"
 

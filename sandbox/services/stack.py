@@ -12,6 +12,8 @@ from sandbox.install import parts, spark_conf
 from sandbox.processes import process
 from sandbox.processes.locks import locked
 from sandbox.processes.process import ProcessRecord, is_alive, read_record
+from sandbox.services.cluster.s3 import S3
+from sandbox.services.cluster.spark import SPARK_CLUSTER
 from sandbox.services.connect import CONNECT
 from sandbox.services.kafka import KAFKA
 from sandbox.services.mariadb import MARIADB
@@ -31,7 +33,17 @@ _RELEASE_SECONDS = 10.0
 # In start order. To add a service, add a module with a ``Service``, and an entry here.
 SERVICES: dict[str, Service] = {
     service.name: service
-    for service in (KAFKA, REGISTRY, REDSHIFT, THRIFT, POSTGRES, MARIADB, CONNECT)
+    for service in (
+        KAFKA,
+        REGISTRY,
+        REDSHIFT,
+        THRIFT,
+        POSTGRES,
+        MARIADB,
+        CONNECT,
+        S3,
+        SPARK_CLUSTER,
+    )
 }
 # Several services under one name on the command line.
 GROUPS = {"cdc": ("postgres", "mariadb", "connect")}

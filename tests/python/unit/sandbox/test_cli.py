@@ -70,6 +70,8 @@ def test_status_of_a_sandbox_that_never_ran(home: Home, sandbox: Run) -> None:
         ["stopped", "postgres"],
         ["stopped", "mariadb"],
         ["stopped", "connect"],
+        ["stopped", "s3"],
+        ["stopped", "spark-cluster"],
     ]
     assert not home.path.exists()
 
@@ -155,7 +157,19 @@ def test_a_port_option_keeps_the_other_choices(home: Home) -> None:
         "postgres": 15433,
         "mariadb": 13306,
         "connect": 18083,
+        "s3": 15000,
+        "spark-cluster": 17077,
+        "spark-cluster-ui": 17080,
     }
+
+
+def test_the_exports_for_a_cluster_leave_out_the_local_spark(sandbox: Run) -> None:
+    printed = sandbox("env", "--cluster").stdout
+    assert printed.startswith("unset SPARK_CONF_DIR\n")
+    assert "export SPARK_CONF_DIR" not in printed
+    assert "export SPARK_MASTER_URL=spark://127.0.0.1:" in printed
+    assert "export AWS_ENDPOINT_URL=http://127.0.0.1:" in printed
+    assert "AWS" not in sandbox("env").stdout
 
 
 def test_services_are_chosen_in_starting_order() -> None:
@@ -168,6 +182,8 @@ def test_services_are_chosen_in_starting_order() -> None:
         "postgres",
         "mariadb",
         "connect",
+        "s3",
+        "spark-cluster",
     ]
     assert [each.name for each in stack.chosen(["cdc", "kafka"])] == [
         "kafka",

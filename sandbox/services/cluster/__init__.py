@@ -1,0 +1,1 @@
+"""A Spark cluster, and the object store of its lake."""
