@@ -24,8 +24,8 @@ from spark_ingest.errors import MillraceError
 from spark_ingest.sources import fresh_manifest
 
 FOLDER = PROJECT / "target" / "cluster"
-# By Spark's version: the component with its JARs.
-JARS = {"4.1": "spark", "4.0": "spark-4.0"}
+# By Spark's version: the components with its JARs.
+JARS = {"4.1": ("spark", "aws"), "4.0": ("spark-4.0",)}
 PACKAGES = "millrace"
 # Python's half of AWS MSK IAM is small enough to be there always.
 _EXTRAS = ("msk",)
@@ -68,15 +68,14 @@ def write(spark: str, into: Path = FOLDER) -> None:
         ServiceUnavailable: Packages or JARs cannot be fetched.
     """
     manifest = fresh_manifest(PROJECT)
-    components = (JARS[spark], "aws")
-    parts.fetch(components)
+    parts.fetch(JARS[spark])
     into.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="cluster-", dir=into.parent) as made:
         folder = Path(made)
         _archive(folder / f"{PACKAGES}.tar.gz")
         jars = folder / "jars"
         jars.mkdir()
-        for component in components:
+        for component in JARS[spark]:
             for jar in parts.component_folder(component).glob("*.jar"):
                 shutil.copy(jar, jars)
         names = sorted(f"jars/{jar.name}" for jar in jars.iterdir())
