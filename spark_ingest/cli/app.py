@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 
 from spark_ingest.connect.profile import load_connections
+from spark_ingest.connect.remote_file import local_file
 from spark_ingest.errors import ConfigurationError, NothingCaptured
 from spark_ingest.sources import Stream, fresh_manifest, read_streams, select_streams
 
@@ -85,10 +86,20 @@ def options(
         Path, typer.Option(help="Folder with dbt_project.yml.", file_okay=False)
     ] = Path(),
     manifest: Annotated[
-        Path | None, typer.Option(help="dbt manifest to read instead of parsing the project.")
+        Path | None,
+        typer.Option(
+            parser=local_file,
+            metavar="FILE",
+            help="dbt manifest to read instead of parsing the project; also s3://….",
+        ),
     ] = None,
     profile: Annotated[
-        Path | None, typer.Option(help="Connections file; default: profiles/ingest.yml.")
+        Path | None,
+        typer.Option(
+            parser=local_file,
+            metavar="FILE",
+            help="Connections file; default: profiles/ingest.yml; also s3://….",
+        ),
     ] = None,
     target: Annotated[str | None, typer.Option(help="Target of the connections file.")] = None,
 ) -> None:
