@@ -171,6 +171,12 @@ def add_to_class_path(spark_conf_folder: Path, component: str) -> None:
     file.write_text("\n".join(lines) + "\n")
 
 
+def add_aws_if_wanted(request: pytest.FixtureRequest, home: Home) -> None:
+    """Let the home's Spark see Iceberg's AWS bundle, where a test of this session needs it."""
+    if any(item.get_closest_marker("aws") for item in request.session.items):
+        add_to_class_path(home.spark_conf, "aws")
+
+
 @pytest.fixture(scope="session")
 def home(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
@@ -178,8 +184,7 @@ def home(
     """The session's sandbox, in a path with a blank; this process's Spark opens its lake."""
     made = make_home(tmp_path_factory.mktemp("a home") / "sand box")
     bring_spark(made)
-    if any(item.get_closest_marker("aws") for item in request.session.items):
-        add_to_class_path(made.spark_conf, "aws")
+    add_aws_if_wanted(request, made)
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("SANDBOX_PORT_OFFSET", raising=False)
         patch.delenv("SPARK_HOME", raising=False)
@@ -219,7 +224,9 @@ def up(home: Home, *wanted: str, secure: bool = False) -> Iterator[Stack]:
 
 
 @pytest.fixture(scope="session")
-def stack(home: Home) -> Iterator[Stack]:
+def stack(request: pytest.FixtureRequest, home: Home) -> Iterator[Stack]:
     """The services of ``home``."""
     with up(home) as found:
+        # `up` writes Spark's settings.
+        add_aws_if_wanted(request, home)
         yield found

@@ -160,8 +160,11 @@ def gate(port: int) -> Iterator[Gate]:
             for name, value in answer.headers.items():
                 if name.lower() not in {*_NOT_PASSED_ON, "date", "server"}:
                     self.send_header(name, value)
+            # HEAD answers with the length of the body that GET would have.
             if answer.status != 204:
-                self.send_header("Content-Length", str(len(answer.body)))
+                is_head = self.command == "HEAD"
+                size = answer.headers.get("Content-Length", "0") if is_head else len(answer.body)
+                self.send_header("Content-Length", str(size))
             self.end_headers()
             self.wfile.write(answer.body)
 

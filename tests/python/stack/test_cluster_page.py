@@ -14,7 +14,7 @@ from spark_ingest.lake.preflight import pyspark_folder
 from tests.python.cluster_page import follow_the_page, lose_an_executor
 from tests.python.walks import Newcomer, newcomer_in
 
-pytestmark = [pytest.mark.long, pytest.mark.aws]
+pytestmark = [pytest.mark.nightly, pytest.mark.aws]
 
 
 @pytest.fixture(scope="module")
