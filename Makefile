@@ -60,7 +60,7 @@ test-long: java .venv/.installed ## Run the tests that take minutes each: many k
 	@$(WITH_VENV) sandbox parts
 	@$(WITH_VENV) pytest -m long
 
-test-platform: java .venv/.installed ## Run the scheduled jobs with each version of dbt and by Airflow (fetches packages; an hour)
+test-platform: java .venv/.installed ## Run the scheduled jobs with each version of dbt and by Airflow, and a cluster with Spark 4.0 (fetches packages; an hour)
 	@$(WITH_VENV) sandbox parts
 	@$(WITH_VENV) pytest -m fetches
 
