@@ -7,6 +7,7 @@ Spark's Java client gets them as JAAS and PEM text, so that executors need no fi
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
@@ -46,6 +47,7 @@ _SASL_KEYS = {
     *_OAUTH_KEYS,
     "sasl.oauthbearer.scope",
     "aws.region",
+    "aws.role.arn",
 }
 _TLS_KEYS = {
     "ssl.ca.location",
@@ -155,7 +157,7 @@ def librdkafka(properties: Mapping[str, str]) -> dict[str, Any]:
             made["https.ca.location"] = ca
     elif mechanism == _MSK:
         made["sasl.mechanism"] = _OAUTH
-        made["oauth_cb"] = _msk_tokens(properties["aws.region"])
+        made["oauth_cb"] = _msk_tokens(properties["aws.region"], properties.get("aws.role.arn"))
     return made
 
 
@@ -226,9 +228,11 @@ def _check_login(properties: Mapping[str, str], where: str, protocol: str) -> No
 
 def _java_login(mechanism: str, properties: Mapping[str, str]) -> dict[str, str]:
     if mechanism == _MSK:
-        package = "software.amazon.msk.auth.iam"
+        package, options = "software.amazon.msk.auth.iam", {}
+        if role := properties.get("aws.role.arn"):
+            options = {"awsRoleArn": role, "awsStsRegion": properties["aws.region"]}
         return {
-            "sasl.jaas.config": f"{package}.IAMLoginModule required;",
+            "sasl.jaas.config": _jaas(f"{package}.IAMLoginModule", options),
             "sasl.client.callback.handler.class": f"{package}.IAMClientCallbackHandler",
         }
     if mechanism == _OAUTH:
@@ -251,12 +255,12 @@ def _jaas(module: str, options: Mapping[str, str]) -> str:
         escaped = text.replace("\\", "\\\\").replace('"', '\\"')
         return f'"{escaped}"'
 
-    text = " ".join(f"{name}={quoted(value)}" for name, value in options.items())
-    return f"{module} required {text};"
+    words = [module, "required", *(f"{name}={quoted(value)}" for name, value in options.items())]
+    return f"{' '.join(words)};"
 
 
-def _msk_tokens(region: str) -> Callable[[str], tuple[str, float]]:
-    """A token callback of librdkafka that signs with this machine's AWS identity."""
+def _msk_tokens(region: str, role: str | None) -> Callable[[str], tuple[str, float]]:
+    """A token callback of librdkafka that signs with this machine's AWS identity, or a role's."""
     try:
         signer = import_module("aws_msk_iam_sasl_signer.MSKAuthTokenProvider")
     except ImportError as error:
@@ -265,8 +269,15 @@ def _msk_tokens(region: str) -> Callable[[str], tuple[str, float]]:
             "pip install 'millrace[msk]'"
         ) from error
 
+    # The signer gives STS no region, and boto does not read AWS_REGION.
+    os.environ.setdefault("AWS_DEFAULT_REGION", region)
+
     def token(_: str) -> tuple[str, float]:
-        signed, expires_ms = signer.generate_auth_token(region)
+        signed, expires_ms = (
+            signer.generate_auth_token_from_role_arn(region, role)
+            if role
+            else signer.generate_auth_token(region)
+        )
         return signed, expires_ms / 1000
 
     return token

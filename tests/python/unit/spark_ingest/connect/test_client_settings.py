@@ -1,11 +1,13 @@
-"""One set of properties: what is refused, and what each client is distinguished from it."""
+"""One set of properties: what is refused, and what each client is given."""
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
 from concurrent.futures import Future
 from datetime import timedelta
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
@@ -182,6 +184,23 @@ def test_iam_of_msk_reaches_both_clients(monkeypatch: pytest.MonkeyPatch) -> Non
             "software.amazon.msk.auth.iam.IAMClientCallbackHandler"
         ),
     }
+
+
+def test_a_role_of_another_account_is_assumed_by_both_clients(aws: str) -> None:
+    role = "arn:aws:iam::123456789012:role/kafka"
+    found = load_connections(PROFILE, "msk", {**ENVIRONMENT, "KAFKA_AWS_ROLE_ARN": role})
+
+    token, _ = librdkafka(found.kafka)["oauth_cb"]("")
+
+    assert aws
+    padded = token + "=" * (-len(token) % 4)
+    signed = parse_qs(urlsplit(base64.urlsafe_b64decode(padded).decode()).query)
+    # Temporary credentials, which moto's STS gives to who assumes the role.
+    assert "X-Amz-Security-Token" in signed
+    assert java(found.kafka)["sasl.jaas.config"] == (
+        "software.amazon.msk.auth.iam.IAMLoginModule required "
+        f'awsRoleArn="{role}" awsStsRegion="eu-central-1";'
+    )
 
 
 def test_sparks_reader_is_reported_as_java_is() -> None:

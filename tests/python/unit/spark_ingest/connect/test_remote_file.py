@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import httpx2
 import pytest
-from moto.server import ThreadedMotoServer
 
 from spark_ingest.connect.remote_file import local_file
 from spark_ingest.errors import ConfigurationError
@@ -17,29 +15,16 @@ def test_a_path_is_taken_as_it_is(tmp_path: Path) -> None:
     assert local_file(str(tmp_path / "none.json")) == tmp_path / "none.json"
 
 
-def test_an_object_is_copied_and_a_missing_one_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    server.start()
-    try:
-        host, port = server.get_host_and_port()
-        address = f"http://{host}:{port}"
-        for name in [each for each in os.environ if each.startswith("AWS_")]:
-            monkeypatch.delenv(name)
-        monkeypatch.setenv("AWS_ENDPOINT_URL", address)
-        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-            monkeypatch.setenv(name, "none")
-        monkeypatch.setenv("AWS_REGION", "us-east-1")
-        httpx2.put(f"{address}/jobs").raise_for_status()
-        headers = {"Content-Type": "application/json"}
-        httpx2.put(f"{address}/jobs/a/manifest.json", content=b"{}", headers=headers)
+def test_an_object_is_copied_and_a_missing_one_is_named(aws: str) -> None:
+    httpx2.put(f"{aws}/jobs").raise_for_status()
+    headers = {"Content-Type": "application/json"}
+    httpx2.put(f"{aws}/jobs/a/manifest.json", content=b"{}", headers=headers).raise_for_status()
 
-        copy = local_file("s3://jobs/a/manifest.json")
+    copy = local_file("s3://jobs/a/manifest.json")
 
-        assert (copy.name, copy.read_text()) == ("manifest.json", "{}")
-        with pytest.raises(ConfigurationError, match=r"s3://jobs/b\.json cannot be read"):
-            local_file("s3://jobs/b.json")
-    finally:
-        server.stop()
+    assert (copy.name, copy.read_text()) == ("manifest.json", "{}")
+    with pytest.raises(ConfigurationError, match=r"s3://jobs/b\.json cannot be read"):
+        local_file("s3://jobs/b.json")
 
 
 def test_an_unknown_scheme_is_refused() -> None:
