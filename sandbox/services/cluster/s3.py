@@ -1,4 +1,7 @@
-"""S3 and AWS Glue, emulated by moto: a lake on an object store without an account."""
+"""S3 and AWS Glue, emulated by moto: a lake on an object store without an account.
+
+They are in memory: what they hold ends with them.
+"""
 
 from __future__ import annotations
 
