@@ -41,6 +41,10 @@
     by its SQL, any of which may have been replaced since. Equal types show that its inputs have not
     changed either. -#}
 {% macro is_view_there(relation, recorded, sql) -%}
+    {#- The staging view of a snapshot has no schema; it is dropped behind each run. -#}
+    {%- if not relation.schema -%}
+        {{ return(false) }}
+    {%- endif -%}
     {%- set there = adapter.get_relation(
         relation.database, relation.schema, relation.identifier
     ) -%}

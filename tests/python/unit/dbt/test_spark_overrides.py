@@ -108,6 +108,7 @@ def view(
     column_type: str = "int",
     is_cut: bool = False,
     code: str = "",
+    schema: str | None = "staging",
 ) -> list[str]:
     """What is sent for a view that was made of `select 1 as a`, with the statement at the end.
 
@@ -120,6 +121,7 @@ def view(
         column_type: The type of its column.
         is_cut: Whether that was its type before, as far as Spark shows it.
         code: The property with the checksum of its code, which the view lacks.
+        schema: Its schema, which the staging view of a snapshot does not have.
     """
     sent: list[str] = []
     before = column_type if is_cut else "int"
@@ -132,9 +134,17 @@ def view(
         return SimpleNamespace(rows=[[there.format(made, "select 1 as a")]])
 
     found = SimpleNamespace(is_view=True) if kind == "view" else None
+
+    def get_relation(_: str, schema: str, __: str) -> Any:
+        # As the adapter, which looks into its cache.
+        assert schema.lower()
+        return found
+
+    relation = Relation("staging.v")
+    relation.schema = schema
     context = Macros(
         context={
-            "adapter": SimpleNamespace(get_relation=lambda *_: found),
+            "adapter": SimpleNamespace(get_relation=get_relation),
             "comment_clause": lambda: comment,
             "config": Config(is_described=True, contract=SimpleNamespace(enforced=False)),
             "get_persist_docs_column_list": lambda _, types: ", ".join(types),
@@ -147,15 +157,15 @@ def view(
             "tojson": json.dumps,
         }
     )
-    statement = context.spark__create_view_as(Relation("staging.v"), sql)
+    statement = context.spark__create_view_as(relation, sql)
     return [*sent, " ".join(statement.split())]
 
 
 class Relation(str):
     """Its name in SQL, its parts for the catalogue."""
 
-    __slots__ = ()
-    database, schema, identifier = "", "staging", "v"
+    database, identifier = "", "v"
+    schema: str | None
 
 
 def checksum(column_type: str, comment: str, properties: str, sql: str) -> str:
@@ -185,6 +195,7 @@ def test_a_view_that_is_there_as_it_would_be_is_left_alone() -> None:
         {"column_type": "struct<a:int,... 25 more fields>", "is_cut": True},
         {"kind": "nothing"},
         {"is_whole": True},
+        {"schema": None},
     ],
 )
 def test_any_other_view_is_recreated(changed: dict[str, Any]) -> None:
