@@ -164,6 +164,7 @@ def view(
 class Relation(str):
     """Its name in SQL, its parts for the catalogue."""
 
+    __slots__ = ("schema",)
     database, identifier = "", "v"
     schema: str | None
 
