@@ -186,13 +186,13 @@ def test_iam_of_msk_reaches_both_clients(monkeypatch: pytest.MonkeyPatch) -> Non
     }
 
 
-def test_a_role_of_another_account_is_assumed_by_both_clients(aws: str) -> None:
+@pytest.mark.usefixtures("aws")
+def test_a_role_of_another_account_is_assumed_by_both_clients() -> None:
     role = "arn:aws:iam::123456789012:role/kafka"
     found = load_connections(PROFILE, "msk", {**ENVIRONMENT, "KAFKA_AWS_ROLE_ARN": role})
 
     token, _ = librdkafka(found.kafka)["oauth_cb"]("")
 
-    assert aws
     padded = token + "=" * (-len(token) % 4)
     signed = parse_qs(urlsplit(base64.urlsafe_b64decode(padded).decode()).query)
     # Temporary credentials, which moto's STS gives to who assumes the role.
