@@ -9,6 +9,9 @@ take a table at once one is refused, as is a fast-forward that is still in fligh
 also checks branch and property: a write in flight recreates a removed branch, but the property
 then names another writer. If only maintenance moved ``main``, the staged files are appended
 after it and published all the same.
+
+A writer counts as alive while it commits to the table, or its process renews its leases
+(:mod:`spark_ingest.commits.renewals`).
 """
 
 from __future__ import annotations
@@ -17,9 +20,9 @@ import json
 import os
 import secrets
 import socket
-import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -29,6 +32,7 @@ from typing import Any, TypeVar
 import psutil
 
 from spark_ingest.commits.committed import COMMIT_ID, SUMMARY_PREFIX, check_number
+from spark_ingest.commits.renewals import QUIET_SECONDS, Renewals, renewed_at
 from spark_ingest.errors import CatalogUnavailable, CommitRefused, LeaseLost
 from spark_ingest.lake.jvm import Jvm
 from spark_ingest.lake.table_change import (
@@ -40,24 +44,26 @@ from spark_ingest.lake.table_change import (
 )
 
 _PROPERTY = "millrace.writer"
-# One property per branch, so that a suspended writer overwrites no other writer's.
-_RENEWED_PREFIX = "millrace.renewed."
 _BRANCH_PREFIX = "writer_"
 # Lease timeout of a writer on another machine, or in another container.
 _SILENCE_SECONDS = 600
-# Minimum interval between renewals.
-_RENEW_SECONDS = 120.0
-_RENEW_AGAIN_SECONDS = 10.0
 _T = TypeVar("_T")
 _TAKEN_BY = f"{SUMMARY_PREFIX}taken-by"
 
 
 @dataclass(frozen=True)
 class Holder:
-    """The writer in a table's lease: its branch, its process, its last renewal (epoch seconds).
+    """The writer in a table's lease.
 
-    ``machine`` distinguishes containers of one host name; empty where the system has no such id.
-    ``writer_id`` is the identity that the user gave it.
+    Attributes:
+        branch: The branch of its commits.
+        host: Its host name.
+        pid: Its process id there.
+        process_started: When that process started, epoch seconds.
+        renewed_at: When it took the table, epoch seconds. (Tables keep leases of earlier releases.)
+        machine: Distinguishes containers of one host name; empty where the system has no such id.
+        writer_id: The identity that the user gave it.
+        process: The process in the renewals.
     """
 
     branch: str
@@ -67,6 +73,7 @@ class Holder:
     renewed_at: float
     machine: str = ""
     writer_id: str | None = None
+    process: str = ""
 
     def precedes(self, other: Holder) -> bool:
         """Whether both have one ``writer_id``: then this writer was replaced by the other one."""
@@ -92,25 +99,24 @@ class Holder:
 
 
 class Lease:
-    """The exclusive right to write one bronze table, acquired by :meth:`take`.
+    """The exclusive right to write one bronze table, acquired by :meth:`take`."""
 
-    A thread may renew it while another writes under it.
-    """
-
-    def __init__(self, jvm: Jvm, table: str, holder: Holder) -> None:
+    def __init__(self, jvm: Jvm, table: str, holder: Holder, renewals: Renewals) -> None:
         self._jvm = jvm
         self._table = table
         self._holder = holder
-        # Serializes the commits of one lease, which would conflict otherwise.
-        self._changing = threading.Lock()
-        self._renew_at = time.monotonic() + _RENEW_SECONDS
-        self._released = False
+        self._renewals = renewals
+        self._quiet_at = time.monotonic() + QUIET_SECONDS
+        self._check_at = 0.0
+        # Since when it is being released, and since when it commits, epoch seconds.
+        self._releasing_since: float | None = None
+        self._changing_since: float | None = None
         # Whether an empty snapshot fences all commits that may still be in flight.
         self._is_fenced = False
 
     @classmethod
-    def take(cls, jvm: Jvm, table: str, writer_id: str | None = None) -> Lease:
-        """Become the writer of a table.
+    def take(cls, jvm: Jvm, table: str, renewals: Renewals, writer_id: str | None = None) -> Lease:
+        """Become the writer of a table; ``renewals`` renews the lease until it is released.
 
         A table of a former writer with the same ``writer_id`` is taken over at once.
 
@@ -119,10 +125,16 @@ class Lease:
             CommitRefused: Others kept changing the table.
             CatalogUnavailable: The catalog is unavailable.
         """
-        lease = cls(jvm, table, _myself(writer_id))
+        lease = cls(jvm, table, _myself(writer_id, renewals.process), renewals)
         change_table(jvm, table, lease._taking)
         lease._is_fenced = True
+        renewals.add(lease)
         return lease
+
+    @property
+    def branch(self) -> str:
+        """The branch on which this writer stages its commits."""
+        return self._holder.branch
 
     def stage(self, write: Callable[[str, str], _T]) -> _T:
         """Write a batch to the branch; ``write`` receives the table and the branch name."""
@@ -154,8 +166,7 @@ class Lease:
             references.replaceBranch(branch, fenced).commit()
             return commit_of_all(transaction)
 
-        with self._changing:
-            change_table(self._jvm, self._table, step)
+        self._change(step)
         self._is_fenced = True
 
     def unstage(self) -> None:
@@ -183,8 +194,7 @@ class Lease:
                 return None
             return commit_of(iceberg.manageSnapshots().replaceBranch(branch, base))
 
-        with self._changing:
-            change_table(self._jvm, self._table, step)
+        self._change(step)
 
     def publish(self) -> None:
         """Publish the staged batch, in one commit.
@@ -211,13 +221,12 @@ class Lease:
             references = iceberg.manageSnapshots()
             return commit_of(references.fastForwardBranch("main", branch))
 
-        with self._changing:
-            try:
-                change_table(self._jvm, self._table, step)
-            except CatalogUnavailable as error:
-                # The batch's bad records are in quarantine: only a restart removes them.
-                raise CommitRefused(str(error)) from error
-        self._renew_at = time.monotonic() + _RENEW_SECONDS
+        try:
+            self._change(step)
+        except CatalogUnavailable as error:
+            # The batch's bad records are in quarantine: only a restart removes them.
+            raise CommitRefused(str(error)) from error
+        self._quiet_at = time.monotonic() + QUIET_SECONDS
 
     def _restaging(self, iceberg: Any, staged: Any, main: Any, tried: set[int]) -> Step:
         """Rebase the staged commit onto ``main`` and publish it, if only maintenance moved it.
@@ -246,30 +255,21 @@ class Lease:
         transaction.manageSnapshots().fastForwardBranch("main", branch).commit()
         return commit_of_all(transaction)
 
-    def renew(self) -> None:
-        """Renew the lease if this writer has not committed for a while.
+    def is_quiet(self) -> bool:
+        """Whether this writer has not published for a while."""
+        return time.monotonic() >= self._quiet_at
 
-        Does nothing while another thread commits under the lease, which also renews it. A failed
-        renewal is retried shortly after.
+    def lapsing_since(self) -> float | None:
+        """Since when another writer may wait for this lease to lapse, epoch seconds.
 
-        Raises:
-            LeaseLost: Another writer took the table over.
+        Storage may fail, or hang, for one table and one machine alone: a lease that cannot be
+        released, or is stuck in a commit, must not live as long as its process.
         """
-        if time.monotonic() < self._renew_at or not self._changing.acquire(blocking=False):
-            return
-        try:
-            if not self._released:
-                change_table(self._jvm, self._table, self._renewing)
-                self._renew_at = time.monotonic() + _RENEW_SECONDS
-        except (CommitRefused, CatalogUnavailable):
-            self._renew_at = time.monotonic() + _RENEW_AGAIN_SECONDS
-        finally:
-            self._changing.release()
-
-    def _renewing(self, iceberg: Any) -> Step:
-        self._require(iceberg)
-        key = f"{_RENEWED_PREFIX}{self._holder.branch}"
-        return commit_of(iceberg.updateProperties().set(key, str(time.time())))
+        stuck = self._changing_since
+        if stuck is not None and time.time() - stuck < QUIET_SECONDS:
+            stuck = None
+        since = [at for at in (self._releasing_since, stuck) if at is not None]
+        return min(since, default=None)
 
     def release(self) -> None:
         """Release the lease; a no-op if the table was taken over.
@@ -287,9 +287,9 @@ class Lease:
             # remove it even if it names a successor.
             return commit_of(iceberg.manageSnapshots().removeBranch(branch))
 
-        with self._changing:
-            self._released = True
-            change_table(self._jvm, self._table, step)
+        self._releasing_since = self._releasing_since or time.time()
+        self._change(step)
+        self._renewals.remove(self)
 
     def check(self) -> None:
         """Check that this writer still has the lease.
@@ -300,8 +300,30 @@ class Lease:
         """
         change_table(self._jvm, self._table, self._require)
 
+    def check_if_quiet(self) -> None:
+        """Check the lease as often as it is renewed, if this writer does not publish.
+
+        Without records it would not learn that its table was taken over. Does nothing if the
+        catalog is unavailable.
+
+        Raises:
+            LeaseLost: Another writer took the table over.
+        """
+        if not self.is_quiet() or time.monotonic() < self._check_at:
+            return
+        self._check_at = time.monotonic() + QUIET_SECONDS
+        with suppress(CatalogUnavailable):
+            self.check()
+
+    def _change(self, step: Callable[[Any], Step | None]) -> None:
+        self._changing_since = time.time()
+        try:
+            change_table(self._jvm, self._table, step)
+        finally:
+            self._changing_since = None
+
     def _require(self, iceberg: Any) -> None:
-        holder = _holder(iceberg)
+        holder = holder_of(iceberg)
         # The branch alone does not suffice: a write in flight recreates it after a take-over.
         if not (self._holder.branch in iceberg.refs() and self._is_mine(holder)):
             raise LeaseLost(
@@ -321,11 +343,11 @@ class Lease:
         # Read the metadata that the commit is based on: later metadata may have another writer.
         transaction = iceberg.newTransaction()
         table = transaction.table()
-        holder, branches = _holder(table), writer_branches(table)
+        holder, branches = holder_of(table), writer_branches(table)
         if holder is not None and holder.branch in branches:
             if self._is_mine(holder):
                 return None
-            last = last_activity(table, holder.branch)
+            last = last_activity(self._jvm, table, holder)
             if not holder.precedes(self._holder) and holder.alive(last):
                 raise LeaseLost(
                     f"{self._table} has a writer already ({holder}): stop that one first"
@@ -335,19 +357,16 @@ class Lease:
         for branch in branches:
             references = references.removeBranch(branch)
         references.createBranch(self._holder.branch, fenced).commit()
-        properties = transaction.updateProperties()
-        for key in table.properties():
-            if key.startswith(_RENEWED_PREFIX):
-                properties = properties.remove(key)
-        properties.set(_PROPERTY, _json(self._holder)).commit()
+        transaction.updateProperties().set(_PROPERTY, _json(self._holder)).commit()
         return commit_of_all(transaction)
 
 
-def _myself(writer_id: str | None) -> Holder:
+def _myself(writer_id: str | None, process: str) -> Holder:
     branch = f"{_BRANCH_PREFIX}{secrets.token_hex(6)}"
     pid = os.getpid()
     started = psutil.Process(pid).create_time()
-    return Holder(branch, socket.gethostname(), pid, started, time.time(), _machine(), writer_id)
+    host, now = socket.gethostname(), time.time()
+    return Holder(branch, host, pid, started, now, _machine(), writer_id, process)
 
 
 @cache
@@ -360,7 +379,8 @@ def _machine() -> str:
         return ""
 
 
-def _holder(iceberg: Any) -> Holder | None:
+def holder_of(iceberg: Any) -> Holder | None:
+    """The writer that last took a table; it has the lease while its branch exists."""
     text = iceberg.properties().get(_PROPERTY)
     return None if text is None else Holder(**json.loads(text))
 
@@ -379,11 +399,10 @@ def _only_maintained(iceberg: Any, head: Any, base: int | None) -> bool:
     return head is not None
 
 
-def last_activity(iceberg: Any, branch: str) -> float:
-    """When the writer of a branch last committed or renewed its lease, epoch seconds."""
-    written = float(iceberg.snapshot(branch).timestampMillis()) / 1000
-    renewed = iceberg.properties().get(f"{_RENEWED_PREFIX}{branch}")
-    return written if renewed is None else max(written, float(renewed))
+def last_activity(jvm: Jvm, iceberg: Any, holder: Holder) -> float:
+    """When a writer last committed to its branch or renewed its lease, epoch seconds."""
+    written = float(iceberg.snapshot(holder.branch).timestampMillis()) / 1000
+    return max(written, renewed_at(jvm, holder.process, holder.branch))
 
 
 def writer_branches(iceberg: Any) -> list[str]:

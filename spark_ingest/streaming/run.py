@@ -16,6 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_ingest.commits.commit_log_writer import CommitLog
 from spark_ingest.commits.lease import Lease
+from spark_ingest.commits.renewals import Renewals
 from spark_ingest.commits.resume import Position, resume
 from spark_ingest.connect.broker import Begin, range_options, reader_options
 from spark_ingest.errors import MillraceError, ServiceUnavailable
@@ -85,6 +86,7 @@ class StreamRun:
         stream: Stream,
         settings: RunSettings,
         log: CommitLog,
+        renewals: Renewals,
         stopping: threading.Event,
     ) -> None:
         self.stream = stream
@@ -94,7 +96,7 @@ class StreamRun:
         self._settings = settings
         self._stopping = stopping
         self._topic = topic_of(services, stream)
-        self._lease = Lease.take(Jvm(services.spark), stream.table, settings.writer_id)
+        self._lease = Lease.take(Jvm(services.spark), stream.table, renewals, settings.writer_id)
         self._in_batch = threading.Lock()
         self._closing = False
         # When the rate allows the next batch.
@@ -139,6 +141,8 @@ class StreamRun:
             # Hadoop does not decode the path: a blank must not be percent-encoded.
             .option("checkpointLocation", f"file:{self._checkpoint.name}")
         )
+        # The query's thread inherits it. With the scheduler's mode FAIR, pools share the cores.
+        services.spark.sparkContext.setLocalProperty("spark.scheduler.pool", self.stream.name)
         interval = self._settings.interval
         if interval is None:
             return writer.trigger(availableNow=True).start()
@@ -155,6 +159,7 @@ class StreamRun:
         """
         if self._query is None:
             return False
+        self._check_lease()
         active = self._query.isActive
         if active and self._failure is None:
             return True
@@ -167,15 +172,16 @@ class StreamRun:
             raise known or MillraceError(f"{self.stream.name}: {_cause(error)}") from error
         return False
 
-    def renew(self) -> None:
-        """Renew the lease if nothing was committed for a while; thread-safe."""
+    def _check_lease(self) -> None:
+        # A batch checks it before it publishes, and removes its quarantined rows.
+        if not self._in_batch.acquire(blocking=False):
+            return
         try:
-            self._lease.renew()
+            self._lease.check_if_quiet()
         except MillraceError as error:
-            # A running batch detects it before it publishes, and removes its quarantined rows.
-            if self._in_batch.acquire(blocking=False):
-                self._failure = self._failure or error
-                self._in_batch.release()
+            self._failure = self._failure or error
+        finally:
+            self._in_batch.release()
 
     def stop(self) -> None:
         """Let the running batch finish, then stop the query and release the lease."""
@@ -346,10 +352,10 @@ def run_streams(
     """
     log = CommitLog(services.spark, services.progress.note)
 
-    def supervised(stream: Stream) -> SupervisedStream:
+    def supervised(stream: Stream, renewals: Renewals) -> SupervisedStream:
         return SupervisedStream(
             stream.name,
-            lambda: StreamRun(services, stream, settings, log, stopping),
+            lambda: StreamRun(services, stream, settings, log, renewals, stopping),
             # The table may have been dropped.
             lambda: create_missing_table(services, stream),
             settings.every is None,
@@ -358,7 +364,8 @@ def run_streams(
         )
 
     try:
-        supervise([supervised(s) for s in streams], stopping, services.progress)
+        with Renewals(Jvm(services.spark)) as renewals:
+            supervise([supervised(s, renewals) for s in streams], stopping, services.progress)
     finally:
         log.close()
 

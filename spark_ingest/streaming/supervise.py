@@ -22,7 +22,6 @@ from spark_ingest.errors import (
 from spark_ingest.lake import jvm_watch
 from spark_ingest.lake.jvm import TROUBLE, reason_text
 from spark_ingest.streaming.progress import Progress
-from spark_ingest.streaming.renewals import Renewals
 
 _POLL_SECONDS = 0.2
 _FIRST_SECONDS = 5.0
@@ -31,8 +30,8 @@ _SERVICE_SECONDS = 5.0
 _LEASE_SECONDS = 30.0
 _PERSON_SECONDS = 60.0
 _TOPIC_SECONDS = 10.0
-# All write to the commit log when they start; hundreds at once would only cause conflicts.
-_BEGIN_AT_ONCE = 4
+# Most of a start is waiting for the catalog, the storage and the broker.
+_BEGIN_AT_ONCE = 16
 
 
 class Stopping(Exception):
@@ -71,9 +70,6 @@ class Run(Protocol):
 
     def running(self) -> bool:
         """Whether it is running; raises the error that stopped it."""
-
-    def renew(self) -> None:
-        """Renew the lease; raises nothing."""
 
     def stop(self) -> None:
         """Let the running batch finish and release the lease."""
@@ -160,7 +156,6 @@ class SupervisedStream:
         ``gate`` limits concurrent starts.
         """
         self._gate = gate
-        renewals = Renewals([self])
         try:
             while not ending.is_set() and self.poll():
                 ending.wait(_POLL_SECONDS)
@@ -168,7 +163,6 @@ class SupervisedStream:
             ending.wait()
         finally:
             self.close()
-            renewals.stop()
 
     def poll(self) -> bool:
         """Start, restart or check the stream; whether it has not finished."""
@@ -190,12 +184,6 @@ class SupervisedStream:
             return not self._is_over
         self._is_over = True
         return False
-
-    def renew(self) -> None:
-        """Renew its lease, even during a pause; thread-safe."""
-        run = self._run
-        if run is not None and not self._is_ending:
-            run.renew()
 
     def close(self) -> None:
         """Stop it; an error while stopping is recorded as its failure."""

@@ -294,6 +294,7 @@ class Lake:
         schemas = SimpleNamespace(learn=lambda ids, *_words: len(ids))
         names: list[tuple[Any, str, Any]] = [
             (Jvm, "iceberg_table", lambda _jvm, _table: lake.catalog.load()),
+            ("spark_ingest.commits.lease", "last_activity", lambda *_words: 0.0),
             ("spark_ingest.commits.lease.Holder", "alive", lambda _h, last_write: False),
             ("spark_ingest.lake.table_change", "time", _NO_TIME),
             ("spark_ingest.commits.branch", "time", _NO_TIME),

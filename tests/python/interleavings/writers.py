@@ -18,6 +18,7 @@ from spark_ingest.commits.committed import (
     newest_own_snapshot,
     own_snapshots,
 )
+from spark_ingest.commits.renewals import Renewals
 from spark_ingest.commits.resume import Position
 from spark_ingest.errors import LeaseLost, MillraceError
 from spark_ingest.lake.jvm import TROUBLE, Jvm
@@ -37,7 +38,8 @@ def stream(lake: Lake) -> None:
     log = CommitLog(lake.spark, lambda _text: None)
     try:
         try:
-            at_work = StreamRun(lake.services, STREAM, _SETTINGS, log, threading.Event())
+            renewals, stopping = Renewals(Jvm(lake.spark)), threading.Event()
+            at_work = StreamRun(lake.services, STREAM, _SETTINGS, log, renewals, stopping)
         except MillraceError:
             return
         for _ in range(_TRIES):

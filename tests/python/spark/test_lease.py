@@ -15,15 +15,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from spark_ingest.commits import lease
+from spark_ingest.commits import commit_log, lease, renewals
 from spark_ingest.commits.committed import Commit, own_snapshots
 from spark_ingest.commits.lease import Lease
+from spark_ingest.commits.renewals import Renewals
 from spark_ingest.data_files.stage import append_rows
 from spark_ingest.errors import CommitUnknown, LeaseLost
 from spark_ingest.lake.jvm import JAVA_ERRORS
 from spark_ingest.lake.table_change import Step, is_conflict
 from tests.python import catalogs
 from tests.python.gate import Answer, Gate, Request
+from tests.python.leases import take
 from tests.python.spark.lakes import COLUMNS, Lake, meddle, with_table
 
 if TYPE_CHECKING:
@@ -72,6 +74,26 @@ def all_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
+@pytest.fixture
+def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leases need a renewal at once."""
+    monkeypatch.setattr(lease, "QUIET_SECONDS", 0)
+
+
+def an_hour_later(patch: pytest.MonkeyPatch) -> None:
+    real = time.time
+    patch.setattr(time, "time", lambda: real() + 3600)
+
+
+def on_another_host(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr("spark_ingest.commits.lease.socket.gethostname", lambda: "elsewhere")
+
+
+def metadata_of(lake: Lake, table: str) -> str:
+    """Iceberg's current metadata file of a table."""
+    return str(lake.jvm.iceberg_table(table).operations().current().metadataFileLocation())
+
+
 def in_a_thread(work: Callable[[], object]) -> Future[object]:
     """Work that goes on beside the test."""
     threads = ThreadPoolExecutor(1)
@@ -94,7 +116,7 @@ def test_a_fast_forward_under_way_is_refused_once_the_table_is_taken_over(
     lake: Lake, all_gone: None
 ) -> None:
     """The commit as Iceberg sends it, based on the table before the take-over."""
-    asleep = Lease.take(lake.jvm, lake.table)
+    asleep = take(lake.jvm, lake.table)
     lake.stage(asleep, 1)
     operations = lake.jvm.iceberg_table(lake.table).operations()
     base = operations.current()
@@ -102,7 +124,7 @@ def test_a_fast_forward_under_way_is_refused_once_the_table_is_taken_over(
     jvm: Any = lake.spark._jvm
     build = jvm.org.apache.iceberg.TableMetadata.buildFrom(base)
     forwarded = build.setBranchSnapshot(staged, "main").build()
-    awake = Lease.take(lake.jvm, lake.table)
+    awake = take(lake.jvm, lake.table)
     with pytest.raises(JAVA_ERRORS) as refused:
         operations.commit(base, forwarded)
     assert is_conflict(refused.value)
@@ -117,10 +139,10 @@ def test_a_fast_forward_under_way_is_refused_once_the_table_is_taken_over(
 def test_a_publish_on_its_way_to_the_catalog_is_refused_once_the_table_is_taken_over(
     lake: Lake, all_gone: None
 ) -> None:
-    asleep = Lease.take(lake.jvm, lake.table)
+    asleep = take(lake.jvm, lake.table)
     lake.stage(asleep, 1)
     publishing, let_through = held(lake, asleep.publish)
-    awake = Lease.take(lake.jvm, lake.table)
+    awake = take(lake.jvm, lake.table)
     let_through()
     assert isinstance(publishing.exception(60), LeaseLost)
     lake.stage(awake, 2)
@@ -135,11 +157,11 @@ def test_of_two_that_take_a_table_at_once_one_wins(lake: Lake) -> None:
         start = threading.Barrier(2)
         taken: list[Lease] = []
 
-        def take(start: threading.Barrier = start, taken: list[Lease] = taken) -> None:
+        def taking(start: threading.Barrier = start, taken: list[Lease] = taken) -> None:
             start.wait()
-            taken.append(Lease.take(lake.jvm, lake.table))
+            taken.append(take(lake.jvm, lake.table))
 
-        errors = [doing.exception(60) for doing in [in_a_thread(take), in_a_thread(take)]]
+        errors = [doing.exception(60) for doing in [in_a_thread(taking), in_a_thread(taking)]]
         (winner,) = taken
         winner.check()
         (loser,) = [error for error in errors if error is not None]
@@ -150,8 +172,8 @@ def test_of_two_that_take_a_table_at_once_one_wins(lake: Lake) -> None:
 
 @over_http
 def test_a_take_on_its_way_to_the_catalog_gives_way_to_one_that_was_faster(lake: Lake) -> None:
-    taking, let_through = held(lake, lambda: Lease.take(lake.jvm, lake.table))
-    faster = Lease.take(lake.jvm, lake.table)
+    taking, let_through = held(lake, lambda: take(lake.jvm, lake.table))
+    faster = take(lake.jvm, lake.table)
     let_through()
     assert isinstance(taking.exception(60), LeaseLost)
     faster.check()
@@ -159,14 +181,10 @@ def test_a_take_on_its_way_to_the_catalog_gives_way_to_one_that_was_faster(lake:
 
 
 @over_http
-@pytest.mark.parametrize("last", ["renew", "release"])
-def test_what_an_overtaken_writer_had_on_its_way_leaves_the_new_one_its_lease(
-    lake: Lake, all_gone: None, last: str
-) -> None:
-    asleep = Lease.take(lake.jvm, lake.table)
-    asleep._renew_at = 0
-    work, let_through = held(lake, getattr(asleep, last))
-    awake = Lease.take(lake.jvm, lake.table)
+def test_a_release_on_its_way_leaves_the_new_writer_its_lease(lake: Lake, all_gone: None) -> None:
+    asleep = take(lake.jvm, lake.table)
+    work, let_through = held(lake, asleep.release)
+    awake = take(lake.jvm, lake.table)
     let_through()
     work.exception(60)
     lake.stage(awake, 1)
@@ -177,7 +195,7 @@ def test_what_an_overtaken_writer_had_on_its_way_leaves_the_new_one_its_lease(
 
 @over_http
 def test_a_publish_whose_answer_was_lost_is_found_on_main(lake: Lake) -> None:
-    writer = Lease.take(lake.jvm, lake.table)
+    writer = take(lake.jvm, lake.table)
     lake.stage(writer, 1)
     assert lake.gate is not None
     lake.gate.lose_answer(lake.is_commit)
@@ -192,7 +210,7 @@ def test_a_publish_that_is_late_comes_to_nothing_once_its_writer_has_started_ove
     lake: Lake,
 ) -> None:
     """Its batch was read again by then."""
-    writer = Lease.take(lake.jvm, lake.table)
+    writer = take(lake.jvm, lake.table)
     lake.stage(writer, 1)
     late: list[Request] = []
     before = lake.gate
@@ -223,7 +241,7 @@ def test_a_publish_that_got_through_counts_though_the_table_was_taken_over_since
     lake: Lake, all_gone: None
 ) -> None:
     """Its quarantined records would be removed with a batch that is in bronze."""
-    writer = Lease.take(lake.jvm, lake.table)
+    writer = take(lake.jvm, lake.table)
     lake.stage(writer, 1)
     assert lake.gate is not None
     through, overtaken = threading.Event(), threading.Event()
@@ -237,7 +255,7 @@ def test_a_publish_that_got_through_counts_though_the_table_was_taken_over_since
     before.treat(lake.is_commit, lose_late)
     publishing = in_a_thread(writer.publish)
     assert through.wait(60)
-    awake = Lease.take(lake.jvm, lake.table)
+    awake = take(lake.jvm, lake.table)
     overtaken.set()
     assert publishing.exception(60) is None
     assert lake.ids() == [1]
@@ -245,9 +263,10 @@ def test_a_publish_that_got_through_counts_though_the_table_was_taken_over_since
 
 
 @over_http
-def test_a_catalog_that_is_away_ends_no_renewal(lake: Lake) -> None:
-    writer = Lease.take(lake.jvm, lake.table)
-    writer._renew_at = 0
+def test_a_catalog_that_is_away_ends_no_renewal(lake: Lake, quiet: None) -> None:
+    commit_log.create(lake.spark)
+    ours = Renewals(lake.jvm)
+    writer = Lease.take(lake.jvm, lake.table, ours)
     assert lake.gate is not None
     failed: list[Request] = []
 
@@ -256,9 +275,9 @@ def test_a_catalog_that_is_away_ends_no_renewal(lake: Lake) -> None:
         return FAILURE
 
     with lake.gate.treating(lake.is_commit, fail):
-        writer.renew()
+        ours.renew()
     assert failed
-    assert 0 < writer._renew_at - time.monotonic() <= lease._RENEW_AGAIN_SECONDS
+    assert 0 < ours._renew_at - time.monotonic() <= renewals._AGAIN_SECONDS
     writer.check()
     writer.release()
 
@@ -271,8 +290,8 @@ def test_moto_alone_would_let_a_stale_commit_through(
     """So the refusals of Glue seen here are the gate's, which does as Glue does."""
     with catalogs.glue(spark, strict=False) as before:
         made = with_table(glue_lake(spark, before, tmp_path), request.node.name)
-        taking, let_through = held(made, lambda: Lease.take(made.jvm, made.table))
-        faster = Lease.take(made.jvm, made.table)
+        taking, let_through = held(made, lambda: take(made.jvm, made.table))
+        faster = take(made.jvm, made.table)
         let_through()
         assert taking.exception(60) is None
         with pytest.raises(LeaseLost):
@@ -280,37 +299,81 @@ def test_moto_alone_would_let_a_stale_commit_through(
 
 
 @every_catalog
-def test_a_renewal_moves_no_main_and_shows_others_that_the_writer_lives(
-    lake: Lake, monkeypatch: pytest.MonkeyPatch
+def test_one_renewal_shows_others_that_all_writers_of_a_process_live_and_changes_no_table(
+    lake: Lake, quiet: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    writer = Lease.take(lake.jvm, lake.table)
-    lake.stage(writer, 1)
-    before = lake.jvm.iceberg_table(lake.table)
-    main, sign = before.currentSnapshot().snapshotId(), writer._holder.branch
-    last = lease.last_activity(before, sign)
-    writer._renew_at = 0
-    writer.renew()
-    after = lake.jvm.iceberg_table(lake.table)
-    assert after.currentSnapshot().snapshotId() == main
-    assert lease.last_activity(after, sign) > last
-    monkeypatch.setattr("spark_ingest.commits.lease.socket.gethostname", lambda: "elsewhere")
-    with pytest.raises(LeaseLost, match="has a writer already"):
-        Lease.take(lake.jvm, lake.table)
-    writer.publish()
-    writer.release()
+    commit_log.create(lake.spark)
+    ours = Renewals(lake.jvm)
+    tables = [lake.table, with_table(lake, f"{lake.table}_2").table]
+    writers = [Lease.take(lake.jvm, table, ours) for table in tables]
+    others = with_table(lake, f"{lake.table}_3").table
+    take(lake.jvm, others)
+    before = [metadata_of(lake, table) for table in tables]
+    an_hour_later(monkeypatch)
+    ours.renew()
+    assert [metadata_of(lake, table) for table in tables] == before
+    on_another_host(monkeypatch)
+    for table in tables:
+        with pytest.raises(LeaseLost, match="has a writer already"):
+            take(lake.jvm, table)
+    # That process has not renewed.
+    take(lake.jvm, others)
+    lake.stage(writers[0], 1)
+    writers[0].publish()
+    for writer in writers:
+        writer.release()
     assert lake.ids() == [1]
+
+
+@over_http
+@pytest.mark.parametrize("last", ["publish", "release"])
+def test_a_lease_whose_commit_hangs_lapses_although_its_process_renews(
+    lake: Lake, quiet: None, monkeypatch: pytest.MonkeyPatch, last: str
+) -> None:
+    commit_log.create(lake.spark)
+    ours = Renewals(lake.jvm)
+    asleep = Lease.take(lake.jvm, lake.table, ours)
+    lake.stage(asleep, 1)
+    began = time.time()
+    work, let_through = held(lake, getattr(asleep, last))
+    an_hour_later(monkeypatch)
+    ours.renew()
+    assert 0 < renewals.renewed_at(lake.jvm, ours.process, asleep.branch) < began + 600
+    on_another_host(monkeypatch)
+    awake = take(lake.jvm, lake.table)
+    let_through()
+    work.exception(60)
+    lake.stage(awake, 2)
+    awake.publish()
+    awake.release()
+    assert lake.ids() == [2]
+
+
+@without_a_server
+def test_processes_that_do_not_renew_for_a_day_are_forgotten(lake: Lake, quiet: None) -> None:
+    commit_log.create(lake.spark)
+    processes = [Renewals(lake.jvm) for _ in range(3)]
+    for days, process in zip((0, 0.5, 1.25), processes, strict=True):
+        with pytest.MonkeyPatch.context() as patch:
+            now = time.time() + days * 86_400
+            patch.setattr(time, "time", lambda now=now: now)
+            process.add(take(lake.jvm, with_table(lake, f"{lake.table}_{days}").table))
+            process.renew()
+    log = lake.jvm.iceberg_table(commit_log.TABLE)
+    known = [key.split(".")[-1] for key in log.properties() if "renewed" in key]
+    assert sorted(known) == sorted(process.process for process in processes[1:])
 
 
 @every_catalog
 def test_a_writer_that_restarts_on_another_host_with_its_id_goes_on_at_once(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = Lease.take(lake.jvm, lake.table, "ingest-1")
+    before = take(lake.jvm, lake.table, "ingest-1")
     lake.stage(before, 1)
     monkeypatch.setattr("spark_ingest.commits.lease.socket.gethostname", lambda: "elsewhere")
     with pytest.raises(LeaseLost, match=r"has a writer already \(writer ingest-1, pid"):
-        Lease.take(lake.jvm, lake.table, "ingest-2")
-    after = Lease.take(lake.jvm, lake.table, "ingest-1")
+        take(lake.jvm, lake.table, "ingest-2")
+    after = take(lake.jvm, lake.table, "ingest-1")
     with pytest.raises(LeaseLost, match="was taken over"):
         before.publish()
     lake.stage(after, 2)
@@ -322,23 +385,21 @@ def test_a_writer_that_restarts_on_another_host_with_its_id_goes_on_at_once(
 @every_catalog
 def test_what_a_take_puts_on_main_is_no_commit_of_the_stream(lake: Lake) -> None:
     for number in (1, 2):
-        writer = Lease.take(lake.jvm, lake.table)
+        writer = take(lake.jvm, lake.table)
         rows = lake.spark.createDataFrame([(number, "n")], COLUMNS).coalesce(1)
         commit = Commit(number, "topic", {0: number - 1}, {0: number})
         writer.stage(partial(append_rows, rows, commit))
         writer.publish()
         writer.release()
     assert [own.commit.id for own in own_snapshots(lake.jvm, lake.table)] == [2, 1]
-    iceberg = lake.jvm.iceberg_table(lake.table)
-    assert sorted(iceberg.refs()) == ["main"]
-    assert [key for key in iceberg.properties() if "renewed" in key] == []
+    assert sorted(lake.jvm.iceberg_table(lake.table).refs()) == ["main"]
 
 
 @without_a_server
 def test_a_publish_is_made_again_where_another_commit_moved_the_table_but_not_main(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    writer = Lease.take(lake.jvm, lake.table)
+    writer = take(lake.jvm, lake.table)
     lake.stage(writer, 1)
 
     def comment() -> None:
@@ -362,7 +423,7 @@ def test_a_publish_is_made_again_where_another_commit_moved_the_table_but_not_ma
 def test_a_publish_behind_a_compaction_is_made_again_where_a_ref_changed_meanwhile(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    writer = Lease.take(lake.jvm, lake.table)
+    writer = take(lake.jvm, lake.table)
     for number in (1, 2):
         lake.stage(writer, number)
         writer.publish()

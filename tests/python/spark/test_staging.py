@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spark_ingest.commits.lease import Lease
 from spark_ingest.errors import CommitRefused
+from tests.python.leases import take
 from tests.python.spark import lakes
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def lake(spark: SparkSession, request: pytest.FixtureRequest) -> lakes.Lake:
 
 
 def test_what_is_staged_is_seen_by_no_reader_until_it_is_published(lake: lakes.Lake) -> None:
-    writer = Lease.take(lake.jvm, lake.table)
+    writer = take(lake.jvm, lake.table)
 
     lake.stage(writer, 1)
 
@@ -36,7 +36,7 @@ def test_what_is_staged_is_seen_by_no_reader_until_it_is_published(lake: lakes.L
 
 
 def test_nothing_is_published_behind_rows_that_came_meanwhile(lake: lakes.Lake) -> None:
-    writer = Lease.take(lake.jvm, lake.table)
+    writer = take(lake.jvm, lake.table)
     lake.stage(writer, 1)
     lake.spark.sql(f"insert into lake.{lake.table} values (1, 'the same one')")
 

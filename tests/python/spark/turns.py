@@ -30,6 +30,7 @@ from spark_ingest.streaming import side_commit
 from tests.python.gate import Answer, Gate, Request
 from tests.python.interleavings.iceberg import UNKNOWN, java_error
 from tests.python.interleavings.schedule import Delivery, Killed, Schedule
+from tests.python.leases import take
 from tests.python.spark.lakes import Lake
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class Turns:
     def stream(self) -> None:
         """Take the table, whoever has it, and all that the topic holds."""
         with suppress(*TROUBLE):
-            held = Lease.take(self.lake.jvm, self.lake.table)
+            held = take(self.lake.jvm, self.lake.table)
             for _ in range(_TRIES):
                 try:
                     self._take_records(held)

@@ -33,6 +33,7 @@ from spark_ingest.lake import bronze
 from spark_ingest.lake.jvm import Jvm
 from spark_ingest.streaming import staged_batch, tables
 from spark_ingest.streaming.side_commit import commit_beside
+from tests.python.leases import take
 from tests.python.stack.conftest import ORDER, Feed, orders, proofs
 from tests.python.world.avro import framed
 
@@ -50,7 +51,7 @@ def test_a_second_writer_is_refused_and_reported_who_writes(feed: Feed) -> None:
     feed.register(ORDER)
     tables.create_tables(feed.services, [feed.stream])
     jvm = Jvm(feed.services.spark)
-    lease = Lease.take(jvm, feed.stream.table)
+    lease = take(jvm, feed.stream.table)
     with pytest.raises(LeaseLost, match=r"has a writer already \(pid \d+ on "):
         feed.ingest()
     lease.release()
@@ -62,7 +63,7 @@ def taken(feed: Feed) -> tuple[Jvm, SparkSession, Lease]:
     feed.send(*orders(feed.register(ORDER), 0, 2))
     feed.ingest()
     jvm, spark = Jvm(feed.services.spark), feed.services.spark
-    return jvm, spark, Lease.take(jvm, feed.stream.table)
+    return jvm, spark, take(jvm, feed.stream.table)
 
 
 def test_an_overtaken_writer_cannot_publish(feed: Feed, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,7 +71,7 @@ def test_an_overtaken_writer_cannot_publish(feed: Feed, monkeypatch: pytest.Monk
     commit = own_snapshots(jvm, feed.stream.table)[0].commit
     asleep.stage(partial(append_rows, spark.table(feed.table).limit(1), commit))
     monkeypatch.setattr("spark_ingest.commits.lease.Holder.alive", lambda self, last_write: False)
-    awake = Lease.take(jvm, feed.stream.table)
+    awake = take(jvm, feed.stream.table)
     with pytest.raises(LeaseLost, match="was taken over"):
         asleep.publish()
     awake.release()
@@ -83,7 +84,7 @@ def test_a_write_that_makes_an_overtaken_writers_branch_anew_publishes_nothing(
     """Iceberg commits a write that was under way to its branch even where that is gone."""
     jvm, spark, asleep = taken(feed)
     monkeypatch.setattr("spark_ingest.commits.lease.Holder.alive", lambda self, last_write: False)
-    awake = Lease.take(jvm, feed.stream.table)
+    awake = take(jvm, feed.stream.table)
     iceberg = jvm.iceberg_table(feed.stream.table)
     head = iceberg.currentSnapshot().snapshotId()
     iceberg.manageSnapshots().createBranch(asleep._holder.branch, head).commit()

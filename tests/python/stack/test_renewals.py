@@ -11,18 +11,23 @@ from typing import Any
 
 import pytest
 
-from spark_ingest.commits import commit_log, lease
+from spark_ingest.commits import commit_log, lease, renewals
 from spark_ingest.commits.lease import Lease
 from spark_ingest.lake.jvm import Jvm
-from spark_ingest.streaming import renewals, run, tables
+from spark_ingest.streaming import run, tables
+from tests.python.leases import take
 from tests.python.stack.conftest import ORDER, Feed, orders, wait_for
 
 
-def last_activity(feed: Feed) -> float:
-    """When the stream's writer reported that it is alive."""
-    iceberg = Jvm(feed.services.spark).iceberg_table(feed.stream.table)
-    branches = lease.writer_branches(iceberg)
-    return max((lease.last_activity(iceberg, branch) for branch in branches), default=0)
+def last_renewal(feed: Feed) -> float:
+    """When the writer's process last renewed its lease; 0 without a writer."""
+    jvm = Jvm(feed.services.spark)
+    iceberg = jvm.iceberg_table(feed.stream.table)
+    writers = lease.writer_branches(iceberg)
+    holder = lease.holder_of(iceberg)
+    if holder is None or holder.branch not in writers:
+        return 0
+    return renewals.renewed_at(jvm, holder.process, holder.branch)
 
 
 def test_a_lease_is_renewed_while_a_stream_starts_works_and_waits_for_its_rate(
@@ -32,14 +37,15 @@ def test_a_lease_is_renewed_while_a_stream_starts_works_and_waits_for_its_rate(
 
     def see_a_renewal(then: Any, moment: str) -> Any:
         def slow(*given: Any, **named: Any) -> Any:
-            before = last_activity(feed)
-            wait_for(lambda: last_activity(feed) > before, seconds=30)
+            before = last_renewal(feed)
+            wait_for(lambda: last_renewal(feed) > before, seconds=30)
             seen.append(moment)
             return then(*given, **named)
 
         return slow
 
-    monkeypatch.setattr(lease, "_RENEW_SECONDS", 0)
+    monkeypatch.setattr(lease, "QUIET_SECONDS", 0)
+    monkeypatch.setattr(renewals, "QUIET_SECONDS", 0)
     monkeypatch.setattr(renewals, "_SECONDS", 0.1)
     for owner, name in ((commit_log, "catch_up"), (Lease, "stage"), (run.StreamRun, "_wait")):
         monkeypatch.setattr(owner, name, see_a_renewal(getattr(owner, name), name))
@@ -56,20 +62,20 @@ def test_a_stream_without_records_finds_out_that_it_was_overtaken(
 ) -> None:
     feed.register(ORDER)
     tables.create_tables(feed.services, [feed.stream])
-    monkeypatch.setattr(lease, "_RENEW_SECONDS", 0)
-    # As seldom as leaves the taker time between two: each sign is a commit in its way.
-    monkeypatch.setattr(renewals, "_SECONDS", 1.5)
+    monkeypatch.setattr(lease, "QUIET_SECONDS", 0)
+    monkeypatch.setattr(renewals, "QUIET_SECONDS", 0)
+    monkeypatch.setattr(renewals, "_SECONDS", 0.1)
     stopping = threading.Event()
     settings = run.RunSettings(60, 1000, unknown_wait=0.5)
     with ThreadPoolExecutor(1) as threads:
         quiet = threads.submit(run.run_streams, feed.services, [feed.stream], settings, stopping)
         try:
-            wait_for(lambda: last_activity(feed))
+            wait_for(lambda: last_renewal(feed))
             with monkeypatch.context() as patch:
                 patch.setattr(
                     "spark_ingest.commits.lease.Holder.alive", lambda self, last_activity: False
                 )
-                awake = Lease.take(Jvm(feed.services.spark), feed.stream.table)
+                awake = take(Jvm(feed.services.spark), feed.stream.table)
 
             def is_reported() -> bool:
                 ended = quiet.exception() if quiet.done() else None

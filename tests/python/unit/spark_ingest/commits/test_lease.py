@@ -33,7 +33,7 @@ def test_a_process_of_this_machine_is_asked_itself() -> None:
     assert not holder(age=100).alive(last_write=time.time())
 
 
-def test_a_writer_elsewhere_is_alive_while_it_commits_or_renews() -> None:
+def test_a_writer_elsewhere_is_alive_while_it_commits() -> None:
     now = time.time()
     assert holder("elsewhere", renewed_at=LONG_AGO).alive(last_write=now)
     assert holder("elsewhere", renewed_at=now).alive(last_write=LONG_AGO)

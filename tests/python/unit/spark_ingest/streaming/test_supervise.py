@@ -66,9 +66,6 @@ class Scripted:
             self.commits += 1
         return step
 
-    def renew(self) -> None:
-        return
-
     def stop(self) -> None:
         self.stops += 1
         if self.stop_error is not None:
