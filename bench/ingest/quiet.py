@@ -2,30 +2,43 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
+from urllib.error import URLError
+from urllib.request import urlopen
+
+import psutil
 
 from bench.ingest.fill import Record, Sender, make_topic
-from bench.ingest.fixture import SCHEMA, register, write_manifest
+from bench.ingest.fixture import SCHEMA, free_ports, register, write_manifest
 from bench.ingest.load import Shape, payloads
 from bench.ingest.system_run import running, wait_for
 from bench.ingest.systems import run_command
 from bench.ingest.usage import MIB, usage
-from bench.ingest.watch import metadata, record_count
+from bench.ingest.watch import commit_count, metadata, record_count
 from bench.report.results import Cell
 from sandbox.settings import Home
 from sandbox.ui import say
 
 # Streams, records per second of each, and the value of `--every`.
-CASES: list[tuple[int, float, str]] = [(1, 0, "1s"), (10, 0, "1s"), (50, 0, "1s"), (100, 10, "10s")]
+CASES: list[tuple[int, float, str]] = [
+    *((1, 0, "1s"), (50, 0, "1s"), (300, 0, "10s")),
+    (100, 10, "10s"),
+]
 COLUMNS = {
     "streams": 0,
     "`--every`": 0,
     "records/s of each": 0,
+    "first start, s": 0,
+    "restart, s": 0,
     "CPU s a minute": 1,
+    "commits a minute": 0,
+    "threads": 0,
     "RSS, MiB": 0,
     "records behind": 0,
 }
+_UP = re.compile(r"^millrace_stream_up\{.*\} 1\.0$", re.MULTILINE)
 _PARTITIONS = 1
 _START_SECONDS = 900.0
 _SETTLE_SECONDS = 30.0
@@ -41,10 +54,8 @@ def measure(home: Home, seconds: float) -> Iterator[list[Cell]]:
     say(f"{len(CASES)} cases: about {len(CASES) * (seconds + 150) / 60:.0f} minutes")
     for streams, rate, every in CASES:
         done = measure_one(home, streams, rate, every, seconds)
-        say(
-            f"  {streams} streams of {rate:g} records/s:"
-            f" {done[3]:.1f} CPU s a minute, {done[4]:,} MB"
-        )
+        shown = zip(COLUMNS, done, strict=True)
+        say("  " + ", ".join(f"{name.strip('`')} {value}" for name, value in shown))
         yield done
 
 
@@ -75,25 +86,50 @@ def measure_one(home: Home, streams: int, rate: float, every: str, seconds: floa
         topic = names[number % streams]
         return topic, 0, b"r-%016d" % number, pool[number % len(pool)]
 
-    with running(run_command(manifest, "--every", every), home, log) as program:
+    (port,) = free_ports(1)
+    command = run_command(manifest, "--every", every, "--metrics-port", str(port))
 
-        def landed() -> int:
-            return sum(record_count(metadata(catalog, f"{SCHEMA}.{table}")) for table in topics)
+    def started() -> bool:
+        try:
+            with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+                return len(_UP.findall(answer.read().decode())) == streams
+        except (URLError, ConnectionError):
+            return False
 
-        def all_there() -> bool:
-            return all(metadata(catalog, f"{SCHEMA}.{table}") for table in topics)
+    def landed() -> int:
+        return sum(record_count(metadata(catalog, f"{SCHEMA}.{table}")) for table in topics)
 
-        wait_for(all_there, program, _START_SECONDS)
-        with Sender(home.bootstrap_servers, rate * streams, record) as sender:
-            time.sleep(_SETTLE_SECONDS)
-            begin = time.time()
-            time.sleep(seconds)
-            end = time.time()
-        # What was sent in the last moments has as long as a batch and a half may take.
-        time.sleep(1.5 * float(every.removesuffix("s")) if rate else 0.0)
-        behind = sender.sent - landed()
-        program.stop(_START_SECONDS)
+    starts = list[float]()
+    # The first start creates the tables.
+    for is_restart in (False, True):
+        began = time.monotonic()
+        with running(command, home, log) as program:
+            wait_for(started, program, _START_SECONDS)
+            starts.append(time.monotonic() - began)
+            if not is_restart:
+                program.stop(_START_SECONDS)
+                continue
+            with Sender(home.bootstrap_servers, rate * streams, record) as sender:
+                time.sleep(_SETTLE_SECONDS)
+                begin, before = time.time(), commit_count(catalog)
+                time.sleep(seconds)
+                end, made = time.time(), commit_count(catalog) - before
+            started_by = psutil.Process(program.popen.pid).children(recursive=True)
+            threads = sum(one.num_threads() for one in started_by)
+            # What was sent in the last moments has as long as a batch and a half may take.
+            time.sleep(1.5 * float(every.removesuffix("s")) if rate else 0.0)
+            behind = sender.sent - landed()
+            program.stop(_START_SECONDS)
     took = usage(program.samples, begin, end)
-    minute = took.cpu_seconds / took.seconds * 60
-    rss_mb = round(took.peak_rss_bytes / MIB)
-    return [streams, f"`{every}`", rate, minute, rss_mb, max(0, behind)]
+    minutes = took.seconds / 60
+    return [
+        streams,
+        f"`{every}`",
+        rate,
+        *(round(start) for start in starts),
+        took.cpu_seconds / minutes,
+        round(made / minutes),
+        threads,
+        round(took.peak_rss_bytes / MIB),
+        max(0, behind),
+    ]

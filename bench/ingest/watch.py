@@ -46,6 +46,13 @@ def metadata(catalog: Path, table: str) -> dict[str, Any] | None:
     return None if location is None else _read(location)
 
 
+def commit_count(catalog: Path) -> int:
+    """The number of commits to all tables, from the version in the name of each one's metadata."""
+    with closing(sqlite3.connect(catalog)) as database:
+        found = database.execute("select metadata_location from iceberg_tables").fetchall()
+    return sum(int(Path(location).name.partition("-")[0]) for (location,) in found)
+
+
 def record_count(found: dict[str, Any] | None) -> int:
     """Rows of a table by its metadata; 0 where there is none."""
     return _seen(found, 0.0).records

@@ -8,8 +8,10 @@ commit, assigns the name to a UUID.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -41,7 +43,6 @@ from spark_ingest.commits.offsets import total
 from spark_ingest.commits.table_identity import (
     Identity,
     PreviousTable,
-    identify,
     logged_without_holes,
     uuid_of,
 )
@@ -54,6 +55,11 @@ from spark_ingest.sources import Stream
 TABLE = f"{bronze.SCHEMA}.ingest_commits"
 _BRANCH_PREFIX = "log_"
 _LATER = timedelta(microseconds=1)
+# Streams that start side by side wait for the scan of the first.
+_summarizing = threading.Lock()
+# After a crash all streams write to the log when they start: more at once would only conflict.
+# Not one by one, because a stream whose table hangs would keep the others from starting.
+_publishing = threading.Semaphore(2)
 _OFFSETS = ArrayType(
     StructType(
         [
@@ -165,8 +171,27 @@ def catch_up(
 
 
 def identity_of(spark: SparkSession, table: str) -> Identity:
-    """The current table of a name, and its commits in the log."""
-    return identify(spark, _named(spark, table), table)
+    """The current table of a name, and its commits in the log.
+
+    Streams that start side by side share one scan of the log.
+    """
+    jvm = Jvm(spark)
+    uuid = uuid_of(jvm, table)
+    log = jvm.iceberg_table(TABLE)
+    snapshot = log.currentSnapshot()
+    if snapshot is None:
+        return table_identity.Summary(None, {}).of(uuid)
+    with _summarizing:
+        found = _summaries(spark, str(log.uuid()), snapshot.snapshotId())
+    return found.get(table, table_identity.Summary(None, {})).of(uuid)
+
+
+@lru_cache(maxsize=1)
+def _summaries(
+    spark: SparkSession, _log_uuid: str, snapshot_id: int
+) -> dict[str, table_identity.Summary]:
+    rows = spark.sql(f"select * from {CATALOG}.{TABLE} version as of {snapshot_id}")
+    return table_identity.summaries(rows)
 
 
 def previous_table(spark: SparkSession, stream: Stream) -> PreviousTable | None:
@@ -425,8 +450,9 @@ def _lacking(spark: SparkSession, rows: Sequence[tuple[Any, ...]]) -> list[tuple
 
 def _publish(spark: SparkSession, write: Callable[[str], bool]) -> None:
     jvm = Jvm(spark)
-    first_snapshot(jvm, TABLE)
-    publish_on(jvm, TABLE, _BRANCH_PREFIX, write, "others keep writing to it")
+    with _publishing:
+        first_snapshot(jvm, TABLE)
+        publish_on(jvm, TABLE, _BRANCH_PREFIX, write, "others keep writing to it")
 
 
 def _write(spark: SparkSession, rows: Sequence[tuple[Any, ...]], branch: str) -> bool:

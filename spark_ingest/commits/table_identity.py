@@ -6,11 +6,12 @@ table, but no stream resumes from them.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from spark_ingest.lake.jvm import Jvm
@@ -82,21 +83,47 @@ def uuid_of(jvm: Jvm, table: str) -> str:
     return str(jvm.iceberg_table(table).uuid())
 
 
-def identify(spark: SparkSession, log: DataFrame, table: str) -> Identity:
-    """Identify the current table of a name, and its rows in the log.
+@dataclass(frozen=True)
+class Summary:
+    """A summary of the log's rows of one table name.
 
-    ``log`` has the log's rows of that name; ``table`` is ``schema.name`` and must exist.
+    Attributes:
+        newest: The table UUID in the newest row of kind ``table``; None without such a row.
+        tables: The commits of each table of that name, by table UUID.
     """
-    uuid = uuid_of(Jvm(spark), table)
-    is_of_table, is_mine = F.col("kind") == KIND, F.col("table_uuid") == uuid
-    named = F.when(is_of_table, F.struct("committed_at", "table_uuid"))
-    # All that the start of a stream needs from the log, in one scan.
-    (found,) = log.agg(
-        F.max(named)["table_uuid"].alias("newest"),
-        F.count_if(~is_of_table & ~is_mine).alias("others"),
-        *_span(F.when(~is_of_table & is_mine, F.col("commit_id"))),
-    ).collect()
-    return Identity(uuid, found["newest"] == uuid, Logged(*found[-3:]), found["others"] > 0)
+
+    newest: str | None
+    tables: Mapping[str, Logged]
+
+    def of(self, uuid: str) -> Identity:
+        """Identify the table with this UUID among those of the name."""
+        others = any(logged.count for other, logged in self.tables.items() if other != uuid)
+        logged = self.tables.get(uuid, Logged(None, None, 0))
+        return Identity(uuid, self.newest == uuid, logged, others)
+
+
+def summaries(log: DataFrame) -> dict[str, Summary]:
+    """All that the start of a stream needs from the log, by table name, in one scan of ``log``."""
+    is_of_table = F.col("kind") == KIND
+    rows = (
+        log.where("table_uuid is not null")
+        .groupBy("table_name", "table_uuid")
+        .agg(
+            F.max(F.when(is_of_table, F.unix_micros("committed_at"))).alias("named_at"),
+            *_span(F.when(~is_of_table, F.col("commit_id"))),
+        )
+        .collect()
+    )
+    tables = defaultdict[str, dict[str, Logged]](dict)
+    named = defaultdict[str, list[tuple[int, str]]](list)
+    for table, uuid, named_at, *span in rows:
+        tables[table][uuid] = Logged(*span)
+        if named_at is not None:
+            named[table].append((named_at, uuid))
+    return {
+        table: Summary(max(named[table], default=(0, None))[1], found)
+        for table, found in tables.items()
+    }
 
 
 def logged_without_holes(log: DataFrame, known: Identity) -> tuple[int, set[int]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 
 from spark_ingest.commits import commit_log, quarantine_table
@@ -16,6 +17,9 @@ from spark_ingest.records.topic_schemas import Schemas
 from spark_ingest.sources import Stream
 from spark_ingest.streaming.services import Services
 
+# Most of a creation is waiting for the registry, the catalog and the storage.
+_AT_ONCE = 8
+
 
 def create_tables(services: Services, streams: Sequence[Stream]) -> list[str]:
     """Create the schema, quarantine, the commit log and each stream's table.
@@ -27,9 +31,9 @@ def create_tables(services: Services, streams: Sequence[Stream]) -> list[str]:
         ServiceUnavailable: The registry is unavailable.
     """
     created = create_shared(services)
-    with _named_together(services) as new:
-        for stream in streams:
-            if create_table(services, stream):
+    with _named_together(services) as new, _creating(services, streams) as creating:
+        for stream, made in creating:
+            if made.result():
                 new.append(stream)
     return created + [stream.table for stream in new]
 
@@ -82,10 +86,10 @@ def prepare(services: Services, streams: Sequence[Stream]) -> set[str]:
     refused: dict[str, ConfigurationError] = {}
     failed: dict[str, str] = {}
     try:
-        with _named_together(services) as new:
-            for stream in streams:
+        with _named_together(services) as new, _creating(services, streams) as creating:
+            for stream, made in creating:
                 try:
-                    if create_table(services, stream):
+                    if made.result():
                         new.append(stream)
                 except ConfigurationError as error:
                     refused[stream.name] = error
@@ -98,6 +102,19 @@ def prepare(services: Services, streams: Sequence[Stream]) -> set[str]:
     for name, reason in failed.items():
         services.progress.note(f"{name}: {reason}; its stream will retry")
     return {*refused, *failed}
+
+
+@contextmanager
+def _creating(
+    services: Services, streams: Sequence[Stream]
+) -> Iterator[list[tuple[Stream, Future[bool]]]]:
+    """Create missing tables side by side; an error in the body cancels those not yet begun."""
+    with ThreadPoolExecutor(_AT_ONCE, "create") as threads:
+        try:
+            yield [(one, threads.submit(create_table, services, one)) for one in streams]
+        except BaseException:
+            threads.shutdown(wait=False, cancel_futures=True)
+            raise
 
 
 @contextmanager

@@ -6,8 +6,11 @@ Fails when a table that was recreated is taken for the one before it.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from unittest.mock import Mock
 
-from spark_ingest.commits import commit_log, resume
+import pytest
+
+from spark_ingest.commits import commit_log, resume, table_identity
 from spark_ingest.commits.table_identity import uuid_of
 from spark_ingest.lake import bronze
 from spark_ingest.lake.jvm import CATALOG, Jvm
@@ -62,3 +65,24 @@ def test_a_table_that_was_rolled_back_stands_since_later(spark: SparkSession) ->
 
     (after,) = spark.sql(f"select committed_at from {LOG} where {mine}").collect()
     assert after[0] > before[0]
+
+
+def test_streams_that_start_share_one_scan_of_an_unchanged_log(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bronze.create_schema(spark)
+    commit_log.create(spark)
+    names = [f"bronze.test__shared_{n}" for n in range(2)]
+    streams = [Stream(name, name, "", {}, frozenset(), META) for name in names]
+    for stream in streams:
+        bronze.create_table(spark, stream.table, bronze.METADATA, META.partitioned_by)
+        first_snapshot(Jvm(spark), stream.table)
+    scan = Mock(side_effect=table_identity.summaries)
+    monkeypatch.setattr(table_identity, "summaries", scan)
+
+    commit_log.name_tables(spark, streams[:1])
+    assert [commit_log.identity_of(spark, name).is_newest for name in names] == [True, False]
+    assert scan.call_count == 1
+    commit_log.name_tables(spark, streams[1:])
+    assert [commit_log.identity_of(spark, name).is_newest for name in names] == [True, True]
+    assert scan.call_count == 2

@@ -245,3 +245,12 @@ def test_a_table_begins_where_asked_and_keeps_to_the_rate(feed: Feed) -> None:
     assert feed.offsets()[-1] == (0, 12)
     first, _ = proofs(feed)
     assert (first.first, first.end, first.holds) == (2, 13, True)
+
+
+def test_a_stream_has_a_pool_of_its_own_so_that_no_large_batch_delays_others(feed: Feed) -> None:
+    """More records than are written in the driver, so that there are tasks."""
+    feed.send(*orders(feed.register(ORDER), 0, 6000))
+    feed.ingest()
+    scheduler = feed.services.spark.sparkContext._jsc.sc()
+    assert scheduler.getSchedulingMode().toString() == "FAIR"
+    assert scheduler.getPoolForName(feed.stream.name).isDefined()
