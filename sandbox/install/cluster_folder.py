@@ -25,7 +25,7 @@ from spark_ingest.sources import fresh_manifest
 
 FOLDER = PROJECT / "target" / "cluster"
 # By Spark's version: the components with its JARs.
-JARS = {"4.1": ("spark", "aws"), "4.0": ("spark-4.0",)}
+JARS = {"4.1": ("spark", "aws", "msk"), "4.0": ("spark-4.0", "msk")}
 PACKAGES = "millrace"
 # Python's half of AWS MSK IAM is small enough to be there always.
 _EXTRAS = ("msk",)
