@@ -23,6 +23,7 @@ from spark_ingest.commits.resume import Position
 from spark_ingest.commits.table_identity import uuid_of
 from spark_ingest.data_files.stage import append_rows
 from spark_ingest.errors import LeaseLost
+from spark_ingest.lake import table_change
 from spark_ingest.lake.jvm import CATALOG, TROUBLE, Jvm
 from spark_ingest.lake.table_change import Step
 from spark_ingest.sources import IngestMeta, Stream
@@ -76,13 +77,15 @@ class Turns:
         held.start_over()
         newest = newest_own_snapshot(self.lake.jvm, self.lake.table)
         number, start = (newest.commit.id, newest.commit.position[0]) if newest else (0, 0)
+        # Over HTTP it stops at the gate.
+        stage = append_rows if self.lake.gate is not None else self._stage
         for offset in range(start, END):
             number += 1
             commit = Commit(number, "topic", {0: offset}, {0: offset + 1})
-            held.stage(partial(self._stage, self._row(offset), commit))
+            held.stage(partial(stage, self._row(offset), commit))
             if self.schedule.happens("a schema comes"):
                 held.unstage()
-                held.stage(partial(self._stage, self._row(offset), commit))
+                held.stage(partial(stage, self._row(offset), commit))
             held.publish()
 
     def replay(self) -> None:
@@ -133,11 +136,12 @@ class Turns:
         with ExitStack() as changes:
             for of, name, value in (
                 (Jvm, "iceberg_table", loading),
+                (lease, "last_activity", lambda *_words: 0.0),
                 (lease.Holder, "alive", lambda _holder, _last_write: False),
+                (table_change, "time", _NO_PAUSE),
+                (branch, "time", _NO_PAUSE),
             ):
                 changes.enter_context(patch.object(of, name, value))
-            for module in ("table_change", "branch"):
-                changes.enter_context(patch(f"spark_ingest.lake.{module}.time", _NO_PAUSE))
             if (gate := self.lake.gate) is not None:
                 treat = partial(self._at_the_gate, gate)
                 changes.enter_context(gate.treating(self.lake.is_commit, treat))
