@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
@@ -120,6 +121,14 @@ def run_command(
         int | None, typer.Option(help="Serve Prometheus metrics on this port.", min=1)
     ] = None,
     metrics_host: Annotated[str, typer.Option(help="Address for the metrics.")] = "127.0.0.1",
+    cloudwatch: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMESPACE",
+            help="Print the metrics once a minute as lines of which CloudWatch Logs makes metrics "
+            "of this namespace (embedded metric format): for where nothing can scrape them.",
+        ),
+    ] = None,
 ) -> None:
     """Land the streams' records in bronze.
 
@@ -146,13 +155,17 @@ def run_command(
     settings = run.RunSettings(
         interval, max_batch, unknown_wait, max_rate, first, most_bytes, writer_id
     )
-    shown = open_progress()
-    if metrics_port is not None:
+    progress = open_progress()
+    lines: AbstractContextManager[object] = nullcontext()
+    if metrics_port is not None or cloudwatch is not None:
+        from spark_ingest.streaming.cloudwatch import CloudWatchLines
         from spark_ingest.streaming.metrics import MetricsProgress
 
         names = [s.name for s in streams if services.broker.topic(s.topic)]
-        shown = MetricsProgress(shown, names, metrics_host, metrics_port)
-    with shown as progress:
+        progress = metrics = MetricsProgress(progress, names, metrics_host, metrics_port)
+        if cloudwatch is not None:
+            lines = CloudWatchLines(metrics.registry, cloudwatch)
+    with progress, lines:
         services = replace(services, progress=progress)
         missing = prepare(services, streams)
         # dbt reads the table even if `reconcile` never ran.

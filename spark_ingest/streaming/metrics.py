@@ -21,11 +21,14 @@ _BATCH_SECONDS = (0.1, 0.2, 0.3, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10, 20, 30, 60, 120
 class MetricsProgress(Progress):
     """Counts reports, forwards them, and serves the metrics while it is entered."""
 
-    def __init__(self, shown: Progress, streams: Iterable[str], host: str, port: int) -> None:
+    def __init__(
+        self, shown: Progress, streams: Iterable[str], host: str, port: int | None
+    ) -> None:
         """Create the metrics.
 
         Every report is forwarded to ``shown``. The metrics of each of ``streams`` start at zero;
-        those of other streams appear when they start. ``port`` 0 selects a free port.
+        those of other streams appear when they start. ``port`` 0 selects a free port; None
+        serves nothing.
         """
         self._shown = shown
         self._host = host
@@ -81,8 +84,8 @@ class MetricsProgress(Progress):
 
     @property
     def port(self) -> int:
-        """The TCP port of the server."""
-        return self._port
+        """The TCP port of the server; 0 without one."""
+        return self._port or 0
 
     def __enter__(self) -> MetricsProgress:
         """Start the server.
@@ -90,11 +93,17 @@ class MetricsProgress(Progress):
         Raises:
             ConfigurationError: The port is in use, or the address is not local.
         """
+        if self._port is not None:
+            self._serve(self._port)
+        self._shown.__enter__()
+        return self
+
+    def _serve(self, port: int) -> None:
         try:
-            server, thread = start_http_server(self._port, addr=self._host, registry=self.registry)
+            server, thread = start_http_server(port, addr=self._host, registry=self.registry)
         except OSError as error:
             raise ConfigurationError(
-                f"--metrics-port {self._port} on {self._host}: {error.strerror}: use another port"
+                f"--metrics-port {port} on {self._host}: {error.strerror}: use another port"
             ) from error
         self._port = server.server_port
 
@@ -104,8 +113,6 @@ class MetricsProgress(Progress):
             thread.join()
 
         self._stop = stop
-        self._shown.__enter__()
-        return self
 
     def __exit__(self, *raised: object) -> None:
         if self._stop is not None:
