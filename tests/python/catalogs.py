@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+import httpx2
+
 from sandbox.install import parts
 from spark_ingest.lake.preflight import java_program, pyspark_folder
 from tests.python.gate import Answer, Gate, Request, gate
@@ -30,6 +32,7 @@ _AWS_SETTINGS = {
     "aws.secretAccessKey": "test",
     "aws.region": "us-east-1",
 }
+_BUCKET = "lake"
 _STALE = json.dumps(
     {
         "__type": "ConcurrentModificationException",
@@ -140,6 +143,33 @@ def glue(spark: SparkSession, strict: bool = True) -> Iterator[Gate]:
             else:
                 system.setProperty(name, value)
         server.stop()
+
+
+def on_s3(address: str) -> dict[str, str]:
+    """Settings of a catalog: Glue and S3 at that address, as :func:`use` takes them."""
+    return {
+        "type": "glue",
+        "glue.endpoint": address,
+        "client.region": _AWS_SETTINGS["aws.region"],
+        "io_impl": "org.apache.iceberg.aws.s3.S3FileIO",
+        "s3.endpoint": address,
+        "s3.path-style-access": "true",
+        "warehouse": f"s3://{_BUCKET}/warehouse",
+    }
+
+
+def make_bucket(before: Gate) -> None:
+    """Create the bucket of :func:`on_s3`."""
+    httpx2.put(f"{before.service}/{_BUCKET}").raise_for_status()
+
+
+def throttled(request: Request) -> Answer:
+    """The response of S3 or Glue to too many requests."""
+    if _glue_action(request):
+        body = json.dumps({"__type": "ThrottlingException", "Message": "Rate exceeded"})
+        return Answer(400, {"Content-Type": "application/x-amz-json-1.1"}, body.encode())
+    error = "<Error><Code>SlowDown</Code><Message>Please reduce your request rate</Message></Error>"
+    return Answer(503, {"Content-Type": "application/xml"}, error.encode())
 
 
 class _Versions:

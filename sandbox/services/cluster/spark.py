@@ -73,7 +73,10 @@ def aws_environment(home: Home) -> dict[str, str]:
 
 
 def serve(home: Home) -> None:
-    """Run master and workers until the process group is stopped, or one of them ends."""
+    """Run master and workers until the process group is stopped, or the master ends.
+
+    A worker that ends is started again, as a cluster manager replaces a lost machine.
+    """
     folder = SPARK_CLUSTER.folder(home)
     spark = os.environ.get("SPARK_HOME") or str(pyspark_folder())
     env = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
@@ -93,14 +96,16 @@ def serve(home: Home) -> None:
     master = ["master.Master", "--host", host, "--port", port, "--webui-port", ui]
     worker = ["worker.Worker", "--host", host, "--cores", "1", "--memory", "1g"]
     worker += ["--webui-port", "0", "--work-dir", str(folder / "work"), f"spark://{host}:{port}"]
-    programs = [
-        subprocess.Popen([*java, f"{_PACKAGE}.{name}", *arguments], env=env)
-        for name, *arguments in (master, *[worker] * WORKERS)
-    ]
-    while all(program.poll() is None for program in programs):
+
+    def start(name: str, *arguments: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen([*java, f"{_PACKAGE}.{name}", *arguments], env=env)
+
+    leader, workers = start(*master), [start(*worker) for _ in range(WORKERS)]
+    while leader.poll() is None:
         time.sleep(0.5)
-    for program in programs:
-        program.terminate()
+        workers = [start(*worker) if one.poll() is not None else one for one in workers]
+    for one in workers:
+        one.terminate()
     sys.exit(1)
 
 

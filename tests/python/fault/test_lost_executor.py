@@ -5,39 +5,27 @@ Fails when a task that is done again doubles a record, or counts it twice.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import psutil
 import pytest
 
-from sandbox.install import spark_conf
 from spark_ingest.lake.jvm import Jvm
 from spark_ingest.streaming import tables
-from tests.python.fault.harness import Ingest, Sent, account, ingesting, record, send
+from tests.python.fault.harness import (
+    Ingest,
+    Sent,
+    account,
+    ingesting,
+    on_a_cluster,
+    record,
+    send,
+)
 from tests.python.stack.conftest import ORDER, Feed, orders, wait_for, wide
 
 PARTITIONS = 6
 # Enough of them for a batch that takes seconds; the bad ones come along with the counters.
 GOOD, BAD = 60_000, 50
-
-
-def on_a_cluster(feed: Feed, folder: Path) -> Feed:
-    """The same feed for programs whose Spark has two executors with a core each."""
-    spark_conf.render(feed.stack.home, folder)
-    file = folder / "spark-defaults.conf"
-    settings = dict(
-        line.split(maxsplit=1)
-        for line in file.read_text().splitlines()
-        if line.startswith("spark.")
-    )
-    settings["spark.master"] = "local-cluster[2,1,1024]"
-    settings["spark.executor.memory"] = "1g"
-    classes = settings["spark.driver.extraClassPath"]
-    settings["spark.executor.extraClassPath"] = classes
-    file.write_text("".join(f"{key} {value}\n" for key, value in settings.items()))
-    env = feed.stack.env | {"SPARK_CONF_DIR": str(folder)}
-    return replace(feed, stack=replace(feed.stack, env=env))
 
 
 def executors(process: Ingest) -> list[psutil.Process]:
@@ -62,7 +50,8 @@ def test_a_batch_whose_executor_is_killed_counts_each_record_once(
     table = Jvm(feed.services.spark).iceberg_table(feed.stream.table)
     data = Path(str(table.location()).removeprefix("file:")) / "data"
 
-    with ingesting(on_a_cluster(feed, tmp_path / "conf"), "--once") as process:
+    cluster = {"master": "local-cluster[2,1,1024]", "executor.memory": "1g"}
+    with ingesting(on_a_cluster(feed, tmp_path / "conf", cluster), "--once") as process:
         # Some tasks have ended, others have not.
         wait_for(lambda: any(f.stat().st_size for f in data.rglob("*.parquet")), 240)
         killed, other = executors(process)

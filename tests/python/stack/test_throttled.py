@@ -13,7 +13,6 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-import httpx2
 import pytest
 
 from spark_ingest.streaming.metrics import MetricsProgress
@@ -104,15 +103,6 @@ def test_a_stream_goes_on_behind_a_throttled_catalog(
     assert logged(reader) == list(range(1, len(logged(reader)) + 1))
 
 
-def throttled(request: Request) -> Answer:
-    """What S3 or Glue says that gets too many requests."""
-    if any(name.lower() == "x-amz-target" for name in request.headers):
-        body = json.dumps({"__type": "ThrottlingException", "Message": "Rate exceeded"})
-        return Answer(400, {"Content-Type": "application/x-amz-json-1.1"}, body.encode())
-    error = "<Error><Code>SlowDown</Code><Message>Please reduce your request rate</Message></Error>"
-    return Answer(503, {"Content-Type": "application/xml"}, error.encode())
-
-
 @pytest.mark.aws
 def test_a_stream_goes_on_where_calls_to_s3_and_glue_are_throttled(
     feed: Feed, monkeypatch: pytest.MonkeyPatch
@@ -121,19 +111,10 @@ def test_a_stream_goes_on_where_calls_to_s3_and_glue_are_throttled(
     monkeypatch.setattr("spark_ingest.streaming.supervise._SERVICE_SECONDS", 0.5)
     number, turns = feed.register(ORDER), itertools.count()
     with catalogs.glue(feed.services.spark) as before:
-        httpx2.put(f"{before.service}/lake").raise_for_status()
+        catalogs.make_bucket(before)
 
         def through(address: str) -> Feed:
-            settings = {
-                "type": "glue",
-                "glue.endpoint": address,
-                "client.region": "us-east-1",
-                "io_impl": "org.apache.iceberg.aws.s3.S3FileIO",
-                "s3.endpoint": address,
-                "s3.path-style-access": "true",
-                "warehouse": "s3://lake/warehouse",
-            }
-            spark = catalogs.use(feed.services.spark, **settings)
+            spark = catalogs.use(feed.services.spark, **catalogs.on_s3(address))
             return replace(feed, services=replace(feed.services, spark=spark))
 
         reader, stream = through(before.service), through(before.address)
@@ -144,12 +125,12 @@ def test_a_stream_goes_on_where_calls_to_s3_and_glue_are_throttled(
         with running(stream) as failures:
             feed.send(*orders(number, 0, 2), b"junk")
             wait_for(partial(has, 3))
-            with before.treating(lambda _: next(turns) % 10 == 0, throttled):
+            with before.treating(lambda _: next(turns) % 10 == 0, catalogs.throttled):
                 for batch in range(1, 4):
                     feed.send(*orders(number, 2 * batch, 2), b"junk")
                     wait_for(partial(has, 3 + 3 * batch), 300)
             calls = next(turns)
-            with before.treating(lambda _: bool(next(turns)), throttled):
+            with before.treating(lambda _: bool(next(turns)), catalogs.throttled):
                 feed.send(*orders(number, 8, 2))
                 # What the SDK repeats by itself is over, and it was asked for again.
                 wait_for(lambda: next(turns) > calls + 30, 300)
