@@ -22,7 +22,7 @@ MAX_VALUE_BYTES = 16 * 1024 * 1024
 
 
 FramingName = Literal[
-    "confluent", "apicurio", "apicurio-headers", "avro", "json", "string", "bytes"
+    "confluent", "apicurio", "apicurio-headers", "glue", "avro", "json", "string", "bytes"
 ]
 
 
@@ -31,7 +31,7 @@ class IngestMeta(BaseModel):
 
     Attributes:
         subjects: Registry subjects of the values, if they are named after records; None for
-            the subject named after the topic.
+            the subject named after the topic. With framing ``glue`` the name of the schema.
         framing: Wire format of the values: how the schema id is encoded, or the format of
             values without one.
         key: Wire format of the keys, decoded into ``_key``; None if only the raw ``_kafka_key``
@@ -116,7 +116,9 @@ class Stream:
     @property
     def subjects(self) -> tuple[str, ...]:
         """The registry subjects of the values."""
-        return self.ingest.subjects or (f"{self.topic}-value",)
+        # The name that the serializers of the registry give by default.
+        named = self.topic if self.ingest.framing == "glue" else f"{self.topic}-value"
+        return self.ingest.subjects or (named,)
 
     @property
     def record_types(self) -> tuple[str, ...]:
@@ -270,16 +272,18 @@ def _check_framings(node: dict[str, Any], name: str, ingest: IngestMeta) -> None
 
 
 def _check_subjects(node: dict[str, Any], name: str, ingest: IngestMeta) -> None:
-    """Check that subjects are used with Confluent ids, and several without row columns."""
+    """Check that subjects fit the framing, and are several only without row columns."""
     if ingest.subjects is None:
         return
-    if ingest.framing != "confluent":
-        reason = f"are not used with framing: {ingest.framing}, only with confluent: "
+    if ingest.framing not in ("confluent", "glue"):
+        reason = f"are not used with framing: {ingest.framing}, only with confluent and glue: "
         if ingest.framing.startswith("apicurio"):
             reason += "artifacts with Apicurio ids are looked up by the topic's name; "
         raise _error(node, name, "subjects", f"{reason}remove them")
     if len(ingest.subjects) == 1:
         return
+    if ingest.framing == "glue":
+        raise _error(node, name, "subjects", "are several: framing: glue has one schema of a topic")
     shape = "with several subjects each type has its fields in a member of the column value"
     if ingest.captured is not None:
         reason = f"{shape}, but a captured table has rows of one type: give one subject"

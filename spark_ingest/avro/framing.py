@@ -14,8 +14,8 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 Part = Literal["value", "key"]
-Ids = Literal["registry", "global", "content"]
-"""The kind of schema ids: of the Confluent API, or Apicurio's ids of versions or contents."""
+Ids = Literal["registry", "global", "content", "glue"]
+"""The kind of schema ids: of the Confluent API, Apicurio's of versions or contents, or Glue's."""
 
 
 def header(schema_id: int) -> bytes:
@@ -32,8 +32,10 @@ class Framing:
         format: Format of the payload.
         id_bytes: Length of the schema id, big-endian; 0 without ids.
         ids: The kind of ids.
-        in_header: Whether the id is in a Kafka header; otherwise it precedes the payload, after
-            a zero byte.
+        in_header: Whether the id is in a Kafka header; otherwise it precedes the payload.
+        marker: The bytes before such an id.
+        skipped: The number of bytes between such an id and the payload.
+        may_be_compressed: Whether it is read from ``_<part>_inflated``, the uncompressed bytes.
         title: Its name in messages.
     """
 
@@ -42,6 +44,9 @@ class Framing:
     id_bytes: int = 0
     ids: Ids = "registry"
     in_header: bool = False
+    marker: bytes = b"\x00"
+    skipped: int = 0
+    may_be_compressed: bool = False
     title: str = ""
 
     @property
@@ -52,7 +57,13 @@ class Framing:
     @property
     def begin(self) -> int:
         """The number of bytes before the payload."""
-        return self.id_bytes + 1 if self.has_ids and not self.in_header else 0
+        if not self.has_ids or self.in_header:
+            return 0
+        return len(self.marker) + self.id_bytes + self.skipped
+
+    def column(self, part: Part) -> str:
+        """The name of the column with the framed bytes."""
+        return f"_{part}_inflated" if self.may_be_compressed else f"_kafka_{part}"
 
     def header(self, part: Part) -> str:
         """The name of the header with the id."""
@@ -68,7 +79,9 @@ class Framing:
         number = schema_id.to_bytes(self.id_bytes, "big")
         if self.in_header:
             return self._header(part) == F.lit(number)
-        return F.startswith(F.col(f"_kafka_{part}"), F.lit(b"\x00" + number))
+        framed = F.col(self.column(part))
+        begins = F.startswith(framed, F.lit(self.marker + number))
+        return begins & (F.length(framed) >= self.begin) if self.skipped else begins
 
     def schema_id(self, part: Part, known: Iterable[int]) -> Column:
         """The schema id of each value or key.
@@ -91,16 +104,16 @@ class Framing:
         """The bytes after the framing."""
         if not self.begin:
             return F.col(f"_kafka_{part}")
-        return F.expr(f"substring(_kafka_{part}, {self.begin + 1})")
+        return F.expr(f"substring({self.column(part)}, {self.begin + 1})")
 
     def _read_id(self, part: Part) -> Column:
-        framed = F.col(f"_kafka_{part}")
+        framed = F.col(self.column(part))
         if self.in_header:
             number = self._header(part)
             is_framed = framed.isNotNull() & (F.length(number) == self.id_bytes)
         else:
-            number = F.substring(framed, 2, self.id_bytes)
-            is_framed = (F.length(framed) > self.id_bytes) & F.startswith(framed, F.lit(b"\x00"))
+            number = F.substring(framed, len(self.marker) + 1, self.id_bytes)
+            is_framed = F.startswith(framed, F.lit(self.marker)) & (F.length(framed) >= self.begin)
         # Eight bytes may exceed a bigint, but such ids do not exist.
         value = F.conv(F.hex(number), 16, 10).try_cast("bigint")
         return F.when(is_framed, F.coalesce(value, F.lit(2**63 - 1)))
@@ -113,6 +126,18 @@ class Framing:
 
 
 CONFLUENT = Framing("confluent", "avro", 4, title="Confluent framing")
+# AWS Glue Schema Registry: a version, the compression, the UUID of the schema's version. Its first
+# seven bytes, of which 52 bits are random, identify it here, since they fit a bigint.
+GLUE = Framing(
+    "glue",
+    "avro",
+    7,
+    "glue",
+    marker=b"\x03\x00",
+    skipped=9,
+    may_be_compressed=True,
+    title="framing of Glue Schema Registry, or its compressed bytes are invalid or too long",
+)
 
 
 AVRO = Framing("avro", "avro")
@@ -138,4 +163,4 @@ def framing_named(name: str, ids: Ids) -> Framing:
         return apicurio(ids)
     if name == "apicurio-headers":
         return apicurio_headers(ids)
-    return {each.name: each for each in (CONFLUENT, AVRO, JSON, STRING, BYTES)}[name]
+    return {each.name: each for each in (CONFLUENT, GLUE, AVRO, JSON, STRING, BYTES)}[name]

@@ -20,6 +20,7 @@ from spark_ingest.errors import ConfigurationError, first_problem
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 # ${file:PATH}, where the path may contain variables; or a variable.
 _REFERENCE = re.compile(rf"\$\{{file:((?:[^{{}}]|{_VARIABLE.pattern})+)\}}|{_VARIABLE.pattern}")
+_GLUE = re.compile(r"arn:aws[a-z-]*:glue:[a-z0-9-]+:\d{12}:registry/[\w$#.-]+")
 _REGISTRY_TLS = (
     "ssl.ca.location",
     "ssl.certificate.location",
@@ -33,10 +34,10 @@ class _Strict(BaseModel):
 
 
 class Registry(_Strict):
-    """A schema registry with the Confluent API.
+    """A schema registry with the Confluent API, or of AWS Glue.
 
     Attributes:
-        url: Base URL of the API, without credentials.
+        url: Base URL of the API, without credentials; for Glue, the ARN of the registry.
         username: The user for basic authentication, with ``password``.
         tls: Certificates by the names that Kafka properties have (``ssl.ca.location``…).
     """
@@ -45,6 +46,10 @@ class Registry(_Strict):
     username: str | None = None
     password: str | None = Field(default=None, repr=False)
     tls: dict[str, str] = {}
+
+    @property
+    def is_glue(self) -> bool:
+        return self.url.startswith("arn:")
 
 
 class Connections(_Strict):
@@ -187,6 +192,9 @@ def _registry(settings: dict[str, str], where: str) -> Registry:
         registry = Registry.model_validate({**rest, "tls": tls})
     except ValidationError as error:
         raise ConfigurationError(f"{where}: {first_problem(error)}") from error
+    if registry.is_glue:
+        _check_glue(registry, where)
+        return registry
     address = urlsplit(registry.url)
     if address.scheme not in ("http", "https") or not address.hostname:
         raise ConfigurationError(f"{where}.url must start with http:// or https:// and have a host")
@@ -200,6 +208,20 @@ def _registry(settings: dict[str, str], where: str) -> Registry:
         raise ConfigurationError(f"{where}.{min(tls)} has no effect with an http:// url")
     client_settings.check_tls(tls, where)
     return registry
+
+
+def _check_glue(registry: Registry, where: str) -> None:
+    if _GLUE.fullmatch(registry.url) is None:
+        raise ConfigurationError(
+            f"{where}.url {registry.url} is not the ARN of a Glue registry, such as "
+            "arn:aws:glue:eu-west-1:123456789012:registry/events"
+        )
+    others = [*registry.tls, *(["username"] if registry.username is not None else [])]
+    if others:
+        raise ConfigurationError(
+            f"{where}.{min(others)} has no effect with an ARN: remove it; requests are signed with "
+            "the process' identity of AWS"
+        )
 
 
 def _fill(text: str, values: Mapping[str, str], key: str) -> str:

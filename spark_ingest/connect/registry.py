@@ -1,4 +1,4 @@
-"""Client of a schema registry with the Confluent API, or with Apicurio's native ids."""
+"""Client of a schema registry: with the Confluent API, with Apicurio's native ids, or AWS Glue."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from spark_ingest.avro.framing import Ids
 from spark_ingest.avro.schema import AvroSchema, WriterSchema
 from spark_ingest.connect.apicurio import Apicurio
 from spark_ingest.connect.diagnose import Endpoint, web_refusal
+from spark_ingest.connect.glue import Glue
 from spark_ingest.connect.profile import Connections
 from spark_ingest.errors import ConfigurationError, MillraceError, ServiceUnavailable
 
@@ -44,8 +45,9 @@ class SchemaRegistry:
             login = f"{self._connection.username}:{self._connection.password}"
             settings["basic.auth.user.info"] = login
         self._settings = settings
-        self._client = SchemaRegistryClient(settings)
+        self._confluent: SchemaRegistryClient | None = None
         self._own: Apicurio | None = None
+        self._glue: Glue | None = None
         self._versions: dict[tuple[str, int], WriterSchema] = {}
         self._by_own_id: dict[tuple[str, int], WriterSchema] = {}
 
@@ -63,7 +65,7 @@ class SchemaRegistry:
         """Every version of a subject, oldest first; empty if it does not exist.
 
         ``ids`` is the kind of ids; with Apicurio's, ``subject`` is an artifact of the group
-        ``default``.
+        ``default``, and with Glue's the name of a schema.
 
         Raises:
             ConfigurationError: The registry denies access.
@@ -71,6 +73,8 @@ class SchemaRegistry:
         """
         with self._asked():
             try:
+                if ids == "glue":
+                    return self._of_glue().versions(subject)
                 if ids != "registry":
                     return self._own_versions(subject, ids)
                 numbers = self._client.get_versions(subject)
@@ -89,6 +93,8 @@ class SchemaRegistry:
         """
         with self._asked():
             try:
+                if ids == "glue":
+                    return self._of_glue().schema(schema_id)
                 if ids != "registry":
                     return self._of_own_id(ids, schema_id)
                 found = self._client.get_schema(schema_id)
@@ -130,11 +136,32 @@ class SchemaRegistry:
     def _asked(self) -> Iterator[None]:
         try:
             yield
-        except ConfigurationError:
+        except MillraceError:
             raise
         # The client also raises errors of its HTTP library.
         except Exception as error:
             raise self._failure(error) from error
+
+    @property
+    def _client(self) -> SchemaRegistryClient:
+        if self._connection.is_glue:
+            raise ConfigurationError(
+                f"registry.url {self.url} in profiles/ingest.yml is a registry of AWS Glue, which "
+                "only sources with framing: glue can use"
+            )
+        if self._confluent is None:
+            self._confluent = SchemaRegistryClient(self._settings)
+        return self._confluent
+
+    def _of_glue(self) -> Glue:
+        if not self._connection.is_glue:
+            raise ConfigurationError(
+                f"registry.url {self.url} in profiles/ingest.yml is not a registry of AWS Glue, "
+                "whose framing a source uses: give its ARN"
+            )
+        if self._glue is None:
+            self._glue = Glue(self.url)
+        return self._glue
 
     def _apicurio(self) -> Apicurio:
         if self._own is None:

@@ -148,11 +148,12 @@ public final class ArrowFrames implements FlatMapFunction {
                 vector.allocateNew();
                 vectors.put(vector.getName(), vector);
             }
-            value = new Payload((Map) given.get("value"), named((List) given.get("columns")));
+            longest = ((Number) given.get("longest")).intValue();
+            List valueColumns = named((List) given.get("columns"));
+            value = new Payload((Map) given.get("value"), valueColumns, longest);
             Map ofKeys = (Map) given.get("key");
             List keyColumns = named((List) given.get("key_columns"));
-            key = ofKeys == null ? null : new Payload(ofKeys, keyColumns);
-            longest = ((Number) given.get("longest")).intValue();
+            key = ofKeys == null ? null : new Payload(ofKeys, keyColumns, longest);
             mostLeft = ((Number) given.get("most_left")).longValue();
             partition = new PartitionColumns(spec, root);
             keyBytes = (VarBinaryVector) vectors.get("_kafka_key");
@@ -358,6 +359,9 @@ public final class ArrowFrames implements FlatMapFunction {
         private final String format;
         private final int idBytes;
         private final String header;
+        private final byte[] marker;
+        private final int begin;
+        private final GlueInflate inflate;
         private final List readings;
         private final String name;
         private final String member;
@@ -365,11 +369,19 @@ public final class ArrowFrames implements FlatMapFunction {
         private long lastNumber;
         private AvroNode last;
 
-        Payload(Map given, List vectors) {
+        Payload(Map given, List vectors, int longest) {
             columns = ArrowColumns.of(vectors);
             format = (String) given.get("format");
             idBytes = ((Number) given.get("id_bytes")).intValue();
             header = (String) given.get("header");
+            List bytes = (List) given.get("marker");
+            marker = new byte[bytes.size()];
+            for (int i = 0; i < marker.length; i++) {
+                marker[i] = ((Number) bytes.get(i)).byteValue();
+            }
+            begin = ((Number) given.get("begin")).intValue();
+            boolean mayBeCompressed = ((Boolean) given.get("may_be_compressed")).booleanValue();
+            inflate = mayBeCompressed ? new GlueInflate(longest) : null;
             readings = (List) given.get("readings");
             name = (String) given.get("name");
             member = (String) given.get("member");
@@ -385,10 +397,16 @@ public final class ArrowFrames implements FlatMapFunction {
             if (!"avro".equals(format)) {
                 return columns.isPlain(data, walk, row, name, "string".equals(format));
             }
-            // A zero byte and the id precede the value, or the id is in a header.
-            int begin = idBytes == 0 || header != null ? 0 : idBytes + 1;
-            if (data.length < begin || begin > 0 && data[0] != 0) {
+            if (inflate != null) {
+                data = inflate.inflated(data);
+            }
+            if (data.length < begin) {
                 return false;
+            }
+            for (int i = 0; begin > 0 && i < marker.length; i++) {
+                if (data[i] != marker[i]) {
+                    return false;
+                }
             }
             byte[] ids = data;
             if (header != null) {
@@ -399,7 +417,7 @@ public final class ArrowFrames implements FlatMapFunction {
                     return false;
                 }
             }
-            int first = header == null ? 1 : 0;
+            int first = header == null ? marker.length : 0;
             long number = 0;
             for (int i = first; i < first + idBytes; i++) {
                 number = number << 8 | ids[i] & 0xff;

@@ -4,7 +4,7 @@ Spark's ``from_avro`` ignores trailing bytes and accepts values out of range, so
 checked first (:mod:`spark_ingest.records.avro_check`); ``from_json`` changes values that do not
 fit a column, so JSON is checked as well (``JsonCheck.java``). ``from_avro`` returns a struct of
 nulls for bytes that it cannot decode. So the reader schema has an additional int field, and a
-record is valid only if the field has the expected value: the zero byte of the framing, or the
+record is valid only if the field has the expected value: the first byte of the framing, or the
 default. JSON gets it as a second value after the record.
 """
 
@@ -49,7 +49,7 @@ def decoded(part: Part, schema: TopicSchema) -> Column:
     for reading in schema.readings:
         reader = {**reading.reader, "fields": [*reading.reader["fields"], number]}
         value = from_avro(
-            F.col(f"_kafka_{part}"),
+            F.col(schema.framing.column(part)),
             json.dumps({**reading.writer, "fields": [*framing, *reading.writer["fields"]]}),
             {
                 "avroSchema": json.dumps(reader),
@@ -94,7 +94,7 @@ def _avro_problem(part: Part, schema: TopicSchema) -> Column:
         if schema.wrapped:
             # The wrapper does not change the bytes, only the fields' names in messages.
             writer = writer["fields"][0]["type"]
-        found = avro_check.check(f"_kafka_{part}", schema.framing.begin, writer)
+        found = avro_check.check(schema.framing.column(part), schema.framing.begin, writer)
         column = F.when(_is_of(part, schema, reading), found).otherwise(column)
     return column
 
@@ -137,8 +137,9 @@ def is_good(part: Part, schema: TopicSchema) -> Column:
         is_object = F.get(items, F.lit(0)).isNotNull()
         sound = came_back & struct[_BROKEN].isNull() & is_object & is_text
     else:
-        # Reading the zero byte is cheaper than Avro's default, which is decoded per record.
-        number = F.lit(0 if schema.framing.begin else _SENTINEL)
+        # Reading the first byte is cheaper than Avro's default, which is decoded per record.
+        first = schema.framing.marker[0]
+        number = F.lit((first >> 1) ^ -(first & 1) if schema.framing.begin else _SENTINEL)
         sound = struct[_number(schema)] == number
         if schema.texts:
             sound = sound & F.col(f"_{part}_texts").isNotNull()
@@ -219,7 +220,7 @@ def _avro_struct(schema: TopicSchema) -> StructType:
 
 
 def _framing_fields(schema: TopicSchema) -> list[dict[str, Any]]:
-    """The framing as fields of the writer schema: the zero byte, as an int, and the id."""
+    """The framing as fields of the writer schema: the first byte, as an int, and the others."""
     kind = {
         "type": "fixed",
         "name": "it",

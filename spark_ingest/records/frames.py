@@ -29,7 +29,7 @@ from spark_ingest.records.avro_check import WALK
 from spark_ingest.records.validation import KAFKA_ROWS
 
 _READER = ("KafkaRecords",)
-_FRAMES = (*WALK, "ArrowColumns", "PartitionColumns", "ArrowFrames")
+_FRAMES = (*WALK, "ArrowColumns", "PartitionColumns", "GlueInflate", "ArrowFrames")
 # Timeout in milliseconds without a record.
 _PATIENCE = 60_000
 _PATIENCE_WITH_FEW = 10_000
@@ -290,6 +290,9 @@ def _payload(part: Part, schema: TopicSchema, name: str | None) -> dict[str, Any
         "format": framing.format,
         "id_bytes": framing.id_bytes,
         "header": framing.header(part) if framing.in_header else None,
+        "marker": list(framing.marker),
+        "begin": framing.begin,
+        "may_be_compressed": framing.may_be_compressed,
         "name": name,
         "member": schema.member,
         "readings": [_reading(reading, schema.wrapped) for reading in schema.readings],

@@ -19,7 +19,7 @@ from pyspark.sql.types import (
 from spark_ingest.avro.evolution import TopicSchema
 from spark_ingest.avro.framing import Part
 from spark_ingest.lake import bronze
-from spark_ingest.records import avro_check, decode
+from spark_ingest.records import avro_check, decode, java_checks
 
 KAFKA_ROWS = StructType(
     [
@@ -118,6 +118,9 @@ def validator(
     """
     kafka = [F.col(name).alias(f"_kafka_{name}") for name in KAFKA_ROWS.names]
     kafka.append(F.lit(topic_id).alias("_kafka_topic_id"))
+    kafka += _inflated("value", value, most_bytes)
+    if key is not None:
+        kafka += _inflated("key", key, most_bytes)
     errors = [size_error(most_bytes), part_error("value", value)]
     first, then = _decode("value", value, most_bytes)
     columns = decode.fields("value", value) if value.usable else {}
@@ -131,6 +134,19 @@ def validator(
     steps = [step for step in (first, then) if step]
     steps.append({"_error": F.coalesce(*errors)})
     return Validator(tuple(kafka), tuple(steps), columns, value, key)
+
+
+def _inflated(part: Part, schema: TopicSchema, most_bytes: int) -> list[Column]:
+    """The uncompressed bytes of values or keys whose framing may compress them.
+
+    Those that cannot be inflated, or to more than ``most_bytes``, stay as they are, so that they
+    do not begin with the framing's marker.
+    """
+    framing = schema.framing
+    if not framing.may_be_compressed:
+        return []
+    found = java_checks.applied(["GlueInflate"], part, BinaryType(), most_bytes)
+    return [found.alias(framing.column(part))]
 
 
 def _decode(

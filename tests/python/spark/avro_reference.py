@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import struct
 import sys
+import zlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -296,6 +297,19 @@ def unframed(
         named = [held for name, held in headers if name == f"apicurio.{part}.{ids}Id"]
         is_id = bool(named) and len(named[0]) == 8
         return (int.from_bytes(named[0], "big") if is_id else None), data
+    if framing == "glue":
+        payload = data[18:]
+        if data[:1] != b"\x03" or data[1:2] not in (b"\x00", b"\x05") or len(data) < 18:
+            return None, data
+        if data[1] == 5:
+            inflater = zlib.decompressobj()
+            try:
+                payload = inflater.decompress(payload)
+            except zlib.error:
+                return None, data
+            if not inflater.eof or inflater.unused_data:
+                return None, data
+        return int.from_bytes(data[2:9], "big"), payload
     size = 4 if framing == "confluent" else 8
     if data[:1] != b"\x00" or len(data) < 1 + size:
         return None, data

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import zlib
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +20,7 @@ FRAMINGS = (
     framing.AVRO,
     framing.apicurio("content"),
     framing.apicurio_headers("global"),
+    framing.GLUE,
 )
 Header = tuple[str, bytes]
 
@@ -130,7 +132,7 @@ def sent(chance: random.Random, topic_parts: list[Part], count: int) -> list[Sen
             payload = (harmful if way == 1 else sound).value(schema)
             if way == 2:
                 payload = damaged(chance, payload, sound.value(schema))
-            framed, more = _framed(part, at, payload)
+            framed, more = _framed(chance, part, at, payload)
             if way and chance.random() < 0.04:
                 framed, more = _misframed(chance, part, framed, more)
             parts[part.name] = framed
@@ -139,12 +141,19 @@ def sent(chance: random.Random, topic_parts: list[Part], count: int) -> list[Sen
     return found
 
 
-def _framed(part: Part, at: int, payload: bytes) -> tuple[bytes, list[Header]]:
+def _framed(
+    chance: random.Random, part: Part, at: int, payload: bytes
+) -> tuple[bytes, list[Header]]:
     if not part.framing.has_ids:
         return payload, []
     number = part.ids[at].to_bytes(part.framing.id_bytes, "big")
     if part.framing.in_header:
         return payload, [(f"apicurio.{part.name}.{part.framing.ids}Id", number)]
+    if part.framing is framing.GLUE:
+        is_compressed = chance.random() < 0.5
+        marker = b"\x03\x05" if is_compressed else b"\x03\x00"
+        payload = zlib.compress(payload) if is_compressed else payload
+        return marker + number + bytes(9) + payload, []
     return b"\x00" + number + payload, []
 
 
@@ -166,10 +175,13 @@ def _misframed(
         )
     if not size:
         return framed, headers
-    return chance.choice(
-        (
-            b"\x01" + framed[1:],
-            framed[: chance.randint(0, size)],
-            b"\x00" + chance.randbytes(size) + framed[size + 1 :],
-        )
-    ), headers
+    begin = len(part.framing.marker)
+    ways = [
+        b"\x01" + framed[1:],
+        framed[: chance.randint(0, size)],
+        framed[:begin] + chance.randbytes(size) + framed[begin + size :],
+    ]
+    if part.framing is framing.GLUE:
+        # Another compression, or a stream that lacks its end or has bytes behind it.
+        ways += [b"\x03\x01" + framed[2:], framed[:-1], framed + b"\x00"]
+    return chance.choice(ways), headers

@@ -85,7 +85,11 @@ def test_a_block_becomes_a_stream_and_other_sources_do_not(tmp_path: Path) -> No
         ),
         (
             {"topic": "t", "framing": "json", "subjects": ["n.A"]},
-            "subjects: are not used with framing: json, only with confluent: remove",
+            "subjects: are not used with framing: json, only with confluent and glue: remove",
+        ),
+        (
+            {"topic": "t", "framing": "glue", "subjects": ["a", "b"]},
+            "subjects: are several: framing: glue has one schema",
         ),
         (
             {

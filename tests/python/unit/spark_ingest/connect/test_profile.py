@@ -130,6 +130,11 @@ def test_a_file_without_a_secret_is_named(
         ("{url: http://r, ssl.ca.location: x}", "no effect with an http"),
         ("{url: https://r, ssl.ca.location: /nowhere}", "cannot read /nowhere"),
         ("{url: https://r, tls: x}", "unknown key"),
+        ("{url: 'arn:aws:glue:eu-west-1:1:registry/r'}", "not the ARN of a Glue registry"),
+        (
+            "{url: 'arn:aws:glue:eu-west-1:123456789012:registry/r', username: a, password: b}",
+            "username has no effect with an ARN",
+        ),
     ],
 )
 def test_a_registry_that_cannot_be_asked_is_named(tmp_path: Path, registry: str, said: str) -> None:
