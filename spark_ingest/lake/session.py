@@ -34,7 +34,8 @@ def open_session() -> SparkSession:
     # The errors of pyspark for a JVM that exits at once have no common class.
     except Exception as error:
         raise ConfigurationError(
-            f"Spark does not start ({' '.join(str(error).split())}): run `sandbox doctor`"
+            f"Spark does not start ({' '.join(str(error).split())}): check spark.master and the "
+            "JDK; in a checkout, `sandbox doctor` finds the cause"
         ) from error
     import_classes(spark)
     jvm_watch.watch(spark)

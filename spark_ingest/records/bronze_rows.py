@@ -167,7 +167,8 @@ def _refuse_described(spark: SparkSession, schemas: Schemas) -> None:
     raise ConfigurationError(
         f"{stream.file}: source {stream.name}: column {name}: its data_type contradicts the "
         f"topic's schema ({why}): write {wanted[name].dataType.simpleString()}, and drop the "
-        f'empty table, which is then recreated: `sandbox sql "drop table {table}"`'
+        f"empty table, which is then recreated: `drop table {CATALOG}.{table}` in Spark SQL "
+        "(`sandbox sql` in the sandbox)"
     )
 
 
