@@ -46,6 +46,18 @@ def metadata(catalog: Path, table: str) -> dict[str, Any] | None:
     return None if location is None else _read(location)
 
 
+def metadata_file(catalog: Path, table: str) -> Path | None:
+    """The file of :func:`metadata`."""
+    location = _location(catalog, table)
+    return None if location is None else path_of(location)
+
+
+def path_of(location: str) -> Path:
+    """The file of a location in the metadata of a local lake."""
+    parts = urlsplit(location)
+    return Path(unquote(parts.path) if parts.scheme and "%" in parts.path else parts.path)
+
+
 def commit_count(catalog: Path) -> int:
     """The number of commits to all tables, from the version in the name of each one's metadata."""
     with closing(sqlite3.connect(catalog)) as database:
@@ -137,10 +149,8 @@ def _location(catalog: Path, table: str) -> str | None:
 
 
 def _read(location: str) -> dict[str, Any] | None:
-    parts = urlsplit(location)
-    path = unquote(parts.path) if parts.scheme and "%" in parts.path else parts.path
     try:
-        found: dict[str, Any] = json.loads(Path(path).read_text())
+        found: dict[str, Any] = json.loads(path_of(location).read_text())
     except FileNotFoundError:
         # Removed as an old one in this very moment: a newer one is there.
         return None

@@ -109,8 +109,12 @@ def change_table(
                 is_unknown = is_unknown or committing
                 if failures == _FAILURES:
                     raise _unavailable(table, reason, is_unknown) from error
-        longest = _PAUSE_SECONDS * 2 ** (conflicts + failures)
-        time.sleep(_random.uniform(0, min(longest, _LONGEST_PAUSE_SECONDS)))
+        time.sleep(_random.uniform(0, longest_pause(conflicts + failures)))
+
+
+def longest_pause(attempts: int) -> float:
+    """The longest pause, in seconds, after some failed attempts; the actual one is random."""
+    return min(_PAUSE_SECONDS * float(1 << attempts), _LONGEST_PAUSE_SECONDS)
 
 
 def first_snapshot(jvm: Jvm, table: str) -> None:
