@@ -13,7 +13,7 @@ from bench.many_tables import Growth, bytes_of, simulated
 def test_one_writer_has_no_conflicts() -> None:
     alone = simulated(1, period=0.5, commit_seconds=0.1, seconds=1000)
     assert alone.attempts == 1
-    assert alone.rate == pytest.approx(2, rel=0.01)
+    assert alone.rate == pytest.approx(2, rel=0.05)
     assert alone.seconds == pytest.approx(0.1)
 
 
