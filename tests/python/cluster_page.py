@@ -24,6 +24,7 @@ SECONDS = 1200
 MADE = ("make cluster-archive\n", "python -m sandbox.install.cluster_folder")
 # What the page asks to wait for.
 ANSWERS = 'until (echo > "/dev/tcp/127.0.0.1/$SPARK_THRIFT_PORT") 2>/dev/null; do sleep 1; done'
+THRIFT_SERVER = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
 EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 
 
@@ -109,16 +110,52 @@ def lose_an_executor(newcomer: Newcomer, spark: Path) -> None:
     assert "ERROR=0 SKIP=0" in printed
 
 
+def lose_the_thrift_server(newcomer: Newcomer, spark: Path) -> None:
+    """Ingest more records, kill the Thrift server in a build, and build again with a new one."""
+    services, views, *_, thrift, dbt = page()
+    run = """
+        cd target/cluster
+        spark-submit --properties-file spark.conf spark-ingest.py run pagila --once
+    """
+    # The shell ends at the first command that fails, but for this one.
+    lost = f'if {dbt.strip()}; then echo "nothing was lost"; exit 1; fi'
+
+    printed = typed(
+        newcomer, services, views, run, thrift, ANSWERS, lost, thrift, ANSWERS, dbt, spark=spark,
+        during=kill_the_thrift_server,
+    )  # fmt: skip
+
+    before, _, after = printed.rpartition("Running with dbt=")
+    assert "nothing was lost" not in before.splitlines()
+    assert "ERROR=0 SKIP=0" in after
+
+
+def kill_the_thrift_server(log: Path) -> None:
+    """Kill the Thrift server when the build has begun with a table."""
+    _wait_for_text(log, "START sql incremental model")
+    (server,) = _processes(log, THRIFT_SERVER)
+    server.kill()
+
+
 def kill_an_executor(log: Path) -> None:
     """Kill one of the executors when the first batch is there."""
-    deadline = time.monotonic() + SECONDS
-    while '"event": "batch"' not in log.read_text():
-        assert time.monotonic() < deadline, log.read_text()[-6000:]
-        time.sleep(0.1)
-    executors = [
-        process
-        for process in psutil.process_iter(["cmdline"])
-        if EXECUTOR in (process.info["cmdline"] or []) and str(log.parent) in str(process.cwd())
-    ]
+    _wait_for_text(log, '"event": "batch"')
+    executors = _processes(log, EXECUTOR)
     assert len(executors) > 1
     executors[0].kill()
+
+
+def _wait_for_text(log: Path, text: str) -> None:
+    deadline = time.monotonic() + SECONDS
+    while text not in log.read_text():
+        assert time.monotonic() < deadline, log.read_text()[-6000:]
+        time.sleep(0.1)
+
+
+def _processes(log: Path, word: str) -> list[psutil.Process]:
+    """The processes in the newcomer's folder that have a word in their command line."""
+    return [
+        process
+        for process in psutil.process_iter(["cmdline"])
+        if word in (process.info["cmdline"] or []) and str(log.parent) in str(process.cwd())
+    ]
