@@ -118,6 +118,7 @@ class Lake:
         first = Snapshot(self.catalog.next_number(), None, {}, Rows())
         self.catalog.now = Metadata({first.number: first}, {"main": first.number})
         spark = SimpleNamespace(_jvm=None, _jsparkSession=self, table=lambda _name: FakeRows(self))
+        spark.sparkContext = SimpleNamespace(setLocalProperty=lambda _name, _pool: None)
         query: Any = SimpleNamespace(isActive=True, stop=lambda: None)
         reader: Any = SimpleNamespace(start=lambda: query)
         for name in (
