@@ -268,7 +268,7 @@ def test_a_schema_that_contradicts_the_source_is_refused_before_a_row_is_written
 
     said = (
         r"models/captured\.yml: source captured\.wrong: column op: its data_type contradicts "
-        r".*string where the table has int.* write string, .*drop table bronze.captured__wrong"
+        r".*string where the table has int.* write string, .*drop table lake.bronze.captured__wrong"
     )
     with pytest.raises(ConfigurationError, match=said):
         feed.ingest()
