@@ -1,7 +1,7 @@
 """What happens to a stream under faults? `make fault-table`.
 
 Runs the fault tests and writes what they found into docs/ingest.md. Exits with pytest's code;
-the table is written in any case, with what was found.
+each table is written in any case, with what was found.
 """
 
 from __future__ import annotations
@@ -16,12 +16,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from bench.report.machine import this_machine
 from docs.generate.parts import with_parts
 from sandbox.settings import PROJECT
 from tests.python.fault.harness import RESULTS
 
 PAGE = PROJECT / "docs/ingest.md"
+_ON_A_CLUSTER = "tests/python/fault/test_cluster.py"
+# By the generated part of the page: what pytest runs for it.
+TABLES = {
+    "faults": ["tests/python/fault", f"--ignore={_ON_A_CLUSTER}"],
+    "faults_cluster": [_ON_A_CLUSTER],
+}
 _HEAD = ["fault", "what was done", "sent", "lost", "doubled", "how it went on"]
 
 
@@ -47,29 +55,36 @@ def table(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def main(arguments: list[str]) -> int:
-    """Run the tests, write the table."""
+    """Run the tests, write the tables."""
     parser = argparse.ArgumentParser(prog="make fault-table", description=__doc__)
     parser.add_argument("-k", dest="only", help="as of pytest; the page stays as it is")
+    parser.add_argument("--table", choices=TABLES, help="only this table")
     asked = parser.parse_args(arguments)
+    code, is_empty = 0, True
+    for name in [asked.table] if asked.table else TABLES:
+        rows, failed = _run([*TABLES[name], *(["-k", asked.only] if asked.only else [])])
+        code, is_empty = code or failed, is_empty and not rows
+        if rows and asked.only:
+            print("\n".join(table(rows)))
+        elif rows:
+            PAGE.write_text(with_parts(PAGE.read_text(), {name: table(rows)}))
+    return code or int(is_empty)
+
+
+def _run(tests: list[str]) -> tuple[list[dict[str, Any]], int]:
+    """Run some tests; their rows, and pytest's exit code."""
     with tempfile.TemporaryDirectory(prefix="millrace-faults-") as folder:
         results = Path(folder) / "results.jsonl"
-        only = ["-k", asked.only] if asked.only else []
         done = subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", "tests/python/fault", *only],
+            [sys.executable, "-m", "pytest", "-q", *tests],
             cwd=PROJECT,
             env={**os.environ, RESULTS: str(results)},
             check=False,
         )
         found = results.read_text().splitlines() if results.exists() else []
-    rows = [json.loads(line) for line in found]
-    if not rows:
-        return done.returncode or 1
-    lines = table(rows)
-    if asked.only:
-        print("\n".join(lines))
-    else:
-        PAGE.write_text(with_parts(PAGE.read_text(), {"faults": lines}))
-    return done.returncode
+    # With -k, one of the tables may have no tests.
+    code = 0 if done.returncode == pytest.ExitCode.NO_TESTS_COLLECTED else done.returncode
+    return [json.loads(line) for line in found], code
 
 
 if __name__ == "__main__":
