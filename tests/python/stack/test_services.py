@@ -73,15 +73,9 @@ def test_a_second_up_changes_nothing(own: Stack) -> None:
 
     second = own.run("sandbox", "up")
 
-    assert states(own.home) == {
-        "kafka": State.READY,
-        "registry": State.READY,
-        "redshift": State.STOPPED,
-        "thrift": State.STOPPED,
-        "postgres": State.STOPPED,
-        "mariadb": State.STOPPED,
-        "connect": State.STOPPED,
-    }
+    found = states(own.home)
+    assert {name for name, state in found.items() if state is State.READY} == {"kafka", "registry"}
+    assert set(found.values()) == {State.READY, State.STOPPED}
     assert records(own.home) == first
     assert files_of(own.home) == written
     assert "started" not in second.stdout
