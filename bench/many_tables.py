@@ -17,6 +17,7 @@ import heapq
 import json
 import os
 import random
+import shutil
 import threading
 import time
 from collections.abc import Iterator
@@ -26,6 +27,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from bench.increments.worker import prepare as prepare_folder
 from bench.ingest.fill import Record, Sender
 from bench.ingest.fixture import SCHEMA, Fixture, open_sandbox, prepare, write_manifest
 from bench.ingest.load import payloads
@@ -171,7 +173,7 @@ def contended(folder: Path, seconds: float) -> list[Contention]:
         seconds: How long each number commits.
     """
     home = Home(folder.resolve())
-    spark_conf.bring_spark()
+    prepare_folder(folder)
     spark_conf.render(home, home.spark_conf)
     os.environ["SPARK_CONF_DIR"] = str(home.spark_conf)
     from pyspark.sql import SparkSession
@@ -192,6 +194,7 @@ def contended(folder: Path, seconds: float) -> list[Contention]:
         return found
     finally:
         spark.stop()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _contended(jvm: Jvm, writers: int, seconds: float) -> Contention:

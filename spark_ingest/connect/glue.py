@@ -52,8 +52,7 @@ class Glue:
             ConfigurationError: AWS denies access, or there are no credentials.
             ServiceUnavailable: It is unavailable.
         """
-        schema = {"RegistryName": self._name, "SchemaName": name}
-        found = self._ask("get_schema", SchemaId=schema)
+        found = self._ask("get_schema", name)
         if found is None:
             return []
         numbers = range(1, found["LatestSchemaVersion"] + 1)
@@ -71,9 +70,8 @@ class Glue:
     def _version(self, name: str, number: int) -> WriterSchema | None:
         key = (name, number)
         if key not in self._versions:
-            schema = {"RegistryName": self._name, "SchemaName": name}
             of = {"VersionNumber": number}
-            found = self._ask("get_schema_version", SchemaId=schema, SchemaVersionNumber=of)
+            found = self._ask("get_schema_version", name, SchemaVersionNumber=of)
             if found is not None and found["Status"] == "PENDING":
                 return None
             self._versions[key] = None
@@ -98,10 +96,12 @@ class Glue:
             )
         return writer
 
-    def _ask(self, action: str, **request: Any) -> dict[str, Any] | None:
+    def _ask(self, action: str, name: str, **request: Any) -> dict[str, Any] | None:
+        """The answer about the schema of a name; None if there is none."""
+        schema = {"RegistryName": self._name, "SchemaName": name}
         errors: Any = import_module("botocore.exceptions")
         try:
-            answer: dict[str, Any] = getattr(self._client, action)(**request)
+            answer: dict[str, Any] = getattr(self._client, action)(SchemaId=schema, **request)
         except errors.ClientError as error:
             code = error.response["Error"]["Code"]
             if code == _NOT_THERE:

@@ -22,8 +22,6 @@ from tests.python.stack.conftest import ORDER, Feed, proofs
 from tests.python.stack.test_types import table
 from tests.python.world.avro import framed
 
-pytestmark = pytest.mark.nightly
-
 ARN = "arn:aws:glue:eu-west-1:123456789012:registry/events"
 SIZED = {**ORDER, "fields": [*ORDER["fields"], {"name": "size", "type": "int", "default": 0}]}
 LONGEST = 10_000
