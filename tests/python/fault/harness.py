@@ -9,15 +9,14 @@ from __future__ import annotations
 import json
 import os
 import random
-import shutil
 import signal
 import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import psutil
@@ -219,24 +218,6 @@ def ingesting(feed: Feed, *options: str) -> Iterator[Ingest]:
         raise
     finally:
         process.close()
-
-
-def on_a_cluster(feed: Feed, folder: Path, settings: Mapping[str, str]) -> Feed:
-    """The same feed for programs whose Spark runs on a cluster.
-
-    Args:
-        feed: The feed.
-        folder: Gets the configuration of that Spark.
-        settings: Of Spark, without ``spark.``: master, memory, catalog.
-    """
-    file = shutil.copytree(feed.stack.home.spark_conf, folder) / "spark-defaults.conf"
-    lines = [line for line in file.read_text().splitlines() if line.startswith("spark.")]
-    merged = dict(line.split(maxsplit=1) for line in lines)
-    merged["spark.executor.extraClassPath"] = merged["spark.driver.extraClassPath"]
-    merged |= {f"spark.{key}": value for key, value in settings.items()}
-    file.write_text("".join(f"{key} {value}\n" for key, value in merged.items()))
-    env = feed.stack.env | {"SPARK_CONF_DIR": str(folder)}
-    return replace(feed, stack=replace(feed.stack, env=env))
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,9 @@ Fails when a lost worker or driver, or an object store that is slow or throttles
 from __future__ import annotations
 
 import itertools
-import os
 import random
-import site
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import psutil
@@ -19,10 +16,9 @@ import pytest
 
 from sandbox.services import stack as sandbox_services
 from sandbox.services.cluster.spark import SPARK_CLUSTER
-from sandbox.settings import PROJECT
 from spark_ingest.streaming import tables
 from tests.python import catalogs
-from tests.python.conftest import Stack, add_aws_if_wanted
+from tests.python.clusters import Cluster, with_glue
 from tests.python.fault.harness import (
     Account,
     Sender,
@@ -30,11 +26,10 @@ from tests.python.fault.harness import (
     account,
     go_on,
     ingesting,
-    on_a_cluster,
     record,
     send,
 )
-from tests.python.gate import Answer, Gate, Request
+from tests.python.gate import Answer, Request
 from tests.python.stack.conftest import ORDER, Feed, orders, wait_for, wide
 
 pytestmark = [pytest.mark.long, pytest.mark.aws]
@@ -45,59 +40,10 @@ GOOD, BAD = 40_000, 50
 SLOW_SECONDS = 0.5
 
 
-@dataclass(frozen=True)
-class Cluster:
-    """A feed whose programs run on the cluster, with their way to S3 and Glue.
-
-    Attributes:
-        feed: What the test asks goes past the gate.
-        before: The gate before S3 and Glue.
-        beside: The same feed for a program on this machine's Spark alone: as long as one
-            application has all cores of the cluster, a second one gets no executor.
-    """
-
-    feed: Feed
-    before: Gate
-    beside: Feed
-
-
-@pytest.fixture(scope="module")
-def master(request: pytest.FixtureRequest, stack: Stack) -> Iterator[str]:
-    """The master of the cluster."""
-    sandbox_services.up(stack.home, ["spark-cluster"])
-    # `up` writes Spark's settings.
-    add_aws_if_wanted(request, stack.home)
-    yield f"spark://127.0.0.1:{stack.home.ports['spark-cluster']}"
-    sandbox_services.down(stack.home, ["spark-cluster"])
-
-
 @pytest.fixture
 def cluster(feed: Feed, master: str, tmp_path: Path) -> Iterator[Cluster]:
-    with catalogs.glue(feed.services.spark) as before:
-        catalogs.make_bucket(before)
-        session = catalogs.use(feed.services.spark, **catalogs.on_s3(before.service))
-        env = feed.stack.env | {
-            "AWS_ACCESS_KEY_ID": "test",
-            "AWS_SECRET_ACCESS_KEY": "test",
-            "AWS_REGION": "us-east-1",
-        }
-        there = replace(
-            feed,
-            services=replace(feed.services, spark=session),
-            stack=replace(feed.stack, env=env),
-        )
-        catalog = {
-            f"sql.catalog.lake.{key.replace('_', '-')}": value
-            for key, value in catalogs.on_s3(before.address).items()
-        }
-        # The workers' Python has no packages.
-        packages = os.pathsep.join([str(PROJECT), *site.getsitepackages()])
-        workers = {"master": master, "executorEnv.PYTHONPATH": packages}
-        yield Cluster(
-            on_a_cluster(there, tmp_path / "cluster", catalog | workers),
-            before,
-            on_a_cluster(there, tmp_path / "beside", {**catalog, "master": "local[1]"}),
-        )
+    with with_glue(feed, master, tmp_path) as found:
+        yield found
 
 
 def is_data_file(request: Request) -> bool:

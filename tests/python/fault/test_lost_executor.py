@@ -12,12 +12,12 @@ import pytest
 
 from spark_ingest.lake.jvm import Jvm
 from spark_ingest.streaming import tables
+from tests.python.clusters import on_a_cluster
 from tests.python.fault.harness import (
     Ingest,
     Sent,
     account,
     ingesting,
-    on_a_cluster,
     record,
     send,
 )
