@@ -76,8 +76,12 @@ class Holder:
     process: str = ""
 
     def precedes(self, other: Holder) -> bool:
-        """Whether both have one ``writer_id``: then this writer was replaced by the other one."""
-        return self.writer_id is not None and self.writer_id == other.writer_id
+        """Whether both have one ``writer_id``, and this one is older: the other one replaces it.
+
+        Two that run at once would take the table from each other otherwise.
+        """
+        is_same = self.writer_id is not None and self.writer_id == other.writer_id
+        return is_same and self.process_started <= other.process_started
 
     def alive(self, last_write: float) -> bool:
         """Whether the writer is running; ``last_write`` is its last activity, epoch seconds."""

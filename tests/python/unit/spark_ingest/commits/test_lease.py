@@ -57,5 +57,8 @@ def test_a_writer_with_the_same_id_is_the_predecessor() -> None:
     named = holder("elsewhere", writer_id="ingest-1")
     assert named.precedes(holder(writer_id="ingest-1"))
     assert not named.precedes(holder(writer_id="ingest-2"))
+    # Of two that run at once the younger one gets the table, and keeps it.
+    assert holder(age=100, writer_id="ingest-1").precedes(named)
+    assert not named.precedes(holder(age=100, writer_id="ingest-1"))
     # Two writers without an id are not one.
     assert not holder("elsewhere").precedes(holder())
