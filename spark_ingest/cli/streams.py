@@ -112,8 +112,8 @@ def run_command(
         str | None,
         typer.Option(
             help="Identity of this writer across restarts on other hosts, for example the name "
-            "of its Deployment or the id of its job run: it takes over the tables of an older writer "
-            "with the same id at once, not after ten minutes without a commit.",
+            "of its Deployment or the id of its job run: it takes over the tables of an older "
+            "writer with the same id at once, not after ten minutes without a commit.",
             envvar="MILLRACE_WRITER_ID",
         ),
     ] = None,
