@@ -5,20 +5,19 @@ from __future__ import annotations
 import re
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from spark_ingest.commits.committed import Commit, check_number
+from spark_ingest.commits.committed import COMMIT_ID, check_number
 from spark_ingest.errors import ColumnsChanged, CommitRefused, CommitUnknown, MillraceError
 from spark_ingest.lake.jvm import JAVA_ERRORS, Jvm
 from spark_ingest.lake.table_change import (
     Step,
     change_table,
     commit_of,
-    conflict_refused,
     newest_on_main,
 )
 
@@ -36,25 +35,6 @@ def created_at(branch: str) -> datetime | None:
     """The creation time of a branch of :func:`publish_on`; None for any other branch."""
     match = _NAME.fullmatch(branch)
     return None if match is None else datetime.fromtimestamp(int(match[1]), UTC)
-
-
-def append_files(iceberg: Any, files: Sequence[Any], commit: Commit, branch: str) -> None:
-    """Append data files, or none, to a branch of an Iceberg table, in one commit.
-
-    Args:
-        files: Iceberg's ``DataFile`` of each.
-        commit: The commit for the snapshot's summary.
-
-    Raises:
-        CommitRefused: Others kept changing the table.
-    """
-    append = iceberg.newAppend().toBranch(branch)
-    for file in files:
-        append = append.appendFile(file)
-    for key, value in commit.summary().items():
-        append = append.set(key, value)
-    with conflict_refused(iceberg.name()):
-        append.commit()
 
 
 def publish_on(
@@ -155,7 +135,7 @@ def _published(jvm: Jvm, table: str, branch: str, uuid: str | None) -> bool:
             return None
         _require_table(iceberg, uuid)
         staged = iceberg.snapshot(branch)
-        check_number(iceberg, staged)
+        check_number(iceberg, staged.summary().get(COMMIT_ID))
         update = iceberg.manageSnapshots().fastForwardBranch("main", branch)
         tried.add(staged.snapshotId())
         return commit_of(update)

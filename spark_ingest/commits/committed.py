@@ -99,17 +99,16 @@ def newest_own_snapshot(jvm: Jvm, table: str) -> OwnSnapshot | None:
     return next(_from_newest(jvm.iceberg_table(table)), None)
 
 
-def check_number(iceberg: Any, staged: Any) -> None:
+def check_number(iceberg: Any, number: int | str | None) -> None:
     """Refuse to publish a commit whose id is not the successor of the newest on ``main``.
 
     A duplicate id would hide rows: dbt reads new rows by it, and the log has one row per id. If
-    own snapshots have expired, its parent snapshot decides. A ``staged`` snapshot that is no own
-    commit passes.
+    own snapshots have expired, its parent snapshot decides. A snapshot that is no own commit has
+    no ``number``, and passes.
 
     Raises:
         CommitRefused: Others have committed since the id was chosen.
     """
-    number = staged.summary().get(COMMIT_ID)
     newest = next(_from_newest(iceberg), None)
     if number is None or newest is None or int(number) == newest.commit.id + 1:
         return

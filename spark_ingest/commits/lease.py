@@ -1,14 +1,15 @@
 """The lease of a bronze table's single writer, and how it publishes.
 
-A lease is an Iceberg branch: the writer stages each batch there and publishes by
-fast-forwarding ``main`` to it, which Iceberg refuses if ``main`` has moved. Taking a table
-removes the branches of former writers, names the new writer in a table property, and appends an
-empty snapshot to ``main``, in one commit. That snapshot is the fence: a REST catalog checks the
-base snapshot of ``main``, but neither properties nor removed branches. So of two writers that
-take a table at once one is refused, as is a fast-forward that is still in flight. Publishing
-also checks branch and property: a write in flight recreates a removed branch, but the property
-then names another writer. If only maintenance moved ``main``, the staged files are appended
-after it and published all the same.
+A lease is an Iceberg branch: the writer appends each batch there and publishes by
+fast-forwarding ``main`` to it, which Iceberg refuses if ``main`` has moved. Data files that the
+engine wrote itself take both steps in one commit; Spark's writer stages its rows in a commit of
+its own. Taking a table removes the branches of former writers, names the new writer in a table
+property, and appends an empty snapshot to ``main``, in one commit. That snapshot is the fence: a
+REST catalog checks the base snapshot of ``main``, but neither properties nor removed branches. So
+of two writers that take a table at once one is refused, as is a fast-forward that is still in
+flight. Publishing also checks branch and property: a write in flight recreates a removed branch,
+but the property then names another writer. If only maintenance moved ``main``, the files are
+appended after it and published all the same.
 
 A writer counts as alive while it commits to the table, or its process renews its leases
 (:mod:`spark_ingest.commits.renewals`).
@@ -21,7 +22,7 @@ import os
 import secrets
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -31,7 +32,7 @@ from typing import Any, TypeVar
 
 import psutil
 
-from spark_ingest.commits.committed import COMMIT_ID, SUMMARY_PREFIX, check_number
+from spark_ingest.commits.committed import COMMIT_ID, SUMMARY_PREFIX, Commit, check_number
 from spark_ingest.commits.renewals import QUIET_SECONDS, Renewals, renewed_at
 from spark_ingest.errors import CatalogUnavailable, CommitRefused, LeaseLost
 from spark_ingest.lake.jvm import Jvm
@@ -117,6 +118,8 @@ class Lease:
         self._changing_since: float | None = None
         # Whether an empty snapshot fences all commits that may still be in flight.
         self._is_fenced = False
+        # What `publish` appends; None if the batch is on the branch.
+        self._files: tuple[Sequence[Any], Commit] | None = None
 
     @classmethod
     def take(cls, jvm: Jvm, table: str, renewals: Renewals, writer_id: str | None = None) -> Lease:
@@ -142,8 +145,17 @@ class Lease:
 
     def stage(self, write: Callable[[str, str], _T]) -> _T:
         """Write a batch to the branch; ``write`` receives the table and the branch name."""
-        self._is_fenced = False
+        self._is_fenced, self._files = False, None
         return write(self._table, self._holder.branch)
+
+    def stage_files(self, files: Sequence[Any], commit: Commit) -> None:
+        """Stage a batch of data files, which are in no commit until they are published.
+
+        Args:
+            files: Iceberg's ``DataFile`` of each.
+            commit: The commit for the snapshot's summary.
+        """
+        self._files = files, commit
 
     def start_over(self) -> None:
         """Reset the branch to ``main``, and fence this writer's commits in flight.
@@ -157,7 +169,7 @@ class Lease:
             CommitRefused: Others kept changing the table.
             CatalogUnavailable: The catalog is unavailable.
         """
-        branch = self._holder.branch
+        branch, self._files = self._holder.branch, None
 
         def step(iceberg: Any) -> Step | None:
             self._require(iceberg)
@@ -177,13 +189,17 @@ class Lease:
         """Discard what is staged: reset the branch to the snapshot where it left ``main``.
 
         Not to the current head of ``main``: the id of the next staged commit was chosen before,
-        so commits of others since then must prevent its publication.
+        so commits of others since then must prevent its publication. Staged data files become
+        orphan files.
 
         Raises:
             LeaseLost: Another writer took the table over.
             CommitRefused: Others kept changing the table.
             CatalogUnavailable: The catalog is unavailable.
         """
+        if self._files is not None:
+            self._files = None
+            return
         branch = self._holder.branch
 
         def step(iceberg: Any) -> Step | None:
@@ -216,48 +232,73 @@ class Lease:
             if tried and newest_on_main(iceberg, tried) is not None:
                 return None
             self._require(iceberg)
-            branch = self._holder.branch
-            staged, main = iceberg.snapshot(branch), iceberg.currentSnapshot()
-            check_number(iceberg, staged)
-            if staged.parentId() != main.snapshotId():
-                return self._restaging(iceberg, staged, main, tried)
-            tried.add(staged.snapshotId())
-            references = iceberg.manageSnapshots()
-            return commit_of(references.fastForwardBranch("main", branch))
+            return self._publishing(iceberg, tried)
 
+        self._is_fenced = False
         try:
             self._change(step)
         except CatalogUnavailable as error:
             # The batch's bad records are in quarantine: only a restart removes them.
             raise CommitRefused(str(error)) from error
+        self._files = None
         self._quiet_at = time.monotonic() + QUIET_SECONDS
 
-    def _restaging(self, iceberg: Any, staged: Any, main: Any, tried: set[int]) -> Step:
-        """Rebase the staged commit onto ``main`` and publish it, if only maintenance moved it.
+    def _publishing(self, iceberg: Any, tried: set[int]) -> Step:
+        """The commit that publishes what is staged; its snapshot is added to ``tried``."""
+        branch = self._holder.branch
+        head, main = iceberg.snapshot(branch), iceberg.currentSnapshot()
+        if self._files is not None:
+            files, commit = self._files
+            check_number(iceberg, commit.id)
+            return self._appending(iceberg, head.snapshotId(), files, commit.summary(), tried)
+        check_number(iceberg, head.summary().get(COMMIT_ID))
+        if head.parentId() == main.snapshotId():
+            tried.add(head.snapshotId())
+            return commit_of(iceberg.manageSnapshots().fastForwardBranch("main", branch))
+        if head.summary().get(COMMIT_ID) is None:
+            raise self._changed()
+        staged = head.addedDataFiles(iceberg.io())
+        summary = {k: head.summary().get(k) for k in head.summary() if k.startswith(SUMMARY_PREFIX)}
+        return self._appending(iceberg, head.parentId(), staged, summary, tried)
 
-        Resets the branch to ``main``, appends the staged data files and fast-forwards ``main``,
-        in one commit, so that the files are referenced at any time.
+    def _appending(
+        self,
+        iceberg: Any,
+        base: int,
+        files: Sequence[Any],
+        summary: Mapping[str, str],
+        tried: set[int],
+    ) -> Step:
+        """Append files after ``main`` on the branch, and fast-forward ``main``, in one commit.
+
+        So the files are referenced at any time. Iceberg plans an append again by itself where
+        others were faster, but no change of refs: then the whole commit is refused.
+
+        Args:
+            base: The snapshot of ``main`` that the batch follows.
 
         Raises:
-            CommitRefused: ``main`` has new rows, possibly the same ones, or nothing is staged.
+            CommitRefused: ``main`` has new rows since then, possibly the same ones.
         """
-        if staged.summary().get(COMMIT_ID) is None or not _only_maintained(
-            iceberg, main, staged.parentId()
-        ):
-            raise CommitRefused(f"{self._table} changed concurrently: it has other commits")
-        branch, transaction = self._holder.branch, iceberg.newTransaction()
-        references = transaction.manageSnapshots()
-        references.replaceBranch(branch, main.snapshotId()).commit()
+        branch, main = self._holder.branch, iceberg.currentSnapshot()
+        if not _only_maintained(iceberg, main, base):
+            raise self._changed()
+        transaction = iceberg.newTransaction()
+        if iceberg.snapshot(branch).snapshotId() != main.snapshotId():
+            references = transaction.manageSnapshots()
+            references.replaceBranch(branch, main.snapshotId()).commit()
         append = transaction.newAppend().toBranch(branch)
-        for file in staged.addedDataFiles(iceberg.io()):
+        for file in files:
             append = append.appendFile(file)
-        for key in staged.summary():
-            if key.startswith(SUMMARY_PREFIX):
-                append = append.set(key, staged.summary().get(key))
+        for key, value in summary.items():
+            append = append.set(key, value)
         append.commit()
         tried.add(transaction.table().snapshot(branch).snapshotId())
         transaction.manageSnapshots().fastForwardBranch("main", branch).commit()
         return commit_of_all(transaction)
+
+    def _changed(self) -> CommitRefused:
+        return CommitRefused(f"{self._table} changed concurrently: it has other commits")
 
     def is_quiet(self) -> bool:
         """Whether this writer has not published for a while."""

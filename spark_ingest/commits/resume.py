@@ -14,7 +14,6 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from spark_ingest.commits import commit_log, quarantine_table
-from spark_ingest.commits.branch import append_files
 from spark_ingest.commits.commit_log_writer import CommitLog
 from spark_ingest.commits.committed import BatchResult, Commit, CommitKind, newest_own_snapshot
 from spark_ingest.commits.lease import Lease
@@ -206,8 +205,7 @@ def _commit_beginning(
     """
     began = datetime.now(UTC)
     commit = Commit(here.commit_id + 1, topic.id, here.offsets, here.offsets)
-    jvm = Jvm(log.spark)
-    lease.stage(lambda table, branch: append_files(jvm.iceberg_table(table), [], commit, branch))
+    lease.stage_files([], commit)
     lease.publish()
     seconds = (datetime.now(UTC) - began).total_seconds()
     log.add(lease, stream, BatchResult(commit, 0, 0, 0, began, seconds))

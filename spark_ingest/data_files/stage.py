@@ -1,9 +1,10 @@
-"""Stages rows on a branch of a bronze table.
+"""Writes the data files of a bronze table.
 
 Frames (Arrow IPC streams) go to Spark's Python workers, where Arrow C++ converts them to Parquet,
 and JVM tasks write the bytes with the table's location provider and FileIO. Files of failed or
 duplicate task attempts are not in the result, and so in no commit. One frame of a few rows takes
-the same steps in the driver, and Iceberg's own writer writes rows of Spark.
+the same steps in the driver. Iceberg's own writer writes rows of Spark, and commits them to a
+branch.
 """
 
 from __future__ import annotations
@@ -21,7 +22,6 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
-from spark_ingest.commits.branch import append_files
 from spark_ingest.commits.committed import Commit
 from spark_ingest.data_files import parquet
 from spark_ingest.errors import ColumnsChanged, FilesNotWritten
@@ -68,55 +68,38 @@ def layout(jvm: Jvm, iceberg: Any) -> Layout:
     return Layout(schema.schemaId(), spec, columns, StructType(partition))
 
 
-def append_frames(frames: DataFrame, of: Layout, commit: Commit, table: str, branch: str) -> int:
-    """Write frames to a branch of a table.
+def write_frames(frames: DataFrame, of: Layout, table: str) -> list[Any]:
+    """Write frames to data files of a table, in tasks.
 
     Args:
         frames: One column of Arrow IPC streams, each with rows of the table.
         of: The layout of the frames.
-        commit: The commit for the snapshot's summary.
+        table: ``schema.name``.
 
     Returns:
-        The number of rows.
+        Iceberg's ``DataFile`` of each file, which is in no commit.
 
     Raises:
         FilesNotWritten: A worker has no pyarrow, or failed. Discard observed metrics of the
             frames, which may be incomplete.
         ColumnsChanged: The schema or the partition spec of the table has changed.
-        CommitRefused: Others kept changing the table.
     """
-    write = partial(written, frames, of)
-    return _appended(frames.sparkSession, write, of, commit, table, branch)
+    return _written(Jvm(frames.sparkSession), partial(_in_tasks, frames, of), of, table)
 
 
-def append_frame(
-    spark: SparkSession, frame: bytes, of: Layout, commit: Commit, table: str, branch: str
-) -> int:
-    """Write one frame to a branch of a table in the driver, without tasks.
-
-    The other arguments, the result and the errors are those of :func:`append_frames`.
-    """
-    write = partial(written_in_driver, spark, frame, of)
-    return _appended(spark, write, of, commit, table, branch)
+def write_frame(spark: SparkSession, frame: bytes, of: Layout, table: str) -> list[Any]:
+    """Write one frame in the driver, without tasks; otherwise as :func:`write_frames`."""
+    return _written(Jvm(spark), partial(_in_driver, spark, frame, of), of, table)
 
 
-def _appended(
-    spark: SparkSession,
-    write: Callable[[Any], list[Any]],
-    of: Layout,
-    commit: Commit,
-    table: str,
-    branch: str,
-) -> int:
-    iceberg = Jvm(spark).iceberg_table(table)
+def _written(jvm: Jvm, write: Callable[[Any], list[Any]], of: Layout, table: str) -> list[Any]:
+    iceberg = jvm.iceberg_table(table)
     if not of.is_of(iceberg):
         raise ColumnsChanged(f"the schema of {table} changed concurrently")
     try:
-        files = write(iceberg)
+        return write(iceberg)
     except (*JAVA_ERRORS, pa.ArrowException) as error:
         raise FilesNotWritten(f"{table}: {reason_text(error)}") from error
-    append_files(iceberg, files, commit, branch)
-    return sum(int(file.recordCount()) for file in files)
 
 
 def append_rows(rows: DataFrame, commit: Commit, table: str, branch: str) -> None:
@@ -140,8 +123,7 @@ def append_rows(rows: DataFrame, commit: Commit, table: str, branch: str) -> Non
         raise
 
 
-def written(frames: DataFrame, of: Layout, iceberg: Any) -> list[Any]:
-    """Write data files with tasks; returns Iceberg's uncommitted ``DataFile`` objects."""
+def _in_tasks(frames: DataFrame, of: Layout, iceberg: Any) -> list[Any]:
     spark = frames.sparkSession
     jvm = Jvm(spark)
     form = _format(iceberg, jvm.schema_json(iceberg.schema()), tuple(of.partition.names))
@@ -155,16 +137,16 @@ def written(frames: DataFrame, of: Layout, iceberg: Any) -> list[Any]:
     return jvm.mapped(parts, writer, "org.apache.iceberg.DataFile")
 
 
-def written_in_driver(spark: SparkSession, frame: bytes, of: Layout, iceberg: Any) -> list[Any]:
-    """Like :func:`written`, for one frame, without tasks."""
+def _in_driver(spark: SparkSession, frame: bytes, of: Layout, iceberg: Any) -> list[Any]:
     jvm = Jvm(spark)
     form = _format(iceberg, jvm.schema_json(iceberg.schema()), tuple(of.partition.names))
     frames = pa.record_batch([pa.array([frame], pa.binary())], ["frame"])
-    parts = [_ipc_stream(part) for part in parquet.parquet_parts(form)([frames])]
+    parts = [ipc_stream(part) for part in parquet.parquet_parts(form)([frames])]
     return list(_writer(spark, iceberg).call(jvm.rows_of_arrow(parts).iterator()))
 
 
-def _ipc_stream(batch: Any) -> bytes:
+def ipc_stream(batch: pa.RecordBatch) -> bytes:
+    """A record batch as an Arrow IPC stream."""
     buffer = pa.BufferOutputStream()
     with pa.ipc.new_stream(buffer, batch.schema) as stream:
         stream.write_batch(batch)

@@ -17,7 +17,7 @@ from spark_ingest.commits import quarantine_table
 from spark_ingest.commits.committed import Commit
 from spark_ingest.commits.lease import Lease
 from spark_ingest.connect.broker import Topic
-from spark_ingest.data_files.stage import Layout, append_frame, append_frames, append_rows, layout
+from spark_ingest.data_files.stage import Layout, append_rows, layout, write_frame, write_frames
 from spark_ingest.errors import FilesNotWritten, MillraceError
 from spark_ingest.lake import bronze
 from spark_ingest.lake.jvm import (
@@ -254,8 +254,8 @@ class Stager:
         frames = maker.of_batch(self._spark, topic, commit.id, began, most_left).in_tasks(read)
         observation = Observation()
         observed = observe(frames, observation, frame_counters()).select("frame")
-        written = self._lease.stage(partial(append_frames, observed, plan.layout, commit))
-        return self._checked(observed_counts(observation), written, plan)
+        files = write_frames(observed, plan.layout, self._stream.table)
+        return self._checked(observed_counts(observation), files, plan, commit)
 
     def _stage_frame(
         self, plan: _Plan, maker: FrameMaker, commit: Commit, began: datetime
@@ -272,8 +272,8 @@ class Stager:
         if result is None:
             return None
         frame, counts = result
-        write = partial(append_frame, self._spark, frame, plan.layout, commit)
-        return self._checked(counts, self._lease.stage(write), plan)
+        files = write_frame(self._spark, frame, plan.layout, self._stream.table)
+        return self._checked(counts, files, plan, commit)
 
     def _note_by_rows(self, reason: str) -> None:
         """Log once why a batch could not be staged as frames and is staged as Spark rows."""
@@ -281,11 +281,14 @@ class Stager:
             self._reasons.add(reason)
             self._note(f"{reason}: falling back to Iceberg's writer for a batch")
 
-    def _checked(self, frames: FrameCounts, written: int, plan: _Plan) -> _Counts | None:
-        """The counts of a batch that is staged as frames.
+    def _checked(
+        self, frames: FrameCounts, files: list[Any], plan: _Plan, commit: Commit
+    ) -> _Counts | None:
+        """Stage the files of a batch's frames, and count its records.
 
         None, with nothing staged, if Spark must validate all of the batch.
         """
+        written = sum(int(file.recordCount()) for file in files)
         if written != frames.rows:
             raise MillraceError(
                 f"{self._stream.table}: wrote {written} rows of {frames.rows} good records: "
@@ -296,9 +299,9 @@ class Stager:
             validated = self._counts_of_left(self._jvm.dataframe(frames.records, KAFKA_ROWS), plan)
             if validated.rows != frames.left or validated.bad != frames.left:
                 # Not all were collected, or some are valid.
-                self._lease.unstage()
                 return None
             bad, carried, unknown = validated.bad, validated.carried, validated.unknown_ids
+        self._lease.stage_files(files, commit)
         return _Counts(
             frames.rows + bad, bad, frames.value_bytes, frames.other_bytes, unknown, carried
         )

@@ -106,10 +106,13 @@ class Lake:
     Args:
         schedule: Whose order the programs take their steps in.
         compares_all: As :class:`Catalog` says.
+        by_files: Whether a stream writes its data files itself; otherwise Spark's writer stages
+            them.
     """
 
-    def __init__(self, schedule: Schedule, *, compares_all: bool) -> None:
+    def __init__(self, schedule: Schedule, *, compares_all: bool, by_files: bool) -> None:
         self.schedule = schedule
+        self.by_files = by_files
         self.catalog = Catalog(schedule, compares_all=compares_all)
         self.quarantine: list[Quarantined] = []
         self.log: list[Logged] = []
@@ -271,8 +274,11 @@ class Lake:
         offsets = range(commit.starts.get(0, 0), commit.ends[0])
         good = [offset for offset in offsets if offset in GOOD]
         bad = [offset for offset in offsets if offset in BAD]
-        rows: Any = FakeRows(self, *good)
-        stager._lease.stage(partial(stage.append_rows, rows, commit))
+        if self.by_files:
+            stager._lease.stage_files([Rows(good)], commit)
+        else:
+            rows: Any = FakeRows(self, *good)
+            stager._lease.stage(partial(stage.append_rows, rows, commit))
         is_unknown = self.schedule.happens("a schema comes")
         return staged_batch._Counts(
             rows=len(offsets),

@@ -9,11 +9,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 
 from spark_ingest.commits.committed import Commit, newest_own_snapshot
 from spark_ingest.commits.lease import Lease
-from spark_ingest.data_files.stage import append_rows
+from spark_ingest.data_files.stage import append_rows, ipc_stream, layout, write_frame
 from spark_ingest.lake.jvm import Jvm
 from spark_ingest.lake.table_change import Step, first_snapshot
 from tests.python import catalogs
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 COLUMNS = "id int, note string"
+# Methods of a lake that stage a batch, as the engine does.
+each_way = pytest.mark.parametrize("stage", ["stage", "stage_files"])
 
 
 @dataclass(frozen=True)
@@ -48,12 +51,23 @@ class Lake:
         return [row[0] for row in rows]
 
     def stage(self, held: Lease, *ids: int) -> None:
-        """Stage rows as the table's next commit."""
+        """Stage rows as the table's next commit, by Spark's writer."""
+        rows = self.spark.createDataFrame([(i, "n") for i in ids], COLUMNS).coalesce(1)
+        held.stage(partial(append_rows, rows, self._next_commit(len(ids))))
+
+    def stage_files(self, held: Lease, *ids: int) -> None:
+        """Stage rows as the table's next commit, in a data file."""
+        rows = pa.record_batch(
+            {"id": pa.array(ids, pa.int32()), "note": pa.array(["n"] * len(ids))}
+        )
+        of = layout(self.jvm, self.jvm.iceberg_table(self.table))
+        files = write_frame(self.spark, ipc_stream(rows), of, self.table)
+        held.stage_files(files, self._next_commit(len(ids)))
+
+    def _next_commit(self, records: int) -> Commit:
         newest = newest_own_snapshot(self.jvm, self.table)
         number = newest.commit.id + 1 if newest else 1
-        rows = self.spark.createDataFrame([(i, "n") for i in ids], COLUMNS).coalesce(1)
-        commit = Commit(number, "topic", {0: 0}, {0: len(ids)})
-        held.stage(partial(append_rows, rows, commit))
+        return Commit(number, "topic", {0: 0}, {0: records})
 
 
 def jdbc_lake(spark: SparkSession, folder: Path) -> Lake:

@@ -24,7 +24,7 @@ from spark_ingest.avro.framing import header
 from spark_ingest.avro.schema import WriterSchema
 from spark_ingest.commits.committed import Commit
 from spark_ingest.data_files import parquet
-from spark_ingest.data_files.stage import append_frame, append_frames, append_rows, layout
+from spark_ingest.data_files.stage import append_rows, ipc_stream, layout, write_frame, write_frames
 from spark_ingest.errors import ColumnsChanged, FilesNotWritten
 from spark_ingest.lake import bronze
 from spark_ingest.lake.jvm import Jvm
@@ -142,16 +142,25 @@ def each_way(
             made = maker.of_batch(spark, ("t", "id"), 1, BEGAN, 0)
             if way == "frames":
                 in_frames = made.in_tasks(kafka_rows(records)).select("frame")
-                written = append_frames(in_frames, of, COMMIT, table, "b")
+                files = write_frames(in_frames, of, table)
             else:
                 frame = made.here(kafka_rows_here(records))
                 assert frame is not None
                 assert frame[1].rows == rows
-                written = append_frame(spark, frame[0], of, COMMIT, table, "b")
-            assert written == rows
+                files = write_frame(spark, frame[0], of, table)
+            assert committed(spark, table, files) == rows
         spark.sql(f"call lake.system.fast_forward('{table}', 'main', 'b')")
         found.append((spark.table(f"lake.{table}"), spark.table(f"lake.{table}.files")))
     return found
+
+
+def committed(spark: SparkSession, table: str, files: list[Any]) -> int:
+    """Commit data files to the branch; how many rows they have."""
+    append = Jvm(spark).iceberg_table(table).newAppend().toBranch("b")
+    for file in files:
+        append = append.appendFile(file)
+    append.commit()
+    return sum(int(file.recordCount()) for file in files)
 
 
 def described(files: Any) -> list[dict[str, Any]]:
@@ -244,17 +253,14 @@ def frames(spark: SparkSession, ids: Iterable[range]) -> DataFrame:
     """Frames of rows with a number each, all in one task."""
     made = []
     for each in ids:
-        data = pa.BufferOutputStream()
         rows = pa.record_batch({"id": pa.array(each, pa.int64())})
-        with pa.ipc.new_stream(data, rows.schema) as stream:
-            stream.write_batch(rows)
-        made.append((bytearray(data.getvalue().to_pybytes()),))
+        made.append((bytearray(ipc_stream(rows)),))
     return spark.createDataFrame(made, "frame binary").coalesce(1)
 
 
 def append(spark: SparkSession, table: str, made: DataFrame) -> int:
     of = layout(Jvm(spark), Jvm(spark).iceberg_table(table))
-    return append_frames(made, of, COMMIT, table, "b")
+    return committed(spark, table, write_frames(made, of, table))
 
 
 def staged(spark: SparkSession, table: str) -> list[int]:
@@ -328,4 +334,4 @@ def test_frames_of_a_table_that_got_columns_meanwhile_are_made_again(
     of = layout(Jvm(spark), Jvm(spark).iceberg_table(table))
     spark.sql(f"alter table lake.{table} add column more string")
     with pytest.raises(ColumnsChanged, match="changed concurrently"):
-        append_frames(frames(spark, [range(10)]), of, COMMIT, table, "b")
+        write_frames(frames(spark, [range(10)]), of, table)

@@ -26,7 +26,7 @@ from spark_ingest.lake.table_change import Step, is_conflict
 from tests.python import catalogs
 from tests.python.gate import Answer, Gate, Request
 from tests.python.leases import take
-from tests.python.spark.lakes import COLUMNS, Lake, meddle, with_table
+from tests.python.spark.lakes import COLUMNS, Lake, each_way, meddle, with_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -135,17 +135,18 @@ def test_a_fast_forward_under_way_is_refused_once_the_table_is_taken_over(
     assert lake.ids() == []
 
 
+@each_way
 @over_http
 def test_a_publish_on_its_way_to_the_catalog_is_refused_once_the_table_is_taken_over(
-    lake: Lake, all_gone: None
+    lake: Lake, all_gone: None, stage: str
 ) -> None:
     asleep = take(lake.jvm, lake.table)
-    lake.stage(asleep, 1)
+    getattr(lake, stage)(asleep, 1)
     publishing, let_through = held(lake, asleep.publish)
     awake = take(lake.jvm, lake.table)
     let_through()
     assert isinstance(publishing.exception(60), LeaseLost)
-    lake.stage(awake, 2)
+    getattr(lake, stage)(awake, 2)
     awake.publish()
     awake.release()
     assert lake.ids() == [2]
@@ -193,10 +194,11 @@ def test_a_release_on_its_way_leaves_the_new_writer_its_lease(lake: Lake, all_go
     assert lake.ids() == [1]
 
 
+@each_way
 @over_http
-def test_a_publish_whose_answer_was_lost_is_found_on_main(lake: Lake) -> None:
+def test_a_publish_whose_answer_was_lost_is_found_on_main(lake: Lake, stage: str) -> None:
     writer = take(lake.jvm, lake.table)
-    lake.stage(writer, 1)
+    getattr(lake, stage)(writer, 1)
     assert lake.gate is not None
     lake.gate.lose_answer(lake.is_commit)
     writer.publish()
@@ -205,13 +207,14 @@ def test_a_publish_whose_answer_was_lost_is_found_on_main(lake: Lake) -> None:
     assert len(own_snapshots(lake.jvm, lake.table)) == 1
 
 
+@each_way
 @over_http
 def test_a_publish_that_is_late_comes_to_nothing_once_its_writer_has_started_over(
-    lake: Lake,
+    lake: Lake, stage: str
 ) -> None:
     """Its batch was read again by then."""
     writer = take(lake.jvm, lake.table)
-    lake.stage(writer, 1)
+    getattr(lake, stage)(writer, 1)
     late: list[Request] = []
     before = lake.gate
     assert before is not None
@@ -230,19 +233,20 @@ def test_a_publish_that_is_late_comes_to_nothing_once_its_writer_has_started_ove
         before.answer(request)
     assert late
     assert lake.ids() == []
-    lake.stage(writer, 1)
+    getattr(lake, stage)(writer, 1)
     writer.publish()
     writer.release()
     assert lake.ids() == [1]
 
 
+@each_way
 @over_http
 def test_a_publish_that_got_through_counts_though_the_table_was_taken_over_since(
-    lake: Lake, all_gone: None
+    lake: Lake, all_gone: None, stage: str
 ) -> None:
     """Its quarantined records would be removed with a batch that is in bronze."""
     writer = take(lake.jvm, lake.table)
-    lake.stage(writer, 1)
+    getattr(lake, stage)(writer, 1)
     assert lake.gate is not None
     through, overtaken = threading.Event(), threading.Event()
     before = lake.gate
@@ -364,19 +368,20 @@ def test_processes_that_do_not_renew_for_a_day_are_forgotten(lake: Lake, quiet: 
     assert sorted(known) == sorted(process.process for process in processes[1:])
 
 
+@each_way
 @every_catalog
 def test_a_writer_that_restarts_on_another_host_with_its_id_goes_on_at_once(
-    lake: Lake, monkeypatch: pytest.MonkeyPatch
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, stage: str
 ) -> None:
     before = take(lake.jvm, lake.table, "ingest-1")
-    lake.stage(before, 1)
+    getattr(lake, stage)(before, 1)
     monkeypatch.setattr("spark_ingest.commits.lease.socket.gethostname", lambda: "elsewhere")
     with pytest.raises(LeaseLost, match=r"has a writer already \(writer ingest-1, pid"):
         take(lake.jvm, lake.table, "ingest-2")
     after = take(lake.jvm, lake.table, "ingest-1")
     with pytest.raises(LeaseLost, match="was taken over"):
         before.publish()
-    lake.stage(after, 2)
+    getattr(lake, stage)(after, 2)
     after.publish()
     after.release()
     assert lake.ids() == [2]
@@ -419,15 +424,16 @@ def test_a_publish_is_made_again_where_another_commit_moved_the_table_but_not_ma
     assert lake.ids() == [1]
 
 
+@each_way
 @without_a_server
 def test_a_publish_behind_a_compaction_is_made_again_where_a_ref_changed_meanwhile(
-    lake: Lake, monkeypatch: pytest.MonkeyPatch
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, stage: str
 ) -> None:
     writer = take(lake.jvm, lake.table)
     for number in (1, 2):
-        lake.stage(writer, number)
+        getattr(lake, stage)(writer, number)
         writer.publish()
-    lake.stage(writer, 3)
+    getattr(lake, stage)(writer, 3)
     lake.spark.sql(f"call lake.system.rewrite_manifests('{lake.table}')").collect()
     iceberg = lake.jvm.iceberg_table(lake.table)
     assert iceberg.currentSnapshot().operation() == "replace"

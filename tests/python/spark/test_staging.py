@@ -24,10 +24,13 @@ def lake(spark: SparkSession, request: pytest.FixtureRequest) -> lakes.Lake:
     return lakes.with_table(lakes.Lake(spark), request.node.name)
 
 
-def test_what_is_staged_is_seen_by_no_reader_until_it_is_published(lake: lakes.Lake) -> None:
+@lakes.each_way
+def test_what_is_staged_is_seen_by_no_reader_until_it_is_published(
+    lake: lakes.Lake, stage: str
+) -> None:
     writer = take(lake.jvm, lake.table)
 
-    lake.stage(writer, 1)
+    getattr(lake, stage)(writer, 1)
 
     assert lake.ids() == []
     writer.publish()
@@ -35,9 +38,10 @@ def test_what_is_staged_is_seen_by_no_reader_until_it_is_published(lake: lakes.L
     writer.release()
 
 
-def test_nothing_is_published_behind_rows_that_came_meanwhile(lake: lakes.Lake) -> None:
+@lakes.each_way
+def test_nothing_is_published_behind_rows_that_came_meanwhile(lake: lakes.Lake, stage: str) -> None:
     writer = take(lake.jvm, lake.table)
-    lake.stage(writer, 1)
+    getattr(lake, stage)(writer, 1)
     lake.spark.sql(f"insert into lake.{lake.table} values (1, 'the same one')")
 
     with pytest.raises(CommitRefused, match="changed concurrently"):

@@ -9,6 +9,7 @@ import threading
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -38,8 +39,6 @@ from tests.python.stack.conftest import ORDER, Feed, orders, proofs
 from tests.python.world.avro import framed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pyspark.sql import DataFrame, SparkSession
 
     from spark_ingest.avro.framing import Ids
@@ -282,15 +281,15 @@ def test_a_lake_that_was_copied_from_elsewhere_is_refused(feed: Feed, tmp_path: 
 
 
 @pytest.fixture(params=["in tasks", "on the driver"])
-def append(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """What appends frames of a batch, by its name in :mod:`staged_batch`: where they are made."""
+def write(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """What writes frames of a batch, by its name in :mod:`staged_batch`: where they are made."""
     if request.param == "on the driver":
-        return "append_frame"
+        return "write_frame"
     monkeypatch.setattr(staged_batch, "SMALL", 1)
-    return "append_frames"
+    return "write_frames"
 
 
-@pytest.mark.usefixtures("append")
+@pytest.mark.usefixtures("write")
 def test_frames_have_the_records_of_their_batch_and_no_others(feed: Feed) -> None:
     number = feed.register(ORDER)
     producer = feed.producer(**{"transactional.id": feed.topic})
@@ -323,7 +322,7 @@ def test_frames_have_the_records_of_their_batch_and_no_others(feed: Feed) -> Non
 
 
 def test_a_batch_in_files_of_arrow_is_committed_whole_or_not_at_all(
-    feed: Feed, append: str, monkeypatch: pytest.MonkeyPatch
+    feed: Feed, write: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     number = feed.register(ORDER)
     feed.send(*orders(number, 0, 9), b"junk")
@@ -355,12 +354,13 @@ def test_a_batch_in_files_of_arrow_is_committed_whole_or_not_at_all(
         (report,) = feed.ingest()
     assert (report.rows, report.quarantined) == (5, 1)
 
-    whole = getattr(staged_batch, append)
+    whole = getattr(staged_batch, write)
 
-    def one_lost(*words: Any, **named: Any) -> int:
-        return int(whole(*words, **named)) - 1
+    def one_lost(*words: Any, **named: Any) -> list[Any]:
+        (file,) = whole(*words, **named)
+        return [SimpleNamespace(recordCount=lambda: file.recordCount() - 1)]
 
-    monkeypatch.setattr(staged_batch, append, one_lost)
+    monkeypatch.setattr(staged_batch, write, one_lost)
     feed.send(*orders(number, 20, 3))
     with pytest.raises(MillraceError, match="wrote 2 rows of 3 good records"):
         feed.ingest()
@@ -375,18 +375,17 @@ def test_a_topic_recreated_while_a_batch_is_read_is_not_committed(
 ) -> None:
     feed.send(*orders(feed.register(ORDER), 0, 2))
     tables.create_tables(feed.services, [feed.stream])
-    ask, whole, staged = Broker.existing_topic, Lease.stage, threading.Event()
+    ask, whole, staged = Broker.existing_topic, Lease.stage_files, threading.Event()
 
-    def then_stage(lease: Lease, write: Callable[[str, str], int]) -> int:
-        written = whole(lease, write)
+    def then_stage(lease: Lease, files: list[Any], commit: Commit) -> None:
+        whole(lease, files, commit)
         staged.set()
-        return written
 
     def another(broker: Broker, name: str, needed_by: str) -> Topic:
         topic = ask(broker, name, needed_by)
         return replace(topic, id="another") if staged.is_set() else topic
 
-    monkeypatch.setattr(Lease, "stage", then_stage)
+    monkeypatch.setattr(Lease, "stage_files", then_stage)
     monkeypatch.setattr(Broker, "existing_topic", another)
     with pytest.raises(MillraceError, match="was deleted and recreated"):
         feed.ingest()

@@ -47,13 +47,13 @@ def test_a_lease_is_renewed_while_a_stream_starts_works_and_waits_for_its_rate(
     monkeypatch.setattr(lease, "QUIET_SECONDS", 0)
     monkeypatch.setattr(renewals, "QUIET_SECONDS", 0)
     monkeypatch.setattr(renewals, "_SECONDS", 0.1)
-    for owner, name in ((commit_log, "catch_up"), (Lease, "stage"), (run.StreamRun, "_wait")):
+    for owner, name in ((commit_log, "catch_up"), (Lease, "stage_files"), (run.StreamRun, "_wait")):
         monkeypatch.setattr(owner, name, see_a_renewal(getattr(owner, name), name))
     feed.send(*orders(feed.register(ORDER), 0, 2))
     tables.create_tables(feed.services, [feed.stream])
     settings = run.RunSettings(None, 1000, unknown_wait=0.5, max_rate=1000)
     run.run_streams(feed.services, [feed.stream], settings, threading.Event())
-    assert seen == ["catch_up", "stage", "_wait"]
+    assert seen == ["catch_up", "stage_files", "_wait"]
     assert feed.offsets() == [(0, 0), (0, 1)]
 
 

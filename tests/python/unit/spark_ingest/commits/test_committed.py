@@ -26,15 +26,15 @@ def test_an_id_that_is_taken_or_leaves_one_out_is_refused() -> None:
     fence = Snapshot(4, 3, {}, Rows())
     here = table(own(2, None, 1), own(3, 2, 2), fence)
 
-    check_number(here, own(5, 4, 3))
+    check_number(here, 3)
     for taken in (1, 2, 4):
         with pytest.raises(CommitRefused, match=f"newest commit is 2, and {taken} cannot"):
-            check_number(here, own(5, 4, taken))
+            check_number(here, taken)
 
 
 def test_what_is_no_commit_of_a_stream_has_no_id() -> None:
-    check_number(table(own(2, None, 1)), Snapshot(3, 2, {}, Rows()))
+    check_number(table(own(2, None, 1)), None)
 
 
 def test_a_table_whose_commits_have_expired_takes_any_id() -> None:
-    check_number(table(Snapshot(9, None, {}, Rows())), own(10, 9, 7))
+    check_number(table(Snapshot(9, None, {}, Rows())), 7)
