@@ -269,10 +269,10 @@ class Lease:
         summary: Mapping[str, str],
         tried: set[int],
     ) -> Step:
-        """Append files after ``main`` on the branch, and fast-forward ``main``, in one commit.
+        """Append files to the branch after ``main``, and fast-forward ``main``, in one commit.
 
-        So the files are referenced at any time. Iceberg plans an append again by itself where
-        others were faster, but no change of refs: then the whole commit is refused.
+        Iceberg itself repeats an append after a conflict, but no change of refs: so the whole
+        commit is refused if others were faster.
 
         Args:
             base: The snapshot of ``main`` that the batch follows.
