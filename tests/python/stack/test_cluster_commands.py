@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from sandbox.services import stack as sandbox_services
 from tests.python.clusters import Cluster, master, with_glue, with_rest
+from tests.python.conftest import add_aws_if_wanted
 from tests.python.stack.conftest import ORDER, Feed, orders
 from tests.python.stack.published import Sales
 from tests.python.stack.test_quarantine import TAGGED, tagged
@@ -106,3 +108,15 @@ def test_a_mart_is_published(cluster: Cluster, tmp_path: Path) -> None:
 
     sales.assert_read()
     said(sales.feed, "publish", "verify", manifest=sales.manifest)
+
+
+def test_rows_of_a_database_are_counted(cluster: Cluster, request: pytest.FixtureRequest) -> None:
+    stack = cluster.feed.stack
+    sandbox_services.up(stack.home, ["postgres"])
+    # `up` writes Spark's settings.
+    add_aws_if_wanted(request, stack.home)
+
+    stack.run("spark-ingest", "reconcile", "moma.artists")
+
+    counted = cluster.feed.services.spark.table("lake.bronze.ingest_reconciliations")
+    assert counted.count() == 1
