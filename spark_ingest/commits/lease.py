@@ -48,8 +48,19 @@ _PROPERTY = "millrace.writer"
 _BRANCH_PREFIX = "writer_"
 # Lease timeout of a writer on another machine, or in another container.
 _SILENCE_SECONDS = 600
+# A machine may sleep before it publishes; `maintain` removes orphan files of a day and older.
+_LONGEST_STAGED_SECONDS = 12 * 3600
 _T = TypeVar("_T")
 _TAKEN_BY = f"{SUMMARY_PREFIX}taken-by"
+
+
+@dataclass(frozen=True)
+class _Files:
+    """Staged data files, which are in no commit; ``since`` are epoch seconds."""
+
+    files: Sequence[Any]
+    commit: Commit
+    since: float
 
 
 @dataclass(frozen=True)
@@ -119,7 +130,7 @@ class Lease:
         # Whether an empty snapshot fences all commits that may still be in flight.
         self._is_fenced = False
         # What `publish` appends; None if the batch is on the branch.
-        self._files: tuple[Sequence[Any], Commit] | None = None
+        self._files: _Files | None = None
 
     @classmethod
     def take(cls, jvm: Jvm, table: str, renewals: Renewals, writer_id: str | None = None) -> Lease:
@@ -140,7 +151,7 @@ class Lease:
 
     @property
     def branch(self) -> str:
-        """The branch on which this writer stages its commits."""
+        """The branch of this writer's commits."""
         return self._holder.branch
 
     def stage(self, write: Callable[[str, str], _T]) -> _T:
@@ -151,11 +162,13 @@ class Lease:
     def stage_files(self, files: Sequence[Any], commit: Commit) -> None:
         """Stage a batch of data files, which are in no commit until they are published.
 
+        The catalog gets no request, so there is nothing to fence.
+
         Args:
             files: Iceberg's ``DataFile`` of each.
             commit: The commit for the snapshot's summary.
         """
-        self._files = files, commit
+        self._files = _Files(files, commit, time.time())
 
     def start_over(self) -> None:
         """Reset the branch to ``main``, and fence this writer's commits in flight.
@@ -199,6 +212,7 @@ class Lease:
         """
         if self._files is not None:
             self._files = None
+            self.check()
             return
         branch = self._holder.branch
 
@@ -247,19 +261,24 @@ class Lease:
         """The commit that publishes what is staged; its snapshot is added to ``tried``."""
         branch = self._holder.branch
         head, main = iceberg.snapshot(branch), iceberg.currentSnapshot()
-        if self._files is not None:
-            files, commit = self._files
-            check_number(iceberg, commit.id)
-            return self._appending(iceberg, head.snapshotId(), files, commit.summary(), tried)
+        if (staged := self._files) is not None:
+            if time.time() - staged.since > _LONGEST_STAGED_SECONDS:
+                raise CommitRefused(
+                    f"{self._table}: the files of a batch were written more than 12 hours ago, "
+                    "and may have been removed as orphan files"
+                )
+            number, summary = staged.commit.id, staged.commit.summary()
+            check_number(iceberg, number)
+            return self._appending(iceberg, head.snapshotId(), staged.files, summary, tried)
         check_number(iceberg, head.summary().get(COMMIT_ID))
         if head.parentId() == main.snapshotId():
             tried.add(head.snapshotId())
             return commit_of(iceberg.manageSnapshots().fastForwardBranch("main", branch))
         if head.summary().get(COMMIT_ID) is None:
             raise self._changed()
-        staged = head.addedDataFiles(iceberg.io())
+        files = head.addedDataFiles(iceberg.io())
         summary = {k: head.summary().get(k) for k in head.summary() if k.startswith(SUMMARY_PREFIX)}
-        return self._appending(iceberg, head.parentId(), staged, summary, tried)
+        return self._appending(iceberg, head.parentId(), files, summary, tried)
 
     def _appending(
         self,
@@ -451,5 +470,5 @@ def last_activity(jvm: Jvm, iceberg: Any, holder: Holder) -> float:
 
 
 def writer_branches(iceberg: Any) -> list[str]:
-    """The branches on which writers stage their commits."""
+    """The branches of writers' commits."""
     return sorted(name for name in iceberg.refs() if name.startswith(_BRANCH_PREFIX))

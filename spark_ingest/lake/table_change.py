@@ -11,6 +11,7 @@ import secrets
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from pyspark.errors import AnalysisException, IllegalArgumentException
@@ -53,9 +54,14 @@ def commit_of(update: Any) -> Step:
 
 
 def commit_of_all(transaction: Any) -> Step:
-    """The commit of an Iceberg transaction."""
-    commit: Step = transaction.commitTransaction
-    return commit
+    """The commit of an Iceberg transaction.
+
+    Not by ``commitTransaction``, which deletes the manifests of a refused commit. A commit that
+    got through may look refused: a client or a gateway repeated the request, and passed on the
+    second answer.
+    """
+    base, changed = transaction.startMetadata(), transaction.currentMetadata()
+    return partial(transaction.underlyingOps().commit, base, changed)
 
 
 def change_table(

@@ -1,4 +1,4 @@
-"""Stages a batch on the writer's branch, and collects its bad records for quarantine."""
+"""Stages a batch under the writer's lease, and collects its bad records for quarantine."""
 
 from __future__ import annotations
 

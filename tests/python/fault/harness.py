@@ -37,16 +37,18 @@ Sent = dict[tuple[int, int], bytes | None]
 class Sender:
     """Sends orders, tombstones and junk to both partitions of a feed, until it is stopped."""
 
-    def __init__(self, feed: Feed, rate: float = 300, seed: int = 1) -> None:
+    def __init__(self, feed: Feed, rate: float = 300, seed: int = 1, junk: float = 0.05) -> None:
         """Begin to send.
 
         Args:
             feed: Where to.
             rate: Records per second.
             seed: Which records.
+            junk: The share of records that cannot be decoded.
         """
         self._feed = feed
         self._rate = rate
+        self._junk = junk
         self._chance = random.Random(seed)
         self._schema_id = feed.register(ORDER)
         self._stopping = threading.Event()
@@ -78,7 +80,7 @@ class Sender:
         kind = self._chance.random()
         if kind < 0.02:
             return None
-        if kind < 0.07:
+        if kind < 0.02 + self._junk:
             return b"junk %d" % number
         order = {"id": number, "note": "n" * self._chance.randrange(50)}
         return framed(self._schema_id, ORDER, order)

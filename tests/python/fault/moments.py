@@ -115,6 +115,10 @@ class Begun:
         """A data file grows: Kafka is being read, and nothing is staged."""
         return self._now.data_files() > self._files
 
+    def writes(self) -> bool:
+        """A data file is there, and no commit has it."""
+        return self.reads() and not self.main_has_moved()
+
     def staged(self) -> bool:
         """The batch's files are on the writer's branch, and ``main`` has not moved."""
         heads = self._now.staged() - self._staged - {self._main, None}

@@ -28,6 +28,7 @@ KILLS = [
     ("set_aside", "python", "behind the quarantine commit"),
     ("set_aside", "jvm", "behind the quarantine commit"),
     ("published", "both", "behind the bronze commit, before the log's row"),
+    ("writes", "both", "behind the data files, before their commit"),
 ]
 WHO = {"python": "the Python", "jvm": "the JVM", "both": "both"}
 
@@ -53,7 +54,9 @@ def kill_at(process: Ingest, moments: Moments, moment: str, what: str) -> Begun:
 @pytest.mark.long
 @pytest.mark.parametrize(("moment", "what", "words"), KILLS)
 def test_killed_at_a_moment_of_a_batch(feed: Feed, moment: str, what: str, words: str) -> None:
-    sender, moments = Sender(feed), Moments(feed.stack.home, feed.stream.table)
+    # A stream writes the data files itself where the batch before had no junk.
+    sender = Sender(feed, junk=0 if moment == "writes" else 0.05)
+    moments = Moments(feed.stack.home, feed.stream.table)
     tables.create_tables(feed.services, [feed.stream])
     for _ in range(5):
         with ingesting(feed, *RUN) as process:

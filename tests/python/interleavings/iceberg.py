@@ -220,6 +220,15 @@ class Transaction:
     def newAppend(self) -> Append:
         return Append(self)
 
+    def startMetadata(self) -> Metadata:
+        return self._base
+
+    def currentMetadata(self) -> Metadata:
+        return self._here
+
+    def underlyingOps(self) -> SimpleNamespace:
+        return SimpleNamespace(commit=lambda _base, _changed: self.commitTransaction())
+
     def commitTransaction(self) -> None:
         changes = self._changes
 

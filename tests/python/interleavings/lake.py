@@ -106,13 +106,13 @@ class Lake:
     Args:
         schedule: Whose order the programs take their steps in.
         compares_all: As :class:`Catalog` says.
-        by_files: Whether a stream writes its data files itself; otherwise Spark's writer stages
-            them.
+        by_files: Of each batch in turn, whether the stream writes its data files itself;
+            otherwise Spark's writer stages them.
     """
 
-    def __init__(self, schedule: Schedule, *, compares_all: bool, by_files: bool) -> None:
+    def __init__(self, schedule: Schedule, *, compares_all: bool, by_files: Sequence[bool]) -> None:
         self.schedule = schedule
-        self.by_files = by_files
+        self._by_files = itertools.cycle(by_files)
         self.catalog = Catalog(schedule, compares_all=compares_all)
         self.quarantine: list[Quarantined] = []
         self.log: list[Logged] = []
@@ -274,7 +274,7 @@ class Lake:
         offsets = range(commit.starts.get(0, 0), commit.ends[0])
         good = [offset for offset in offsets if offset in GOOD]
         bad = [offset for offset in offsets if offset in BAD]
-        if self.by_files:
+        if next(self._by_files):
             stager._lease.stage_files([Rows(good)], commit)
         else:
             rows: Any = FakeRows(self, *good)

@@ -24,7 +24,7 @@ PAIRS: dict[str, Programs] = {
     "replay-replay": {"one": replay, "other": replay},
 }
 # How a stream writes: by files that it publishes, or by Spark's writer, which stages them.
-WRITES = {"files": True, "rows": False}
+WRITES = {"files": [True], "rows": [False], "both": [False, True]}
 # A REST catalog refuses less: what it lets through is what can go wrong.
 CATALOGS = {"rest": False, "jdbc": True}
 SEED = int(os.environ.get("SEED") or random.randrange(10**6))
@@ -32,7 +32,9 @@ SEED = int(os.environ.get("SEED") or random.randrange(10**6))
 RARE = {"stream-backfill", "stream-maintenance", "replay-replay"}
 by_pair = pytest.mark.parametrize("pair", PAIRS)
 by_catalog = pytest.mark.parametrize("catalog", CATALOGS)
-by_write = pytest.mark.parametrize("write", WRITES)
+by_write = pytest.mark.parametrize(
+    "write", ["files", "rows", pytest.param("both", marks=pytest.mark.nightly)]
+)
 
 
 def attempt(pair: str, catalog: str, write: str, decisions: Decisions) -> None:

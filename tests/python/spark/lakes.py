@@ -57,12 +57,14 @@ class Lake:
 
     def stage_files(self, held: Lease, *ids: int) -> None:
         """Stage rows as the table's next commit, in a data file."""
-        rows = pa.record_batch(
-            {"id": pa.array(ids, pa.int32()), "note": pa.array(["n"] * len(ids))}
-        )
+        held.stage_files(self.write(*ids), self._next_commit(len(ids)))
+
+    def write(self, *ids: int) -> list[Any]:
+        """Write rows to a data file of the table, which is in no commit."""
+        notes = pa.array(["n"] * len(ids))
+        rows = pa.record_batch({"id": pa.array(ids, pa.int32()), "note": notes})
         of = layout(self.jvm, self.jvm.iceberg_table(self.table))
-        files = write_frame(self.spark, ipc_stream(rows), of, self.table)
-        held.stage_files(files, self._next_commit(len(ids)))
+        return write_frame(self.spark, ipc_stream(rows), of, self.table)
 
     def _next_commit(self, records: int) -> Commit:
         newest = newest_own_snapshot(self.jvm, self.table)

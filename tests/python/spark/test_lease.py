@@ -21,6 +21,7 @@ from spark_ingest.commits.lease import Lease
 from spark_ingest.commits.renewals import Renewals
 from spark_ingest.data_files.stage import append_rows
 from spark_ingest.errors import CommitUnknown, LeaseLost
+from spark_ingest.lake import table_change
 from spark_ingest.lake.jvm import JAVA_ERRORS
 from spark_ingest.lake.table_change import Step, is_conflict
 from tests.python import catalogs
@@ -205,6 +206,37 @@ def test_a_publish_whose_answer_was_lost_is_found_on_main(lake: Lake, stage: str
     writer.release()
     assert lake.ids() == [1]
     assert len(own_snapshots(lake.jvm, lake.table)) == 1
+
+
+@over_http
+@pytest.mark.parametrize("repeated", ["take", "publish", "start_over"])
+def test_a_commit_that_got_through_is_not_undone_by_the_answer_to_its_repetition(
+    lake: Lake, repeated: str
+) -> None:
+    """As a client or a gateway repeats a request; the catalog refuses it the second time."""
+    before = lake.gate
+    assert before is not None
+
+    def repeat(request: Request) -> Answer | None:
+        before.answer(request)
+        return before.answer(request)
+
+    def begin_repeating(now: str) -> None:
+        if now == repeated:
+            before.treat(lake.is_commit, repeat)
+
+    begin_repeating("take")
+    writer = take(lake.jvm, lake.table)
+    lake.stage_files(writer, 1)
+    begin_repeating("publish")
+    writer.publish()
+    begin_repeating("start_over")
+    writer.start_over()
+    lake.stage_files(writer, 2)
+    writer.publish()
+    writer.release()
+    assert lake.ids() == [1, 2]
+    assert [own.commit.id for own in own_snapshots(lake.jvm, lake.table)] == [2, 1]
 
 
 @each_way
@@ -440,13 +472,15 @@ def test_a_publish_behind_a_compaction_is_made_again_where_a_ref_changed_meanwhi
     done: list[int] = []
 
     def commit_of_all(transaction: Any) -> Step:
+        commit = table_change.commit_of_all(transaction)
+
         def step() -> None:
             if not done:
                 done.append(1)
                 references = lake.jvm.iceberg_table(lake.table).manageSnapshots()
                 head = iceberg.currentSnapshot().snapshotId()
                 references.createBranch("somebody_elses", head).commit()
-            transaction.commitTransaction()
+            commit()
 
         return step
 

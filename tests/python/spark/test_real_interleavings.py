@@ -64,12 +64,12 @@ def lake(request: pytest.FixtureRequest) -> Lake:
 every_catalog = pytest.mark.parametrize("lake", ["jdbc", "rest"], indirect=True)
 
 
-def attempt(lake: Lake, programs: Programs, decisions: Decisions) -> None:
+def attempt(lake: Lake, programs: Programs, write: str, decisions: Decisions) -> None:
     """Run programs by these decisions, then each again with nobody in its way."""
     beside = [run for run in programs.values() if run in KINDS]
     # Nothing repeats what a database's driver sends.
     schedule = Schedule(decisions, ONCE if lake.gate is None else list(Fate))
-    turns = Turns(with_table(lake, f"order {next(_NUMBERS)}"), schedule)
+    turns = Turns(with_table(lake, f"order {next(_NUMBERS)}"), schedule, write == "files")
     with turns.at_work():
         schedule.run({name: partial(run, turns) for name, run in programs.items()})
         schedule.is_quiet = True
@@ -83,11 +83,15 @@ def attempt(lake: Lake, programs: Programs, decisions: Decisions) -> None:
 
 
 @every_catalog
-@pytest.mark.parametrize("programs", [STREAMS, BESIDE], ids=["streams", "beside"])
-def test_every_order_with_one_disturbance(lake: Lake, programs: Programs) -> None:
-    count = sum(1 for _ in every_order(partial(attempt, lake, programs), 1))
+@pytest.mark.parametrize(
+    ("programs", "write"),
+    [(STREAMS, "rows"), (STREAMS, "files"), (BESIDE, "files")],
+    ids=["streams-rows", "streams-files", "beside-files"],
+)
+def test_every_order_with_one_disturbance(lake: Lake, programs: Programs, write: str) -> None:
+    count = sum(1 for _ in every_order(partial(attempt, lake, programs, write), 1))
     print(f"{count} orders")
-    assert count > 50
+    assert count > 40
 
 
 @every_catalog
@@ -98,12 +102,16 @@ def test_orders_that_several_rules_stand_against(
     lake: Lake, programs: Programs, unusual: Mapping[int, int]
 ) -> None:
     prescribed = [unusual.get(at, 0) for at in range(max(unusual) + 1)]
-    attempt(lake, programs, Decisions(prescribed, usual))
+    attempt(lake, programs, "rows", Decisions(prescribed, usual))
 
 
 @every_catalog
-@pytest.mark.parametrize("programs", [STREAMS, BESIDE, ALL], ids=["streams", "beside", "all"])
-def test_random_orders(lake: Lake, programs: Programs) -> None:
+@pytest.mark.parametrize(
+    ("programs", "write"),
+    [(STREAMS, "files"), (BESIDE, "rows"), (ALL, "files")],
+    ids=["streams-files", "beside-rows", "all-files"],
+)
+def test_random_orders(lake: Lake, programs: Programs, write: str) -> None:
     print(f"SEED={SEED}")
     for seed in range(SEED, SEED + 10):
-        attempt(lake, programs, Decisions((), by_chance(seed)))
+        attempt(lake, programs, write, Decisions((), by_chance(seed)))

@@ -1,10 +1,11 @@
 """What a writer stages: seen by nobody, and published only where the table did not move.
 
-Fails when readers see staged rows, or a batch is published over a table that moved.
+Fails when readers see staged rows, or a batch is published that must not be.
 """
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -46,5 +47,22 @@ def test_nothing_is_published_behind_rows_that_came_meanwhile(lake: lakes.Lake, 
 
     with pytest.raises(CommitRefused, match="changed concurrently"):
         writer.publish()
+    writer.release()
+    assert lake.ids() == [1]
+
+
+def test_files_that_may_have_been_removed_as_orphans_are_not_published(
+    lake: lakes.Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The machine slept in the batch, and `maintain` worked on another one."""
+    writer, now = take(lake.jvm, lake.table), time.time()
+    lake.stage_files(writer, 1)
+    monkeypatch.setattr(time, "time", lambda: now + 86_400)
+
+    with pytest.raises(CommitRefused, match="orphan files"):
+        writer.publish()
+    writer.start_over()
+    lake.stage_files(writer, 1)
+    writer.publish()
     writer.release()
     assert lake.ids() == [1]

@@ -52,10 +52,13 @@ class Turns:
     Attributes:
         lake: Has the table.
         schedule: Whose order the programs take their steps in.
+        by_files: Whether the stream writes its data files itself; otherwise Spark's writer stages
+            them.
     """
 
     lake: Lake
     schedule: Schedule
+    by_files: bool = False
 
     # The programs
 
@@ -77,16 +80,22 @@ class Turns:
         held.start_over()
         newest = newest_own_snapshot(self.lake.jvm, self.lake.table)
         number, start = (newest.commit.id, newest.commit.position[0]) if newest else (0, 0)
-        # Over HTTP it stops at the gate.
-        stage = append_rows if self.lake.gate is not None else self._stage
         for offset in range(start, END):
             number += 1
             commit = Commit(number, "topic", {0: offset}, {0: offset + 1})
-            held.stage(partial(stage, self._row(offset), commit))
+            self._stage_record(held, offset, commit)
             if self.schedule.happens("a schema comes"):
                 held.unstage()
-                held.stage(partial(stage, self._row(offset), commit))
+                self._stage_record(held, offset, commit)
             held.publish()
+
+    def _stage_record(self, held: Lease, offset: int, commit: Commit) -> None:
+        if self.by_files:
+            held.stage_files(self.lake.write(offset), commit)
+            return
+        # Over HTTP it stops at the gate.
+        stage = append_rows if self.lake.gate is not None else self._stage
+        held.stage(partial(stage, self._row(offset), commit))
 
     def replay(self) -> None:
         """Land a quarantined record."""
@@ -169,7 +178,7 @@ class Turns:
             return partial(self._send, update.commit)
 
         def commit_of_all(transaction: Any) -> Step:
-            return partial(self._send, transaction.commitTransaction)
+            return partial(self._send, table_change.commit_of_all(transaction))
 
         return [
             (lease, "commit_of", commit_of),
