@@ -129,7 +129,9 @@ def first_snapshot(jvm: Jvm, table: str) -> None:
     def step(iceberg: Any) -> Step | None:
         if iceberg.currentSnapshot() is not None:
             return None
-        return commit_of(iceberg.newAppend())
+        transaction = iceberg.newTransaction()
+        transaction.newAppend().commit()
+        return commit_of_all(transaction)
 
     change_table(jvm, table, step)
 
