@@ -1,12 +1,12 @@
 """Fill in one of the JSON files beside this program: ``${NAME}`` is a variable of the environment.
 
     python deploy/emr-serverless/render.py job.json
-    python deploy/emr-serverless/render.py job.json maintain --all
+    python deploy/emr-serverless/render.py job.json maintain
 
 A command of spark-ingest after ``job.json`` makes a batch job of it. ``job.json`` also gets the
 properties of ``target/cluster/spark.conf``, with its JARs and its archive at
 ``s3://$BUCKET/millrace``: write that first, by ``make cluster-archive SPARK=4.0``. A variable that
-is empty leaves its property out.
+is empty leaves its property, or its statement of the policy, out.
 """
 
 from __future__ import annotations
@@ -42,6 +42,8 @@ def rendered(
     if missing:
         sys.exit(f"error: {name} needs the variables {', '.join(missing)}: export them")
     found = json.loads(text.substitute(environment))
+    if "Statement" in found:
+        found["Statement"] = [each for each in found["Statement"] if each.get("Resource") != [""]]
     if name == "job.json":
         (defaults,) = found["configurationOverrides"]["applicationConfiguration"]
         own = {k: v for k, v in defaults["properties"].items() if v not in {"", "EMR.secret@"}}

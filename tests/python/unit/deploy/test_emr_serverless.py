@@ -113,6 +113,8 @@ def test_secrets_are_references(cluster: Path) -> None:
     without = {**ENVIRONMENT, "REGISTRY_SECRET_ARN": "", "SCHEMA_REGISTRY_USER": ""}
     text = json.dumps(program().rendered("job.json", cluster, without))
     assert "EMR.secret@" not in text
+    policy = program().rendered("ingest-policy.json", cluster, without)
+    assert not any("secretsmanager" in str(each) for each in policy["Statement"])
 
 
 def test_a_command_makes_a_batch_job(cluster: Path) -> None:
