@@ -164,7 +164,8 @@ def test_killed_ten_times_beside_a_backfill_and_a_replay(feed: Feed) -> None:
 def next_schema(feed: Feed) -> tuple[Any, int]:
     """A schema of the topic that is not registered yet, and the id that it will have."""
     more = {"name": "more", "type": "int", "default": 0}
-    later = {**ORDER, "fields": [*ORDER["fields"], more]}
+    # The registry knows a schema that another feed has by its id, too.
+    later = {**ORDER, "doc": feed.topic, "fields": [*ORDER["fields"], more]}
     # Ids are given one after the other; this one comes with the next schema.
     probe = feed.register({**later, "name": "Other"}, f"{feed.topic}-probe")
     return later, probe + 1
