@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -161,9 +161,12 @@ class Ingest:
         """Whether it has ended by itself."""
         return self._process.poll() is not None
 
-    def kill(self, what: str) -> None:
-        """Kill the ``python``, its ``jvm``, or ``both``; none of its processes may outlive it."""
-        jvms = self.jvms()
+    def kill(self, what: str, jvms: Sequence[psutil.Process] = ()) -> None:
+        """Kill the ``python``, its ``jvm``, or ``both``; none of its processes may outlive it.
+
+        ``jvms`` are its Java processes, where there is no time to look for them.
+        """
+        jvms = jvms or self.jvms()
         if what in ("python", "both"):
             self._process.kill()
         if what in ("jvm", "both"):

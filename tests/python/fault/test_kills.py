@@ -228,18 +228,21 @@ def test_a_writer_asleep_and_overtaken_does_not_commit(
 @pytest.mark.long
 def test_an_unknown_schema_is_registered_between_crash_and_retry(feed: Feed) -> None:
     """What was quarantined by the batch that never committed is good when it is repeated."""
-    feed.register(ORDER)
+    ordinary = feed.register(ORDER)
     tables.create_tables(feed.services, [feed.stream])
     later, number = next_schema(feed)
     value = framed(number, later, {"id": 1, "note": "n", "more": 2})
-    sent: Sent = {}
+    good: Sent = {}
+    unknown: Sent = {}
     moments = Moments(feed.stack.home, feed.stream.table)
-    for _ in range(10):
+    for turn in range(10):
         with ingesting(feed, *RUN, "--unknown-wait", "0") as process:
-            batch = moments.begin()
-            sent |= send(feed, value)
+            good |= send(feed, *orders(ordinary, turn, 1))
+            process.batches(1)
+            jvms, batch = process.jvms(), moments.begin()
+            unknown |= send(feed, value)
             moments.wait(batch.set_aside)
-            process.kill("both")
+            process.kill("both", jvms)
         # A batch of one record may be published before it is killed: then another one.
         if not batch.main_has_moved():
             break
@@ -247,11 +250,11 @@ def test_an_unknown_schema_is_registered_between_crash_and_retry(feed: Feed) -> 
     assert {error for _, error in feed.quarantined()} == {"unknown_id"}
     assert feed.register(later) == number
     went_on = go_on(feed)
-    assert len(feed.quarantined()) == len(sent) - 1
+    assert len(feed.quarantined()) == len(unknown) - 1
     record(
         "Its schema registered between crash and retry",
         "SIGKILL behind the quarantine commit, then the schema registered",
-        account(feed, sent),
+        account(feed, good | unknown),
         went_on,
     )
 
