@@ -19,6 +19,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 from itertools import count
 from statistics import median
+from typing import Annotated
+
+import typer
 
 from bench.ingest.fill import Record, Sender
 from bench.ingest.fixture import SCHEMA, Fixture, open_sandbox, prepare, write_manifest
@@ -36,19 +39,24 @@ BENCHMARK = Benchmark(
     "many_commits",
     trial=lambda options: "quick-many-commits.json" if options["quick"] else None,
 )
-COMMITS = (100, 1_000, 10_000)
+COMMITS = (100, 1_000, 3_000, 10_000)
 _RATE = 100
 _UPKEEP = ("--every", "2m", "--keep", "2m")
 _SECONDS = 3600.0
 _STOP_SECONDS = 120.0
 
 
-def many_commits(folder: Folder = FOLDER, quick: Quick = False) -> Iterator[Results]:
+def many_commits(
+    most: Annotated[int, typer.Option(help="No more commits than this.", min=COMMITS[0])] = 10_000,
+    folder: Folder = FOLDER,
+    quick: Quick = False,
+) -> Iterator[Results]:
     """Time a start, `verify` and `verify --full` after more and more commits.
 
     Exit codes: 0 success, 1 failure, 2 usage error.
     """
-    numbers, rounds = ((5, 20), 1) if quick else (COMMITS, 3)
+    wanted = tuple(number for number in COMMITS if number <= most)
+    numbers, rounds = ((5, 20), 1) if quick else (wanted, 3)
     measurement = Measurement(BENCHMARK.name)
     columns = {
         "commits": 0, "snapshots": 0, "`run --once`, one record, s": 1, "`verify`, s": 1,
