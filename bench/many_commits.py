@@ -72,8 +72,8 @@ def many_commits(
                 "  "
                 + ", ".join(f"{name} {cell}" for name, cell in zip(columns, rows[-1], strict=True))
             )
-    table = Table(columns=columns, rows=rows)
-    yield Results(parts={"many_commits": [table, measurement.about()]})
+            table = Table(columns=columns, rows=rows)
+            yield Results(parts={"many_commits": [table, measurement.about()]})
 
 
 class _Stream:
