@@ -2,7 +2,7 @@
 
 ::
 
-    python -m bench.many_commits                 # half an hour
+    python -m bench.many_commits                 # an hour
     python -m bench.many_commits --quick         # does it work?
     python -m bench.many_commits --write-docs    # and put the results into the docs
 
@@ -27,12 +27,11 @@ from bench.ingest.fill import Record, Sender
 from bench.ingest.fixture import SCHEMA, Fixture, open_sandbox, prepare, write_manifest
 from bench.ingest.load import payloads
 from bench.ingest.system_run import Program, RunFailed, running, wait_for
-from bench.ingest.systems import TABLE, run_command
+from bench.ingest.systems import TABLE, ingest_command, run_command
 from bench.ingest.watch import metadata
 from bench.report.machine import Measurement
 from bench.report.results import Cell, Results, Table
 from bench.run import FOLDER, Benchmark, Folder, Quick
-from sandbox.processes import programs
 from sandbox.ui import say
 
 BENCHMARK = Benchmark(
@@ -91,7 +90,7 @@ class _Stream:
         """Let it work until its table has had so many commits, then expire its snapshots."""
         fixture = self._fixture
         stream, log = run_command(self._manifest, "--every", "1ms"), fixture.home.logs / "run.log"
-        upkeep = self._command("maintain", *_UPKEEP)
+        upkeep = ingest_command(self._manifest, "maintain", *_UPKEEP)
         with (
             running(stream, fixture.home, log) as program,
             running(upkeep, fixture.home, fixture.home.logs / "upkeep.log") as maintained,
@@ -136,14 +135,11 @@ class _Stream:
         place = number % self._fixture.partitions
         return self._fixture.topic, place, key, self._pool[number % len(self._pool)]
 
-    def _command(self, *words: str) -> list[str]:
-        return [programs.path_of("spark-ingest"), "--manifest", str(self._manifest), *words]
-
     def _seconds(self, *words: str) -> float:
         home = self._fixture.home
         log = home.logs / f"{words[0]}-once.log"
         begin = time.monotonic()
-        with running(self._command(*words), home, log) as program:
+        with running(ingest_command(self._manifest, *words), home, log) as program:
             if program.popen.wait(_SECONDS) != 0:
                 raise RunFailed(f"spark-ingest {' '.join(words)} failed: its log is {log}")
             # The end of what measures the program takes up to a second more.

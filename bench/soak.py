@@ -27,12 +27,11 @@ from bench.ingest.fixture import SCHEMA, Fixture, open_sandbox, prepare, write_m
 from bench.ingest.load import payloads
 from bench.ingest.load import records as records_of
 from bench.ingest.system_run import Program, running, wait_for
-from bench.ingest.systems import run_command
+from bench.ingest.systems import ingest_command, run_command
 from bench.ingest.watch import metadata
 from bench.report.machine import Measurement
 from bench.report.results import About, Axes, Cell, Line, Plot, Results, Table
 from bench.run import FOLDER, Benchmark, Folder
-from sandbox.processes import programs
 from sandbox.ui import say
 from spark_ingest.errors import ConfigurationError, MillraceError
 from spark_ingest.lake.preflight import check_spark
@@ -199,7 +198,7 @@ class _Run:
         write_manifest(manifest, {TABLE: fixture.topic})
         logs = fixture.home.logs
         stream = run_command(manifest, "--every", self._every)
-        upkeep = [*_command(manifest, "maintain"), *self._upkeep, "--format", "json"]
+        upkeep = ingest_command(manifest, "maintain", *self._upkeep, "--format", "json")
         with running(stream, fixture.home, logs / "soak-run.log") as program:
             with Sender(fixture.home.bootstrap_servers, self._rate, self._record) as sender:
                 wait_for(lambda: self._look(0) is not None, program, _START_SECONDS)
@@ -219,7 +218,7 @@ class _Run:
             program.stop(_LAST_SECONDS)
         self._read(program, begin, seconds)
         self.rounds = sum(line.startswith("[") for _, line in maintained.output.lines)
-        verify = _command(manifest, "verify")
+        verify = ingest_command(manifest, "verify")
         with running(verify, fixture.home, logs / "verify.log") as proof:
             self.verified = proof.popen.wait(_START_SECONDS) == 0
 
@@ -270,10 +269,6 @@ class _Run:
             if line.startswith("{") and 0 <= at - begin <= seconds:
                 batch = json.loads(line)
                 self.batches.append((round(at - begin, 1), batch["seconds"]))
-
-
-def _command(manifest: Path, name: str) -> list[str]:
-    return [programs.path_of("spark-ingest"), "--manifest", str(manifest), name]
 
 
 def _head(found: dict[str, object]) -> object:

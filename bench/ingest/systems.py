@@ -112,9 +112,14 @@ class SparkDecode(System):
         return job("decode", fixture, str(fixture.schema_file(0)))
 
 
+def ingest_command(manifest: Path, *words: str) -> list[str]:
+    """A command of `spark-ingest` for the streams that a manifest declares."""
+    return [programs.path_of("spark-ingest"), "--manifest", str(manifest), *words]
+
+
 def run_command(manifest: Path, *options: str) -> list[str]:
     """`spark-ingest run` of the streams that a manifest declares."""
-    return [programs.path_of("spark-ingest"), "--manifest", str(manifest), "run", *options]
+    return ingest_command(manifest, "run", *options)
 
 
 def write_settings(home: Home, settings: dict[str, str]) -> None:
