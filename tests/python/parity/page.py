@@ -14,12 +14,11 @@ from tests.python.parity.relations import TYPES
 FILE = PROJECT / "docs/portability.md"
 
 _TOP = """# Portability
-One text of each model builds on Spark and on Redshift, and both hold the same in every cell.
-What the two would understand differently stays out of the models; what must differ is in
-`macros/cross_db`. This page is made by a run of both engines
-(`python -m tests.python.parity.page` rewrites it, and a test holds it to the run).
-"Emulator" is the sandbox's Redshift emulator; it is not Redshift, and
-[redshift.md](redshift.md) says what only a real one can show.
+Each model is written once, builds on Spark and on Redshift, and has the same result on both, cell
+by cell. Models do not use SQL that the engines interpret differently; engine-specific SQL is in
+`macros/cross_db`. `python -m tests.python.parity.page` generates this page by running both
+engines; a test compares it with a run. "Emulator" is the sandbox's Redshift emulator. It is not
+Redshift: [redshift.md](redshift.md) lists what only a real one can show.
 
 ## Who catches what
 | layer | asks | command |
@@ -29,31 +28,31 @@ What the two would understand differently stays out of the models; what must dif
 _LAYERS = [
     (
         RENDER,
-        "whether the text is SQL of Redshift, and each function on the list with its page",
+        "whether the SQL is valid on Redshift, and each function is listed with its page",
         "`make render`, with no server",
     ),
     (
         STANDIN,
-        "whether the statements of the real adapter run",
+        "whether the real adapter's statements run",
         "`sandbox up redshift`, `dbt build --target redshift-standin`",
     ),
     (
         CELLS,
-        "whether both hold the same columns, types, rows and nulls, after increments too",
+        "whether both engines have the same columns, types, rows and nulls, also after increments",
         "`make parity`",
     ),
 ]
 
 _ROUNDS = """
-`make parity` fills one bronze in three rounds: ordinary days; rows that are late, sent again,
-moved and gone; times, numbers and an ingest that are wrong. After each it builds both engines
-from the same files, the second and third time by increments, the third time what its rows reach.
-It compares every model, the seed, the values of every analysis, and what increments know of
-themselves.
+`make parity` fills one bronze in three rounds: ordinary days; late, repeated, moved and deleted
+rows; invalid times and numbers, and records that ingest lost or doubled. After each round it
+builds both engines from the same files. The second and third builds are incremental; the third
+covers only the models that the new rows affect. It compares every model, the seed, the values of
+every analysis, and the state of the increments.
 
 ## Types
-A contract's type, and what it is on each engine. Iceberg's strings have no length: that of a
-`varchar` is Redshift's alone, in bytes, and must be the contract's.
+The type of each contract type on both engines. Iceberg strings have no length. The length of a
+`varchar` applies only on Redshift, counts bytes, and must equal the contract's.
 
 | contract | Spark | Redshift |
 |---|---|---|
@@ -61,8 +60,8 @@ A contract's type, and what it is on each engine. Iceberg's strings have no leng
 
 _CONSTRUCTS = """
 ## Constructs
-Each of these builds on Spark. The values are of one row of the run; what our models write
-instead was built beside it, and is the same on both.
+All of these constructs build on Spark. The values are from one row of the run. The replacement in
+our models was built in the same run, and has the same result on both engines.
 
 | construct | as in | Spark | Redshift | the emulator | our models write | caught |
 |---|---|---|---|---|---|---|
