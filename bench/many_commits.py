@@ -74,7 +74,7 @@ def many_commits(
                 seconds.append([lake.seconds(command) for lake in lakes])
         table = Table(
             columns={
-                "": 0, "commits of all tables": 0, "snapshots of a table": 0,
+                "lake": 0, "commits of all tables": 0, "snapshots of a table": 0,
                 **{f"`{command}`, s": 1 for command in COMMANDS},
             },
             rows=[
