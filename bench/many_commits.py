@@ -138,7 +138,7 @@ class _Lake:
         self.seconds("maintain --keep 1s")
 
     def commits(self) -> int:
-        """The number of commits to all tables."""
+        """The number of commits to all tables, those of `maintain` included."""
         return sum(int(found["last-sequence-number"]) for found in self._metadata())
 
     def snapshots(self) -> int:

@@ -1,7 +1,7 @@
 """Every order in which two writers of a bronze table take their steps, and what gets lost.
 
 Fails when in some order of two writers' steps a commit id is given twice, a record is lost or
-doubled, or a row is deleted that nobody took.
+duplicated, or a quarantine row of the other writer is deleted.
 """
 
 from __future__ import annotations
