@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -105,6 +105,38 @@ def remove_branch(jvm: Jvm, table: str, branch: str) -> None:
         return commit_of(update)
 
     change_table(jvm, table, step)
+
+
+def append_files(
+    transaction: Any, branch: str, files: Sequence[Any], summary: Mapping[str, str]
+) -> None:
+    """Append data files, each Iceberg's ``DataFile``, to a branch in a transaction.
+
+    ``summary`` has the properties of the snapshot.
+    """
+    append = transaction.newAppend().toBranch(branch)
+    for file in files:
+        append = append.appendFile(file)
+    for key, value in summary.items():
+        append = append.set(key, value)
+    append.commit()
+
+
+def unstaging(iceberg: Any, table: str, branch: str) -> Step | None:
+    """The commit that resets a branch to the snapshot where it left ``main``.
+
+    None if it is there. The branch has at most one snapshot of its own.
+
+    Raises:
+        CommitRefused: ``main`` was rolled back before that snapshot.
+    """
+    staged = iceberg.snapshot(branch)
+    base = newest_on_main(iceberg, (staged.snapshotId(), staged.parentId()))
+    if base is None:
+        raise CommitRefused(f"{table} changed concurrently: it was rolled back")
+    if base == staged.snapshotId():
+        return None
+    return commit_of(iceberg.manageSnapshots().replaceBranch(branch, base))
 
 
 def _require_table(iceberg: Any, uuid: str | None) -> None:

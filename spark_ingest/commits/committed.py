@@ -65,6 +65,11 @@ class Commit:
         """The stream's next offset by partition."""
         return dict(self.ends if self.resume is None else self.resume)
 
+    @property
+    def ranges(self) -> dict[int, tuple[int, int]]:
+        """The committed offsets by partition: the first, inclusive, and the end, exclusive."""
+        return {p: (self.starts.get(p, 0), end) for p, end in self.ends.items()}
+
     def summary(self) -> dict[str, str]:
         """The properties of the commit in its snapshot's summary."""
         summary = {

@@ -32,6 +32,7 @@ from typing import Any, TypeVar
 
 import psutil
 
+from spark_ingest.commits.branch import append_files, unstaging
 from spark_ingest.commits.committed import COMMIT_ID, SUMMARY_PREFIX, Commit, check_number
 from spark_ingest.commits.renewals import QUIET_SECONDS, Renewals, renewed_at
 from spark_ingest.errors import CatalogUnavailable, CommitRefused, LeaseLost
@@ -218,15 +219,7 @@ class Lease:
 
         def step(iceberg: Any) -> Step | None:
             self._require(iceberg)
-            staged = iceberg.snapshot(branch)
-            # At most one commit is staged.
-            own = (staged.snapshotId(), staged.parentId())
-            base = newest_on_main(iceberg, own)
-            if base is None:
-                raise CommitRefused(f"{self._table} changed concurrently: it was rolled back")
-            if base == staged.snapshotId():
-                return None
-            return commit_of(iceberg.manageSnapshots().replaceBranch(branch, base))
+            return unstaging(iceberg, self._table, branch)
 
         self._change(step)
 
@@ -306,12 +299,7 @@ class Lease:
         if iceberg.snapshot(branch).snapshotId() != main.snapshotId():
             references = transaction.manageSnapshots()
             references.replaceBranch(branch, main.snapshotId()).commit()
-        append = transaction.newAppend().toBranch(branch)
-        for file in files:
-            append = append.appendFile(file)
-        for key, value in summary.items():
-            append = append.set(key, value)
-        append.commit()
+        append_files(transaction, branch, files, summary)
         tried.add(transaction.table().snapshot(branch).snapshotId())
         transaction.manageSnapshots().fastForwardBranch("main", branch).commit()
         return commit_of_all(transaction)

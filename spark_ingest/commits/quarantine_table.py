@@ -193,5 +193,4 @@ def of_topic(spark: SparkSession, name: str, topic_id: str | None = None) -> Dat
 
 def count_of(spark: SparkSession, name: str, commit: Commit) -> int:
     """The number of quarantined records at a commit's offsets of a topic."""
-    took = {p: (commit.starts.get(p, 0), end) for p, end in commit.ends.items()}
-    return of_topic(spark, name, commit.topic_id).where(within(took)).count()
+    return of_topic(spark, name, commit.topic_id).where(within(commit.ranges)).count()

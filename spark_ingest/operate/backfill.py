@@ -1,8 +1,9 @@
 """Backfill: land the records before a stream's start offsets; the stream may be running.
 
 The newest records are landed first, so that the committed offsets stay contiguous and a killed
-backfill resumes below them. Each chunk is read and decoded once; its invalid records go to
-quarantine, then the valid ones are published, in smaller pieces if the stream commits first.
+backfill resumes below them. A chunk is staged as a batch of the stream is, but on a branch of its
+own; its invalid records go to quarantine, then the valid ones are published. If the stream commits
+first, the chunk is staged again, in smaller pieces.
 """
 
 from __future__ import annotations
@@ -10,44 +11,35 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
-from pyspark import StorageLevel
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from spark_ingest.commits import commit_log, quarantine_table
 from spark_ingest.commits.committed import BatchResult, Commit, CommitKind, own_snapshots
 from spark_ingest.commits.offsets import Ranges, Span, below, newest, total, within
 from spark_ingest.commits.resume import Position, position_of, topic_recreated
 from spark_ingest.commits.table_identity import uuid_of
-from spark_ingest.connect.broker import Topic, reader_options
+from spark_ingest.connect.broker import Topic, consumer_options, reader_options
 from spark_ingest.errors import CommitRefused, MillraceError
 from spark_ingest.lake import table_change
 from spark_ingest.lake.jvm import CATALOG, JAVA_ERRORS, Jvm
-from spark_ingest.records import out_of_range, validation
-from spark_ingest.records.bronze_rows import grow_table, table_rows, validate_with_registry
+from spark_ingest.records import out_of_range
 from spark_ingest.records.topic_schemas import Schemas
-from spark_ingest.records.validation import Validated
 from spark_ingest.sources import Stream
-from spark_ingest.streaming.batch_size import (
-    MOST_BYTES,
-    PROBE,
-    BatchSize,
-    key_and_header_bytes,
-    record_bytes,
-)
+from spark_ingest.streaming.batch_size import MOST_BYTES, PROBE, BatchSize, record_bytes
 from spark_ingest.streaming.progress import BatchReport
 from spark_ingest.streaming.services import Services
-from spark_ingest.streaming.side_commit import commit_beside
+from spark_ingest.streaming.side_commit import SideBranch, stage_beside
+from spark_ingest.streaming.staged_batch import Staged, Stager
 from spark_ingest.streaming.supervise import Stopping
 
 # For fewer records the fixed cost of a commit dominates.
 _SMALLEST_PIECE = 1000
+_Read = Callable[[Ranges], DataFrame]
 
 
 @dataclass(frozen=True)
@@ -115,7 +107,10 @@ def backfill(
     """
     topic = services.broker.existing_topic(stream.topic, stream.name)
     work = _Backfill(services, stream, topic, settings, stopping)
-    return work.run(missing_before(services, stream, topic, floor))
+    try:
+        return work.run(missing_before(services, stream, topic, floor))
+    finally:
+        work.close()
 
 
 class _Backfill:
@@ -134,10 +129,17 @@ class _Backfill:
         self._settings = settings
         self._stopping = stopping
         self._size = BatchSize(settings.max_bytes)
-        self._schemas = Schemas(services.registry, stream, settings.unknown_wait, self._wait)
+        schemas = Schemas(services.registry, stream, settings.unknown_wait, self._wait)
+        options = consumer_options(services.connections, len(topic.partitions))
+        note = services.progress.note
+        self._stager = Stager(services.spark, stream, topic, schemas, options, note)
         self._uuid = uuid_of(Jvm(services.spark), stream.table)
         # Up to this commit id no other backfill has landed the remaining offsets.
         self._checked = position_of(services.spark, stream).commit_id
+
+    def close(self) -> None:
+        """Close its consumer."""
+        self._stager.close()
 
     def run(self, todo: dict[int, tuple[int, int]]) -> int:
         """Land chunk after chunk, newest first; return the number of committed offsets."""
@@ -164,7 +166,7 @@ class _Backfill:
     def _take_chunk(self, chunk: Ranges, behind: int) -> int:
         """Land a chunk, in parts if Spark cannot read all of it; return committed offsets."""
         try:
-            return self._take(chunk, self._read(chunk), behind)
+            return self._take(chunk, self._read, behind)
         except JAVA_ERRORS as error:
             if not out_of_range.may_be_cause_of(error):
                 raise
@@ -176,8 +178,8 @@ class _Backfill:
         for part, is_unreadable in out_of_range.parts(chunk, found, newest_first=True):
             if self._stopping.is_set():
                 break
-            rows = self._read_odd(part) if is_unreadable else self._read(part)
-            done += self._take(part, rows, behind + total(chunk) - done - total(part))
+            read = self._read_odd if is_unreadable else self._read
+            done += self._take(part, read, behind + total(chunk) - done - total(part))
         return done
 
     def _find(self, chunk: Ranges) -> dict[int, list[Span]]:
@@ -193,40 +195,30 @@ class _Backfill:
         """The records of a part that Spark cannot read."""
         return out_of_range.rows(self._spark, self._services.broker, self._topic.name, part)
 
-    def _take(self, chunk: Ranges, records: DataFrame, behind: int) -> int:
-        """Quarantine a chunk's invalid records and publish it; return committed offsets."""
-        began, done, left = datetime.now(UTC), 0, dict(chunk)
-        with self._validated(records) as validated:
-            grow_table(self._spark, self._stream.table, validated.schema())
-            bad = validated.records.where("_error is not null").select(
-                *quarantine_table.rows("_error", F.lit(began))
-            )
-            if bad.limit(1).count():
-                quarantine_table.append(bad)
-            size = total(chunk)
-            while left and not self._stopping.is_set():
-                clock = time.monotonic()
-                piece, commit, size = self._publish(validated, left, size, began)
-                left = below(left, piece)
-                done += total(piece)
-                seconds = time.monotonic() - clock
-                self._report(validated, commit, began, seconds, behind + total(left))
-        self._remove_uncommitted(chunk, left, began)
-        return done
+    def _take(self, chunk: Ranges, read: _Read, behind: int) -> int:
+        """Land a chunk; return committed offsets."""
+        left, size = dict(chunk), total(chunk)
+        while left and not self._stopping.is_set():
+            batch, attempts = self._publish(left, size, read)
+            piece = batch.commit.ranges
+            left, size = below(left, piece), total(piece) * (2 if attempts == 1 else 1)
+            self._remove_uncommitted(piece, batch.started_at)
+            self._report(batch, behind + total(left))
+        return total(chunk) - total(left)
 
-    def _publish(
-        self, validated: Validated, left: Ranges, count: int, began: datetime
-    ) -> tuple[dict[int, tuple[int, int]], Commit, int]:
+    def _publish(self, left: Ranges, size: int, read: _Read) -> tuple[BatchResult, int]:
         """Publish the newest remaining offsets: half as many each time the stream commits first.
 
-        Returns the published ranges, their commit, and the number of offsets to try next.
+        Returns the result, and the number of attempts.
         """
-        pieces: list[dict[int, tuple[int, int]]] = []
+        attempts: list[tuple[Commit, Staged, datetime]] = []
 
-        def make(here: Position) -> tuple[DataFrame, Commit]:
+        def stage(here: Position, branch: SideBranch) -> Commit:
+            if attempts and attempts[-1][1].bad:
+                quarantine_table.remove_batch(self._spark, self._topic, attempts[-1][2])
+            began = datetime.now(UTC)
             self._check_other_backfills(here, left)
-            piece = newest(left, max(count >> len(pieces), _SMALLEST_PIECE))
-            pieces.append(piece)
+            piece = newest(left, max(size >> len(attempts), _SMALLEST_PIECE))
             commit = Commit(
                 here.commit_id + 1,
                 self._topic.id,
@@ -235,16 +227,16 @@ class _Backfill:
                 CommitKind.BACKFILL,
                 here.offsets,
             )
-            good = validated.records.where(F.expr(within(piece)) & F.col("_error").isNull())
-            rows = table_rows(good, validated.columns, self._stream.table, commit.id, began)
-            return rows, commit
+            staged = self._stager.stage(read(piece), commit, began, branch)
+            staged.append_quarantine(began)
+            attempts.append((commit, staged, began))
+            return commit
 
-        commit = commit_beside(self._spark, self._stream, self._uuid, make)
-        if commit is None:
-            raise AssertionError("make always gives rows")
+        stage_beside(self._spark, self._stream, self._uuid, stage)
+        commit, staged, began = attempts[-1]
         self._checked = commit.id
-        fitting = total(pieces[-1])
-        return pieces[-1], commit, fitting * 2 if len(pieces) == 1 else fitting
+        seconds = (datetime.now(UTC) - began).total_seconds()
+        return staged.result(commit, began, seconds), len(attempts)
 
     def _check_other_backfills(self, here: Position, left: Ranges) -> None:
         """Check that no other backfill has landed the remaining offsets.
@@ -271,26 +263,6 @@ class _Backfill:
                     )
         self._checked = here.commit_id
 
-    @contextmanager
-    def _validated(self, records: DataFrame) -> Iterator[Validated]:
-        """A chunk's validated records, persisted on disk because they are read repeatedly."""
-        parts = ["value", "key"] if self._stream.ingest.key else ["value"]
-        begun = time.monotonic()
-        while True:
-            validated = validate_with_registry(records, self._topic.id, self._schemas)
-            persisted = validated.records.persist(StorageLevel.DISK_ONLY)
-            try:
-                (row,) = persisted.agg(
-                    *(F.collect_set(validation.unknown_id(part)) for part in parts)
-                ).collect()
-                unknown = dict(zip(parts, row, strict=True))
-                if sum(self._schemas.learn(ids, part, begun) for part, ids in unknown.items()):
-                    continue
-                yield replace(validated, records=persisted)
-                return
-            finally:
-                persisted.unpersist()
-
     def _read(self, chunk: Ranges) -> DataFrame:
         """Read the records of a chunk with Spark's Kafka source."""
         # Spark requires all partitions: those without offsets get an empty range.
@@ -307,45 +279,28 @@ class _Backfill:
         options["endingOffsets"] = json.dumps({self._topic.name: ends})
         return self._spark.read.format("kafka").options(**options).load()
 
-    def _report(
-        self, validated: Validated, commit: Commit, began: datetime, seconds: float, behind: int
-    ) -> None:
-        ranges = {p: (commit.starts[p], end) for p, end in commit.ends.items()}
-        (row,) = (
-            validated.records.where(within(ranges))
-            .agg(
-                F.count_if(F.col("_error").isNull()),
-                F.count_if(F.col("_error").isNotNull()),
-                F.coalesce(F.sum(F.length("_kafka_value")), F.lit(0)),
-                F.coalesce(F.sum(key_and_header_bytes("_kafka_")), F.lit(0)),
-            )
-            .collect()
-        )
-        self._size.learn(row[0] + row[1], row[2] + row[3])
-        result = BatchResult(commit, row[0], row[1], row[2], began, seconds)
-        commit_log.log_commit(self._spark, self._stream, result)
+    def _report(self, batch: BatchResult, behind: int) -> None:
+        self._size.learn(batch.rows + batch.quarantined, batch.value_bytes + batch.other_bytes)
+        commit_log.log_commit(self._spark, self._stream, batch)
         self._services.progress.batch(
             BatchReport(
                 stream=self._stream.name,
                 table=self._stream.table,
-                commit_id=commit.id,
-                rows=result.rows,
-                quarantined=result.quarantined,
-                value_bytes=result.value_bytes,
-                seconds=seconds,
+                commit_id=batch.commit.id,
+                rows=batch.rows,
+                quarantined=batch.quarantined,
+                value_bytes=batch.value_bytes,
+                seconds=batch.seconds,
                 lag=behind,
             )
         )
 
-    def _remove_uncommitted(self, chunk: Ranges, left: Ranges, began: datetime) -> None:
-        """Remove uncommitted quarantine rows of the same offsets from earlier attempts.
+    def _remove_uncommitted(self, published: Ranges, began: datetime) -> None:
+        """Remove uncommitted quarantine rows of published offsets from earlier attempts.
 
         Also those that were committed, or replayed, into a table that was dropped since. Must run
         after publishing: before it, another writer could lose rows that it is about to publish.
         """
-        published = {
-            p: (left[p][1] if p in left else first, end) for p, (first, end) in chunk.items()
-        }
         where = (
             f"_kafka_topic = '{self._topic.name}' and _kafka_topic_id = '{self._topic.id}' "
             f"and {within(published)} "

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from spark_ingest.commits import quarantine_table
 from spark_ingest.commits.committed import BatchResult, Commit
@@ -18,7 +17,7 @@ from spark_ingest.errors import LeaseLost, PersonNeeded
 from spark_ingest.records.topic_schemas import Schemas
 from spark_ingest.sources import Stream
 from spark_ingest.streaming.services import Services
-from spark_ingest.streaming.staged_batch import SMALL, Stager
+from spark_ingest.streaming.staged_batch import Stager
 
 
 class BatchWriter:
@@ -34,7 +33,7 @@ class BatchWriter:
         self._lease = lease
         options = consumer_options(services.connections, len(topic.partitions))
         note = services.progress.note
-        self._stager = Stager(services.spark, stream, topic, lease, schemas, options, note)
+        self._stager = Stager(services.spark, stream, topic, schemas, options, note)
 
     def close(self) -> None:
         """Close the consumer; a later :meth:`write` opens a new one."""
@@ -59,27 +58,18 @@ class BatchWriter:
         """
         began, clock = datetime.now(UTC), time.monotonic()
         commit = Commit(number, self._topic.id, dict(starts), dict(ends))
-        staged = self._stager.stage(records, commit, began)
+        staged = self._stager.stage(records, commit, began, self._lease)
         self._check_topic()
         if staged.quarantine is not None:
             self._lease.check()
-            bad = staged.quarantine.withColumn("_ingested_at", F.lit(began))
-            quarantine_table.append(bad, staged.bad > SMALL)
+            staged.append_quarantine(began)
         try:
             self._lease.publish()
         except LeaseLost:
             # The new writer of the table quarantines these records itself: avoid duplicates.
             quarantine_table.remove_batch(self._services.spark, self._topic, began)
             raise
-        return BatchResult(
-            commit,
-            staged.rows,
-            staged.bad,
-            staged.value_bytes,
-            began,
-            time.monotonic() - clock,
-            staged.other_bytes,
-        )
+        return staged.result(commit, began, time.monotonic() - clock)
 
     def _check_topic(self) -> None:
         now = self._services.broker.existing_topic(self._stream.topic, self._stream.name)

@@ -8,18 +8,67 @@ a commit moved ``main`` reads its offsets again and resumes after it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_ingest.commits.branch import publish_on
-from spark_ingest.commits.committed import Commit
+from spark_ingest.commits.branch import append_files, publish_on, unstaging
+from spark_ingest.commits.committed import COMMIT_ID, Commit
 from spark_ingest.commits.resume import Position, position_of
 from spark_ingest.data_files.stage import append_rows
 from spark_ingest.lake.jvm import Jvm
+from spark_ingest.lake.table_change import Step, change_table, commit_of_all
 from spark_ingest.sources import Stream
 
 BRANCH_PREFIX = "side_"
+_T = TypeVar("_T")
+
+
+class SideBranch:
+    """A branch for one commit, staged as under a stream's lease."""
+
+    def __init__(self, jvm: Jvm, table: str, name: str) -> None:
+        self._jvm = jvm
+        self._table = table
+        self._name = name
+
+    def stage(self, write: Callable[[str, str], _T]) -> _T:
+        """Write rows to the branch; ``write`` receives the table and the branch name."""
+        return write(self._table, self._name)
+
+    def stage_files(self, files: Sequence[Any], commit: Commit) -> None:
+        """Append data files, each Iceberg's ``DataFile``, to the branch.
+
+        Raises:
+            CommitRefused: Others kept changing the table.
+            CatalogUnavailable: The catalog is unavailable.
+        """
+
+        def step(iceberg: Any) -> Step | None:
+            staged = iceberg.snapshot(self._name).summary()
+            if staged.get(COMMIT_ID) == str(commit.id):
+                # The response to an earlier attempt was lost.
+                return None
+            transaction = iceberg.newTransaction()
+            append_files(transaction, self._name, files, commit.summary())
+            return commit_of_all(transaction)
+
+        change_table(self._jvm, self._table, step)
+
+    def unstage(self) -> None:
+        """Discard what is staged.
+
+        Raises:
+            CommitRefused: Others kept changing the table.
+            CatalogUnavailable: The catalog is unavailable.
+        """
+        change_table(
+            self._jvm,
+            self._table,
+            lambda iceberg: unstaging(iceberg, self._table, self._name),
+        )
 
 
 def commit_beside(
@@ -39,19 +88,36 @@ def commit_beside(
         MillraceError: The table was dropped and recreated since the operation started.
         CommitRefused: The stream committed first in each attempt.
     """
+
+    def stage(here: Position, branch: SideBranch) -> Commit | None:
+        planned = make(here)
+        if planned is None:
+            return None
+        rows, commit = planned
+        branch.stage(partial(append_rows, rows, commit))
+        return commit
+
+    return stage_beside(spark, stream, uuid, stage)
+
+
+def stage_beside(
+    spark: SparkSession,
+    stream: Stream,
+    uuid: str,
+    stage: Callable[[Position, SideBranch], Commit | None],
+) -> Commit | None:
+    """Like :func:`commit_beside`, for rows or data files that ``stage`` writes to the branch."""
     commits: list[Commit] = []
+    jvm = Jvm(spark)
 
     def write(branch: str) -> bool:
-        planned = make(position_of(spark, stream))
-        if planned is None:
-            return False
-        rows, commit = planned
-        append_rows(rows, commit, stream.table, branch)
-        commits.append(commit)
-        return True
+        commit = stage(position_of(spark, stream), SideBranch(jvm, stream.table, branch))
+        if commit is not None:
+            commits.append(commit)
+        return commit is not None
 
     published = publish_on(
-        Jvm(spark), stream.table, BRANCH_PREFIX, write,
+        jvm, stream.table, BRANCH_PREFIX, write,
         "its stream committed first: set a longer --every, or stop it meanwhile", uuid,
     )  # fmt: skip
     return commits[-1] if published else None

@@ -1,21 +1,20 @@
-"""Stages a batch under the writer's lease, and collects its bad records for quarantine."""
+"""Stages a batch, and collects its bad records for quarantine."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from spark_ingest.commits import quarantine_table
-from spark_ingest.commits.committed import Commit
-from spark_ingest.commits.lease import Lease
+from spark_ingest.commits.committed import BatchResult, Commit
 from spark_ingest.connect.broker import Topic
 from spark_ingest.data_files.stage import Layout, append_rows, layout, write_frame, write_frames
 from spark_ingest.errors import FilesNotWritten, MillraceError
@@ -56,6 +55,20 @@ _ROW_BYTES = 192
 _LEFT_BYTES = 32 * 2**20
 # Number of offsets that one task reads as fast as several.
 SMALL = 5000
+_T = TypeVar("_T")
+
+
+class Target(Protocol):
+    """Where a batch is staged: a stream's lease, or a branch beside the stream."""
+
+    def stage(self, write: Callable[[str, str], _T]) -> _T:
+        """Write rows; ``write`` receives the table and the branch name."""
+
+    def stage_files(self, files: Sequence[Any], commit: Commit) -> None:
+        """Stage data files, each Iceberg's ``DataFile``."""
+
+    def unstage(self) -> None:
+        """Discard what is staged."""
 
 
 @dataclass(frozen=True)
@@ -116,21 +129,32 @@ class Staged:
     other_bytes: int
     quarantine: DataFrame | None
 
+    def append_quarantine(self, began: datetime) -> None:
+        """Append the bad records to quarantine; ``began`` is their ``_ingested_at``."""
+        if self.quarantine is not None:
+            rows = self.quarantine.withColumn("_ingested_at", F.lit(began))
+            quarantine_table.append(rows, self.bad > SMALL)
+
+    def result(self, commit: Commit, began: datetime, seconds: float) -> BatchResult:
+        """The result of the batch once it is published."""
+        return BatchResult(
+            commit, self.rows, self.bad, self.value_bytes, began, seconds, self.other_bytes
+        )
+
 
 class Stager:
-    """Stages the batches of one stream under its lease."""
+    """Stages the batches of one stream."""
 
     def __init__(
         self,
         spark: SparkSession,
         stream: Stream,
         topic: Topic,
-        lease: Lease,
         schemas: Schemas,
         consumer_options: Mapping[str, str],
         note: Callable[[str], None],
     ) -> None:
-        """Stage batches of the stream under the lease.
+        """Stage batches of the stream.
 
         ``consumer_options`` configure Kafka's Java consumer; ``note`` receives messages for
         users.
@@ -139,7 +163,6 @@ class Stager:
         self._jvm = Jvm(spark)
         self._stream = stream
         self._topic = topic
-        self._lease = lease
         self._schemas = schemas
         self._consumer_options = consumer_options
         self._note = note
@@ -157,7 +180,7 @@ class Stager:
         """Close the consumer; a later :meth:`stage` opens a new one."""
         self._few.close()
 
-    def stage(self, records: DataFrame, commit: Commit, began: datetime) -> Staged:
+    def stage(self, records: DataFrame, commit: Commit, began: datetime, target: Target) -> Staged:
         """Stage a batch; stage it again if the registry has got a schema in between.
 
         Args:
@@ -173,11 +196,11 @@ class Stager:
         clock = time.monotonic()
         while True:
             plan = self._planned(records)
-            counts = self._stage(records, plan, commit, began)
+            counts = self._stage(records, plan, commit, began, target)
             unknown = counts.unknown_ids.items()
             if not sum(self._schemas.learn(ids, part, clock) for part, ids in unknown):
                 break
-            self._lease.unstage()
+            target.unstage()
         self._had_bad = counts.bad > 0
         bad = self._quarantine_rows(records, plan, counts) if counts.bad else None
         rows = counts.rows - counts.bad
@@ -214,18 +237,22 @@ class Stager:
             plan = self._plan = _Plan(checks, types, here, rows, frames)
         return plan
 
-    def _stage(self, records: DataFrame, plan: _Plan, commit: Commit, began: datetime) -> _Counts:
+    def _stage(
+        self, records: DataFrame, plan: _Plan, commit: Commit, began: datetime, target: Target
+    ) -> _Counts:
         # One file for a small batch: several tiny ones would have to be compacted.
         is_small = _size(commit) <= SMALL
         maker = None if REFUSED in records.columns else plan.frames
         if maker is not None and not (is_small and self._had_bad):
-            stage = self._stage_frame if is_small else self._stage_frames
+            write = self._write_frame if is_small else self._write_frames
             try:
-                counts = stage(plan, maker, commit, began)
+                written = write(plan, maker, commit, began)
             except FilesNotWritten as error:
-                counts = None
+                written = None
                 self._note_by_rows(str(error))
-            if counts is not None:
+            if written is not None:
+                files, counts = written
+                target.stage_files(files, commit)
                 return counts
         metrics = self._metrics_for(1 if is_small else len(commit.ends))
         rows = {**plan.rows, **batch_columns(commit.id, began)}
@@ -237,14 +264,14 @@ class Stager:
         )
         observed = observe(projected, observation, metrics.counters)
         good = observed.where("not _millrace_bad").drop(*bronze.WORKING)
-        self._lease.stage(partial(append_rows, good.coalesce(1) if is_small else good, commit))
+        target.stage(partial(append_rows, good.coalesce(1) if is_small else good, commit))
         # A row of the JVM: the bad records do not pass through Python.
         return self._counts(observed_row(observation))
 
-    def _stage_frames(
+    def _write_frames(
         self, plan: _Plan, maker: FrameMaker, commit: Commit, began: datetime
-    ) -> _Counts | None:
-        """Stage a batch as frames; None, with nothing staged, if Spark must validate all of it."""
+    ) -> tuple[list[Any], _Counts] | None:
+        """Write a batch's data files, and count; None if Spark must validate all of it."""
         # A small batch needs few tasks and files, even with many partitions.
         most = max(self._spark.sparkContext.defaultParallelism, len(commit.ends))
         tasks = min(max(_size(commit) // SMALL, 1), most)
@@ -255,12 +282,12 @@ class Stager:
         observation = Observation()
         observed = observe(frames, observation, frame_counters()).select("frame")
         files = write_frames(observed, plan.layout, self._stream.table)
-        return self._checked(observed_counts(observation), files, plan, commit)
+        return self._checked(observed_counts(observation), files, plan)
 
-    def _stage_frame(
+    def _write_frame(
         self, plan: _Plan, maker: FrameMaker, commit: Commit, began: datetime
-    ) -> _Counts | None:
-        """Like :meth:`_stage_frames`, for few records, in the driver."""
+    ) -> tuple[list[Any], _Counts] | None:
+        """Like :meth:`_write_frames`, for few records, in the driver."""
         topic = (self._topic.name, self._topic.id)
         try:
             read = self._few.read(commit.starts, commit.ends)
@@ -273,7 +300,7 @@ class Stager:
             return None
         frame, counts = result
         files = write_frame(self._spark, frame, plan.layout, self._stream.table)
-        return self._checked(counts, files, plan, commit)
+        return self._checked(counts, files, plan)
 
     def _note_by_rows(self, reason: str) -> None:
         """Log once why a batch could not be staged as frames and is staged as Spark rows."""
@@ -282,11 +309,11 @@ class Stager:
             self._note(f"{reason}: falling back to Iceberg's writer for a batch")
 
     def _checked(
-        self, frames: FrameCounts, files: list[Any], plan: _Plan, commit: Commit
-    ) -> _Counts | None:
-        """Stage the files of a batch's frames, and count its records.
+        self, frames: FrameCounts, files: list[Any], plan: _Plan
+    ) -> tuple[list[Any], _Counts] | None:
+        """Check the files of a batch's frames, and count its records.
 
-        None, with nothing staged, if Spark must validate all of the batch.
+        None if Spark must validate all of the batch.
         """
         written = sum(int(file.recordCount()) for file in files)
         if written != frames.rows:
@@ -301,8 +328,7 @@ class Stager:
                 # Not all were collected, or some are valid.
                 return None
             bad, carried, unknown = validated.bad, validated.carried, validated.unknown_ids
-        self._lease.stage_files(files, commit)
-        return _Counts(
+        return files, _Counts(
             frames.rows + bad, bad, frames.value_bytes, frames.other_bytes, unknown, carried
         )
 

@@ -265,20 +265,20 @@ class Lake:
 
     def _stage(
         self,
-        stager: Any,
         _records: object,
         _plan: object,
         commit: Commit,
         _began: datetime,
+        target: staged_batch.Target,
     ) -> Any:
         offsets = range(commit.starts.get(0, 0), commit.ends[0])
         good = [offset for offset in offsets if offset in GOOD]
         bad = [offset for offset in offsets if offset in BAD]
         if next(self._by_files):
-            stager._lease.stage_files([Rows(good)], commit)
+            target.stage_files([Rows(good)], commit)
         else:
             rows: Any = FakeRows(self, *good)
-            stager._lease.stage(partial(stage.append_rows, rows, commit))
+            target.stage(partial(stage.append_rows, rows, commit))
         is_unknown = self.schedule.happens("a schema comes")
         return staged_batch._Counts(
             rows=len(offsets),
@@ -293,10 +293,6 @@ class Lake:
     def at_work(self) -> Iterator[None]:
         """Within this the writers' modules have these tables in place of Spark's."""
         lake = self
-
-        def stage_batch(stager: staged_batch.Stager, *words: Any) -> Any:
-            # A class does not hand itself to a bound method.
-            return lake._stage(stager, *words)
 
         schemas = SimpleNamespace(learn=lambda ids, *_words: len(ids))
         names: list[tuple[Any, str, Any]] = [
@@ -314,11 +310,11 @@ class Lake:
             (StreamRun, "_read", lambda _run, _starts, _ends: None),
             (StreamRun, "_record_bytes", lambda _run, _ends: 1.0),
             (BatchSize, "fitting", lambda _size, _waiting, _ask: BATCH),
-            (batch, "F", SimpleNamespace(lit=lambda value: value)),
+            (staged_batch, "F", SimpleNamespace(lit=lambda value: value)),
             (batch, "datetime", SimpleNamespace(now=lambda _zone: lake.now())),
             (staged_batch, "_carried_bytes", lambda _spark: 1),
             (staged_batch.Stager, "_planned", lambda _stager, _records: None),
-            (staged_batch.Stager, "_stage", stage_batch),
+            (staged_batch.Stager, "_stage", lambda _stager, *words: lake._stage(*words)),
             (resume, "_position_of_data", lambda *_words: resume.Position(0, {}, None)),
             (quarantine_table, "append", self._append_bad),
             (quarantine_table, "remove_batch", self._remove_batch),

@@ -125,7 +125,18 @@ def _land_beside(lake: Lake, checked: int, kind: CommitKind, offset: int) -> Non
         )
         return FakeRows(lake, offset), commit
 
-    commit = side_commit.commit_beside(lake.spark, STREAM, lake.uuid, make)
+    def stage_files(here: Position, branch: side_commit.SideBranch) -> Commit | None:
+        planned = make(here)
+        if planned is None:
+            return None
+        rows, commit = planned
+        branch.stage_files([Rows(rows.offsets)], commit)
+        return commit
+
+    if kind is CommitKind.REPLAY:
+        commit = side_commit.commit_beside(lake.spark, STREAM, lake.uuid, make)
+    else:
+        commit = side_commit.stage_beside(lake.spark, STREAM, lake.uuid, stage_files)
     if commit is not None:
         result = BatchResult(commit, 1, 0, 1, lake.now(), 0.1)
         commit_log.log_commit(lake.spark, STREAM, result)

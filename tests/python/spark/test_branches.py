@@ -6,21 +6,34 @@ in another table of the same name.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from spark_ingest.commits.branch import publish_on
+from spark_ingest.commits.committed import Commit, CommitKind
 from spark_ingest.commits.table_identity import uuid_of
+from spark_ingest.data_files.stage import append_rows
 from spark_ingest.errors import CommitRefused, ConfigurationError, MillraceError
-from spark_ingest.lake import bronze
+from spark_ingest.lake import bronze, table_change
 from spark_ingest.lake.jvm import Jvm
 from spark_ingest.lake.table_change import first_snapshot
+from spark_ingest.sources import IngestMeta, Stream
+from spark_ingest.streaming import side_commit
+from tests.python.interleavings.iceberg import UNKNOWN, java_error
+from tests.python.leases import take
 from tests.python.spark.lakes import COLUMNS, Lake, meddle, with_table
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
+
+    from spark_ingest.commits.resume import Position
+    from spark_ingest.lake.table_change import Step
+    from spark_ingest.streaming.side_commit import SideBranch
 
 
 @pytest.fixture
@@ -88,6 +101,62 @@ def test_what_was_published_beside_a_stream_stays_so_where_its_branch_cannot_be_
     monkeypatch.setattr("spark_ingest.commits.branch.remove_branch", refuse)
     assert publish_on(lake.jvm, lake.table, "side_", write, "never")
     assert lake.ids() == [1]
+
+
+def test_files_beside_a_stream_are_appended_once_though_an_answer_is_lost(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[Step] = []
+
+    def commit_of_all(transaction: Any) -> Step:
+        commit = table_change.commit_of_all(transaction)
+
+        def send() -> None:
+            sent.append(commit)
+            commit()
+            if len(sent) == 1:
+                raise java_error(UNKNOWN)
+
+        return send
+
+    monkeypatch.setattr(side_commit, "commit_of_all", commit_of_all)
+    assert beside(lake, lambda branch, commit: branch.stage_files(lake.write(1), commit)) == 2
+    assert len(sent) == 1
+    assert lake.ids() == [0, 1]
+
+
+def test_what_is_staged_beside_a_stream_is_staged_again_where_a_schema_came(lake: Lake) -> None:
+    def stage(branch: SideBranch, commit: Commit) -> None:
+        branch.unstage()
+        branch.stage_files(lake.write(1), commit)
+        branch.unstage()
+        rows = lake.spark.createDataFrame([(2, "n")], COLUMNS).coalesce(1)
+        branch.stage(partial(append_rows, rows, commit))
+        branch.unstage()
+        branch.stage_files(lake.write(3), commit)
+
+    assert beside(lake, stage) == 2
+    assert lake.ids() == [0, 3]
+
+
+def beside(lake: Lake, stage: Callable[[SideBranch, Commit], None]) -> int:
+    """Commit beside a stream that has committed the row 0; the commit's id."""
+    writer = take(lake.jvm, lake.table)
+    lake.stage_files(writer, 0)
+    writer.publish()
+    writer.release()
+    stream = Stream("shop.t", lake.table, "", {}, frozenset(), IngestMeta(topic="t"))
+
+    def staged(here: Position, branch: SideBranch) -> Commit:
+        kind = CommitKind.BACKFILL
+        commit = Commit(here.commit_id + 1, "topic", {}, {}, kind, resume=here.offsets)
+        stage(branch, commit)
+        return commit
+
+    uuid = uuid_of(lake.jvm, lake.table)
+    commit = side_commit.stage_beside(lake.spark, stream, uuid, staged)
+    assert commit is not None
+    return commit.id
 
 
 def test_what_is_beside_a_stream_is_published_though_refs_change_meanwhile(

@@ -93,9 +93,7 @@ class Turns:
         if self.by_files:
             held.stage_files(self.lake.write(offset), commit)
             return
-        # Over HTTP it stops at the gate.
-        stage = append_rows if self.lake.gate is not None else self._stage
-        held.stage(partial(stage, self._row(offset), commit))
+        held.stage(partial(self._append_rows, self._row(offset), commit))
 
     def replay(self) -> None:
         """Land a quarantined record."""
@@ -110,19 +108,23 @@ class Turns:
         lake, offset = self.lake, BESIDE[kind]
         stream = Stream("shop.t", lake.table, "", {}, frozenset(), IngestMeta(topic="t"))
 
-        def make(here: Position) -> tuple[DataFrame, Commit] | None:
+        def stage(here: Position, side: side_commit.SideBranch) -> Commit | None:
             done = own_snapshots(lake.jvm, lake.table)
             if any(own.commit.kind is kind for own in done):
                 return None
             commit = Commit(here.commit_id + 1, "topic", {}, {}, kind, resume=here.offsets)
-            return self._row(offset), commit
+            if kind is CommitKind.BACKFILL:
+                side.stage_files(lake.write(offset), commit)
+            else:
+                side.stage(partial(self._append_rows, self._row(offset), commit))
+            return commit
 
         for _ in range(_TRIES):
             try:
                 if newest_own_snapshot(lake.jvm, lake.table) is None:
                     return
                 uuid = uuid_of(lake.jvm, lake.table)
-                side_commit.commit_beside(lake.spark, stream, uuid, make)
+                side_commit.stage_beside(lake.spark, stream, uuid, stage)
             except TROUBLE:
                 continue
             else:
@@ -184,11 +186,15 @@ class Turns:
             (lease, "commit_of", commit_of),
             (lease, "commit_of_all", commit_of_all),
             (branch, "commit_of", commit_of),
-            (side_commit, "append_rows", self._stage),
+            (side_commit, "commit_of_all", commit_of_all),
         ]
 
-    def _stage(self, *words: Any) -> None:
-        self._send(partial(append_rows, *words))
+    def _append_rows(self, *words: Any) -> None:
+        if self.lake.gate is None:
+            self._send(partial(append_rows, *words))
+        else:
+            # Over HTTP it stops at the gate.
+            append_rows(*words)
 
     def _send(self, commit: Callable[[], object]) -> None:
         refusals: list[Exception] = []

@@ -8,20 +8,21 @@ from __future__ import annotations
 import threading
 import time
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from spark_ingest.commits.committed import CommitKind, own_snapshots
-from spark_ingest.data_files.stage import append_rows
 from spark_ingest.errors import CommitRefused, MillraceError
 from spark_ingest.lake.jvm import Jvm
 from spark_ingest.operate.backfill import BackfillSettings, backfill
 from spark_ingest.streaming import run, tables
+from spark_ingest.streaming.side_commit import SideBranch
+from spark_ingest.streaming.staged_batch import Staged
 from tests.python.stack.conftest import ORDER, Feed, orders, proofs
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from collections.abc import Sequence
 
     from spark_ingest.commits.committed import Commit
 
@@ -56,29 +57,33 @@ def test_a_backfill_that_was_killed_goes_on_beside_a_faster_stream(
     feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     number = begun_later(feed)
-    refused = threading.Event()
+    append_quarantine, stage_files = Staged.append_quarantine, SideBranch.stage_files
+    appended, refused = [], threading.Event()
 
-    def kill_the_second(rows: DataFrame, commit: Commit, table: str, branch: str) -> None:
-        if commit.id == 4:
+    def kill_the_second(staged: Staged, began: datetime) -> None:
+        append_quarantine(staged, began)
+        appended.append(staged.bad)
+        if len(appended) == 2:
             raise KeyboardInterrupt
-        append_rows(rows, commit, table, branch)
 
-    def behind_the_stream(rows: DataFrame, commit: Commit, table: str, branch: str) -> None:
+    def behind_the_stream(branch: SideBranch, files: Sequence[Any], commit: Commit) -> None:
         if not refused.is_set():
             refused.set()
             feed.send(*orders(number, 22, 1))
             feed.ingest()
-        append_rows(rows, commit, table, branch)
+        stage_files(branch, files, commit)
 
     # Killed with the first chunk committed and the second one's bad record quarantined.
-    monkeypatch.setattr("spark_ingest.streaming.side_commit.append_rows", kill_the_second)
-    with pytest.raises(KeyboardInterrupt):
-        filled_back(feed)
+    with monkeypatch.context() as patch:
+        patch.setattr(Staged, "append_quarantine", kill_the_second)
+        with pytest.raises(KeyboardInterrupt):
+            filled_back(feed)
+    assert appended == [1, 1]
     assert len(feed.quarantined()) == 2
     assert all(proof.holds for proof in proofs(feed))
-    monkeypatch.setattr("spark_ingest.streaming.side_commit.append_rows", behind_the_stream)
-    assert filled_back(feed) == 8
-    monkeypatch.undo()
+    with monkeypatch.context() as patch:
+        patch.setattr(SideBranch, "stage_files", behind_the_stream)
+        assert filled_back(feed) == 8
 
     assert feed.offsets() == [(0, n) for n in (*range(9), 10, 11)] + [(1, n) for n in range(1, 11)]
     assert feed.quarantined() == [(0, "not_framed"), (9, "not_framed")]
@@ -112,17 +117,18 @@ def test_a_second_backfill_of_the_same_records_is_refused(
 ) -> None:
     begun_later(feed)
     entered: list[int] = []
+    stage_files = SideBranch.stage_files
 
-    def behind_another(rows: DataFrame, commit: Commit, table: str, branch: str) -> None:
+    def behind_another(branch: SideBranch, files: Sequence[Any], commit: Commit) -> None:
         if not entered:
             entered.append(filled_back_by_another())
-        append_rows(rows, commit, table, branch)
+        stage_files(branch, files, commit)
 
     def filled_back_by_another() -> int:
         entered.append(0)
         return filled_back(feed)
 
-    monkeypatch.setattr("spark_ingest.streaming.side_commit.append_rows", behind_another)
+    monkeypatch.setattr(SideBranch, "stage_files", behind_another)
     with pytest.raises(CommitRefused, match="another backfill landed the same records"):
         filled_back(feed)
     assert entered == [0, 20]
