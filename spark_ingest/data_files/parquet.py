@@ -7,6 +7,8 @@ Spark's Python workers, which require only pyarrow: the module is pickled by val
 from __future__ import annotations
 
 import json
+import struct
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -66,8 +68,8 @@ def parquet_parts(form: Format) -> Callable[[Iterable[Any]], Iterator[Any]]:
         pa.set_io_thread_count(1)
         files = _Files(form)
         for batch in batches:
-            for frame in batch.column(0):
-                for rows in pa.ipc.open_stream(frame.as_buffer()):
+            for frame in _values(batch.column(0)):
+                for rows in pa.ipc.open_stream(frame):
                     yield from files.add(rows)
         yield from files.finish()
 
@@ -133,9 +135,10 @@ class _File:
     closed = False
 
     def write(self, data: Any) -> int:
-        self.parts.append(bytes(data))
-        self.written += len(data)
-        return len(data)
+        whole = bytes(data)
+        self.parts += [whole[at : at + _PART_BYTES] for at in range(0, len(whole), _PART_BYTES)]
+        self.written += len(whole)
+        return len(whole)
 
     def tell(self) -> int:
         return self.written
@@ -254,14 +257,31 @@ class _Files:
 
     def _parts(self, file: _File, *end: Any) -> Iterator[Any]:
         """The new bytes of a file; ``end`` has the statistics for the last part."""
-        data, schema = b"".join(file.parts), self._parts_schema
-        file.parts.clear()
-        for at in range(0, len(data), _PART_BYTES):
-            behind = at + _PART_BYTES
-            known = end if end and behind >= len(data) else (None, None, None)
-            values = [file.number, data[at:behind], *known, *file.partition]
-            columns = [pa.array([v], f.type) for v, f in zip(values, schema, strict=True)]
-            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+        written, file.parts = deque(file.parts), []
+        while written:
+            part, size = [], 0
+            while written and size + len(written[0]) <= _PART_BYTES:
+                part.append(written.popleft())
+                size += len(part[-1])
+            known = end if end and not written else (None, None, None)
+            # The bytes are in the array without another copy.
+            ends = pa.py_buffer(struct.pack("=ii", 0, size))
+            data = pa.Array.from_buffers(pa.binary(), 1, [None, ends, pa.py_buffer(b"".join(part))])
+            values = [file.number, data, *known, *file.partition]
+            columns = [
+                value if value is data else pa.array([value], kind.type)
+                for value, kind in zip(values, self._parts_schema, strict=True)
+            ]
+            yield pa.RecordBatch.from_arrays(columns, schema=self._parts_schema)
+
+
+def _values(column: Any) -> Iterator[Any]:
+    """The values of a binary column as buffers, which a scalar would copy."""
+    _, offsets, data = column.buffers()
+    ends = memoryview(offsets).cast("q" if pa.types.is_large_binary(column.type) else "i")
+    ends = ends[column.offset :]
+    for at in range(len(column)):
+        yield data.slice(ends[at], ends[at + 1] - ends[at])
 
 
 def _begin(chunk: Any) -> int:
