@@ -122,15 +122,29 @@ def append_files(
     append.commit()
 
 
+def head_of(iceberg: Any, table: str, branch: str) -> Any:
+    """The newest snapshot of a branch.
+
+    Raises:
+        CommitRefused: The branch was removed: `maintain` takes one of an hour ago for abandoned.
+    """
+    snapshot = iceberg.snapshot(branch)
+    if snapshot is None:
+        raise CommitRefused(
+            f"{table}: the branch {branch} was removed before its commit: run the command again"
+        )
+    return snapshot
+
+
 def unstaging(iceberg: Any, table: str, branch: str) -> Step | None:
     """The commit that resets a branch to the snapshot where it left ``main``.
 
     None if it is there. The branch has at most one snapshot of its own.
 
     Raises:
-        CommitRefused: ``main`` was rolled back before that snapshot.
+        CommitRefused: The branch was removed, or ``main`` rolled back before that snapshot.
     """
-    staged = iceberg.snapshot(branch)
+    staged = head_of(iceberg, table, branch)
     base = newest_on_main(iceberg, (staged.snapshotId(), staged.parentId()))
     if base is None:
         raise CommitRefused(f"{table} changed concurrently: it was rolled back")
@@ -166,7 +180,7 @@ def _published(jvm: Jvm, table: str, branch: str, uuid: str | None) -> bool:
         if tried and newest_on_main(iceberg, tried) is not None:
             return None
         _require_table(iceberg, uuid)
-        staged = iceberg.snapshot(branch)
+        staged = head_of(iceberg, table, branch)
         check_number(iceberg, staged.summary().get(COMMIT_ID))
         update = iceberg.manageSnapshots().fastForwardBranch("main", branch)
         tried.add(staged.snapshotId())

@@ -7,7 +7,6 @@ Spark's Python workers, which require only pyarrow: the module is pickled by val
 from __future__ import annotations
 
 import json
-import struct
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -265,7 +264,7 @@ class _Files:
                 size += len(part[-1])
             known = end if end and not written else (None, None, None)
             # The bytes are in the array without another copy.
-            ends = pa.py_buffer(struct.pack("=ii", 0, size))
+            ends = pa.array([0, size], pa.int32()).buffers()[1]
             data = pa.Array.from_buffers(pa.binary(), 1, [None, ends, pa.py_buffer(b"".join(part))])
             values = [file.number, data, *known, *file.partition]
             columns = [

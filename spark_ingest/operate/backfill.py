@@ -12,7 +12,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 
@@ -34,7 +34,7 @@ from spark_ingest.streaming.batch_size import MOST_BYTES, PROBE, BatchSize, reco
 from spark_ingest.streaming.progress import BatchReport
 from spark_ingest.streaming.services import Services
 from spark_ingest.streaming.side_commit import SideBranch, stage_beside
-from spark_ingest.streaming.staged_batch import Staged, Stager
+from spark_ingest.streaming.staged_batch import Stager
 from spark_ingest.streaming.supervise import Stopping
 
 # For fewer records the fixed cost of a commit dominates.
@@ -211,11 +211,12 @@ class _Backfill:
 
         Returns the result, and the number of attempts.
         """
-        attempts: list[tuple[Commit, Staged, datetime]] = []
+        attempts: list[BatchResult] = []
 
         def stage(here: Position, branch: SideBranch) -> Commit:
-            if attempts and attempts[-1][1].bad:
-                quarantine_table.remove_batch(self._spark, self._topic, attempts[-1][2])
+            if attempts and attempts[-1].quarantined:
+                # Decided again below, perhaps with another schema.
+                quarantine_table.remove_batch(self._spark, self._topic, attempts[-1].started_at)
             began = datetime.now(UTC)
             self._check_other_backfills(here, left)
             piece = newest(left, max(size >> len(attempts), _SMALLEST_PIECE))
@@ -229,14 +230,14 @@ class _Backfill:
             )
             staged = self._stager.stage(read(piece), commit, began, branch)
             staged.append_quarantine(began)
-            attempts.append((commit, staged, began))
+            attempts.append(staged.result(commit, began, 0))
             return commit
 
         stage_beside(self._spark, self._stream, self._uuid, stage)
-        commit, staged, began = attempts[-1]
-        self._checked = commit.id
-        seconds = (datetime.now(UTC) - began).total_seconds()
-        return staged.result(commit, began, seconds), len(attempts)
+        batch = attempts[-1]
+        self._checked = batch.commit.id
+        seconds = (datetime.now(UTC) - batch.started_at).total_seconds()
+        return replace(batch, seconds=seconds), len(attempts)
 
     def _check_other_backfills(self, here: Position, left: Ranges) -> None:
         """Check that no other backfill has landed the remaining offsets.

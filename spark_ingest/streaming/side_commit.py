@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_ingest.commits.branch import append_files, publish_on, unstaging
+from spark_ingest.commits.branch import append_files, head_of, publish_on, unstaging
 from spark_ingest.commits.committed import COMMIT_ID, Commit
 from spark_ingest.commits.resume import Position, position_of
 from spark_ingest.data_files.stage import append_rows
@@ -42,12 +42,12 @@ class SideBranch:
         """Append data files, each Iceberg's ``DataFile``, to the branch.
 
         Raises:
-            CommitRefused: Others kept changing the table.
+            CommitRefused: The branch was removed, or others kept changing the table.
             CatalogUnavailable: The catalog is unavailable.
         """
 
         def step(iceberg: Any) -> Step | None:
-            staged = iceberg.snapshot(self._name).summary()
+            staged = head_of(iceberg, self._table, self._name).summary()
             if staged.get(COMMIT_ID) == str(commit.id):
                 # The response to an earlier attempt was lost.
                 return None

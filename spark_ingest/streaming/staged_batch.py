@@ -187,6 +187,7 @@ class Stager:
             records: Rows of Spark's Kafka source, with headers.
             commit: The commit of the batch, for the snapshot's summary.
             began: Start time of the batch; its rows' ``_ingested_at``.
+            target: Where to stage it.
 
         Raises:
             ServiceUnavailable: The registry is unavailable.

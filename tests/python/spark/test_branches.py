@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from spark_ingest.commits.branch import publish_on
+from spark_ingest.commits.branch import publish_on, remove_branch
 from spark_ingest.commits.committed import Commit, CommitKind
 from spark_ingest.commits.table_identity import uuid_of
 from spark_ingest.data_files.stage import append_rows
@@ -137,6 +137,20 @@ def test_what_is_staged_beside_a_stream_is_staged_again_where_a_schema_came(lake
 
     assert beside(lake, stage) == 2
     assert lake.ids() == [0, 3]
+
+
+def test_files_are_not_appended_to_a_branch_that_was_removed(lake: Lake) -> None:
+    """The machine slept, and `maintain` took the branch for abandoned."""
+
+    def stage(branch: SideBranch, commit: Commit) -> None:
+        iceberg = lake.jvm.iceberg_table(lake.table)
+        (name,) = (ref for ref in iceberg.refs() if ref.startswith(side_commit.BRANCH_PREFIX))
+        remove_branch(lake.jvm, lake.table, name)
+        branch.stage_files(lake.write(1), commit)
+
+    with pytest.raises(CommitRefused, match="was removed before its commit"):
+        beside(lake, stage)
+    assert lake.ids() == [0]
 
 
 def beside(lake: Lake, stage: Callable[[SideBranch, Commit], None]) -> int:
