@@ -2,6 +2,7 @@ package millrace;
 
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
@@ -21,23 +22,27 @@ import org.apache.iceberg.io.PositionOutputStream;
 import org.apache.iceberg.parquet.ParquetUtil;
 import org.apache.iceberg.spark.SparkStructLike;
 import org.apache.spark.TaskContext;
-import org.apache.spark.api.java.function.MapPartitionsFunction;
+import org.apache.spark.api.java.function.FlatMapFunction;
 import org.apache.spark.sql.Row;
+import org.apache.spark.sql.catalyst.CatalystTypeConverters;
+import org.apache.spark.sql.execution.arrow.ArrowConverters$;
+import org.apache.spark.sql.types.DataType;
+import scala.Tuple2;
+import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * Writes Parquet files with a table's location provider and FileIO, and creates their metadata as
  * Iceberg's own writers do.
  *
- * <p>Each row is a part of a file, in order: the file's number within the task, bytes, and in the
- * last part the rows, split offsets and NaN counts by field id; then the partition's values.
+ * <p>Its input are parts of files from parquet.py: a header, then bytes, for each.
  */
-public final class DataFileWriter implements MapPartitionsFunction {
+public final class DataFileWriter implements FlatMapFunction {
+    // Columns of a header.
     private static final int FILE = 0;
-    private static final int BYTES = 1;
-    private static final int ROWS = 2;
-    private static final int SPLITS = 3;
-    private static final int NANS = 4;
-    private static final int PARTITION = 5;
+    private static final int ROWS = 1;
+    private static final int SPLITS = 2;
+    private static final int NANS = 3;
+    private static final int PARTITION = 4;
 
     private final Table table;
     private final String operation;
@@ -52,7 +57,8 @@ public final class DataFileWriter implements MapPartitionsFunction {
     }
 
     /** Writes a task's files; returns the data files for a commit. */
-    public Iterator call(Iterator rows) throws IOException {
+    public Iterator call(Object given) throws IOException {
+        Iterator parts = (Iterator) given;
         TaskContext task = TaskContext.get();
         int partitionId = task == null ? 0 : task.partitionId();
         long attemptId = task == null ? 0L : task.taskAttemptId();
@@ -66,8 +72,9 @@ public final class DataFileWriter implements MapPartitionsFunction {
         List files = new ArrayList();
         boolean isWhole = false;
         try {
-            while (rows.hasNext()) {
-                Row row = (Row) rows.next();
+            while (parts.hasNext()) {
+                Row row = header((byte[]) parts.next());
+                byte[] bytes = (byte[]) parts.next();
                 Integer number = Integer.valueOf(row.getInt(FILE));
                 Output output = (Output) open.get(number);
                 if (output == null) {
@@ -75,7 +82,7 @@ public final class DataFileWriter implements MapPartitionsFunction {
                     outputs.add(output);
                     open.put(number, output);
                 }
-                output.stream.write((byte[]) row.get(BYTES));
+                output.stream.write(bytes);
                 if (!row.isNullAt(ROWS)) {
                     open.remove(number);
                     files.add(described(output, row));
@@ -91,6 +98,21 @@ public final class DataFileWriter implements MapPartitionsFunction {
             }
         }
         return files.iterator();
+    }
+
+    /** The row of an Arrow IPC stream. */
+    private static Row header(byte[] stream) {
+        Iterator only = Collections.singleton(stream).iterator();
+        Tuple2 read =
+                ArrowConverters$.MODULE$.fromBatchWithSchemaIterator(
+                        CollectionConverters.asScala(only), null);
+        scala.collection.Iterator rows = (scala.collection.Iterator) read._1();
+        scala.Function1 convert =
+                CatalystTypeConverters.createToScalaConverter((DataType) read._2());
+        Row row = (Row) convert.apply(rows.next());
+        // Without a task context, its buffers are closed after the last row.
+        rows.hasNext();
+        return row;
     }
 
     private StructLike partition(Row row) {

@@ -16,11 +16,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-PARTS = "file int, bytes binary, rows bigint, splits array<bigint>, nans map<int,bigint>"
-"""The columns of :func:`parquet_parts`, before the partition's values."""
-SPARK_SETTINGS = {"spark.sql.execution.arrow.maxRecordsPerBatch": "1"}
-"""Pass frames to a worker one by one, because each has thousands of rows."""
-
 # Maximum bytes that are passed to the JVM at once.
 _PART_BYTES = 8 * 2**20
 # Buffer limit of all open files of a task; beyond it the largest is written.
@@ -53,23 +48,22 @@ class Format:
     file_bytes: int
 
 
-def parquet_parts(form: Format) -> Callable[[Iterable[Any]], Iterator[Any]]:
-    """The function for Spark's ``mapInArrow``.
+def parquet_parts(form: Format) -> Callable[[Iterable[bytes]], Iterator[bytes]]:
+    """The function that converts a task's frames to parts of files.
 
-    Its input are batches with a column of frames, its output parts of files with the columns
-    :data:`PARTS` and the partition's values, in order. The last part of a file has its rows,
-    split offsets and NaN counts by field id.
+    It returns a header, then bytes, for each part. The header is an Arrow IPC stream of one
+    row: the file's number within the task; ``rows``, ``splits`` and ``nans`` (rows, split offsets
+    and NaN counts by field id), null before the file's last part; then the partition's values.
     """
 
-    def run(batches: Iterable[Any]) -> Iterator[Any]:
+    def run(frames: Iterable[bytes]) -> Iterator[bytes]:
         # Spark already runs a worker per core.
         pa.set_cpu_count(1)
         pa.set_io_thread_count(1)
         files = _Files(form)
-        for batch in batches:
-            for frame in _values(batch.column(0)):
-                for rows in pa.ipc.open_stream(frame):
-                    yield from files.add(rows)
+        for frame in frames:
+            for rows in pa.ipc.open_stream(frame):
+                yield from files.add(rows)
         yield from files.finish()
 
     return run
@@ -156,16 +150,15 @@ class _Files:
         self._open: dict[tuple[Any, ...], _File] = {}
         self._count = 0
         self._buffered_bytes = 0
-        self._parts_schema: Any = None
+        self._headers: Any = None
 
-    def add(self, batch: Any) -> Iterator[Any]:
+    def add(self, batch: Any) -> Iterator[bytes]:
         """Add rows; yields parts of the files that are large enough."""
-        if self._parts_schema is None:
+        if self._headers is None:
             kinds = [batch.schema.field(name) for name in self._form.partition]
-            self._parts_schema = pa.schema(
+            self._headers = pa.schema(
                 [
                     ("file", pa.int32()),
-                    ("bytes", pa.binary()),
                     ("rows", pa.int64()),
                     ("splits", pa.list_(pa.int64())),
                     ("nans", pa.map_(pa.int32(), pa.int64())),
@@ -190,7 +183,7 @@ class _Files:
             while self._buffered_bytes >= _MAX_BUFFERED:
                 yield from self._write(max(self._open.values(), key=lambda f: f.buffered_bytes))
 
-    def finish(self) -> Iterator[Any]:
+    def finish(self) -> Iterator[bytes]:
         """The last parts of all files."""
         for file in list(self._open.values()):
             yield from self._close(file)
@@ -216,7 +209,7 @@ class _Files:
         ]
         return pa.RecordBatch.from_arrays(columns, schema=self._schema)
 
-    def _write(self, file: _File) -> Iterator[Any]:
+    def _write(self, file: _File) -> Iterator[bytes]:
         """Write the buffered rows as a row group, and close a full file; yields its parts."""
         self._flush(file)
         if file.written >= self._form.file_bytes:
@@ -224,7 +217,7 @@ class _Files:
         else:
             yield from self._parts(file)
 
-    def _close(self, file: _File) -> Iterator[Any]:
+    def _close(self, file: _File) -> Iterator[bytes]:
         """Close a file; yields its last parts."""
         self._flush(file)
         del self._open[file.partition]
@@ -254,8 +247,8 @@ class _Files:
         self._buffered_bytes -= file.buffered_bytes
         file.buffered, file.buffered_bytes = [], 0
 
-    def _parts(self, file: _File, *end: Any) -> Iterator[Any]:
-        """The new bytes of a file; ``end`` has the statistics for the last part."""
+    def _parts(self, file: _File, *end: Any) -> Iterator[bytes]:
+        """The new bytes of a file, with headers; ``end`` has the statistics for the last part."""
         written, file.parts = deque(file.parts), []
         while written:
             part, size = [], 0
@@ -263,24 +256,21 @@ class _Files:
                 part.append(written.popleft())
                 size += len(part[-1])
             known = end if end and not written else (None, None, None)
-            # The bytes are in the array without another copy.
-            ends = pa.array([0, size], pa.int32()).buffers()[1]
-            data = pa.Array.from_buffers(pa.binary(), 1, [None, ends, pa.py_buffer(b"".join(part))])
-            values = [file.number, data, *known, *file.partition]
+            values = [file.number, *known, *file.partition]
             columns = [
-                value if value is data else pa.array([value], kind.type)
-                for value, kind in zip(values, self._parts_schema, strict=True)
+                pa.array([value], kind.type)
+                for value, kind in zip(values, self._headers, strict=True)
             ]
-            yield pa.RecordBatch.from_arrays(columns, schema=self._parts_schema)
+            yield ipc_stream(pa.RecordBatch.from_arrays(columns, schema=self._headers))
+            yield b"".join(part)
 
 
-def _values(column: Any) -> Iterator[Any]:
-    """The values of a binary column as buffers, which a scalar would copy."""
-    _, offsets, data = column.buffers()
-    ends = memoryview(offsets).cast("q" if pa.types.is_large_binary(column.type) else "i")
-    ends = ends[column.offset :]
-    for at in range(len(column)):
-        yield data.slice(ends[at], ends[at + 1] - ends[at])
+def ipc_stream(batch: pa.RecordBatch) -> bytes:
+    """A record batch as an Arrow IPC stream."""
+    buffer = pa.BufferOutputStream()
+    with pa.ipc.new_stream(buffer, batch.schema) as stream:
+        stream.write_batch(batch)
+    return bytes(buffer.getvalue())
 
 
 def _begin(chunk: Any) -> int:

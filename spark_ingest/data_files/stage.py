@@ -68,11 +68,12 @@ def layout(jvm: Jvm, iceberg: Any) -> Layout:
     return Layout(schema.schemaId(), spec, columns, StructType(partition))
 
 
-def write_frames(frames: DataFrame, of: Layout, table: str) -> list[Any]:
+def write_frames(spark: SparkSession, frames: Any, of: Layout, table: str) -> list[Any]:
     """Write frames to data files of a table, in tasks.
 
     Args:
-        frames: One column of Arrow IPC streams, each with rows of the table.
+        spark: The session.
+        frames: A ``JavaRDD`` of Arrow IPC streams as byte arrays, each with rows of the table.
         of: The layout of the frames.
         table: ``schema.name``.
 
@@ -80,11 +81,10 @@ def write_frames(frames: DataFrame, of: Layout, table: str) -> list[Any]:
         Iceberg's ``DataFile`` of each file, which is in no commit.
 
     Raises:
-        FilesNotWritten: A worker has no pyarrow, or failed. Discard observed metrics of the
-            frames, which may be incomplete.
+        FilesNotWritten: A worker has no pyarrow, or failed.
         ColumnsChanged: The schema or the partition spec of the table has changed.
     """
-    return _written(Jvm(frames.sparkSession), partial(_in_tasks, frames, of), of, table)
+    return _written(Jvm(spark), partial(_in_tasks, spark, frames, of), of, table)
 
 
 def write_frame(spark: SparkSession, frame: bytes, of: Layout, table: str) -> list[Any]:
@@ -123,34 +123,20 @@ def append_rows(rows: DataFrame, commit: Commit, table: str, branch: str) -> Non
         raise
 
 
-def _in_tasks(frames: DataFrame, of: Layout, iceberg: Any) -> list[Any]:
-    spark = frames.sparkSession
+def _in_tasks(spark: SparkSession, frames: Any, of: Layout, iceberg: Any) -> list[Any]:
     jvm = Jvm(spark)
     form = _format(iceberg, jvm.schema_json(iceberg.schema()), tuple(of.partition.names))
     by_value: Any = cloudpickle
     by_value.register_pickle_by_value(parquet)
-    values = [f"{field.name} {field.dataType.simpleString()}" for field in of.partition]
-    for key, setting in parquet.SPARK_SETTINGS.items():
-        spark.conf.set(key, setting)
-    writer = _writer(spark, jvm.serializable(iceberg))
-    parts = frames.mapInArrow(parquet.parquet_parts(form), ", ".join([parquet.PARTS, *values]))
-    return jvm.mapped(parts, writer, "org.apache.iceberg.DataFile")
+    parts = jvm.in_workers(frames, parquet.parquet_parts(form))
+    return list(parts.mapPartitions(_writer(spark, jvm.serializable(iceberg))).collect())
 
 
 def _in_driver(spark: SparkSession, frame: bytes, of: Layout, iceberg: Any) -> list[Any]:
     jvm = Jvm(spark)
     form = _format(iceberg, jvm.schema_json(iceberg.schema()), tuple(of.partition.names))
-    frames = pa.record_batch([pa.array([frame], pa.binary())], ["frame"])
-    parts = [ipc_stream(part) for part in parquet.parquet_parts(form)([frames])]
-    return list(_writer(spark, iceberg).call(jvm.rows_of_arrow(parts).iterator()))
-
-
-def ipc_stream(batch: pa.RecordBatch) -> bytes:
-    """A record batch as an Arrow IPC stream."""
-    buffer = pa.BufferOutputStream()
-    with pa.ipc.new_stream(buffer, batch.schema) as stream:
-        stream.write_batch(batch)
-    return bytes(buffer.getvalue())
+    parts = jvm.byte_arrays(parquet.parquet_parts(form)([frame]))
+    return list(_writer(spark, iceberg).call(parts.iterator()))
 
 
 def _writer(spark: SparkSession, iceberg: Any) -> Any:

@@ -9,7 +9,7 @@ import json
 import tempfile
 import threading
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +18,9 @@ from typing import Any
 
 from py4j.java_gateway import java_import
 from py4j.protocol import Py4JJavaError
+from pyspark import RDD
 from pyspark.errors import PySparkException, PythonException
+from pyspark.serializers import NoOpSerializer
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.internal import InternalFunction
@@ -40,6 +42,9 @@ _loaders: dict[tuple[str, tuple[Path, ...]], Any] = {}
 # Streams load classes concurrently, and Spark rejects a second JAR of the same name.
 _loading = threading.RLock()
 
+
+# The cause of a job's error, of which PySpark converts only those of DataFrames.
+_WORKER_ERROR = "org.apache.spark.api.python.PythonException"
 
 # A Java exception arrives as an error of Py4J, or of PySpark if that converts its class.
 JAVA_ERRORS = (Py4JJavaError, PySparkException)
@@ -171,16 +176,19 @@ class Jvm:
         name = "org.apache.iceberg.spark.source.SerializableTableWithSize"
         return getattr(self.packages, name).copyOf(iceberg)
 
-    def mapped(self, rows: DataFrame, function: Any, name: str) -> list[Any]:
-        """Apply a ``MapPartitionsFunction`` to a DataFrame and collect its Java objects.
+    def in_workers(self, arrays: Any, function: Callable[[Any], Any]) -> Any:
+        """Apply a function to byte arrays in Python workers, which receive them as they are.
 
-        ``name`` is their class, which must be serializable.
+        ``arrays`` and the result are a ``JavaRDD`` of byte arrays; ``function`` takes and returns
+        an iterator of ``bytes`` for each partition.
         """
-        java: Any = rows._jdf
-        # Not by Class.forName, which does not find classes of `spark.jars`.
-        kind = _class_loader(self.packages).loadClass(name)
-        encoder = self.packages.org.apache.spark.sql.Encoders.javaSerialization(kind)
-        return list(java.mapPartitions(function, encoder).collectAsList())
+        unserialized = NoOpSerializer()
+        rdd: Any = RDD(arrays, self._spark.sparkContext, unserialized).mapPartitions(function)
+        return rdd._reserialize(unserialized)._jrdd
+
+    def accumulator(self) -> Any:
+        """A ``CollectionAccumulator``: each successful task of a job's last stage adds once."""
+        return self._session.sparkContext().collectionAccumulator()
 
     def dataframe(self, rows: Any, schema: StructType) -> DataFrame:
         """A DataFrame of a Scala sequence of rows, which do not pass through Python."""
@@ -192,40 +200,19 @@ class Jvm:
         """A ``JavaRDD`` of lists of numbers, with one partition per list."""
         return self._spark.sparkContext._jsc.parallelize(elements, len(elements))
 
-    def data_frame_of(self, rows: Any, schema: StructType) -> DataFrame:
-        """A DataFrame of a ``JavaRDD`` of ``InternalRow``."""
-        java = self._session.internalCreateDataFrame(rows.rdd(), self._data_type(schema), False)
-        return DataFrame(java, self._spark)
-
-    def rows_of_arrow(self, streams: Sequence[bytes]) -> Any:
-        """The rows of Arrow IPC streams with one batch each, as a Java list of ``Row``."""
-        rows = self._list()
-        if not streams:
-            return rows
-        arrow = getattr(self.packages, "org.apache.spark.sql.execution.arrow.ArrowConverters$")
-        converters = getattr(self.packages, "scala.jdk.javaapi.CollectionConverters")
-        batches = self._list()
-        for stream in streams:
-            batches.add(stream)
-        # Without a task context, buffers are closed after the last row.
-        iterator = converters.asScala(batches).iterator()
-        found = getattr(arrow, "MODULE$").fromBatchWithSchemaIterator(iterator, None)
-        as_row, each = self._as_row(found._2()), found._1()
-        while each.hasNext():
-            rows.add(as_row.apply(each.next()))
-        return rows
+    def byte_arrays(self, values: Iterable[bytes]) -> Any:
+        """A Java list of byte arrays."""
+        # By its full name: Py4J searches all JARs for each part of a dotted name.
+        found = getattr(self.packages, "java.util.ArrayList")()
+        for value in values:
+            found.add(value)
+        return found
 
     def row_of(self, internal: Any, schema: StructType) -> Any:
         """An ``InternalRow`` as a ``Row``."""
-        return self._as_row(self._data_type(schema)).apply(internal)
-
-    def _as_row(self, kind: Any) -> Any:
         name = "org.apache.spark.sql.catalyst.CatalystTypeConverters"
-        return getattr(self.packages, name).createToScalaConverter(kind)
-
-    def _list(self) -> Any:
-        # By its full name: Py4J searches all JARs for each part of a dotted name.
-        return getattr(self.packages, "java.util.ArrayList")()
+        convert = getattr(self.packages, name).createToScalaConverter(self._data_type(schema))
+        return convert.apply(internal)
 
     def arrow_schema(self, columns: StructType) -> str:
         """The Arrow schema of columns, as JSON, with the types that Spark passes to Python."""
@@ -322,13 +309,15 @@ def _as_json(value: Any, kind: DataType) -> Any:
 
 
 def java_reason(error: Exception) -> str:
-    """The message of a Java error, on one line."""
+    """The message of a Java error, on one line; of an error in a Python worker, its last line."""
     if isinstance(error, PythonException):
-        # The last line of a worker's traceback has the error.
         return str(error).strip().splitlines()[-1]
     java = getattr(error, "java_exception", None)
     if java is None:
         return (str(error).splitlines() or [type(error).__name__])[0]
+    cause = java.getCause()
+    if cause is not None and cause.getClass().getName() == _WORKER_ERROR:
+        return str(cause.getMessage()).strip().splitlines()[-1]
     # A NullPointerException has no message, others an empty one.
     lines = (java.getMessage() or "").splitlines()
     return str(lines[0] if lines else java.toString().splitlines()[0])

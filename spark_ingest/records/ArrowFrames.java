@@ -38,6 +38,7 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.unsafe.types.UTF8String;
+import org.apache.spark.util.CollectionAccumulator;
 import org.apache.spark.util.TaskCompletionListener;
 
 /**
@@ -56,16 +57,19 @@ public final class ArrowFrames implements FlatMapFunction {
 
     private final String plan;
     private final PartitionSpec spec;
+    private final CollectionAccumulator counts;
 
     /**
      * Creates the function of a batch.
      *
      * @param plan The plan of frames.py, as JSON.
      * @param spec The table's partition spec.
+     * @param counts Receives the counts of each task's records.
      */
-    public ArrowFrames(String plan, PartitionSpec spec) {
+    public ArrowFrames(String plan, PartitionSpec spec, CollectionAccumulator counts) {
         this.plan = plan;
         this.spec = spec;
+        this.counts = counts;
     }
 
     /** Fails if a schema does not fit the table's columns. */
@@ -89,6 +93,7 @@ public final class ArrowFrames implements FlatMapFunction {
             task.addTaskCompletionListener(
                     new TaskCompletionListener() {
                         public void onTaskCompletion(TaskContext context) {
+                            counts.add(frames.counts());
                             frames.close();
                         }
                     });
@@ -100,14 +105,41 @@ public final class ArrowFrames implements FlatMapFunction {
      * The single frame of some records, in the driver, as from {@link #call}. Null if they do not
      * fit into one, or too many of them are undecoded.
      */
-    public InternalRow only(Object records) throws IOException {
+    public byte[] only(Object records) throws IOException {
         Frames frames = new Frames((Iterator) records);
         try {
-            InternalRow frame = frames.frame();
+            byte[] frame = frames.frame();
+            counts.add(frames.counts());
             return frames.isFull || frames.hasNext() ? null : frame;
         } finally {
             frames.close();
         }
+    }
+
+    /** The sums of the counts of all tasks, and all their undecoded records: a row of frames.py. */
+    public InternalRow total() {
+        long[] sums = new long[4];
+        List left = new ArrayList();
+        Iterator each = counts.value().iterator();
+        while (each.hasNext()) {
+            InternalRow task = (InternalRow) each.next();
+            for (int i = 0; i < sums.length; i++) {
+                sums[i] += task.getLong(i);
+            }
+            left.addAll(Arrays.asList(task.getArray(sums.length).array()));
+        }
+        return row(sums[0], sums[1], sums[2], sums[3], left);
+    }
+
+    private static InternalRow row(long rows, long missed, long values, long others, List left) {
+        Object[] all = {
+            Long.valueOf(rows),
+            Long.valueOf(missed),
+            Long.valueOf(values),
+            Long.valueOf(others),
+            new GenericArrayData(left.toArray())
+        };
+        return new GenericInternalRow(all);
     }
 
     private final class Frames implements Iterator {
@@ -133,6 +165,11 @@ public final class ArrowFrames implements FlatMapFunction {
         private final List constants = new ArrayList();
         private final Output output = new Output();
         private final int mostRows;
+        private final List left = new ArrayList();
+        private long allRows;
+        private long missed;
+        private long valueBytes;
+        private long otherBytes;
         private long leftBytes;
         private boolean isFull;
 
@@ -203,17 +240,14 @@ public final class ArrowFrames implements FlatMapFunction {
             return frame();
         }
 
-        InternalRow frame() {
+        byte[] frame() {
             List all = root.getFieldVectors();
             for (int i = 0; i < all.size(); i++) {
                 ((FieldVector) all.get(i)).reset();
             }
-            List left = new ArrayList();
             int rows = 0;
-            long missed = 0;
-            long valueBytes = 0;
-            long otherBytes = 0;
-            while (rows < mostRows && valueBytes + otherBytes < MOST_BYTES && hasNext()) {
+            long most = valueBytes + otherBytes + MOST_BYTES;
+            while (rows < mostRows && valueBytes + otherBytes < most && hasNext()) {
                 ConsumerRecord record = (ConsumerRecord) records.next();
                 byte[] valueData = (byte[]) record.value();
                 byte[] keyData = (byte[]) record.key();
@@ -239,19 +273,15 @@ public final class ArrowFrames implements FlatMapFunction {
                 if (leftBytes > mostLeft) {
                     isFull = true;
                 } else {
-                    left.add(row(record, micros));
+                    left.add(undecoded(record, micros));
                 }
             }
-            GenericArrayData rest = left.isEmpty() ? null : new GenericArrayData(left.toArray());
-            Object[] frame = {
-                bytes(rows),
-                Long.valueOf(rows),
-                Long.valueOf(missed),
-                Long.valueOf(valueBytes),
-                Long.valueOf(otherBytes),
-                rest
-            };
-            return new GenericInternalRow(frame);
+            allRows += rows;
+            return bytes(rows);
+        }
+
+        InternalRow counts() {
+            return ArrowFrames.row(allRows, missed, valueBytes, otherBytes, left);
         }
 
         void close() {
@@ -311,7 +341,7 @@ public final class ArrowFrames implements FlatMapFunction {
         }
 
         /** A record as a row of Spark's Kafka source. */
-        private InternalRow row(ConsumerRecord record, long micros) {
+        private InternalRow undecoded(ConsumerRecord record, long micros) {
             List headers = new ArrayList();
             Iterator each = record.headers().iterator();
             while (each.hasNext()) {

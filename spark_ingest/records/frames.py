@@ -15,15 +15,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from pyspark.sql import Column, DataFrame, Observation, SparkSession
-from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, BinaryType, LongType, StructField, StructType
+from pyspark.sql import SparkSession
+from pyspark.sql.types import ArrayType, LongType, StructField, StructType
 
 from spark_ingest.avro.evolution import TopicSchema
 from spark_ingest.avro.framing import Part
 from spark_ingest.avro.reader_schemas import WRAPPED, Reading
 from spark_ingest.lake import bronze
-from spark_ingest.lake.jvm import JAVA_ERRORS, Jvm, java_object, observed_row
+from spark_ingest.lake.jvm import JAVA_ERRORS, Jvm, java_object
 from spark_ingest.records import java_checks
 from spark_ingest.records.avro_check import WALK
 from spark_ingest.records.validation import KAFKA_ROWS
@@ -33,11 +32,9 @@ _FRAMES = (*WALK, "ArrowColumns", "PartitionColumns", "GlueInflate", "ArrowFrame
 # Timeout in milliseconds without a record.
 _PATIENCE = 60_000
 _PATIENCE_WITH_FEW = 10_000
-_COUNTS = ("rows", "left", "value_bytes", "other_bytes")
-_ROWS = StructType(
+_COUNTS = StructType(
     [
-        StructField("frame", BinaryType()),
-        *(StructField(name, LongType()) for name in _COUNTS),
+        *(StructField(n, LongType()) for n in ("rows", "left", "value_bytes", "other_bytes")),
         StructField("records", ArrayType(KAFKA_ROWS)),
     ]
 )
@@ -70,30 +67,28 @@ class BatchFrames:
     spark: SparkSession
     function: Any
 
-    def in_tasks(self, records: Any) -> DataFrame:
-        """Frames of many records, in tasks.
+    def in_tasks(self, records: Any) -> Any:
+        """Frames of many records, in tasks, as a ``JavaRDD`` of byte arrays.
 
-        ``records`` is a ``JavaRDD`` from :func:`kafka_records`. The rows have ``frame``, and the
-        columns for :func:`frame_counters`.
+        ``records`` is a ``JavaRDD`` from :func:`kafka_records`.
         """
-        return Jvm(self.spark).data_frame_of(records.mapPartitions(self.function), _ROWS)
+        return records.mapPartitions(self.function)
 
-    def here(self, records: Any) -> tuple[bytes, FrameCounts] | None:
-        """The frame of a few records and its counters, created in the driver.
+    def here(self, records: Any) -> bytes | None:
+        """The frame of a few records, created in the driver.
 
         ``records`` is a Java iterator from :class:`FewRecords`. None if they do not fit into one
         frame.
         """
-        row = self.function.only(records)
-        if row is None:
-            return None
-        frame = row.getBinary(0)
-        rows, left, value_bytes, other_bytes = (row.getLong(i) for i in range(1, 5))
-        rest = None
-        if left:
-            row.setNullAt(0)
-            rest = Jvm(self.spark).row_of(row, _ROWS).getSeq(5)
-        return frame, FrameCounts(rows, left, value_bytes, other_bytes, rest)
+        frame = self.function.only(records)
+        return None if frame is None else bytes(frame)
+
+    def counts(self) -> FrameCounts:
+        """The counters of frames that were created, in tasks after their job has succeeded."""
+        total = self.function.total()
+        rows, left, value_bytes, other_bytes = (total.getLong(i) for i in range(4))
+        records = Jvm(self.spark).row_of(total, _COUNTS).getSeq(4) if left else None
+        return FrameCounts(rows, left, value_bytes, other_bytes, records)
 
 
 @dataclass(frozen=True)
@@ -127,7 +122,7 @@ class FrameMaker:
             "_commit_id": commit_id,
         }
         plan = {**self.plan, "constants": constants, "most_left": most_left}
-        return BatchFrames(spark, _java(spark, _FRAMES, json.dumps(plan), self.spec))
+        return BatchFrames(spark, _frames(spark, plan, self.spec))
 
 
 class FewRecords:
@@ -244,31 +239,22 @@ def frame_maker(
         "key": None if key is None else _payload("key", key, bronze.KEY if has_key else None),
         "longest": longest,
     }
-    trial = _java(spark, _FRAMES, json.dumps({**plan, "constants": {}, "most_left": 0}), spec)
     try:
-        trial.check()
+        _frames(spark, {**plan, "constants": {}, "most_left": 0}, spec).check()
     except JAVA_ERRORS:
         return None
     return FrameMaker(plan, spec)
+
+
+def _frames(spark: SparkSession, plan: Mapping[str, Any], spec: Any) -> Any:
+    """The Java function that creates frames."""
+    return _java(spark, _FRAMES, json.dumps(plan), spec, Jvm(spark).accumulator())
 
 
 def _java(spark: SparkSession, classes: tuple[str, ...], *arguments: Any) -> Any:
     """A new instance of the last of some classes, which may use those before it."""
     sources = [java_checks.SOURCES / f"{name}.java" for name in classes]
     return java_object(spark, sources, *arguments)
-
-
-def frame_counters() -> tuple[Column, ...]:
-    """The aggregates to observe on frames: :func:`observed_counts`."""
-    sums = [F.coalesce(F.sum(name), F.lit(0)) for name in _COUNTS]
-    return (*sums, F.flatten(F.collect_list("records")))
-
-
-def observed_counts(observation: Observation) -> FrameCounts:
-    """The observed results of :func:`frame_counters`."""
-    row = observed_row(observation)
-    rows, left, value_bytes, other_bytes = (row.getLong(i) for i in range(4))
-    return FrameCounts(rows, left, value_bytes, other_bytes, row.getSeq(4))
 
 
 def row_by_row(value: TopicSchema, key: TopicSchema | None) -> str | None:

@@ -32,10 +32,8 @@ from spark_ingest.records.frames import (
     FewRecords,
     FrameCounts,
     FrameMaker,
-    frame_counters,
     frame_maker,
     kafka_records,
-    observed_counts,
 )
 from spark_ingest.records.topic_schemas import Schemas
 from spark_ingest.records.validation import KAFKA_ROWS, REFUSED, Validator, unknown_id, validator
@@ -279,11 +277,10 @@ class Stager:
         name, starts, ends = self._topic.name, commit.starts, commit.ends
         read = kafka_records(self._spark, self._consumer_options, name, starts, ends, tasks)
         topic, most_left = (name, self._topic.id), _LEFT_BYTES // tasks
-        frames = maker.of_batch(self._spark, topic, commit.id, began, most_left).in_tasks(read)
-        observation = Observation()
-        observed = observe(frames, observation, frame_counters()).select("frame")
-        files = write_frames(observed, plan.layout, self._stream.table)
-        return self._checked(observed_counts(observation), files, plan)
+        frames = maker.of_batch(self._spark, topic, commit.id, began, most_left)
+        made = frames.in_tasks(read)
+        files = write_frames(self._spark, made, plan.layout, self._stream.table)
+        return self._checked(frames.counts(), files, plan)
 
     def _write_frame(
         self, plan: _Plan, maker: FrameMaker, commit: Commit, began: datetime
@@ -292,16 +289,16 @@ class Stager:
         topic = (self._topic.name, self._topic.id)
         try:
             read = self._few.read(commit.starts, commit.ends)
-            result = maker.of_batch(self._spark, topic, commit.id, began, _LEFT_BYTES).here(read)
+            frames = maker.of_batch(self._spark, topic, commit.id, began, _LEFT_BYTES)
+            frame = frames.here(read)
         except JAVA_ERRORS as error:
             # The position of its consumer is unknown.
             self._few.close()
             raise FilesNotWritten(f"{self._stream.table}: {java_reason(error)}") from error
-        if result is None:
+        if frame is None:
             return None
-        frame, counts = result
         files = write_frame(self._spark, frame, plan.layout, self._stream.table)
-        return self._checked(counts, files, plan)
+        return self._checked(frames.counts(), files, plan)
 
     def _note_by_rows(self, reason: str) -> None:
         """Log once why a batch could not be staged as frames and is staged as Spark rows."""

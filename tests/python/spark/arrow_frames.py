@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 from spark_ingest.lake import bronze
 from spark_ingest.lake.jvm import Jvm, java_object
 from spark_ingest.records.frames import frame_maker
-from spark_ingest.records.validation import Validated
+from spark_ingest.records.validation import KAFKA_ROWS, Validated
 from tests.python.spark.avro_columns import plain
 
 BEGAN = datetime(2024, 1, 2, 3, 4, 5, 678901, UTC)
@@ -70,13 +70,16 @@ def frames_of(
     made = frame_maker(spark, columns, nothing, spec, validated.value, validated.key, longest)
     if made is None:
         return None
-    read = kafka_rows(records)
-    found = made.of_batch(spark, TOPIC, 7, BEGAN, most_left).in_tasks(read).collect()
-    tables = [pa.ipc.open_stream(bytes(each.frame)).read_all() for each in found]
-    rows = pa.concat_tables(tables).sort_by("_kafka_offset")
-    left = sorted(record.offset for each in found for record in each.records or ())
-    names = ("rows", "left", "value_bytes", "other_bytes")
-    return Framed(rows, left, tuple(sum(each[name] for each in found) for name in names))
+    frames = made.of_batch(spark, TOPIC, 7, BEGAN, most_left)
+    found = frames.in_tasks(kafka_rows(records)).collect()
+    rows = pa.concat_tables(pa.ipc.open_stream(bytes(each)).read_all() for each in found)
+    counts = frames.counts()
+    left = []
+    if counts.records is not None:
+        left = Jvm(spark).dataframe(counts.records, KAFKA_ROWS).collect()
+    offsets = sorted(record.offset for record in left)
+    sizes = (counts.rows, counts.left, counts.value_bytes, counts.other_bytes)
+    return Framed(rows.sort_by("_kafka_offset"), offsets, sizes)
 
 
 def agree(validated: Validated, records: DataFrame) -> None:

@@ -14,7 +14,8 @@ import pytest
 
 from spark_ingest.commits.committed import Commit, newest_own_snapshot
 from spark_ingest.commits.lease import Lease
-from spark_ingest.data_files.stage import append_rows, ipc_stream, layout, write_frame
+from spark_ingest.data_files.parquet import ipc_stream
+from spark_ingest.data_files.stage import append_rows, layout, write_frame
 from spark_ingest.lake.jvm import Jvm
 from spark_ingest.lake.table_change import Step, first_snapshot
 from tests.python import catalogs

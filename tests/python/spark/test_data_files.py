@@ -24,13 +24,14 @@ from spark_ingest.avro.framing import header
 from spark_ingest.avro.schema import WriterSchema
 from spark_ingest.commits.committed import Commit
 from spark_ingest.data_files import parquet
-from spark_ingest.data_files.stage import append_rows, ipc_stream, layout, write_frame, write_frames
+from spark_ingest.data_files.parquet import ipc_stream
+from spark_ingest.data_files.stage import append_rows, layout, write_frame, write_frames
 from spark_ingest.errors import ColumnsChanged, FilesNotWritten
 from spark_ingest.lake import bronze
 from spark_ingest.lake.jvm import Jvm
 from spark_ingest.lake.table_change import first_snapshot
 from spark_ingest.records.bronze_rows import table_rows
-from spark_ingest.records.frames import FrameCounts, frame_maker
+from spark_ingest.records.frames import frame_maker
 from spark_ingest.records.validation import validator
 from tests.python.spark.arrow_frames import kafka_rows, kafka_rows_here
 
@@ -141,13 +142,12 @@ def each_way(
             assert maker is not None
             made = maker.of_batch(spark, ("t", "id"), 1, BEGAN, 0)
             if way == "frames":
-                in_frames = made.in_tasks(kafka_rows(records)).select("frame")
-                files = write_frames(in_frames, of, table)
+                files = write_frames(spark, made.in_tasks(kafka_rows(records)), of, table)
             else:
                 frame = made.here(kafka_rows_here(records))
                 assert frame is not None
-                assert frame[1].rows == rows
-                files = write_frame(spark, frame[0], of, table)
+                files = write_frame(spark, frame, of, table)
+            assert made.counts().rows == rows
             assert committed(spark, table, files) == rows
         spark.sql(f"call lake.system.fast_forward('{table}', 'main', 'b')")
         found.append((spark.table(f"lake.{table}"), spark.table(f"lake.{table}.files")))
@@ -224,19 +224,18 @@ def test_rows_go_into_the_partitions_that_iceberg_says(
 def test_records_of_more_than_one_frame_are_none(spark: SparkSession) -> None:
     spec = getattr(Jvm(spark).packages, "org.apache.iceberg.PartitionSpec").unpartitioned()
 
-    def frame(rows: int) -> tuple[bytes, FrameCounts] | None:
+    def rows_of_frame(rows: int) -> int | None:
         records, value = avro_records(spark, {"c": "repeat('x', 1000000)"}, rows)
         validated = validator("id", value, None, 2**20).validate(records)
         columns = bronze.table_columns(validated.schema())
         maker = frame_maker(spark, columns, StructType([]), spec, value, None, 2**20)
         assert maker is not None
         made = maker.of_batch(spark, ("t", "id"), 1, BEGAN, 0)
-        return made.here(kafka_rows_here(records))
+        frame = made.here(kafka_rows_here(records))
+        return None if frame is None else made.counts().rows
 
-    fitting = frame(9)
-    assert fitting is not None
-    assert fitting[1].rows == 9
-    assert frame(10) is None
+    assert rows_of_frame(9) == 9
+    assert rows_of_frame(10) is None
 
 
 @pytest.fixture
@@ -249,18 +248,15 @@ def table(spark: SparkSession) -> str:
     return table
 
 
-def frames(spark: SparkSession, ids: Iterable[range]) -> DataFrame:
+def frames(spark: SparkSession, ids: Iterable[range]) -> Any:
     """Frames of rows with a number each, all in one task."""
-    made = []
-    for each in ids:
-        rows = pa.record_batch({"id": pa.array(each, pa.int64())})
-        made.append((bytearray(ipc_stream(rows)),))
-    return spark.createDataFrame(made, "frame binary").coalesce(1)
+    made = [ipc_stream(pa.record_batch({"id": pa.array(each, pa.int64())})) for each in ids]
+    return Jvm(spark).parallelized(made).coalesce(1)
 
 
-def append(spark: SparkSession, table: str, made: DataFrame) -> int:
+def append(spark: SparkSession, table: str, made: Any) -> int:
     of = layout(Jvm(spark), Jvm(spark).iceberg_table(table))
-    return committed(spark, table, write_frames(made, of, table))
+    return committed(spark, table, write_frames(spark, made, of, table))
 
 
 def staged(spark: SparkSession, table: str) -> list[int]:
@@ -321,7 +317,8 @@ def test_a_task_that_fails_leaves_no_file_and_no_commit(spark: SparkSession, tab
     )
     # Behind more bytes than lie between a worker and its task.
     many = frames(spark, (range(i, i + 10_000) for i in range(0, 2_000_000, 10_000)))
-    last = many.unionAll(frames(spark, [range(9)]).selectExpr("raise_error('no') as frame"))
+    rows = spark.range(1).selectExpr("raise_error('no') as frame")._jdf
+    last = many.union(rows.queryExecution().toRdd().toJavaRDD())
     with pytest.raises(FilesNotWritten, match="no"):
         append(spark, table, last.coalesce(1))
     assert files_on_disk(spark, table) == []
@@ -334,4 +331,4 @@ def test_frames_of_a_table_that_got_columns_meanwhile_are_made_again(
     of = layout(Jvm(spark), Jvm(spark).iceberg_table(table))
     spark.sql(f"alter table lake.{table} add column more string")
     with pytest.raises(ColumnsChanged, match="changed concurrently"):
-        write_frames(frames(spark, [range(10)]), of, table)
+        write_frames(spark, frames(spark, [range(10)]), of, table)

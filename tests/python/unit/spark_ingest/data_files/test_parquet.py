@@ -1,4 +1,4 @@
-"""What a task makes of Arrow batches, without Spark.
+"""What a task makes of frames, without Spark.
 
 Fails when a worker needs this package, or holds back rows until its task ends.
 """
@@ -26,29 +26,22 @@ FORM = parquet.Format(SCHEMA, ("day",), "zstd", 1, 2**16, 2**20, 2**20, 2**29)
 ROWS = 1_000
 
 
-def batches(count: int, days: int) -> Iterator[Any]:
+def frames(count: int, days: int) -> Iterator[bytes]:
     """Frames of a thousand rows, whose days take turns; none is in no day."""
     for number in range(count):
         ids = list(range(number * ROWS, (number + 1) * ROWS))
         parts = [None if i % days == 0 else i % days for i in ids]
-        yield frame(pa.record_batch({"id": ids, "day": pa.array(parts, pa.int32())}))
+        rows = pa.record_batch({"id": ids, "day": pa.array(parts, pa.int32())})
+        yield parquet.ipc_stream(rows)
 
 
-def frame(rows: Any) -> Any:
-    """A batch of one frame, as Spark hands it to a worker."""
-    data = pa.BufferOutputStream()
-    with pa.ipc.new_stream(data, rows.schema) as stream:
-        stream.write_batch(rows)
-    return pa.record_batch({"frame": [data.getvalue().to_pybytes()]})
-
-
-def files(parts: Iterator[Any]) -> dict[int, tuple[Any, Any]]:
+def files(parts: Iterator[bytes]) -> dict[int, tuple[Any, Any]]:
     """The day and the rows of each file that parts make, by its number."""
     data: dict[int, bytes] = {}
     found = {}
-    for part in parts:
-        (row,) = part.to_pylist()
-        data[row["file"]] = data.get(row["file"], b"") + row["bytes"]
+    for header in parts:
+        (row,) = pa.ipc.open_stream(header).read_all().to_pylist()
+        data[row["file"]] = data.get(row["file"], b"") + next(parts)
         if row["rows"] is not None:
             table = pq.read_table(io.BytesIO(data[row["file"]]))
             assert table.num_rows == row["rows"]
@@ -58,7 +51,7 @@ def files(parts: Iterator[Any]) -> dict[int, tuple[Any, Any]]:
 
 
 def test_each_partition_has_a_file_of_its_own() -> None:
-    made = files(parquet.parquet_parts(FORM)(batches(3, 3)))
+    made = files(parquet.parquet_parts(FORM)(frames(3, 3)))
     ids = {day: table["id"].to_pylist() for day, table in made.values()}
     assert ids == {
         day: [i for i in range(3 * ROWS) if (i % 3 or None) == day] for day in (None, 1, 2)
@@ -69,8 +62,8 @@ def test_each_partition_has_a_file_of_its_own() -> None:
 
 def test_rows_whose_partition_is_not_a_number_are_there() -> None:
     days = [float("nan"), 1.0, float("nan"), None]
-    batch = frame(pa.record_batch({"id": [1, 2, 3, 4], "day": pa.array(days, pa.float64())}))
-    made = files(parquet.parquet_parts(FORM)(iter([batch, batch])))
+    rows = pa.record_batch({"id": [1, 2, 3, 4], "day": pa.array(days, pa.float64())})
+    made = files(parquet.parquet_parts(FORM)([parquet.ipc_stream(rows)] * 2))
     ids = sorted(i for _, table in made.values() for i in table["id"].to_pylist())
     assert ids == [1, 1, 2, 2, 3, 3, 4, 4]
 
@@ -78,10 +71,10 @@ def test_rows_whose_partition_is_not_a_number_are_there() -> None:
 def test_parts_come_before_the_last_row(monkeypatch: Any) -> None:
     taken: list[Any] = []
 
-    def counted() -> Iterator[Any]:
-        for batch in batches(400, 1):
-            taken.append(batch)
-            yield batch
+    def counted() -> Iterator[bytes]:
+        for frame in frames(400, 1):
+            taken.append(frame)
+            yield frame
 
     next(parquet.parquet_parts(FORM)(counted()))
     assert len(taken) < 200
@@ -96,7 +89,7 @@ def test_a_worker_needs_pyarrow_alone(tmp_path: Path) -> None:
     by_value: Any = cloudpickle
     by_value.register_pickle_by_value(parquet)
     (tmp_path / "task").write_bytes(by_value.dumps(parquet.parquet_parts(FORM)))
-    (tmp_path / "rows").write_bytes(pickle.dumps(list(batches(1, 2))))
+    (tmp_path / "rows").write_bytes(pickle.dumps(list(frames(1, 2))))
     program = (
         "import pickle, sys; sys.modules['spark_ingest'] = None; "
         "rows = pickle.load(open('rows', 'rb')); task = pickle.load(open('task', 'rb')); "
@@ -110,4 +103,4 @@ def test_a_worker_needs_pyarrow_alone(tmp_path: Path) -> None:
         text=True,
         check=True,
     )
-    assert done.stdout == "2\n"
+    assert done.stdout == "4\n"
