@@ -72,6 +72,9 @@ def trials(usual: int) -> list[Trial]:
             Trial("record size", name, shape=Shape(value_bytes=size))
             for name, size in (("1 kB", 1_000), ("10 kB", 10_000))
         ),
+        Trial(
+            "record size", "10 kB, careless", shape=Shape(value_bytes=10_000), system=CarelessJob()
+        ),
         *(Trial("fields", str(n), shape=Shape(n, _FIELD_BYTES)) for n in (5, 15, 60)),
     ]
 
