@@ -1,5 +1,5 @@
-{#- No value is less than `min_value` or greater than `max_value`; a row for each one that is, with
-    how often. A null is no value. -#}
+{#- No value is less than `min_value` or greater than `max_value`. Returns one row per value outside
+    the range, with its number of rows. Nulls are ignored. -#}
 {% test accepted_range(model, column_name, min_value=none, max_value=none) %}
 
 select

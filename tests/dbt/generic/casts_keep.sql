@@ -1,8 +1,8 @@
-{#- Staging has as many values of each column as bronze. dbt turns off Spark's strict casts: a
-    value that does not fit becomes null silently.
+{#- Each column has as many non-null values in staging as in bronze, and both have as many rows. dbt
+    disables Spark's ANSI mode: a value that cannot be cast becomes null without an error.
 
-    of: The source. renamed: By column of it, its name in staging where that is another.
-    left_out: The columns that staging has not, of types that both engines do not share. -#}
+    of: The source. renamed: The name in staging of each source column that is renamed there.
+    left_out: Source columns that staging omits because the engines share no type for them. -#}
 {% test casts_keep(model, of, renamed={}, left_out=[]) %}
 
 {%- set columns = {} -%}

@@ -1,5 +1,7 @@
-{#- A fact of a captured table has each row currently in the database, and no other. current: Its
-    current state. key: The column that names a row in both. same: Columns that agree besides. -#}
+{#- The fact of a captured table has every row currently in the database, and no other.
+
+    current: The model with the table's current rows. key: The key column of both. same: Other
+    columns that must be equal. -#}
 {% test holds_all_of_current(model, current, key, same=[]) %}
 
 select

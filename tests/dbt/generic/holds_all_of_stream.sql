@@ -1,6 +1,7 @@
-{#- The fact has every record that was sent, and no other. records: The staged records of the
-    stream. stream: Its name, as increments take it. key: The key column of both. same: Other
-    columns that must be equal. -#}
+{#- The fact has every record that was sent, and no other.
+
+    records: The staging model of the stream. stream: The stream, such as `pagila.sales`. key: The
+    key column of both. same: Other columns that must be equal. -#}
 {% test holds_all_of_stream(model, records, stream, key, same=[]) %}
 
 {{ config(tags=["proof"]) }}

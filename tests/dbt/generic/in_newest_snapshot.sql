@@ -1,6 +1,7 @@
-{#- A current row of a history is in the newest snapshot of its table, or changed later. A failure
-    names the rows whose deletes were in a part of the log that is lost; what to do about them is
-    in docs/runbooks/lost-slot.md. changes: The staging model of the table. -#}
+{#- Every current row of a history is in the newest snapshot of its table, or was changed later.
+    Returns the rows whose deletes were in a lost part of the log: see docs/runbooks/lost-slot.md.
+
+    changes: The staging model of the table. -#}
 {% test in_newest_snapshot(model, changes) %}
 
 {{ config(tags=["proof"]) }}

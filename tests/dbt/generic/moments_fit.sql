@@ -1,8 +1,9 @@
-{#- Staging has a moment for each that bronze has. A row that is named has one that no engine has,
-    such as PostgreSQL's infinity: it is null in staging, and bronze has what came.
+{#- Every date and timestamp in bronze has a value in staging. Returns the records with one that the
+    engines cannot represent, such as PostgreSQL's `infinity`: it is null in staging, and bronze has
+    the original value.
 
-    columns: By column what its values count: days, millis, micros; or that they are texts with a
-    time zone, zoned. within: The struct that has them, of an envelope. -#}
+    columns: The unit of each column: days, millis or micros since 1970, or zoned for a text with a
+    time zone. within: The struct of an envelope that has the columns. -#}
 {% test moments_fit(model, columns, within=none) %}
 
 {{ config(severity="warn") }}

@@ -1,5 +1,5 @@
-{#- Every window starts at a multiple of the slide and lasts as long as the settings say.
-    Fails when the settings changed and the windows were not built again. -#}
+{#- Every window starts at a multiple of the slide and has the configured length. Fails if the
+    settings changed and the windows were not rebuilt. -#}
 {% test on_grid(model, start, end) %}
 
 {%- set window = sales_window() %}

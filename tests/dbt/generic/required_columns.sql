@@ -1,5 +1,6 @@
-{#- No required column is null: a row for each one that is, with how often. Required are the
-    columns with a not_null constraint, and others where a condition holds. -#}
+{#- No required column is null. Returns one row per required column with nulls, with their number.
+    Columns with a not_null constraint are required; so are those of `columns_where`, in the rows
+    where their condition is true. -#}
 {% test required_columns(model, columns_where={}) %}
 
 {{ null_and_doubled_rows(model, columns_where) }}

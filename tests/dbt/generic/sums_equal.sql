@@ -1,7 +1,9 @@
-{#- A model's numbers add up to those of its source rows, to the cent; a row for each group where
-    they do not, or that only one of the two has. of: The rows. sums: By column of the model, what
-    it sums over them. by: By column of the model that groups, the column of theirs; all is one
-    group without it. -#}
+{#- The totals of a model equal those of its source rows, to the cent. Returns one row per group
+    whose totals differ or that only one of the two has.
+
+    of: The source rows. sums: The aggregate of the source rows that each summed column of the model
+    must equal. by: The column of the source rows for each grouping column of the model; without
+    it, all rows are one group. -#}
 {% test sums_equal(model, of, sums, by={}) %}
 
 {%- set groups = by or {"'all'": "'all'"} %}

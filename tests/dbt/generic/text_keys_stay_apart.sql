@@ -1,8 +1,8 @@
-{#- No two rows of a database become one: comparing texts, Redshift leaves blanks at their ends out,
-    and Spark and most databases do not. A failure names the keys without these blanks; what to do
-    about it is in docs/capture.md.
+{#- No two keys differ only in trailing blanks: Redshift ignores them when it compares texts, while
+    Spark and most databases do not, so two rows of a database would become one. Returns such keys
+    without the trailing blanks: see docs/capture.md.
 
-    key: The columns of the key that are texts. -#}
+    key: The text columns of the key. -#}
 {% test text_keys_stay_apart(model, key) %}
 
 {{ config(enabled=target.type == "redshift") }}

@@ -1,8 +1,8 @@
-{#- No text of bronze has more bytes than its type in staging: Spark keeps a longer one whole,
-    Redshift cuts it, and the engines would differ. A failure names the record: give the column
-    more in staging, in the contracts of the marts and here.
+{#- No text in bronze has more bytes than its type in staging, without trailing blanks: Spark would
+    keep a longer text whole and Redshift would truncate it, so the engines would differ. Returns
+    the records: increase the length in staging, in the contracts of the marts and in this test.
 
-    max_bytes: By column, how many bytes staging lets it have; of a field of a struct, by
+    max_bytes: The number of bytes of each column's type in staging; a field of a struct is
     `records.` and its path. -#}
 {% test texts_fit(model, max_bytes) %}
 

@@ -1,5 +1,5 @@
-{#- No two rows are equal in all of the columns: the key of a table whose key is more than
-    one column, and where `key_and_required_columns` would ask for more. -#}
+{#- No two rows are equal in all of the columns. For a key of several columns, if
+    `key_and_required_columns` would test more than it should. -#}
 {% test unique_combination(model, columns) %}
 
 select

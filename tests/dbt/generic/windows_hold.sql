@@ -1,7 +1,9 @@
-{#- The windows of a group contain each of its events as often as there are windows over its time,
-    no event more and none less. events: Whose windows they are. by: The column that groups both.
-    sums: By column of the windows, what it sums over the events in it. time_column: When an event
-    happens. -#}
+{#- The windows of each group count each of its events once per window that contains its time, no
+    more and no less.
+
+    events: The model with the events. by: The grouping column of both. sums: The value of an event
+    that each column of the windows sums. time_column: The time of an event; by default, the
+    variable `sales_window_time`. -#}
 {% test windows_hold(model, events, by, sums, time_column=none) %}
 
 {%- set window = sales_window() %}
