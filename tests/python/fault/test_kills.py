@@ -23,12 +23,12 @@ RUN = ("--every", "500ms", "--max-batch", "2000")
 # What one looks for, what is killed, how people call it.
 KILLS = [
     ("reads", "python", "while Kafka is read"),
-    ("staged", "both", "behind the staged files"),
-    ("staged", "jvm", "behind the staged files"),
-    ("set_aside", "python", "behind the quarantine commit"),
-    ("set_aside", "jvm", "behind the quarantine commit"),
-    ("published", "both", "behind the bronze commit, before the log's row"),
-    ("writes", "both", "behind the data files, before their commit"),
+    ("staged", "both", "after the files are staged"),
+    ("staged", "jvm", "after the files are staged"),
+    ("set_aside", "python", "after the quarantine commit"),
+    ("set_aside", "jvm", "after the quarantine commit"),
+    ("published", "both", "after the bronze commit, before the log's row"),
+    ("writes", "both", "after the data files are written, before their commit"),
 ]
 WHO = {"python": "the Python", "jvm": "the JVM", "both": "both"}
 
@@ -253,7 +253,7 @@ def test_an_unknown_schema_is_registered_between_crash_and_retry(feed: Feed) -> 
     assert len(feed.quarantined()) == len(unknown) - 1
     record(
         "Its schema registered between crash and retry",
-        "SIGKILL behind the quarantine commit, then the schema registered",
+        "SIGKILL after the quarantine commit, then the schema registered",
         account(feed, good | unknown),
         went_on,
     )
@@ -277,7 +277,7 @@ def test_killed_during_maintenance(feed: Feed) -> None:
     went_on = go_on(feed)
     record(
         "Killed during maintenance",
-        "SIGKILL to `maintain` behind its compaction, then to the stream beside it",
+        "SIGKILL to `maintain` after its compaction, then to the stream beside it",
         account(feed, sender.sent),
         went_on,
     )
