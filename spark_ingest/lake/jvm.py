@@ -42,8 +42,7 @@ _loaders: dict[tuple[str, tuple[Path, ...]], Any] = {}
 # Streams load classes concurrently, and Spark rejects a second JAR of the same name.
 _loading = threading.RLock()
 
-
-# The cause of a job's error, of which PySpark converts only those of DataFrames.
+# The cause of an error if a Python worker failed. PySpark converts it for DataFrames only.
 _WORKER_ERROR = "org.apache.spark.api.python.PythonException"
 
 # A Java exception arrives as an error of Py4J, or of PySpark if that converts its class.
