@@ -232,6 +232,8 @@ def test_a_commit_that_got_through_is_not_undone_by_the_answer_to_its_repetition
     lake.stage_files(writer, 1)
     begin_repeating("publish")
     writer.publish()
+    manifests = lake.jvm.iceberg_table(lake.table).currentSnapshot().manifestListLocation()
+    assert Path(manifests.removeprefix("file:")).exists()
     begin_repeating("start_over")
     writer.start_over()
     lake.stage_files(writer, 2)
