@@ -3,8 +3,9 @@
 ) -%}
     {%- set increment = begin_increment(settings=captured_settings(stream)) -%}
     {%- do assert_names_are_free(key + attributes) -%}
-    {%- do classify_new_changes(increment, changes, stream, key) -%}
-    {%- set truncates = truncates_of(*stream.split(".")) -%}
+    {%- set texts = texts_of_log(stream, attributes) -%}
+    {%- do classify_new_changes(increment, changes, stream, key, texts) -%}
+    {%- set truncates = truncates_of(*stream.split(".")) if increment.has_truncates -%}
     {%- if truncates -%}
         {#- Includes earlier ones: a change before a truncate may arrive after it. One without a
             position cannot be ordered; a warning reports it. -#}
@@ -25,7 +26,7 @@
         chosen_attributes("track", track, attributes),
         carried_values(
             attributes,
-            texts_of_log(stream, attributes),
+            texts if increment.has_left_out else [],
             chosen_attributes("ignore_null_updates", ignore_null_updates, attributes),
         ),
         truncates,

@@ -2,32 +2,43 @@
     versions do not suffice. `keys_to_rebuild`: a condition for keys of which all changes are read
     again. `is_in_order`: no snapshot overtook a change and no key was reused before it was free,
     so that the statement needs no SQL for such changes. `is_truncated`: a truncate deletes every
-    row; a late one may change any version, and all are rebuilt. A log that restarted raises an
-    error. -#}
-{% macro classify_new_changes(increment, changes, stream, key) -%}
+    row; a late one may change any version, and all are rebuilt. `has_truncates`: there is a
+    truncate among all changes so far. `has_left_out`: the statement reads changes that omit values
+    of `texts`. A log that restarted raises an error. -#}
+{% macro classify_new_changes(increment, changes, stream, key, texts) -%}
     {%- set read = read_of_stream(increment, stream) -%}
     {%- do increment.update({
         "keys_to_rebuild": none, "is_truncated": false, "is_in_order": false, "key": key_text(key),
+        "has_truncates": true, "has_left_out": true,
     }) -%}
+    {%- if queries_lake() -%}
+        {%- do increment.update({"has_truncates": (
+            not increment.is_full_refresh and may_have_truncates(increment, stream)
+        )}) -%}
+    {%- endif -%}
     {%- set is_new = read.after < read.to or (increment.is_full_refresh and read.to > 0) -%}
     {%- if queries_lake() and is_new -%}
-        {%- set late_keys, restarted = [], [] -%}
+        {%- set late_keys, restarted, left_out = [], [], [] -%}
         {%- set was_full_refresh = increment.is_full_refresh -%}
         {#- With more keys the whole history is rebuilt: a statement that lists them is no
-            cheaper. The other findings are two kinds of truncates, truncates and changes without
-            a position, and restarts, which raise an error. -#}
+            cheaper. The other findings are truncates, truncates and changes without a position,
+            changes that omit values, and restarts, which raise an error. -#}
         {%- set max_late_keys = 2000 -%}
         {%- for row in lake_rows(
-            findings_of_changes(increment, changes, stream, key)
+            findings_of_changes(increment, changes, stream, key, texts)
             ~ " limit " ~ (max_late_keys + 5),
-            [["late", "1", none], ["late", "O'2", none]],
+            [["late", "1", none], ["late", "O'2", none], ["left out", "1", none]],
         ) -%}
             {%- if row[0] == "late" -%}
                 {%- do late_keys.append(sql_literal(row[1] | string)) -%}
             {%- elif row[0] == "truncate" -%}
-                {%- do increment.update({"is_truncated": true}) -%}
-            {%- elif row[0] == "late truncate" -%}
-                {%- do increment.update({"is_full_refresh": true}) -%}
+                {%- do increment.update({
+                    "is_truncated": true,
+                    "has_truncates": true,
+                    "is_full_refresh": was_full_refresh or is_truncated_late(increment, stream),
+                }) -%}
+            {%- elif row[0] == "left out" -%}
+                {%- do left_out.append(row) -%}
             {%- elif "no position" in row[0] -%}
                 {#- They stay in bronze and, except truncates, in staging, whose test reports
                     them, too. -#}
@@ -54,14 +65,37 @@
         {%- do increment.update({
             "is_in_order": not late_keys and increment.is_full_refresh == was_full_refresh,
         }) -%}
+        {#- Otherwise the statement reads changes that the query did not. -#}
+        {%- do increment.update({
+            "has_left_out": left_out != [] or not (increment.is_in_order or was_full_refresh),
+        }) -%}
     {%- endif -%}
+{%- endmacro %}
+
+{#- Whether an earlier commit may have a truncate: the read point of the last increment says. -#}
+{% macro may_have_truncates(increment, stream) -%}
+    {%- for read in own_reads(increment) if read.source_name == stream -%}
+        {{ return(read.has_truncates) }}
+    {%- endfor -%}
+    {{ return(true) }}
+{%- endmacro %}
+
+{#- Whether a new truncate lies before a change that the history has applied. -#}
+{% macro is_truncated_late(increment, stream) -%}
+    {%- set late = lake_rows(
+        "select count(*) as late_count from (" ~ truncates_of(*stream.split(".")) ~ ") as truncates"
+        ~ " where " ~ new_rows(increment, stream) ~ " and source_position || 'c' <= ("
+        ~ "select max(seen_to_position) as seen_to_position from " ~ this ~ " where is_current)",
+        [[0]],
+    )[0][0] -%}
+    {{ return(late | int > 0) }}
 {%- endmacro %}
 
 {#- One row for each key that needs more than its current version, with the finding and its time.
     Late are a change before the last applied position, a tombstone without a preceding new
     change, any change of an incomplete row, a change that a snapshot overtook, and a delete after
     a create in the same transaction. A full refresh looks for restarts and the last two only. -#}
-{% macro findings_of_changes(increment, changes, stream, key) -%}
+{% macro findings_of_changes(increment, changes, stream, key, texts) -%}
     {%- set keys = key | join(", ") -%}
     {%- set truncates = truncates_of(*stream.split(".")) -%}
     {%- set over_preceding -%}
@@ -167,44 +201,38 @@
     group by row_name
     union all
     select
-        'no position' as finding,
-        cast(count(*) as varchar(128)) as row_name,
-        {{ first_record }} as happened_at
-    from {{ queryable(changes) }}
-    where
-        {{ new_rows(increment, stream) }}
-        and not ({{ has_key_and_position(key) }})
-    having count(*) > 0
-    {%- if truncates %}
-    union all
-    select
         finding,
         cast(count(*) as varchar(128)) as row_name,
         {{ first_record }} as happened_at
     from (
         select
-            truncates.*,
+            _kafka_topic_id,
+            _kafka_partition,
+            _kafka_offset,
             case
-                when truncates.source_position is null then 'truncate, no position'
-                {%- if not increment.is_full_refresh %}
-                when truncates.source_position || 'c' <= current_versions.seen_to_position
-                    then 'late truncate'
-                {%- endif %}
-                else 'truncate'
+                when not ({{ has_key_and_position(key) }}) then 'no position'
+                {%- for text in texts %}
+                {{ "when" if loop.first else "or" }} {{ text }} = {{ left_out_value() }}
+                {{- " then 'left out'" if loop.last }}
+                {%- endfor %}
             end as finding
-        from (
-            {{ truncates }}
-        ) as truncates
-        {%- if not increment.is_full_refresh %}
-        cross join (
-            select max(seen_to_position) as seen_to_position
-            from {{ this }}
-            where is_current
-        ) as current_versions
-        {%- endif %}
+        from {{ queryable(changes) }}
         where {{ new_rows(increment, stream) }}
-    ) as found_truncates
+    ) as found_changes
+    where finding is not null
     group by finding
+    {%- if truncates %}
+    union all
+    select
+        case when source_position is null then 'truncate, no position' else 'truncate' end
+            as finding,
+        cast(count(*) as varchar(128)) as row_name,
+        {{ first_record }} as happened_at
+    from (
+        {{ truncates }}
+    ) as truncates
+    where {{ new_rows(increment, stream) }}
+    group by source_position is null
     {%- endif %}
     order by finding desc
 {%- endmacro %}

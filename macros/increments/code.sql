@@ -90,29 +90,20 @@
 {%- endmacro %}
 
 {#- Code without comments, with whitespace normalized, so that line breaks do not count. Quoted
-    text stays as it is, and so do comments that contain Jinja, which dbt renders. -#}
+    text stays as it is, and so do comments that contain Jinja, which dbt renders. By expressions
+    rather than a loop: Jinja takes a tenth of a second for the tokens of a model's macros. -#}
 {% macro bare_code(text) -%}
-    {%- set parts = [] -%}
-    {%- for part in modules.re.findall(
-        "(?s)\\{#.*?#\\}|'(?:[^'\\\\]|\\\\.)*'|\"(?:[^\"\\\\]|\\\\.)*\"|/\\*.*?\\*/|--[^\n]*|\\s+"
-        ~ "|[^\\s'\"{/-]+|.",
-        text,
+    {%- set quoted = "'(?:[^'\\\\]|\\\\.)*'|\"(?:[^\"\\\\]|\\\\.)*\"" -%}
+    {%- set blank = (
+        "\\s|\\{#.*?#\\}|--(?:(?!\\{\\{|\\{%)[^\n])*(?=\n|\\Z)|/\\*(?:(?!\\*/|\\{\\{|\\{%).)*\\*/"
     ) -%}
-        {%- set is_comment = part.startswith("{#") or (
-            part.startswith(("--", "/*")) and not ("{{" in part or "{%" in part)
-        ) -%}
-        {%- if is_comment or not part.strip() -%}
-            {%- if parts and not parts[-1].endswith((" ", "(", ",")) -%}
-                {%- do parts.append(" ") -%}
-            {%- endif -%}
-        {%- else -%}
-            {%- if part.startswith((")", ",")) and parts and parts[-1] == " " -%}
-                {%- do parts.pop() -%}
-            {%- endif -%}
-            {%- do parts.append(part) -%}
-        {%- endif -%}
-    {%- endfor -%}
-    {{ return(parts | join | trim) }}
+    {%- set code = quoted ~ "|--[^\n]*|/\\*.*?\\*/|[^\\s'\"{/-]+|." -%}
+    {%- set parts = modules.re.findall(
+        "(?s)((?:(?!" ~ blank ~ ")(?:" ~ code ~ "))+)|(?:" ~ blank ~ ")+", text
+    ) -%}
+    {{ return(modules.re.sub(
+        "(?s)(" ~ quoted ~ ")|(?<=[(,]) | (?=[),])", "\\1", parts | select | join(" ")
+    )) }}
 {%- endmacro %}
 
 {#- A macro and the macros that it calls: the project's and those of packages, not dbt's own.

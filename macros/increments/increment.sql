@@ -68,12 +68,14 @@
         "select 'read' as kind, model_name, source_name as name, read_to, increment_id,"
         ~ " settings, coalesce(table_uuid, 'none') as table_uuid,"
         ~ " coalesce(code, 'none') as code, coalesce(unfinished, '{}') as unfinished,"
-        ~ " coalesce(table_since, 0) as table_since"
+        ~ " coalesce(table_since, 0) as table_since,"
+        ~ " case when has_truncates then 1 when has_truncates is null then 2 else 0 end"
+        ~ " as has_truncates"
         ~ " from " ~ tables.read_points ~ " where " ~ wanted
         ~ " union all"
         ~ " select 'day', model_name, coalesce(cast(touched_date as varchar(10)), 'all'),"
         ~ " case when is_onwards then 1 when is_onwards is null then 2 else 0 end,"
-        ~ " increment_id, coalesce(run_id, 'none'), 'none', 'none', '{}', 0"
+        ~ " increment_id, coalesce(run_id, 'none'), 'none', 'none', '{}', 0, 0"
         ~ " from " ~ tables.touched_days ~ " where " ~ wanted,
         sample_increments(names),
     ) -%}
@@ -89,6 +91,7 @@
                 "code": none if row[7] == "none" else row[7],
                 "unfinished": row[8],
                 "table_since": row[9] | int,
+                "has_truncates": row[10] | int > 0,
             }) -%}
         {%- else -%}
             {%- do recorded.days.append({
@@ -110,14 +113,14 @@
     {%- set rows = [] -%}
     {%- for name in names -%}
         {%- do rows.append(
-            ["read", name, "made.up", 9, 2, "{}", "none", "none", "{}", 0]
+            ["read", name, "made.up", 9, 2, "{}", "none", "none", "{}", 0, 2]
         ) -%}
         {%- if name != names[0] -%}
             {%- do rows.append(
-                ["day", name, "2026-01-02", 0, 2, "none", "none", "none", "{}", 0]
+                ["day", name, "2026-01-02", 0, 2, "none", "none", "none", "{}", 0, 0]
             ) -%}
             {%- do rows.append(
-                ["day", name, "2026-01-05", 1, 2, "none", "none", "none", "{}", 0]
+                ["day", name, "2026-01-05", 1, 2, "none", "none", "none", "{}", 0, 0]
             ) -%}
         {%- endif -%}
     {%- endfor -%}

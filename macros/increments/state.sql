@@ -25,6 +25,7 @@
             "code": "varchar(16000)",
             "unfinished": "varchar(16000)",
             "table_since": "bigint",
+            "has_truncates": "boolean",
         },
         "touched_days": {
             "model_name": "varchar(256)",
@@ -47,7 +48,7 @@
         {%- set table = increment_tables().read_points -%}
         {%- do memory.update({"are increments recorded": (
             adapter.check_schema_exists(target.database, table.schema)
-            and "table_since" in (
+            and "has_truncates" in (
                 adapter.get_columns_in_relation(table) | map(attribute="name") | list
             )
         )}) -%}
@@ -294,6 +295,7 @@
             "code": sql_literal(increment.code),
             "unfinished": sql_literal(tojson(increment.unfinished, sort_keys=true)),
             "table_since": "cast(" ~ read.table_since ~ " as bigint)",
+            "has_truncates": "cast(" ~ increment.get("has_truncates", "null") | lower ~ " as boolean)",
         }) -%}
     {%- endfor -%}
     {%- set table = increment_tables().read_points -%}

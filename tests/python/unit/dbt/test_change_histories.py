@@ -86,8 +86,8 @@ def engine() -> duckdb.DuckDBPyConnection:
     return made
 
 
-def lake() -> duckdb.DuckDBPyConnection:
-    """Changes that are new, and the versions that hold."""
+def lake(note: str = "kept") -> duckdb.DuckDBPyConnection:
+    """Changes that are new, each with this note, and the versions that hold."""
     made = engine()
     for table, columns, rows in (
         ("changes", "row_name, source_position, hour, _kafka_offset, _commit_id", CHANGES),
@@ -98,7 +98,7 @@ def lake() -> duckdb.DuckDBPyConnection:
         times = (
             f"{at} as source_committed_at, {at} as _kafka_timestamp, 'T' as"
             " _kafka_topic_id, 0 as _kafka_partition, false as is_tombstone,"
-            " false as is_snapshot, 'update' as change_kind"
+            f" false as is_snapshot, 'update' as change_kind, 'kept' as title, '{note}' as note"
             if table == "changes"
             else f"{at} as seen_to_at, {at} as _kafka_timestamp,"
             " false as is_incomplete, true as is_current"
@@ -109,7 +109,7 @@ def lake() -> duckdb.DuckDBPyConnection:
     return made
 
 
-def found(is_full_refresh: bool = False) -> Mapping[str, str]:
+def found(is_full_refresh: bool = False, note: str = "kept") -> Mapping[str, str]:
     """What the new changes bring, by row."""
     reads = {STREAM: {"after": 1, "to": 2}}
     query = context(this=Table("history")).findings_of_changes(
@@ -117,8 +117,9 @@ def found(is_full_refresh: bool = False) -> Mapping[str, str]:
         Table("changes"),
         STREAM,
         ["row_name"],
+        ["title", "note"],
     )
-    return {row[1]: row[0] for row in lake().execute(query).fetchall()}
+    return {row[1]: row[0] for row in lake(note).execute(query).fetchall()}
 
 
 def test_every_rule_of_histories_gives_its_versions() -> None:
@@ -154,6 +155,92 @@ def test_a_first_build_asks_for_restarts_alone() -> None:
     assert "late" not in found(is_full_refresh=True)
 
 
+def test_changes_that_omit_a_value_are_counted() -> None:
+    wanted = {str(len(CHANGES)): "left out"}
+
+    assert found(note="__debezium_unavailable_value").items() >= wanted.items()
+    assert not found().items() & wanted.items()
+
+
+def classified(
+    found: list[tuple[str, str, None]],
+    has_truncates: bool,
+    is_full_refresh: bool = False,
+    late_truncates: int = 0,
+) -> dict[str, Any]:
+    """An increment whose query has found this.
+
+    Args:
+        has_truncates: What the last increment recorded.
+        late_truncates: Of the truncates that were found.
+    """
+
+    def answer(query: str) -> SimpleNamespace:
+        return SimpleNamespace(rows=[[late_truncates]] if "late_count" in query else found)
+
+    made = context(
+        this=Table("history"),
+        model=SimpleNamespace(resource_type="model", columns={}),
+        run_query=answer,
+        target=SimpleNamespace(name="sandbox", schema="dev"),
+    )
+    begun = increment(is_full_refresh=is_full_refresh, reads={STREAM: {"after": 1, "to": 2}})
+    begun["recorded"]["reads"] = [
+        Node(
+            model_name=begun["model_name"], source_name=STREAM, has_truncates=has_truncates
+        )
+    ]
+    made.classify_new_changes(begun, Table("changes"), STREAM, ["row_name"], ["note"])
+    return begun
+
+
+@pytest.mark.parametrize(
+    ("found", "recorded", "is_full_refresh", "wanted"),
+    [
+        ([], False, False, False),
+        ([], True, False, True),
+        ([], True, True, False),
+        ([("truncate", "1", None)], False, False, True),
+        ([("truncate", "1", None)], False, True, True),
+    ],
+)
+def test_a_statement_has_truncates_where_any_change_so_far_is_one(
+    found: list[tuple[str, str, None]], recorded: bool, is_full_refresh: bool, wanted: bool
+) -> None:
+    assert classified(found, recorded, is_full_refresh)["has_truncates"] == wanted
+
+
+@pytest.mark.parametrize(
+    ("found", "is_full_refresh", "wanted"),
+    [
+        ([("truncate", "1", None)], False, False),
+        ([], False, False),
+        ([], True, False),
+        ([("left out", "1", None)], False, True),
+        ([("left out", "1", None)], True, True),
+        # All changes of the row are read again, and those before were not asked for.
+        ([("late", "a", None)], False, True),
+        ([("late", "a", None)], True, False),
+        ([("late", str(key), None) for key in range(2001)], False, True),
+    ],
+)
+def test_a_statement_fills_values_where_a_change_that_it_reads_may_omit_some(
+    found: list[tuple[str, str, None]], is_full_refresh: bool, wanted: bool
+) -> None:
+    assert classified(found, False, is_full_refresh)["has_left_out"] == wanted
+
+
+@pytest.mark.parametrize(("late_truncates", "is_late"), [(0, False), (1, True)])
+def test_a_truncate_before_a_change_that_was_applied_rebuilds_all(
+    late_truncates: int, is_late: bool
+) -> None:
+    """Any version may follow from it, and the changes of all are read again."""
+    found = classified([("truncate", "1", None)], False, late_truncates=late_truncates)
+
+    assert found["is_truncated"]
+    assert [found[name] for name in ("is_full_refresh", "has_left_out")] == [is_late] * 2
+
+
 def stopped_by_a_restart(**options: Any) -> str:
     """The message, where the source has these options."""
     rows = lake()
@@ -167,7 +254,7 @@ def stopped_by_a_restart(**options: Any) -> str:
     begun = increment(reads={STREAM: {"after": 1, "to": 2}})
 
     with pytest.raises(CompilerError) as stop:
-        made.classify_new_changes(begun, Table("changes"), STREAM, ["row_name"])
+        made.classify_new_changes(begun, Table("changes"), STREAM, ["row_name"], [])
     return str(stop.value)
 
 
