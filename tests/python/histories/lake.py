@@ -108,6 +108,7 @@ class Lake:
     def build(self) -> None:
         """Build the history, or bring it up to date; a run that died is one not recorded."""
         self.run()
+        self._sql.record()
         self.read_to = self.newest
 
     def run(self) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from tests.python.histories.options import ATTRIBUTES, Options
 from tests.python.unit.dbt.test_change_histories import STREAM, context
 from tests.python.unit.dbt.test_dbt_macros import Table
-from tests.python.unit.dbt.test_increment_macros import increment
+from tests.python.unit.dbt.test_increment_macros import Node, increment
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,7 @@ class HistorySql:
             **long,
         }
         self._increment: dict[str, Any] = {}
+        self._has_truncates = True
         self._macros = context(
             engine=self.engine,
             restarts={} if restarts is None else {STREAM.split(".")[0]: restarts},
@@ -104,6 +105,13 @@ class HistorySql:
         self._increment = increment(
             is_full_refresh=is_full_refresh, reads={STREAM: {"after": after, "to": to}}
         )
+        self._increment["recorded"]["reads"] = [
+            Node(
+                model_name=self._increment["model_name"],
+                source_name=STREAM,
+                has_truncates=self._has_truncates,
+            )
+        ]
         return str(
             self._macros.change_history(
                 Table(self.names.changes),
@@ -114,6 +122,10 @@ class HistorySql:
                 ignore_null_updates=list(self.options.ignore_null_updates),
             )
         )
+
+    def record(self) -> None:
+        """Let later increments know what read points record of the last query of versions."""
+        self._has_truncates = self._increment["has_truncates"]
 
     @property
     def is_full_refresh(self) -> bool:

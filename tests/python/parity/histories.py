@@ -202,6 +202,7 @@ def _built_on(engine: Engine, case: Case) -> list[list[Row]]:
     sql = _sql(engine, case)
     selected = _selected(case, sql.names.history)
     engine.create_history(case, sql.versions(0, 1, is_full_refresh=True))
+    sql.record()
     first = engine.ask(selected)
     query = sql.versions(1, COMMITS, is_full_refresh=False)
     if sql.is_full_refresh:
