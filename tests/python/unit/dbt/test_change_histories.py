@@ -186,9 +186,7 @@ def classified(
     )
     begun = increment(is_full_refresh=is_full_refresh, reads={STREAM: {"after": 1, "to": 2}})
     begun["recorded"]["reads"] = [
-        Node(
-            model_name=begun["model_name"], source_name=STREAM, has_truncates=has_truncates
-        )
+        Node(model_name=begun["model_name"], source_name=STREAM, has_truncates=has_truncates)
     ]
     made.classify_new_changes(begun, Table("changes"), STREAM, ["row_name"], ["note"])
     return begun
