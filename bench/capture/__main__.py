@@ -67,9 +67,6 @@ BENCHMARK = Benchmark("capture", "make bench-cdc")
 def capture(
     rate: Annotated[float, typer.Option(min=1, help="Changes a second.")] = 200,
     seconds: Annotated[float, typer.Option(min=5, help="How long changes count.")] = 300.0,
-    build_every: Annotated[
-        float, typer.Option(min=0, help="Seconds between the beginnings of dbt's rounds.")
-    ] = 60.0,
     burst: Annotated[
         int, typer.Option(min=1, help="Changes made as fast as the database takes them.")
     ] = 30_000,
@@ -77,13 +74,13 @@ def capture(
 ) -> Iterator[Results]:
     """Measure the museum's way from PostgreSQL's commit to bronze, live view and current state.
 
-    `spark-ingest run`, dbt's rounds (of the lowest priority) and a reader who asks the live view
-    now and then are processes of their own.
+    `spark-ingest run`, dbt's rounds (one after the other, of the lowest priority) and a reader who
+    asks the live view now and then are processes of their own.
     """
     check_spark()
     measurement = Measurement(BENCHMARK.name)
     with open_sandbox(folder / f"capture-{os.getpid()}") as home:
-        done = _Run(home).measure(rate, seconds, build_every, burst)
+        done = _Run(home).measure(rate, seconds, burst)
     yield results_of(done, measurement.about())
 
 
@@ -94,7 +91,7 @@ class _Run:
         self._home = home
         self._rounds: list[Round] = []
 
-    def measure(self, rate: float, seconds: float, build_every: float, burst: int) -> Capture:
+    def measure(self, rate: float, seconds: float, burst: int) -> Capture:
         """Steady changes, then a burst."""
         home = self._home
         stack.up(home, ["kafka", "registry", DATABASE.engine])
@@ -105,7 +102,7 @@ class _Run:
         wait_until_passed(home, DATABASE.connector)
         ingest = [programs.path_of("spark-ingest"), "run", "moma", "--every", EVERY]
         rounds = [sys.executable, "-m", "bench.capture.rounds", json.dumps(TABLES)]
-        rounds += [str(build_every), *HISTORIES, LIVE[1]]
+        rounds += [*HISTORIES, LIVE[1]]
         asks = [sys.executable, "-m", "bench.capture.answers", *LIVE]
         with ExitStack() as ends:
             catalog = home.lake / "catalog.db"
@@ -137,7 +134,7 @@ class _Run:
         seen = {name: visible(watch.seen) for name, watch in watches.items()}
         changes = [one for one in _changes(dbt) if begin <= one.at < end]
         answers = _read_events(reader, ANSWER)
-        counted = [one for one in self._rounds if begin <= one.at <= end]
+        counted = [one for one in self._rounds if begin <= one.at and one.at - one.seconds <= end]
         took = sum(usage(each.samples, begin, end).cpu_seconds for each in (program, dbt, reader))
         steady = Steady(
             rate=rate,
@@ -148,7 +145,6 @@ class _Run:
                 median(one.seconds for one in answers if begin <= one.at <= end), 2
             ),
             current=to_current(changes, self._rounds),
-            build_every=build_every,
             rounds=len(counted),
             round_seconds=round(median(one.seconds for one in counted), 1),
             cores=round(took / (end - begin), 2),
@@ -164,14 +160,14 @@ class _Run:
         with ThreadPoolExecutor(1) as pool:
             writer = pool.submit(self._change, 1, None, rate, stopping)
             try:
-                enough = len(self._rounds) + _WARM_ROUNDS
-                wait_for(lambda: len(self._reported_rounds(dbt)) >= enough, dbt, _START_SECONDS)
                 wait_for(
                     lambda: len(_events(reader, ANSWER)) >= _WARM_ANSWERS, reader, _START_SECONDS
                 )
+                # Until then it leaves little to dbt, which has a lower priority.
+                reader.popen.send_signal(signal.SIGUSR1)
+                enough = len(self._reported_rounds(dbt)) + _WARM_ROUNDS
+                wait_for(lambda: len(self._reported_rounds(dbt)) >= enough, dbt, _START_SECONDS)
                 say(f"{rate:g} changes a second for {seconds:.0f} s")
-                for each in (dbt, reader):
-                    each.popen.send_signal(signal.SIGUSR1)
                 begin = time.time()
                 while time.time() < begin + seconds and not writer.done():
                     dbt.check("dbt")
@@ -180,9 +176,7 @@ class _Run:
             finally:
                 stopping.set()
             writer.result()
-        end = time.time()
-        dbt.popen.send_signal(signal.SIGUSR2)
-        return begin, end
+        return begin, time.time()
 
     def _at_once(
         self, changes: int, watches: Mapping[str, Watch], dbt: Program

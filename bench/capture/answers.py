@@ -1,6 +1,6 @@
 """A reader who asks a live view for its newest change now and then, in a Spark of its own.
 
-A program of its own: it prints a line of JSON behind each answer, and ends at SIGTERM. One answer
+A program of its own: it prints a line of JSON after each answer, and ends at SIGTERM. One answer
 follows the other, until its JVM is warm; from SIGUSR1 on there are four a minute.
 """
 

@@ -28,7 +28,6 @@ class Steady:
         live: Until an answer of the live view has them that is asked for when bronze has them.
         answer_seconds: What the middle one of its answers took.
         current: Until they are in the current state.
-        build_every: Seconds from the beginning of a round of dbt to that of the next.
         rounds: Of dbt in that time.
         round_seconds: The middle one's.
         cores: What ingest and dbt took together, as cores.
@@ -40,7 +39,6 @@ class Steady:
     live: Waits
     answer_seconds: float
     current: Waits
-    build_every: float
     rounds: int
     round_seconds: float
     cores: float
@@ -71,9 +69,8 @@ def results_of(capture: Capture, about: About) -> Results:
     ways = {"bronze": steady.bronze, "live view": steady.live, "current state": steady.current}
     summary = (
         f"{steady.changes:,} changes at {steady.rate:g} a second on {capture.rows:,} rows,"
-        f" `spark-ingest run --every {capture.every}`; a round of dbt every"
-        f" {steady.build_every:g} s, {steady.rounds} of them, the middle one"
-        f" {steady.round_seconds:.1f} s; an answer took {steady.answer_seconds:.1f} s; ingest,"
+        f" `spark-ingest run --every {capture.every}`; {steady.rounds} rounds of dbt, one after"
+        f" the other, the middle one {steady.round_seconds:.1f} s; an answer took {steady.answer_seconds:.1f} s; ingest,"
         f" dbt and who asks took {steady.cores:.1f} cores."
     )
     waits = Table(

@@ -1,8 +1,8 @@
 """dbt increments of some histories and their live views, in a process that keeps its Spark.
 
-A program of its own: it prints a line of JSON behind each round, ends after the round at work
-when it gets SIGTERM, and then reports for each change in bronze when its database committed it. One
-round follows the other; from SIGUSR1 on they begin at an interval, until SIGUSR2.
+A program of its own: it prints a line of JSON after each round, one follows the other. On SIGTERM
+it ends after the current round, and reports for each change in bronze when its database
+committed it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from sandbox.tour.query import open_lake
 from spark_ingest.errors import MillraceError
 from spark_ingest.lake.session import silence_statement_log
 
-_POLL_SECONDS = 0.1
 _NO_TESTS = ("--exclude-resource-type", "test", "unit_test")
 _READ = """
 select source_name, min(read_to) from state.read_points
@@ -40,20 +39,17 @@ class BuildFailed(MillraceError):
     """dbt did not build the histories."""
 
 
-def main(streams: dict[str, str], every: float, models: list[str]) -> None:
+def main(streams: dict[str, str], models: list[str]) -> None:
     """Build all once, then increments until stopped.
 
     Args:
         streams: Bronze tables without their schema, by dbt's names of the sources.
-        every: Seconds of the interval; a round may take longer.
         models: Histories and live views.
     """
     _give_way()
     home = load_home()
-    stopping, paced = threading.Event(), threading.Event()
+    stopping = threading.Event()
     signal.signal(signal.SIGTERM, lambda _signal, _frame: stopping.set())
-    signal.signal(signal.SIGUSR1, lambda _signal, _frame: paced.set())
-    signal.signal(signal.SIGUSR2, lambda _signal, _frame: paced.clear())
     spark = open_lake(home, "bench.capture")
     silence_statement_log()
     manifest = _dbt(home, None, "parse")
@@ -65,8 +61,6 @@ def main(streams: dict[str, str], every: float, models: list[str]) -> None:
         _dbt(home, manifest, "run", "--select", *models)
         read = {row[0]: row[1] for row in spark.sql(_READ.format(names)).collect()}
         say(ROUND, at=time.time(), seconds=time.time() - begun, read=read)
-        while paced.is_set() and not stopping.is_set() and time.time() < begun + every:
-            time.sleep(_POLL_SECONDS)
     for name, table in streams.items():
         rows = spark.sql(_TIMES.format(table)).collect()
         say(CHANGES, stream=name, rows=[list(row) for row in rows])
@@ -103,4 +97,4 @@ def _dbt(home: Home, manifest: Any, *words: str) -> Any:
 
 if __name__ == "__main__":
     os.chdir(PROJECT)
-    main(json.loads(sys.argv[1]), float(sys.argv[2]), sys.argv[3:])
+    main(json.loads(sys.argv[1]), sys.argv[2:])

@@ -19,7 +19,7 @@ from tests.python.programs import ran
 def test_changes_are_followed_to_bronze_live_view_and_current_state(tmp_path: Path) -> None:
     folder, file = tmp_path / "a bench", tmp_path / "capture.json"
     command = [sys.executable, "-m", "bench.capture", "--seconds", "20"]
-    command += ["--rate", "50", "--burst", "500", "--build-every", "10"]
+    command += ["--rate", "50", "--burst", "500"]
     done = ran([*command, "--folder", str(folder), "--results", str(file)], timeout=1100)
 
     assert done.returncode == 0, done.stderr

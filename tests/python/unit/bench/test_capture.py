@@ -78,7 +78,7 @@ def measured() -> Results:
     waits = Waits(p50=1.0, p95=2.0, p99=3.0, hundredths=[0.1, 1.0, 3.0])
     steady = Steady(
         rate=200, changes=60_000, bronze=waits, live=waits, answer_seconds=0.9,
-        current=waits, build_every=60, rounds=9, round_seconds=8.5, cores=1.5,
+        current=waits, rounds=9, round_seconds=8.5, cores=1.5,
     )  # fmt: skip
     capture = Capture("1s", 4500, steady, 30_000, {"bronze": 20.0})
     return results_of(capture, about("capture", minutes=9))
