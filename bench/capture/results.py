@@ -70,8 +70,8 @@ def results_of(capture: Capture, about: About) -> Results:
     summary = (
         f"{steady.changes:,} changes at {steady.rate:g} a second on {capture.rows:,} rows,"
         f" `spark-ingest run --every {capture.every}`; {steady.rounds} rounds of dbt, one after"
-        f" the other, the middle one {steady.round_seconds:.1f} s; an answer took {steady.answer_seconds:.1f} s; ingest,"
-        f" dbt and who asks took {steady.cores:.1f} cores."
+        f" the other, the middle one {steady.round_seconds:.1f} s; an answer took"
+        f" {steady.answer_seconds:.1f} s; ingest, dbt and who asks took {steady.cores:.1f} cores."
     )
     waits = Table(
         columns=_WAITS,
