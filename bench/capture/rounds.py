@@ -1,6 +1,6 @@
 """dbt increments of some histories and their live views, in a process that keeps its Spark.
 
-A program of its own: it prints a line of JSON after each round, one follows the other. On SIGTERM
+A program of its own: rounds follow one another, and it prints a line of JSON after each. On SIGTERM
 it ends after the current round, and reports for each change in bronze when its database
 committed it.
 """

@@ -9,16 +9,14 @@
     {%- set read = read_of_stream(increment, stream) -%}
     {%- do increment.update({
         "keys_to_rebuild": none, "is_truncated": false, "is_in_order": false, "key": key_text(key),
-        "has_truncates": true, "has_left_out": true,
-    }) -%}
-    {%- if queries_lake() -%}
-        {%- do increment.update({"has_truncates": (
+        "has_truncates": not queries_lake() or (
             not increment.is_full_refresh and may_have_truncates(increment, stream)
-        )}) -%}
-    {%- endif -%}
+        ),
+        "has_left_out": not queries_lake(),
+    }) -%}
     {%- set is_new = read.after < read.to or (increment.is_full_refresh and read.to > 0) -%}
     {%- if queries_lake() and is_new -%}
-        {%- set late_keys, restarted, left_out = [], [], [] -%}
+        {%- set late_keys, restarted = [], [] -%}
         {%- set was_full_refresh = increment.is_full_refresh -%}
         {#- With more keys the whole history is rebuilt: a statement that lists them is no
             cheaper. The other findings are truncates, truncates and changes without a position,
@@ -38,7 +36,7 @@
                     "is_full_refresh": was_full_refresh or is_truncated_late(increment, stream),
                 }) -%}
             {%- elif row[0] == "left out" -%}
-                {%- do left_out.append(row) -%}
+                {%- do increment.update({"has_left_out": true}) -%}
             {%- elif "no position" in row[0] -%}
                 {#- They stay in bronze and, except truncates, in staging, whose test reports
                     them, too. -#}
@@ -67,7 +65,9 @@
         }) -%}
         {#- Otherwise the statement reads changes that the query did not. -#}
         {%- do increment.update({
-            "has_left_out": left_out != [] or not (increment.is_in_order or was_full_refresh),
+            "has_left_out": (
+                increment.has_left_out or not (increment.is_in_order or was_full_refresh)
+            ),
         }) -%}
     {%- endif -%}
 {%- endmacro %}

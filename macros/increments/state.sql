@@ -295,7 +295,9 @@
             "code": sql_literal(increment.code),
             "unfinished": sql_literal(tojson(increment.unfinished, sort_keys=true)),
             "table_since": "cast(" ~ read.table_since ~ " as bigint)",
-            "has_truncates": "cast(" ~ increment.get("has_truncates", "null") | lower ~ " as boolean)",
+            "has_truncates": (
+                "cast(" ~ increment.get("has_truncates", "null") | lower ~ " as boolean)"
+            ),
         }) -%}
     {%- endfor -%}
     {%- set table = increment_tables().read_points -%}

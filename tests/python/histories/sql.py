@@ -10,7 +10,7 @@ from typing import Any
 from tests.python.histories.options import ATTRIBUTES, Options
 from tests.python.unit.dbt.test_change_histories import STREAM, context
 from tests.python.unit.dbt.test_dbt_macros import Table
-from tests.python.unit.dbt.test_increment_macros import Node, increment
+from tests.python.unit.dbt.test_increment_macros import FACT, increment, recorded_read
 
 
 @dataclass(frozen=True)
@@ -102,16 +102,12 @@ class HistorySql:
             to: The newest commit.
             is_full_refresh: It is a first build, or a full refresh.
         """
+        recorded = recorded_read(FACT, STREAM, after, 7, has_truncates=self._has_truncates)
         self._increment = increment(
-            is_full_refresh=is_full_refresh, reads={STREAM: {"after": after, "to": to}}
+            is_full_refresh=is_full_refresh,
+            reads={STREAM: {"after": after, "to": to}},
+            recorded={"reads": [recorded], "days": []},
         )
-        self._increment["recorded"]["reads"] = [
-            Node(
-                model_name=self._increment["model_name"],
-                source_name=STREAM,
-                has_truncates=self._has_truncates,
-            )
-        ]
         return str(
             self._macros.change_history(
                 Table(self.names.changes),

@@ -13,7 +13,13 @@ import pytest
 
 from sandbox.settings import PROJECT
 from tests.python.unit.dbt.test_dbt_macros import SETTINGS, CompilerError, Macros, Table
-from tests.python.unit.dbt.test_increment_macros import Node, increment, macros
+from tests.python.unit.dbt.test_increment_macros import (
+    FACT,
+    Node,
+    increment,
+    macros,
+    recorded_read,
+)
 
 RULES = PROJECT / "tests/dbt/macros/assert_histories_follow_the_log.sql"
 STREAM = "moma.artists"
@@ -184,10 +190,12 @@ def classified(
         run_query=answer,
         target=SimpleNamespace(name="sandbox", schema="dev"),
     )
-    begun = increment(is_full_refresh=is_full_refresh, reads={STREAM: {"after": 1, "to": 2}})
-    begun["recorded"]["reads"] = [
-        Node(model_name=begun["model_name"], source_name=STREAM, has_truncates=has_truncates)
-    ]
+    recorded = recorded_read(FACT, STREAM, 1, 7, has_truncates=has_truncates)
+    begun = increment(
+        is_full_refresh=is_full_refresh,
+        reads={STREAM: {"after": 1, "to": 2}},
+        recorded={"reads": [recorded], "days": []},
+    )
     made.classify_new_changes(begun, Table("changes"), STREAM, ["row_name"], ["note"])
     return begun
 

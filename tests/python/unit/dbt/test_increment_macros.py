@@ -175,6 +175,7 @@ def recorded_read(
         "code": None,
         "unfinished": "{}",
         "table_since": 0,
+        "has_truncates": True,
         **other,
     }
 
