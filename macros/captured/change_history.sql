@@ -31,7 +31,7 @@
         ),
         truncates,
         increment.is_in_order,
-        may_reuse_keys(stream),
+        increment.reuses_keys,
     ) }}
 {%- endmacro %}
 
@@ -46,7 +46,7 @@
     carried,
     truncates=none,
     is_in_order=false,
-    may_reuse_keys=true
+    reuses_keys=true
 ) -%}
 with
 
@@ -58,7 +58,7 @@ changes as (
 
 {{ ordered_changes(key, attributes, truncates, is_in_order) }},
 
-{{ distinct_changes(key, carried, is_in_order or not may_reuse_keys) }},
+{{ distinct_changes(key, carried, reuses_keys) }},
 
 {{ row_versions(key, attributes, tracked, carried) }}
 

@@ -1,14 +1,15 @@
 {#- Classifies the new changes with one query and records in the increment where the current
     versions do not suffice. `keys_to_rebuild`: a condition for keys of which all changes are read
-    again. `is_in_order`: no snapshot overtook a change and no key was reused before it was free,
-    so that the statement needs no SQL for such changes. `is_truncated`: a truncate deletes every
-    row; a late one may change any version, and all are rebuilt. `has_truncates`: there is a
-    truncate among all changes so far. `has_left_out`: the statement reads changes that omit values
-    of `texts`. A log that restarted raises an error. -#}
+    again. `is_in_order`: the statement needs no SQL for changes that a snapshot overtook.
+    `reuses_keys`: it needs SQL for keys that a transaction reused before they were free.
+    `is_truncated`: a truncate deletes every row; a late one may change any version, and all are
+    rebuilt. `has_truncates`: there is a truncate among all changes so far. `has_left_out`: the
+    statement reads changes that omit values of `texts`. A log that restarted raises an error. -#}
 {% macro classify_new_changes(increment, changes, stream, key, texts) -%}
     {%- set read = read_of_stream(increment, stream) -%}
     {%- do increment.update({
-        "keys_to_rebuild": none, "is_truncated": false, "is_in_order": false, "key": key_text(key),
+        "keys_to_rebuild": none, "is_truncated": false, "is_in_order": false,
+        "reuses_keys": may_reuse_keys(stream), "key": key_text(key),
         "has_truncates": not queries_lake() or (
             not increment.is_full_refresh and may_have_truncates(increment, stream)
         ),
@@ -16,16 +17,19 @@
     }) -%}
     {%- set is_new = read.after < read.to or (increment.is_full_refresh and read.to > 0) -%}
     {%- if queries_lake() and is_new -%}
-        {%- set late_keys, restarted = [], [] -%}
+        {%- set late_keys, reused_keys, restarted = [], [], [] -%}
         {%- set was_full_refresh = increment.is_full_refresh -%}
         {#- With more keys the whole history is rebuilt: a statement that lists them is no
             cheaper. The other findings are truncates, truncates and changes without a position,
-            changes that omit values, and restarts, which raise an error. -#}
+            keys reused early, changes that omit values, and restarts, which raise an error. -#}
         {%- set max_late_keys = 2000 -%}
         {%- for row in lake_rows(
             findings_of_changes(increment, changes, stream, key, texts)
-            ~ " limit " ~ (max_late_keys + 5),
-            [["late", "1", none], ["late", "O'2", none], ["left out", "1", none]],
+            ~ " limit " ~ (max_late_keys + 6),
+            [
+                ["reused", none, none], ["left out", "1", none],
+                ["late", "1", none], ["late", "O'2", none],
+            ],
         ) -%}
             {%- if row[0] == "late" -%}
                 {%- do late_keys.append(sql_literal(row[1] | string)) -%}
@@ -35,6 +39,8 @@
                     "has_truncates": true,
                     "is_full_refresh": was_full_refresh or is_truncated_late(increment, stream),
                 }) -%}
+            {%- elif row[0] == "reused" -%}
+                {%- do reused_keys.append(row) -%}
             {%- elif row[0] == "left out" -%}
                 {%- do increment.update({"has_left_out": true}) -%}
             {%- elif "no position" in row[0] -%}
@@ -60,14 +66,13 @@
         {%- elif late_keys and not was_full_refresh -%}
             {%- do increment.update({"keys_to_rebuild": "in (" ~ late_keys | sort | join(", ") ~ ")"}) -%}
         {%- endif -%}
+        {#- With keys to rebuild the statement reads changes that the query did not. -#}
+        {%- set is_whole = increment.is_full_refresh != was_full_refresh -%}
+        {%- set reads_more = is_whole or (late_keys | length > 0 and not was_full_refresh) -%}
         {%- do increment.update({
-            "is_in_order": not late_keys and increment.is_full_refresh == was_full_refresh,
-        }) -%}
-        {#- Otherwise the statement reads changes that the query did not. -#}
-        {%- do increment.update({
-            "has_left_out": (
-                increment.has_left_out or not (increment.is_in_order or was_full_refresh)
-            ),
+            "is_in_order": not late_keys and not is_whole,
+            "reuses_keys": increment.reuses_keys and (reads_more or reused_keys | length > 0),
+            "has_left_out": increment.has_left_out or reads_more,
         }) -%}
     {%- endif -%}
 {%- endmacro %}
@@ -93,8 +98,9 @@
 
 {#- One row for each key that needs more than its current version, with the finding and its time.
     Late are a change before the last applied position, a tombstone without a preceding new
-    change, any change of an incomplete row, a change that a snapshot overtook, and a delete after
-    a create in the same transaction. A full refresh looks for restarts and the last two only. -#}
+    change, any change of an incomplete row, a change that a snapshot overtook, and a delete in a
+    transaction that the current version has seen. A delete after a new create in the same
+    transaction may be of another row that had the key: one row for all of them, `reused`. -#}
 {% macro findings_of_changes(increment, changes, stream, key, texts) -%}
     {%- set keys = key | join(", ") -%}
     {%- set truncates = truncates_of(*stream.split(".")) -%}
@@ -105,6 +111,8 @@
                     rows between unbounded preceding and 1 preceding
                 )
     {%- endset -%}
+    {%- set is_delete = "new_changes.change_kind = 'delete' and new_changes.source_committed_at <=" -%}
+    {%- set found_row = "case when finding <> 'reused' then row_name end" -%}
     {%- set first_record -%}
         min(
             _kafka_topic_id || '-' || cast(_kafka_partition as varchar(11))
@@ -112,34 +120,31 @@
         )
     {%- endset -%}
     select
-        case when max(is_restart) = 1 then 'restart' else 'late' end as finding,
-        row_name,
-        min(case when is_restart = 1 then cast(_kafka_timestamp as varchar(32)) end)
+        finding,
+        {{ found_row }} as row_name,
+        min(case when finding = 'restart' then cast(_kafka_timestamp as varchar(32)) end)
             as happened_at
     from (
         select
             new_changes.row_name,
             new_changes._kafka_timestamp,
-            case when {{ is_restart(stream, increment.is_full_refresh) }} then 1 else 0 end
-                as is_restart,
             case
-                when not new_changes.is_snapshot and new_changes.log_position < new_changes.snapshot_before then 1
-                {%- if may_reuse_keys(stream) %}
-                when
-                    new_changes.change_kind = 'delete'
-                    and new_changes.source_committed_at <= {{ "new_changes.created_before"
-                        if increment.is_full_refresh
-                        else "greatest(new_changes.created_before, current_versions.seen_to_at)" }}
-                    then 1
-                {%- endif %}
+                when {{ is_restart(stream, increment.is_full_refresh) }} then 'restart'
+                when not new_changes.is_snapshot and new_changes.log_position < new_changes.snapshot_before then 'late'
                 {%- if not increment.is_full_refresh %}
-                when current_versions.seen_to_position is null then 0
-                when current_versions.is_incomplete or new_changes.log_position <= current_versions.seen_to_position then 1
-                when new_changes.is_tombstone and new_changes.first_offset is null then 1
-                when new_changes.is_tombstone and new_changes.first_offset > new_changes._kafka_offset then 1
+                when current_versions.is_incomplete or new_changes.log_position <= current_versions.seen_to_position then 'late'
+                when
+                    current_versions.seen_to_position is not null and new_changes.is_tombstone
+                    and coalesce(new_changes.first_offset > new_changes._kafka_offset, true)
+                    then 'late'
                 {%- endif %}
-                else 0
-            end as is_late
+                {%- if may_reuse_keys(stream) %}
+                {%- if not increment.is_full_refresh %}
+                when {{ is_delete }} current_versions.seen_to_at then 'late'
+                {%- endif %}
+                when {{ is_delete }} new_changes.created_before then 'reused'
+                {%- endif %}
+            end as finding
         from (
             select
                 *,
@@ -197,8 +202,8 @@
                 {%- endfor %}
         {%- endif %}
     ) as classified
-    where is_restart = 1 or is_late = 1
-    group by row_name
+    where finding is not null
+    group by finding, {{ found_row }}
     union all
     select
         finding,

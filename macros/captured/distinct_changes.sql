@@ -1,8 +1,8 @@
 {#- Step 2: for each position the record that was read last, with `_since`, when its values become
     valid, and the last position and time of its row. A value that a change omits is carried
     forward from the last change that has it, in `_filled_<attribute>`; if no change has it, the
-    change `_is_incomplete`. `is_in_order`: no transaction reused a key before it was free. -#}
-{% macro distinct_changes(key, carried, is_in_order=false) -%}
+    change `_is_incomplete`. `reuses_keys`: a transaction may reuse a key before it is free. -#}
+{% macro distinct_changes(key, carried, reuses_keys=true) -%}
 {%- set of_row = "partition by " ~ key | join(", ") -%}
 {%- set unknown = ["is_incomplete"] -%}
 {%- for attribute in carried if carried[attribute].may_be_left_out -%}
@@ -54,7 +54,7 @@ single_changes as (
     where _next_position is null or _next_position <> _position
 
 ),
-{%- if not is_in_order %}
+{%- if reuses_keys %}
 
 {{ changes_of_the_row(key) }},
 {%- endif %}
@@ -70,7 +70,7 @@ numbered_values as (
             rows between unbounded preceding and current row
         ) as _value_of_{{ attribute }}
         {%- endfor %}
-    from {{ "single_changes" if is_in_order else "changes_of_the_row" }}
+    from {{ "changes_of_the_row" if reuses_keys else "single_changes" }}
 
 ),
 

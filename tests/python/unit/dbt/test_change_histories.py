@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -23,13 +23,13 @@ from tests.python.unit.dbt.test_increment_macros import (
 
 RULES = PROJECT / "tests/dbt/macros/assert_histories_follow_the_log.sql"
 STREAM = "moma.artists"
-# A change: row, place in the log, hour of its commit, offset, commit of the ingest.
+# A change: row, place in the log, hour of its commit, offset, commit of the ingest, kind.
 CHANGES = [
-    ("late", "20", 2, 1, 2),
-    ("new", "50", 5, 2, 2),
-    ("later", "60", 6, 3, 2),
-    ("restarted", "05", 7, 4, 2),
-    ("silent", "45", 8, 5, 2),
+    ("late", "20", 2, 1, 2, "update"),
+    ("new", "50", 5, 2, 2, "update"),
+    ("later", "60", 6, 3, 2, "update"),
+    ("restarted", "05", 7, 4, 2, "update"),
+    ("silent", "45", 8, 5, 2, "update"),
 ]
 # A version that holds: row, since which place and hour, and up to where its changes were seen.
 HELD = [
@@ -92,19 +92,25 @@ def engine() -> duckdb.DuckDBPyConnection:
     return made
 
 
-def lake(note: str = "kept") -> duckdb.DuckDBPyConnection:
-    """Changes that are new, each with this note, and the versions that hold."""
+def lake(
+    note: str = "kept", changes: Sequence[Any] = (), versions: Sequence[Any] = ()
+) -> duckdb.DuckDBPyConnection:
+    """Changes that are new, each with this note, and the current versions; more of both."""
     made = engine()
     for table, columns, rows in (
-        ("changes", "row_name, source_position, hour, _kafka_offset, _commit_id", CHANGES),
-        ("history", "row_name, valid_from_position, hour, seen_to_position", HELD),
+        (
+            "changes",
+            "row_name, source_position, hour, _kafka_offset, _commit_id, change_kind",
+            [*CHANGES, *changes],
+        ),
+        ("history", "row_name, valid_from_position, hour, seen_to_position", [*HELD, *versions]),
     ):
         values = ", ".join(str(row) for row in rows)
         at = "make_timestamp(2026, 1, 1, hour, 0, 0)"
         times = (
             f"{at} as source_committed_at, {at} as _kafka_timestamp, 'T' as"
             " _kafka_topic_id, 0 as _kafka_partition, false as is_tombstone,"
-            f" false as is_snapshot, 'update' as change_kind, 'kept' as title, '{note}' as note"
+            f" false as is_snapshot, 'kept' as title, '{note}' as note"
             if table == "changes"
             else f"{at} as seen_to_at, {at} as _kafka_timestamp,"
             " false as is_incomplete, true as is_current"
@@ -115,7 +121,12 @@ def lake(note: str = "kept") -> duckdb.DuckDBPyConnection:
     return made
 
 
-def found(is_full_refresh: bool = False, note: str = "kept") -> Mapping[str, str]:
+def found(
+    is_full_refresh: bool = False,
+    note: str = "kept",
+    changes: Sequence[Any] = (),
+    versions: Sequence[Any] = (),
+) -> Mapping[str | None, str]:
     """What the new changes bring, by row."""
     reads = {STREAM: {"after": 1, "to": 2}}
     query = context(this=Table("history")).findings_of_changes(
@@ -125,7 +136,8 @@ def found(is_full_refresh: bool = False, note: str = "kept") -> Mapping[str, str
         ["row_name"],
         ["title", "note"],
     )
-    return {row[1]: row[0] for row in lake(note).execute(query).fetchall()}
+    rows = lake(note, changes, versions).execute(query).fetchall()
+    return {row[1]: row[0] for row in rows}
 
 
 def test_every_rule_of_histories_gives_its_versions() -> None:
@@ -161,6 +173,28 @@ def test_a_first_build_asks_for_restarts_alone() -> None:
     assert "late" not in found(is_full_refresh=True)
 
 
+@pytest.mark.parametrize(
+    ("seen_to", "is_full_refresh", "wanted"),
+    [
+        (None, False, {None: "reused"}),
+        (4, False, {None: "reused"}),
+        # An earlier increment has read the beginning of the transaction.
+        (5, False, {"moved": "late"}),
+        (5, True, {None: "reused"}),
+    ],
+)
+def test_a_delete_after_a_create_in_its_transaction_may_be_of_another_row(
+    seen_to: int | None, is_full_refresh: bool, wanted: Mapping[str | None, str]
+) -> None:
+    """Fails when the delete is not found, or its row read again although all of it is new."""
+    changes = [("moved", "51", 5, 6, 2, "create"), ("moved", "52", 5, 7, 2, "delete")]
+    versions = [("moved", "10c", seen_to, "10c")] if seen_to else []
+
+    rows = found(is_full_refresh, changes=changes, versions=versions)
+
+    assert {row: rows[row] for row in rows if row in (None, "moved")} == wanted
+
+
 def test_changes_that_omit_a_value_are_counted() -> None:
     wanted = {str(len(CHANGES)): "left out"}
 
@@ -169,7 +203,7 @@ def test_changes_that_omit_a_value_are_counted() -> None:
 
 
 def classified(
-    found: list[tuple[str, str, None]],
+    found: list[tuple[str, str | None, None]],
     has_truncates: bool,
     is_full_refresh: bool = False,
     late_truncates: int = 0,
@@ -211,7 +245,7 @@ def classified(
     ],
 )
 def test_a_statement_has_truncates_where_any_change_so_far_is_one(
-    found: list[tuple[str, str, None]], recorded: bool, is_full_refresh: bool, wanted: bool
+    found: list[tuple[str, str | None, None]], recorded: bool, is_full_refresh: bool, wanted: bool
 ) -> None:
     assert classified(found, recorded, is_full_refresh)["has_truncates"] == wanted
 
@@ -231,9 +265,27 @@ def test_a_statement_has_truncates_where_any_change_so_far_is_one(
     ],
 )
 def test_a_statement_fills_values_where_a_change_that_it_reads_may_omit_some(
-    found: list[tuple[str, str, None]], is_full_refresh: bool, wanted: bool
+    found: list[tuple[str, str | None, None]], is_full_refresh: bool, wanted: bool
 ) -> None:
     assert classified(found, False, is_full_refresh)["has_left_out"] == wanted
+
+
+@pytest.mark.parametrize(
+    ("found", "is_full_refresh", "wanted"),
+    [
+        ([], False, [False, True, None]),
+        ([("reused", None, None)], False, [True, True, None]),
+        ([("reused", None, None)], True, [True, True, None]),
+        ([("late", "a", None)], False, [True, False, "in ('a')"]),
+        ([("late", "a", None)], True, [False, False, None]),
+    ],
+)
+def test_a_statement_has_reused_keys_where_it_reads_one(
+    found: list[tuple[str, str | None, None]], is_full_refresh: bool, wanted: list[Any]
+) -> None:
+    made = classified(found, False, is_full_refresh)
+
+    assert [made[name] for name in ("reuses_keys", "is_in_order", "keys_to_rebuild")] == wanted
 
 
 @pytest.mark.parametrize(("late_truncates", "is_late"), [(0, False), (1, True)])
