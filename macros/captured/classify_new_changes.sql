@@ -20,17 +20,20 @@
         {%- set late_keys, reused_keys, restarted = [], [], [] -%}
         {%- set was_full_refresh = increment.is_full_refresh -%}
         {#- With more keys the whole history is rebuilt: a statement that lists them is no
-            cheaper. The other findings are truncates, truncates and changes without a position,
-            keys reused early, changes that omit values, and restarts, which raise an error. -#}
+            cheaper. The other rows are truncates, truncates and changes without a position, keys
+            reused early, changes without a finding, and restarts, which raise an error. -#}
         {%- set max_late_keys = 2000 -%}
         {%- for row in lake_rows(
             findings_of_changes(increment, changes, stream, key, texts)
             ~ " limit " ~ (max_late_keys + 6),
             [
-                ["reused", none, none], ["left out", "1", none],
-                ["late", "1", none], ["late", "O'2", none],
+                ["reused", none, none, 0], ["other", none, none, 1],
+                ["late", "1", none, 0], ["late", "O'2", none, 0],
             ],
         ) -%}
+            {%- if row[3] -%}
+                {%- do increment.update({"has_left_out": true}) -%}
+            {%- endif -%}
             {%- if row[0] == "late" -%}
                 {%- do late_keys.append(sql_literal(row[1] | string)) -%}
             {%- elif row[0] == "truncate" -%}
@@ -41,8 +44,6 @@
                 }) -%}
             {%- elif row[0] == "reused" -%}
                 {%- do reused_keys.append(row) -%}
-            {%- elif row[0] == "left out" -%}
-                {%- do increment.update({"has_left_out": true}) -%}
             {%- elif "no position" in row[0] -%}
                 {#- They stay in bronze and, except truncates, in staging, whose test reports
                     them, too. -#}
@@ -54,7 +55,7 @@
                     ~ "position in the log, like record_key " ~ row[2]
                     ~ ": correct `key` and `position` of the source, or what writes the topic"
                 ) -%}
-            {%- else -%}
+            {%- elif row[0] == "restart" -%}
                 {%- do restarted.append(row) -%}
             {%- endif -%}
         {%- endfor -%}
@@ -96,23 +97,28 @@
     {{ return(late | int > 0) }}
 {%- endmacro %}
 
-{#- One row for each key that needs more than its current version, with the finding and its time.
+{#- One row for each key that needs more than its current version, with the finding, its time, and
+    whether a change omits a value (1 or 0). All other changes with a finding, or without a value,
+    have one row for each finding.
     Late are a change before the last applied position, a tombstone without a preceding new
     change, any change of an incomplete row, a change that a snapshot overtook, and a delete in a
     transaction that the current version has seen. A delete after a new create in the same
-    transaction may be of another row that had the key: one row for all of them, `reused`. -#}
+    transaction may be of another row that had the key (`reused`). -#}
 {% macro findings_of_changes(increment, changes, stream, key, texts) -%}
     {%- set keys = key | join(", ") -%}
     {%- set truncates = truncates_of(*stream.split(".")) -%}
+    {%- set of_row -%}
+        partition by {{ keys }}, is_placed, _kafka_topic_id, _kafka_partition
+    {%- endset -%}
     {%- set over_preceding -%}
         over (
-                    partition by {{ keys }}, _kafka_topic_id, _kafka_partition
+                    {{ of_row }}
                     order by _kafka_offset, _commit_id
                     rows between unbounded preceding and 1 preceding
                 )
     {%- endset -%}
     {%- set is_delete = "new_changes.change_kind = 'delete' and new_changes.source_committed_at <=" -%}
-    {%- set found_row = "case when finding <> 'reused' then row_name end" -%}
+    {%- set found_row = "case when finding in ('late', 'restart') then row_name end" -%}
     {%- set first_record -%}
         min(
             _kafka_topic_id || '-' || cast(_kafka_partition as varchar(11))
@@ -121,14 +127,23 @@
     {%- endset -%}
     select
         finding,
-        {{ found_row }} as row_name,
-        min(case when finding = 'restart' then cast(_kafka_timestamp as varchar(32)) end)
-            as happened_at
+        case when finding = 'no position' then cast(count(*) as varchar(128)) else {{ found_row }} end
+            as row_name,
+        case finding
+            when 'no position' then {{ first_record }}
+            when 'restart' then min(cast(_kafka_timestamp as varchar(32)))
+        end as happened_at,
+        max(omits_values) as omits_values
     from (
         select
             new_changes.row_name,
+            new_changes.omits_values,
+            new_changes._kafka_topic_id,
+            new_changes._kafka_partition,
+            new_changes._kafka_offset,
             new_changes._kafka_timestamp,
             case
+                when not new_changes.is_placed then 'no position'
                 when {{ is_restart(stream, increment.is_full_refresh) }} then 'restart'
                 when not new_changes.is_snapshot and new_changes.log_position < new_changes.snapshot_before then 'late'
                 {%- if not increment.is_full_refresh %}
@@ -144,6 +159,7 @@
                 {%- endif %}
                 when {{ is_delete }} new_changes.created_before then 'reused'
                 {%- endif %}
+                else 'other'
             end as finding
         from (
             select
@@ -151,6 +167,7 @@
                 max(log_position) {{ over_preceding }} as position_before,
                 max(case when not is_snapshot then log_position end) {{ over_preceding }} as change_before,
                 max(case when is_snapshot then log_position end) {{ over_preceding }} as snapshot_before,
+                min(case when not is_tombstone then _kafka_offset end) over ({{ of_row }}) as first_offset,
                 {%- if may_reuse_keys(stream) %}
                 max(case when change_kind = 'create' then source_committed_at end) {{ over_preceding }} as created_before,
                 {%- endif %}
@@ -164,9 +181,13 @@
                         when is_snapshot then source_position
                         else source_position || 'c'
                     end as log_position,
-                    min(case when not is_tombstone then _kafka_offset end) over (
-                        partition by {{ keys }}, _kafka_topic_id, _kafka_partition
-                    ) as first_offset,
+                    {{ has_key_and_position(key) }} as is_placed,
+                    {%- for text in texts %}
+                    {{ "case when" if loop.first else "or" }} {{ text }} = {{ left_out_value() }}
+                    {{- " then 1 else 0 end as omits_values," if loop.last }}
+                    {%- else %}
+                    0 as omits_values,
+                    {%- endfor %}
                     change_kind,
                     is_tombstone,
                     is_snapshot,
@@ -177,9 +198,7 @@
                     _kafka_timestamp,
                     _commit_id
                 from {{ queryable(changes) }}
-                where
-                    {{ new_rows(increment, stream) }}
-                    and {{ has_key_and_position(key) }}
+                where {{ new_rows(increment, stream) }}
             ) as keyed_changes
         ) as new_changes
         {%- if not increment.is_full_refresh %}
@@ -202,44 +221,23 @@
                 {%- endfor %}
         {%- endif %}
     ) as classified
-    where finding is not null
+    where finding <> 'other' or omits_values = 1
     group by finding, {{ found_row }}
-    union all
-    select
-        finding,
-        cast(count(*) as varchar(128)) as row_name,
-        {{ first_record }} as happened_at
-    from (
-        select
-            _kafka_topic_id,
-            _kafka_partition,
-            _kafka_offset,
-            case
-                when not ({{ has_key_and_position(key) }}) then 'no position'
-                {%- for text in texts %}
-                {{ "when" if loop.first else "or" }} {{ text }} = {{ left_out_value() }}
-                {{- " then 'left out'" if loop.last }}
-                {%- endfor %}
-            end as finding
-        from {{ queryable(changes) }}
-        where {{ new_rows(increment, stream) }}
-    ) as found_changes
-    where finding is not null
-    group by finding
     {%- if truncates %}
     union all
     select
         case when source_position is null then 'truncate, no position' else 'truncate' end
             as finding,
         cast(count(*) as varchar(128)) as row_name,
-        {{ first_record }} as happened_at
+        {{ first_record }} as happened_at,
+        0 as omits_values
     from (
         {{ truncates }}
     ) as truncates
     where {{ new_rows(increment, stream) }}
     group by source_position is null
     {%- endif %}
-    order by finding desc
+    order by finding desc, omits_values desc
 {%- endmacro %}
 
 {#- Whether a transaction of the database may reuse a key before it is free, as PostgreSQL's
