@@ -25,7 +25,14 @@ from pyspark.sql.types import StructField, StructType
 from spark_ingest.commits.committed import Commit
 from spark_ingest.data_files import parquet
 from spark_ingest.errors import ColumnsChanged, FilesNotWritten
-from spark_ingest.lake.jvm import CATALOG, JAVA_ERRORS, Jvm, java_object, reason_text
+from spark_ingest.lake.jvm import (
+    CATALOG,
+    JAVA_ERRORS,
+    Jvm,
+    drained,
+    java_object,
+    reason_text,
+)
 from spark_ingest.lake.table_change import conflict_refused
 
 # Spark's errors for a plan whose table was changed concurrently.
@@ -84,22 +91,26 @@ def write_frames(spark: SparkSession, frames: Any, of: Layout, table: str) -> li
         FilesNotWritten: A worker has no pyarrow, or failed.
         ColumnsChanged: The schema or the partition spec of the table has changed.
     """
-    return _written(Jvm(spark), partial(_in_tasks, spark, frames, of), of, table)
-
-
-def write_frame(spark: SparkSession, frame: bytes, of: Layout, table: str) -> list[Any]:
-    """Write one frame in the driver, without tasks; otherwise as :func:`write_frames`."""
-    return _written(Jvm(spark), partial(_in_driver, spark, frame, of), of, table)
-
-
-def _written(jvm: Jvm, write: Callable[[Any], list[Any]], of: Layout, table: str) -> list[Any]:
-    iceberg = jvm.iceberg_table(table)
+    iceberg = Jvm(spark).iceberg_table(table)
     if not of.is_of(iceberg):
         raise ColumnsChanged(f"the schema of {table} changed concurrently")
+    return _written(partial(_in_tasks, spark, frames, of, iceberg), iceberg)
+
+
+def write_frame(spark: SparkSession, frame: bytes, of: Layout, iceberg: Any) -> list[Any]:
+    """Write one frame in the driver, without tasks; otherwise as :func:`write_frames`.
+
+    ``iceberg`` is the table as it was when the frame was planned: loading it again would be a
+    tenth of a small batch.
+    """
+    return _written(partial(_in_driver, spark, frame, of, iceberg), iceberg)
+
+
+def _written(write: Callable[[], list[Any]], iceberg: Any) -> list[Any]:
     try:
-        return write(iceberg)
+        return write()
     except (*JAVA_ERRORS, pa.ArrowException) as error:
-        raise FilesNotWritten(f"{table}: {reason_text(error)}") from error
+        raise FilesNotWritten(f"{iceberg.name()}: {reason_text(error)}") from error
 
 
 def append_rows(rows: DataFrame, commit: Commit, table: str, branch: str) -> None:
@@ -129,14 +140,15 @@ def _in_tasks(spark: SparkSession, frames: Any, of: Layout, iceberg: Any) -> lis
     by_value: Any = cloudpickle
     by_value.register_pickle_by_value(parquet)
     parts = jvm.in_workers(frames, parquet.parquet_parts(form))
-    return list(parts.mapPartitions(_writer(spark, jvm.serializable(iceberg))).collect())
+    written = parts.mapPartitions(_writer(spark, jvm.serializable(iceberg))).collect()
+    return drained(written.iterator())
 
 
 def _in_driver(spark: SparkSession, frame: bytes, of: Layout, iceberg: Any) -> list[Any]:
     jvm = Jvm(spark)
     form = _format(iceberg, jvm.schema_json(iceberg.schema()), tuple(of.partition.names))
     parts = jvm.byte_arrays(parquet.parquet_parts(form)([frame]))
-    return list(_writer(spark, iceberg).call(parts.iterator()))
+    return drained(_writer(spark, iceberg).call(parts.iterator()))
 
 
 def _writer(spark: SparkSession, iceberg: Any) -> Any:

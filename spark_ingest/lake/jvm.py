@@ -276,6 +276,18 @@ def _compiled(spark: SparkSession, source: Path, parent: Any) -> Any:
     return compiler.getClassLoader()
 
 
+def drained(iterator: Any) -> list[Any]:
+    """The elements of a Java iterator.
+
+    Not by Python's own iteration: it ends with Java's exception, and PySpark compares each with a
+    dozen classes that the JVM loads by name.
+    """
+    found = []
+    while iterator.hasNext():
+        found.append(iterator.next())
+    return found
+
+
 def literal_rows(
     spark: SparkSession, rows: Sequence[Sequence[Any]], schema: StructType
 ) -> DataFrame:

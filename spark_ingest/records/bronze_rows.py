@@ -47,8 +47,8 @@ def current_schemas(
         ServiceUnavailable: The registry is unavailable, or has lost the subject.
     """
     schemas.hold(spark)
-    value = schemas.value()
-    _refuse_described(spark, schemas)
+    value, key = schemas.value(), schemas.key()
+    _refuse_described(spark, schemas, value, key)
     if not value.usable and not value.incompatible:
         # The table has a schema: a missing subject is not a fault of the records.
         cause = "any more: restore the subject"
@@ -58,7 +58,7 @@ def current_schemas(
             f"{schemas.registry.url} has no schema under {', '.join(schemas.stream.subjects)} "
             f"{cause}, or fix registry.url in profiles/ingest.yml"
         )
-    return value, schemas.key()
+    return value, key
 
 
 def planned_columns(spark: SparkSession, schemas: Schemas) -> StructType:
@@ -72,8 +72,8 @@ def planned_columns(spark: SparkSession, schemas: Schemas) -> StructType:
         ServiceUnavailable: The registry is unavailable.
     """
     schemas.hold(spark)
-    stream, value = schemas.stream, schemas.value()
-    _refuse_described(spark, schemas)
+    stream, value, key = schemas.stream, schemas.value(), schemas.key()
+    _refuse_described(spark, schemas, value, key)
     if not value.usable:
         described = _before_capture(stream, value)
         if described.fields:
@@ -87,7 +87,7 @@ def planned_columns(spark: SparkSession, schemas: Schemas) -> StructType:
             f"sandbox){_or_described(stream)}{_or_elsewhere(schemas, value)}"
         )
     nothing = spark.createDataFrame([], KAFKA_ROWS)
-    checks = validator("", value, schemas.key(), stream.ingest.max_value_bytes)
+    checks = validator("", value, key, stream.ingest.max_value_bytes)
     return bronze.table_columns(checks.validate(nothing).schema())
 
 
@@ -140,7 +140,9 @@ def _short(subject: str) -> str:
     return re.split(r"[.-]", subject)[-1].lower()
 
 
-def _refuse_described(spark: SparkSession, schemas: Schemas) -> None:
+def _refuse_described(
+    spark: SparkSession, schemas: Schemas, value: TopicSchema, key: TopicSchema | None
+) -> None:
     """Refuse an empty captured table whose described columns contradict the schema.
 
     If it has rows, incompatible records are quarantined as for any table.
@@ -148,17 +150,16 @@ def _refuse_described(spark: SparkSession, schemas: Schemas) -> None:
     stream = schemas.stream
     if stream.ingest.captured is None:
         return
-    parts = (schemas.value(), schemas.key())
-    if not any(part is not None and part.incompatible for part in parts):
+    if not any(part is not None and part.incompatible for part in (value, key)):
         return
     table = stream.table
     if not bronze.exists(spark, table) or not bronze.is_empty(spark, table):
         return
     # The columns of the schemas alone, without the table.
     alone = Schemas(schemas.registry, stream, 0, schemas.wait)
-    columns, key = list(alone.value().columns), alone.key()
-    if key is not None and key.usable and key.columns.fields:
-        columns.append(StructField(bronze.KEY, key.whole))
+    columns, own_key = list(alone.value().columns), alone.key()
+    if own_key is not None and own_key.usable and own_key.columns.fields:
+        columns.append(StructField(bronze.KEY, own_key.whole))
     wanted = StructType(columns)
     why = clash(spark.table(f"{CATALOG}.{table}").schema, wanted, "")
     if why is None:

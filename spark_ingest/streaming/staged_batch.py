@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import Any, Protocol, TypeVar
@@ -91,6 +91,7 @@ class _Plan:
         layout: Columns and partitioning of the table.
         rows: The table's columns by name, without those of the batch.
         frames: Decodes records to Arrow frames; None if only Spark can decode them.
+        iceberg: The table as loaded for the current batch.
     """
 
     validator: Validator
@@ -98,6 +99,7 @@ class _Plan:
     layout: Layout
     rows: Mapping[str, Column]
     frames: FrameMaker | None
+    iceberg: Any
 
 
 @dataclass(frozen=True)
@@ -233,8 +235,9 @@ class Stager:
             frames = frame_maker(
                 self._spark, here.columns, here.partition, here.spec, value, key, longest
             )
-            plan = self._plan = _Plan(checks, types, here, rows, frames)
-        return plan
+            plan = _Plan(checks, types, here, rows, frames, iceberg)
+        self._plan = replace(plan, iceberg=iceberg)
+        return self._plan
 
     def _stage(
         self, records: DataFrame, plan: _Plan, commit: Commit, began: datetime, target: Target
@@ -297,7 +300,7 @@ class Stager:
             raise FilesNotWritten(f"{self._stream.table}: {java_reason(error)}") from error
         if frame is None:
             return None
-        files = write_frame(self._spark, frame, plan.layout, self._stream.table)
+        files = write_frame(self._spark, frame, plan.layout, plan.iceberg)
         return self._checked(frames.counts(), files, plan)
 
     def _note_by_rows(self, reason: str) -> None:

@@ -64,8 +64,8 @@ class Lake:
         """Write rows to a data file of the table, which is in no commit."""
         notes = pa.array(["n"] * len(ids))
         rows = pa.record_batch({"id": pa.array(ids, pa.int32()), "note": notes})
-        of = layout(self.jvm, self.jvm.iceberg_table(self.table))
-        return write_frame(self.spark, ipc_stream(rows), of, self.table)
+        iceberg = self.jvm.iceberg_table(self.table)
+        return write_frame(self.spark, ipc_stream(rows), layout(self.jvm, iceberg), iceberg)
 
     def _next_commit(self, records: int) -> Commit:
         newest = newest_own_snapshot(self.jvm, self.table)

@@ -146,7 +146,7 @@ def each_way(
             else:
                 frame = made.here(kafka_rows_here(records))
                 assert frame is not None
-                files = write_frame(spark, frame, of, table)
+                files = write_frame(spark, frame, of, jvm.iceberg_table(table))
             assert made.counts().rows == rows
             assert committed(spark, table, files) == rows
         spark.sql(f"call lake.system.fast_forward('{table}', 'main', 'b')")
