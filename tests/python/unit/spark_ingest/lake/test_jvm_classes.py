@@ -1,4 +1,4 @@
-"""Java's classes are compiled and shipped once, however many streams ask at the same time."""
+"""Java's classes are shipped once, and its iterators read without an exception at their end."""
 
 from __future__ import annotations
 
@@ -48,3 +48,11 @@ def test_streams_that_ask_at_the_same_time_ship_each_jar_once(
 
     assert [jar.name for jar in shipped] == [f"millrace.{name}.jar" for name in CLASSES]
     assert len(set(map(id, loaders))) == 1
+
+
+def test_a_java_iterator_is_read_without_asking_for_more_than_it_has() -> None:
+    """Fails when the end is found by Java's exception, which costs a batch a sixth of its time."""
+    left = [1, 2]
+    iterator = SimpleNamespace(hasNext=lambda: bool(left), next=lambda: left.pop(0))
+
+    assert jvms.drained(iterator) == [1, 2]
