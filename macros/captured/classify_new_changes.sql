@@ -118,7 +118,7 @@
                 )
     {%- endset -%}
     {%- set is_delete = "new_changes.change_kind = 'delete' and new_changes.source_committed_at <=" -%}
-    {%- set found_row = "case when finding in ('late', 'restart') then row_name end" -%}
+    {%- set found_row = "case when classified.finding in ('late', 'restart') then classified.row_name end" -%}
     {%- set first_record -%}
         min(
             _kafka_topic_id || '-' || cast(_kafka_partition as varchar(11))
@@ -126,14 +126,16 @@
         )
     {%- endset -%}
     select
-        finding,
-        case when finding = 'no position' then cast(count(*) as varchar(128)) else {{ found_row }} end
-            as row_name,
-        case finding
+        classified.finding,
+        case
+            when classified.finding = 'no position' then cast(count(*) as varchar(128))
+            else {{ found_row }}
+        end as row_name,
+        case classified.finding
             when 'no position' then {{ first_record }}
-            when 'restart' then min(cast(_kafka_timestamp as varchar(32)))
+            when 'restart' then min(cast(classified._kafka_timestamp as varchar(32)))
         end as happened_at,
-        max(omits_values) as omits_values
+        max(classified.omits_values) as omits_values
     from (
         select
             new_changes.row_name,
@@ -221,8 +223,8 @@
                 {%- endfor %}
         {%- endif %}
     ) as classified
-    where finding <> 'other' or omits_values = 1
-    group by finding, {{ found_row }}
+    where classified.finding <> 'other' or classified.omits_values = 1
+    group by classified.finding, {{ found_row }}
     {%- if truncates %}
     union all
     select
