@@ -11,7 +11,7 @@ from spark_ingest.records.bronze_rows import current_schemas
 def test_a_batch_of_a_captured_table_asks_for_each_subject_once() -> None:
     """Fails when the comparison with the described columns asks again."""
     asked: list[str] = []
-    schema = SimpleNamespace(usable=True, incompatible={})
+    schema: Any = SimpleNamespace(usable=True, incompatible={})
 
     def ask(part: str) -> Any:
         asked.append(part)
