@@ -9,7 +9,7 @@
     {%- set read = read_of_stream(increment, stream) -%}
     {%- do increment.update({
         "keys_to_rebuild": none, "is_truncated": false, "is_in_order": false,
-        "reuses_keys": may_reuse_keys(stream), "key": key_text(key),
+        "reuses_keys": may_reuse_keys(stream) and not queries_lake(), "key": key_text(key),
         "has_truncates": not queries_lake() or (
             not increment.is_full_refresh and may_have_truncates(increment, stream)
         ),
@@ -17,7 +17,7 @@
     }) -%}
     {%- set is_new = read.after < read.to or (increment.is_full_refresh and read.to > 0) -%}
     {%- if queries_lake() and is_new -%}
-        {%- set late_keys, reused_keys, restarted = [], [], [] -%}
+        {%- set late_keys, restarted = [], [] -%}
         {%- set was_full_refresh = increment.is_full_refresh -%}
         {#- With more keys the whole history is rebuilt: a statement that lists them is no
             cheaper. The other rows are truncates, truncates and changes without a position, keys
@@ -43,7 +43,7 @@
                     "is_full_refresh": was_full_refresh or is_truncated_late(increment, stream),
                 }) -%}
             {%- elif row[0] == "reused" -%}
-                {%- do reused_keys.append(row) -%}
+                {%- do increment.update({"reuses_keys": true}) -%}
             {%- elif "no position" in row[0] -%}
                 {#- They stay in bronze and, except truncates, in staging, whose test reports
                     them, too. -#}
@@ -72,7 +72,7 @@
         {%- set reads_more = is_whole or (late_keys | length > 0 and not was_full_refresh) -%}
         {%- do increment.update({
             "is_in_order": not late_keys and not is_whole,
-            "reuses_keys": increment.reuses_keys and (reads_more or reused_keys | length > 0),
+            "reuses_keys": increment.reuses_keys or (reads_more and may_reuse_keys(stream)),
             "has_left_out": increment.has_left_out or reads_more,
         }) -%}
     {%- endif -%}
