@@ -1,4 +1,5 @@
-{#- One scan: rows are counted by key, and the counts are summed. -#}
+{#- One scan and one aggregation. Without a key only rows with nulls are read: Iceberg leaves out
+    files without any. -#}
 {% macro null_and_doubled_rows(model, columns_where, key=[]) -%}
 
 {%- set required = {} -%}
@@ -8,12 +9,12 @@
         if model | string in [node.relation_name, "__dbt__cte__" ~ node.name] -%}
         {%- for column in node.columns.values()
             if column.constraints | selectattr("type", "equalto", "not_null") | list -%}
-            {%- do required.update({column.name: "true"}) -%}
+            {%- do required.update({column.name: column.name ~ " is null"}) -%}
         {%- endfor -%}
     {%- endfor -%}
     {%- for condition, columns in columns_where.items() -%}
         {%- for column in columns -%}
-            {%- do required.update({column: condition}) -%}
+            {%- do required.update({column: "(" ~ column ~ " is null and (" ~ condition ~ "))"}) -%}
         {%- endfor -%}
     {%- endfor -%}
     {%- if not required -%}
@@ -23,86 +24,38 @@
         ) }}
     {%- endif -%}
 {%- endif %}
-{%- set promises = [] %}
-{%- if key %}
-    {%- do promises.append(
-        {"place": 0, "promise": "'unique'", "column_name": "'" ~ key | join(", ") ~ "'"}
-    ) %}
-{%- endif %}
-{%- for column in required %}
-    {%- do promises.append(
-        {"place": loop.index, "promise": "'not_null'", "column_name": "'" ~ column ~ "'"}
-    ) %}
-{%- endfor %}
-{%- set broken %}
-    case promises.place
-    {%- for promise in promises %}
-        when {{ promise.place }} then counted.row_count_{{ promise.place }}
-    {%- endfor %}
-    end
-{%- endset %}
+{%- set key_columns = key | join(", ") %}
 
 with
-
-by_key as (
-
-    select
-        {% for column in key %}
-            {{ column }} as key_{{ loop.index }},
-        {% endfor %}
-        {% for column, condition in required.items() %}
-            sum(
-                case when {{ column }} is null and {{ condition }} then 1 else 0 end
-            ) as row_count_{{ loop.index }},
-        {% endfor %}
-        count(*) as row_count
-    from {{ model }}
-    {% if key %}
-        group by {{ key | join(", ") }}
-    {% endif %}
-
-),
 
 counted as (
 
     select
         {% if key %}
-            sum(case when row_count > 1 then row_count else 0 end) as row_count_0,
-            max(
-                case
-                    when row_count > 1
-                        then
-                        {% for column in key %}
-                            coalesce(cast(key_{{ loop.index }} as varchar(256)), 'null')
-                            {{ "|| ', ' ||" if not loop.last }}
-                        {% endfor %}
-                end
-            ) as example_0,
+            {{ key_columns }},
         {% endif %}
-        {% for column in required %}
-            sum(row_count_{{ loop.index }}) as row_count_{{ loop.index }}
-            {{- "," if not loop.last }}
+        {% for column, is_null in required.items() %}
+            sum(case when {{ is_null }} then 1 else 0 end) as {{ column }}__null_count,
         {% endfor %}
-    from by_key
-
-),
-
-promises as (
-
-    {{ value_rows(promises) }}
+        count(*) as row_count
+    from {{ model }}
+    {% if key %}
+        group by {{ key_columns }}
+    {% else %}
+        where {{ required.values() | join(" or ") }}
+    {% endif %}
 
 )
 
-select
-    promises.promise,
-    promises.column_name,
-    {{ broken }} as row_count
-    {%- if key %},
-    case promises.place when 0 then counted.example_0 end as example
-    {%- endif %}
+select *
 from counted
-cross join promises
 where
-    {{ broken }} > 0
+    {% for column in required %}
+        {{ column }}__null_count > 0
+        {{ "or" if not loop.last }}
+    {% endfor %}
+    {% if key %}
+        or row_count > 1
+    {% endif %}
 
 {%- endmacro %}

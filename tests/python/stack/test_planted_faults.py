@@ -186,20 +186,24 @@ def required_columns(test: DataTest, lake: Lake) -> Iterator[Fault]:
 
 
 def _names_all(columns: set[str], rows: list[Row]) -> bool:
-    # The row with the nulls may have the key of the one that it was made from.
-    reported = {row["column_name"] for row in rows if row["promise"] == "not_null"}
-    return reported == columns
+    return {column for row in rows for column in _null_columns(row)} == columns
+
+
+def _null_columns(row: Row) -> Iterator[str]:
+    for name, count in row.items():
+        if name.endswith("__null_count") and count:
+            yield name.removesuffix("__null_count")
 
 
 def key_and_required_columns(test: DataTest, lake: Lake) -> Iterator[Fault]:
     yield from required_columns(test, lake)
-    key = ", ".join(test.arguments["key"])
-    yield replace(lake.added(test.relation, {}), caught=partial(_shows_of_a_double, key))
+    key = set(test.arguments["key"])
+    yield replace(lake.added(test.relation, {}), caught=partial(_shows_a_double, key))
 
 
-def _shows_of_a_double(key: str, rows: list[Row]) -> bool:
-    reported = [(row["promise"], row["column_name"], row["row_count"]) for row in rows]
-    return reported == [("unique", key, 2)] and bool(rows[0]["example"])
+def _shows_a_double(key: set[str], rows: list[Row]) -> bool:
+    (row,) = rows
+    return row["row_count"] == 2 and row.keys() >= key and not list(_null_columns(row))
 
 
 def unique_combination(test: DataTest, lake: Lake) -> Iterator[Fault]:
