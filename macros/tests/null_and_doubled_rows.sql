@@ -37,7 +37,7 @@ counted as (
         {% for column, is_null in required.items() %}
             sum(case when {{ is_null }} then 1 else 0 end) as {{ column }}__null_count,
         {% endfor %}
-        count(*) as row_count
+        count(*) as _row_count
     from {{ model }}
     {% if key %}
         group by {{ key_columns }}
@@ -55,7 +55,7 @@ where
         {{ "or" if not loop.last }}
     {% endfor %}
     {% if key %}
-        or row_count > 1
+        or _row_count > 1
     {% endif %}
 
 {%- endmacro %}

@@ -203,7 +203,7 @@ def key_and_required_columns(test: DataTest, lake: Lake) -> Iterator[Fault]:
 
 def _shows_a_double(key: set[str], rows: list[Row]) -> bool:
     (row,) = rows
-    return row["row_count"] == 2 and row.keys() >= key and not list(_null_columns(row))
+    return row["_row_count"] == 2 and row.keys() >= key and not list(_null_columns(row))
 
 
 def unique_combination(test: DataTest, lake: Lake) -> Iterator[Fault]:
