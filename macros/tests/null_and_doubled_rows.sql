@@ -1,5 +1,5 @@
-{#- One scan and one aggregation. Without a key only rows with nulls are read: Iceberg leaves out
-    files without any. -#}
+{#- One scan and one aggregation. Without a key only rows with nulls are counted, so that Iceberg
+    skips the files of a table that have none. -#}
 {% macro null_and_doubled_rows(model, columns_where, key=[]) -%}
 
 {%- set required = {} -%}
