@@ -48,6 +48,24 @@
     {{ return(0) }}
 {%- endmacro %}
 
+{#- Finds the read points of all increments before models run: threads that begin at the same time
+    would each query them. -#}
+{% macro find_read_points() -%}
+    {%- if execute and target.name != "lint" and writes_rows() -%}
+        {%- set increments, streams = [], [] -%}
+        {%- for node_id in selected_resources if node_id in graph.nodes
+            and graph.nodes[node_id].config.incremental_strategy
+                in strategies_of_increments() -%}
+            {%- do increments.append(node_id) -%}
+        {%- endfor -%}
+        {%- do streams_behind(increments, streams, []) -%}
+        {%- for stream in streams -%}
+            {%- do bronze_identity(stream) -%}
+            {%- do read_point(stream) -%}
+        {%- endfor -%}
+    {%- endif -%}
+{%- endmacro %}
+
 {#- The newest commit of a stream that this invocation reads. The first call queries all streams
     upstream of the selected nodes in one statement, so that they are consistent with each other.
     If two threads query at the same time, both use the first result. -#}

@@ -60,9 +60,8 @@ def test_all_models_of_a_build_read_up_to_what_the_first_found() -> None:
     ]
 
 
-def test_one_question_is_for_all_streams_behind_what_is_built() -> None:
-    """Between two, ingest may commit a sale together with its buyer."""
-    lake = Lake([["pagila.films", None], ["pagila.sales", 5]])
+def with_streams(lake: Lake, **context: Any) -> Macros:
+    """The macros where two streams of three are behind the models that are built."""
     graph = SimpleGraph()
     for name in ("sales", "films", "alone"):
         graph["sources"][name] = Node(
@@ -72,20 +71,64 @@ def test_one_question_is_for_all_streams_behind_what_is_built() -> None:
             identifier=name,
             config=SimpleNamespace(meta={"ingest": {"topic": name}}),
         )
+    log = Node(source_name="ingest", name="ingest_commits", schema="bronze", identifier="log")
+    log["config"] = SimpleNamespace(meta={})
+    graph["sources"]["log"] = log
     graph["nodes"]["regions"].depends_on.nodes = ("sales", "films")
-    context = macros(
+    return macros(
         graph=graph,
         run_query=lake.run,
         var=SETTINGS.get,
         target=SimpleNamespace(name="sandbox", schema="dev"),
         load_relation=lambda relation: relation,
+        api=SimpleNamespace(
+            Relation=SimpleNamespace(create=lambda identifier, **_: Table(identifier))
+        ),
+        **context,
     )
+
+
+def test_one_question_is_for_all_streams_behind_what_is_built() -> None:
+    """Between two, ingest may commit a sale together with its buyer."""
+    lake = Lake([["pagila.films", None], ["pagila.sales", 5]])
+    context = with_streams(lake)
 
     assert context.read_point("pagila.sales") == 5
     assert context.read_point("pagila.films") == 0
     (asked,) = lake.asked
-    assert "bronze.films" in asked
-    assert "bronze.alone" not in asked
+    assert "from films" in asked
+    assert "alone" not in asked
+
+
+def test_read_points_are_found_once_before_models_begin() -> None:
+    """Fails when each thread that begins an increment queries them."""
+    lake = Lake([["marts.sales", "u1", 1]], [["pagila.films", 2], ["pagila.sales", 5]])
+    columns = [SimpleNamespace(name="table_uuid")]
+    adapter = SimpleNamespace(get_columns_in_relation=lambda _: columns)
+    context = with_streams(lake, adapter=adapter)
+
+    context.find_read_points()
+    asked = list(lake.asked)
+    assert len(asked) == 2
+    assert context.read_point("pagila.sales") == 5
+    assert context.bronze_identity("pagila.sales") == {"table_uuid": "u1", "table_since": 1}
+    assert lake.asked == asked
+
+
+@pytest.mark.parametrize(
+    "context",
+    [
+        {"flags": SimpleNamespace(EMPTY=False, FULL_REFRESH=False, WHICH="test")},
+        {"selected_resources": ["dim_regions", "regions"]},
+    ],
+)
+def test_read_points_are_not_found_where_nothing_increments(context: dict[str, Any]) -> None:
+    """Fails when `dbt test`, or a run of other models, queries what it does not use."""
+    lake = Lake()
+
+    with_streams(lake, **context).find_read_points()
+
+    assert lake.asked == []
 
 
 def test_a_build_that_made_the_tables_of_state_does_not_ask_for_them() -> None:
