@@ -12,10 +12,10 @@
 {%- endmacro %}
 
 {#- The keys that this increment rewrites in a mart with one row per row of a captured table, its
-    first parent. From the other parents the mart takes attributes as of `instant` or, without it,
-    current ones. New changes of those only show where to compare: later changes do not affect the
-    mart, and a late change may affect any version. A parent without a stream is compared in
-    full. -#}
+    first parent: a query, or few keys as literals. From the other parents the mart takes
+    attributes as of `instant` or, without it, current ones. New changes of those only show where
+    to compare: later changes do not affect the mart, and a late change may affect any version. A
+    parent without a stream is compared in full. Parents with nothing new are left out. -#}
 {% macro changed_keys(increment, key, parents, instant=none) -%}
     {%- if not queries_lake() -%}
         {{ return("") }}
@@ -29,29 +29,79 @@
     {%- endfor -%}
     {%- set own = changed_in(increment, parents[0]) -%}
     {%- do increment.update({"key": key, "own_changes": own}) -%}
-    {{ own }}
-    {%- for parent in parents[1:] %}
-    {%- set is_dated = parent.get("stream") and instant %}
-    union
+    {%- set compared = [] -%}
+    {%- for parent in parents[1:] if has_unread_changes(increment, parent) -%}
+        {%- do compared.append(parent) -%}
+    {%- endfor -%}
+    {%- if not compared -%}
+        {{ return(own) }}
+    {%- endif -%}
+    {%- set different = different_keys(increment, key, compared, instant) -%}
+    {%- if writes_rows() and not increment.is_full_refresh
+        and not has_unread_changes(increment, parents[0]) -%}
+        {#- Most changes of a parent affect no row: without one, nothing is written. -#}
+        {%- set most = 1000 -%}
+        {%- set keys = [] -%}
+        {%- for row in lake_rows(different ~ "\n    limit " ~ (most + 1), [[1]]) -%}
+            {%- do keys.append(
+                sql_literal(row[0]) if row[0] is string or row[0] is number else none
+            ) -%}
+        {%- endfor -%}
+        {%- do increment.update({"is_unaffected": not keys}) -%}
+        {%- if keys | length <= most and none not in keys -%}
+            {{ return(keys | join(", ") or "null") }}
+        {%- endif -%}
+    {%- endif -%}
+    {{ return(own ~ "\n    union\n    " ~ different) }}
+{%- endmacro %}
+
+{#- A query of the keys of a mart whose row has other attributes than its parents. -#}
+{% macro different_keys(increment, key, parents, instant) -%}
     select existing.{{ key }}
     from {{ this }} as existing
-    {{ "inner" if parent.get("stream") else "left outer" }} join (
+    {%- for parent in parents %}
+    {%- set is_dated = parent.get("stream") and instant %}
+    {%- set name = "parent_" ~ loop.index %}
+    left outer join (
         {%- set keys = changed_in(increment, parent) %}
         {{ dated_versions(parent, keys) if is_dated else newest_versions(parent, keys) }}
-    ) as parent
+    ) as {{ name }}
         on
-            existing.{{ parent.column }} = parent.{{ parent.key }}
+            existing.{{ parent.column }} = {{ name }}.{{ parent.key }}
             {%- if is_dated %}
-            and {{ valid_at("parent", "existing." ~ instant) }}
+            and {{ valid_at(name, "existing." ~ instant) }}
             {%- endif %}
+    {%- endfor %}
     where
-        {%- for column in parent.attributes %}
-        {{ "or " if not loop.first }}not coalesce(
-            existing.{{ column }} = parent.{{ column }},
-            existing.{{ column }} is null and parent.{{ column }} is null
+        {%- for parent in parents %}
+        {%- set name = "parent_" ~ loop.index %}
+        {{ "or " if not loop.first }}(
+            {{ name ~ "." ~ parent.key ~ " is not null" if parent.get("stream") else "1 = 1" }}
+            and (
+                {%- for column in parent.attributes %}
+                {{ "or " if not loop.first }}not coalesce(
+                    existing.{{ column }} = {{ name }}.{{ column }},
+                    existing.{{ column }} is null and {{ name }}.{{ column }} is null
+                )
+                {%- endfor %}
+            )
         )
         {%- endfor %}
+{%- endmacro %}
+
+{#- Whether a parent, or any table that it is computed from, has new changes. -#}
+{% macro has_unread_changes(increment, parent) -%}
+    {%- set streams = [parent.stream] if parent.get("stream") else [] -%}
+    {%- if not streams -%}
+        {%- do streams_behind([node_of(parent.relation).unique_id], streams, []) -%}
+    {%- endif -%}
+    {%- for stream in streams -%}
+        {%- set read = increment.reads.get(stream) -%}
+        {%- if not read or read.after != read.to -%}
+            {{ return(true) }}
+        {%- endif -%}
     {%- endfor -%}
+    {{ return(not streams) }}
 {%- endmacro %}
 
 {#- Records that an increment follows a history and its stream, up to the history's read point. A
@@ -60,7 +110,7 @@
     {%- do add_affected_days_of(increment, parent.relation) -%}
     {%- do read_with(increment, parent.relation, parent.stream) -%}
     {%- set truncates = truncates_of(*parent.stream.split(".")) -%}
-    {%- if truncates and not increment.is_full_refresh -%}
+    {%- if truncates and not increment.is_full_refresh and has_unread_changes(increment, parent) -%}
         {%- set found = lake_rows(
             "select count(*) as truncate_count from (" ~ truncates ~ ") as truncates where "
             ~ new_rows(increment, parent.stream),

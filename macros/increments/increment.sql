@@ -255,7 +255,7 @@
         in_affected_days(increment, increment.time_column)
         if config.get("incremental_strategy") == "rewrite"
         else "1 = 1" if increment.is_full_refresh
-        else "" if is_anything_new(increment)
+        else "" if is_anything_new(increment) and not increment.is_unaffected
         else "1 = 0"
     ) -%}
     {%- if condition == "1 = 0" -%}

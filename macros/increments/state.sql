@@ -78,7 +78,7 @@
         {%- do run_query(affected_days_statement(increment, rows)) -%}
         {%- do increment.update({"is_intent_recorded": true}) -%}
         {%- do assert_no_concurrent_build(
-            increment, recorded_since(increment), has_written=false
+            increment, recorded_since(increment, with_intents=false), has_written=false
         ) -%}
     {%- endif -%}
 {%- endmacro %}
@@ -182,7 +182,7 @@
 
 {#- The model's newest committed increment, and the runs that recorded an intent since this run
     started. -#}
-{% macro recorded_since(increment) -%}
+{% macro recorded_since(increment, with_intents=true) -%}
     {%- set tables = increment_tables() -%}
     {%- set newest = [0] -%}
     {%- set others = [] -%}
@@ -190,9 +190,12 @@
     {%- for row in run_query(
         "select 'read' as kind, increment_id from " ~ tables.read_points
         ~ " where model_name = '" ~ increment.model_name ~ "'"
-        ~ " union all select run_id, increment_id from " ~ tables.touched_days
-        ~ " where model_name = '" ~ increment.model_name ~ "' and increment_id > "
-        ~ increment.committed ~ " and run_id <> '" ~ invocation_id ~ "'"
+        ~ (
+            " union all select run_id, increment_id from " ~ tables.touched_days
+            ~ " where model_name = '" ~ increment.model_name ~ "' and increment_id > "
+            ~ increment.committed ~ " and run_id <> '" ~ invocation_id ~ "'"
+            if with_intents
+        )
     ).rows -%}
         {%- if row[0] == "read" -%}
             {%- do newest.append(row[1] | int) -%}

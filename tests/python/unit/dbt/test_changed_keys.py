@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import date
 from types import SimpleNamespace
 from typing import Any
 
@@ -203,6 +204,85 @@ def test_of_now_a_mart_has_the_newest_version_of_each_parent() -> None:
 
     # User 20 is Bill: sales 2 and 11 are not. User 40 has no name, and sale 10 has one.
     assert keys(query) == [2, 4, 5, 10, 11]
+
+
+def with_nothing_new(*streams: str) -> dict[str, Any]:
+    """An increment to which some histories bring nothing: the mart has read as far as they."""
+    found = grown()
+    for read in found["recorded"]["reads"]:
+        if read["model_name"] == FACT and read["source_name"] in streams:
+            read["read_to"] = 6
+    return found
+
+
+def test_a_parent_with_nothing_new_is_not_compared() -> None:
+    """Fails when a change of a sale costs a comparison of all sales with all users."""
+    asked: list[str] = []
+
+    def run_query(query: str) -> SimpleNamespace:
+        asked.append(query)
+        return SimpleNamespace(rows=[[0]])
+
+    query = query_of(
+        with_nothing_new("shop.user"), run_query=run_query, truncates_when="records.__op = 't'"
+    )
+
+    # First sales are computed of sales.
+    assert keys(query) == [4, 5, 12, 13, 14]
+    assert "user_history" not in query
+    assert asked == []
+
+
+def different(found: dict[str, Any], rows: list[list[Any]], which: str = "run") -> tuple[str, str]:
+    """The keys of an increment in which only users changed, and what was asked for them."""
+    asked: list[str] = []
+
+    def run_query(query: str) -> SimpleNamespace:
+        asked.append(query)
+        return SimpleNamespace(rows=rows)
+
+    return query_of(found, which=which, run_query=run_query), "".join(asked)
+
+
+def test_where_only_a_parent_changed_the_rows_that_differ_are_found_first() -> None:
+    """Fails when a change of a user that affects no sale costs a write, or all users are read."""
+    found = with_nothing_new("shop.sale")
+
+    literals, asked = different(found, [[3], [8], [10], [11]])
+
+    assert keys(asked) == [3, 8, 10, 11]
+    assert "first_sales" not in asked
+    assert literals == "3, 8, 10, 11"
+    assert not found["is_unaffected"]
+
+
+def test_where_no_row_differs_nothing_is_written() -> None:
+    found = with_nothing_new("shop.sale")
+
+    literals, _ = different(found, [])
+
+    # Redshift creates a table of the model's rows all the same.
+    assert literals == "null"
+    assert found["is_unaffected"]
+
+
+@pytest.mark.parametrize(
+    "rows", [[[number] for number in range(1001)], [[date(2026, 1, 1)]]], ids=["many", "dates"]
+)
+def test_many_keys_and_those_without_a_literal_stay_a_query(rows: list[list[Any]]) -> None:
+    found = with_nothing_new("shop.sale")
+
+    query, _ = different(found, rows)
+
+    assert keys(query) == [3, 8, 10, 11]
+    assert not found["is_unaffected"]
+
+
+def test_what_only_renders_a_mart_asks_for_no_keys() -> None:
+    query, asked = different(with_nothing_new("shop.sale"), [[1]], which="compile")
+
+    assert keys(query) == [3, 8, 10, 11]
+    assert asked == ""
 
 
 def test_a_history_that_was_rebuilt_has_the_mart_rebuilt() -> None:

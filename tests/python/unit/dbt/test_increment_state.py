@@ -157,13 +157,30 @@ def test_days_are_recorded_before_their_rows_are_written() -> None:
 
     on_lake(lake, begun).record_intent(begun)
 
-    recorded, *_ = lake.asked
+    recorded, asked = lake.asked
+    # Who else has recorded days matters when rows are written.
+    assert asked.endswith("from state.read_points where model_name = 'marts.fct_sales'")
     assert recorded.startswith("insert into state.touched_days")
     # By one task, which writes one file.
     assert "select /*+ coalesce(1) */ *" in recorded
     assert "2026-01-02" in recorded
     assert "2026-01-05" in recorded
     assert begun["is_intent_recorded"]
+
+
+@pytest.mark.parametrize("is_unaffected", [True, False])
+def test_an_increment_that_affects_no_row_writes_nothing(is_unaffected: bool) -> None:
+    begun = increment(
+        reads={PARENT: {"after": 8, "to": 9}},
+        key="sale_id",
+        own_changes="select 1 as sale_id",
+        is_unaffected=is_unaffected,
+    )
+    config = SimpleNamespace(get={"incremental_strategy": "rewrite_keys"}.get)
+
+    statement = on_lake(Lake(), begun, config=config).increment_statement("sales", ["sale_id"])
+
+    assert ("merge into" in statement) is not is_unaffected
 
 
 def test_of_two_builds_at_one_time_one_stops() -> None:
