@@ -1,8 +1,8 @@
 with
 
-sales as (
+buyers as (
 
-    select * from {{ ref("int_tickit__sale_current") }}
+    select * from {{ ref("int_tickets__buyers_dated") }}
 
 ),
 
@@ -12,22 +12,11 @@ users as (
 
 ),
 
-first_purchases as (
-
-    select
-        buyer_id,
-        cast(min(sold_at) as date) as first_purchase_date
-    from sales
-    where buyer_id is not null
-    group by buyer_id
-
-),
-
 final as (
 
     select
         -- keys
-        first_purchases.buyer_id as user_id,
+        buyers.user_id,
 
         -- attributes
         users.username,
@@ -50,11 +39,11 @@ final as (
         coalesce(users.is_fan_of_musicals, false) as is_fan_of_musicals,
 
         -- times
-        first_purchases.first_purchase_date
-    from first_purchases
+        buyers.first_purchase_date
+    from buyers
     -- A buyer whom the other database does not have yet bought all the same.
     left join users
-        on first_purchases.buyer_id = users.user_id
+        on buyers.user_id = users.user_id
 
 )
 

@@ -1,8 +1,8 @@
 with
 
-sales as (
+sellers as (
 
-    select * from {{ ref("int_tickit__sale_current") }}
+    select * from {{ ref("int_tickets__sellers_dated") }}
 
 ),
 
@@ -12,22 +12,11 @@ users as (
 
 ),
 
-first_sales as (
-
-    select
-        seller_id,
-        cast(min(sold_at) as date) as first_sale_date
-    from sales
-    where seller_id is not null
-    group by seller_id
-
-),
-
 final as (
 
     select
         -- keys
-        first_sales.seller_id as user_id,
+        sellers.user_id,
 
         -- attributes
         users.username,
@@ -38,11 +27,11 @@ final as (
         users.phone,
 
         -- times
-        first_sales.first_sale_date
-    from first_sales
+        sellers.first_sale_date
+    from sellers
     -- A seller whom the other database does not have yet sold all the same.
     left join users
-        on first_sales.seller_id = users.user_id
+        on sellers.user_id = users.user_id
 
 )
 

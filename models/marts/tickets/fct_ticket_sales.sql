@@ -43,11 +43,11 @@
     },
 ) %}
 {% set first_purchase = parent_row(
-    ref("int_tickets__buyers_extracted"), none, "user_id", column="buyer_id",
+    ref("int_tickets__buyers_dated"), none, "user_id", column="buyer_id",
     attributes={"buyer_first_purchase_date": "first_purchase_date"},
 ) %}
 {% set first_sale = parent_row(
-    ref("int_tickets__sellers_extracted"), none, "user_id", column="seller_id",
+    ref("int_tickets__sellers_dated"), none, "user_id", column="seller_id",
     attributes={"seller_first_sale_date": "first_sale_date"},
 ) %}
 {% set changed = changed_keys(
