@@ -232,7 +232,7 @@
         {%- do names.append(node_name(parent)) -%}
     {%- endfor -%}
     {%- set names = names | join(" ") -%}
-    {%- set is_long = names | length > 100 -%}
+    {%- set is_long = names | length > 70 -%}
     {%- set has_seed = parents | selectattr("resource_type", "equalto", "seed") | list -%}
     {{ return(
         "dbt " ~ ("build" if has_seed or is_long else "run")
