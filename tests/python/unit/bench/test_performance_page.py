@@ -13,7 +13,7 @@ import bench.capture.__main__ as capture
 import bench.histories.__main__ as histories
 import bench.increments.__main__ as increments
 import bench.ingest.__main__ as ingest
-from bench import dashboard, publish, soak
+from bench import dashboard, facts_by_keys, publish, soak
 from bench.report.page import PAGE, PLOTS, write_page
 from bench.report.results import number_of
 from bench.run import Benchmark
@@ -21,7 +21,11 @@ from bench.run import Benchmark
 pytestmark = pytest.mark.unit
 
 BENCHMARKS = [
-    each.BENCHMARK for each in (capture, dashboard, histories, increments, ingest, publish, soak)
+    each.BENCHMARK
+    for each in (
+        *(capture, dashboard, facts_by_keys, histories),
+        *(increments, ingest, publish, soak),
+    )
 ]
 
 
