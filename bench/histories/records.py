@@ -12,6 +12,8 @@ from datetime import UTC, datetime
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from bench.increments.worker import rows_of_table
+
 TABLE = "bronze.pagila__address"
 PARTITIONS = 4
 BEGUN_AT = datetime(2026, 3, 1, tzinfo=UTC)
@@ -68,7 +70,6 @@ def snapshot_and_updates(spark: SparkSession, rows: int, span: Span, commit_id: 
     lsn = F.when(is_snapshot, SNAPSHOT_LSN).otherwise(number - rows + FIRST_LSN)
     return _rows(
         spark.range(0, count * span.times, 1, PARTITIONS),
-        spark,
         {
             "after": after,
             "op": F.when(is_snapshot, "r").otherwise("u"),
@@ -87,7 +88,6 @@ def late_truncate(spark: SparkSession, rows: int, offset: int, commit_id: int) -
     at = _millis(F.lit(rows))
     return _rows(
         spark.range(1),
-        spark,
         {
             "op": F.lit("t"),
             "source": _source(F.lit(FIRST_LSN - 1), at, F.lit(False)),
@@ -99,7 +99,7 @@ def late_truncate(spark: SparkSession, rows: int, offset: int, commit_id: int) -
     )
 
 
-def _rows(made: DataFrame, spark: SparkSession, columns: dict[str, Column]) -> DataFrame:
+def _rows(made: DataFrame, columns: dict[str, Column]) -> DataFrame:
     known = {
         **columns,
         "_kafka_topic": F.lit("pagila.public.address"),
@@ -108,12 +108,7 @@ def _rows(made: DataFrame, spark: SparkSession, columns: dict[str, Column]) -> D
         "_is_tombstone": F.lit(False),
         "_ingested_at": columns["_kafka_timestamp"],
     }
-    return made.select(
-        [
-            known.get(column.name, F.lit(None)).cast(column.dataType).alias(column.name)
-            for column in spark.table(TABLE).schema.fields
-        ]
-    )
+    return rows_of_table(made, TABLE, known)
 
 
 def _source(lsn: Column, at: Column, is_snapshot: Column) -> Column:

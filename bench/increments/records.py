@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from bench.increments.worker import rows_of_table
 from sandbox.settings import PROJECT
 from sandbox.streams.smoothies.catalogue import catalogue
 
@@ -164,12 +165,7 @@ def bronze_rows(
         "_commit_id": F.lit(commit_id),
     }
     made = spark.range(numbers.first, numbers.end, 1, PARTITIONS).withColumnRenamed("id", "n")
-    return made.select(
-        [
-            known.get(column.name, F.lit(None)).cast(column.dataType).alias(column.name)
-            for column in spark.table(table).schema.fields
-        ]
-    )
+    return rows_of_table(made, table, known)
 
 
 def _arrival_at(numbers: Numbers, number: Column, earlier_by: Column | None = None) -> Column:

@@ -11,7 +11,7 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,8 @@ from textwrap import shorten
 from typing import Any, ParamSpec, Self, TypeVar
 
 from dbt.cli.main import dbtRunner
-from pyspark.sql import SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StructType
 
 from bench.increments.table_use import Queries, Query, TableUse, log_settings, use_by_table
@@ -134,6 +135,22 @@ def create_tables(spark: SparkSession, home: Home, wanted: Collection[str] = ())
         )
         if isinstance(columns, StructType):
             bronze.create_table(spark, stream.table, columns, stream.ingest.partitioned_by)
+
+
+def rows_of_table(made: DataFrame, table: str, columns: Mapping[str, Column]) -> DataFrame:
+    """Rows as a bronze table has them: null in the columns that are not given.
+
+    Args:
+        made: What the columns are made from.
+        table: ``schema.name``; it exists.
+        columns: By name; those that the table does not have are left out.
+    """
+    return made.select(
+        [
+            columns.get(column.name, F.lit(None)).cast(column.dataType).alias(column.name)
+            for column in made.sparkSession.table(table).schema.fields
+        ]
+    )
 
 
 @dataclass(frozen=True)
