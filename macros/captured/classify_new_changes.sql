@@ -17,12 +17,11 @@
     }) -%}
     {%- set is_new = read.after < read.to or (increment.is_full_refresh and read.to > 0) -%}
     {%- if queries_lake() and is_new -%}
-        {%- set late_keys, restarted = [], [] -%}
-        {%- set was_full_refresh = increment.is_full_refresh -%}
         {#- With more keys the whole history is rebuilt: a statement that lists them is no
             cheaper. The other rows are truncates, truncates and changes without a position, keys
             reused early, changes without a finding, and restarts, which raise an error. -#}
         {%- set max_late_keys = 2000 -%}
+        {%- set found = {} -%}
         {%- for row in lake_rows(
             findings_of_changes(increment, changes, stream, key, texts)
             ~ " limit " ~ (max_late_keys + 6),
@@ -31,49 +30,49 @@
                 ["late", "1", none, 0], ["late", "O'2", none, 0],
             ],
         ) -%}
+            {%- do found.setdefault(row[0], []).append(row) -%}
             {%- if row[3] -%}
                 {%- do increment.update({"has_left_out": true}) -%}
             {%- endif -%}
-            {%- if row[0] == "late" -%}
-                {%- do late_keys.append(sql_literal(row[1] | string)) -%}
-            {%- elif row[0] == "truncate" -%}
-                {%- do increment.update({
-                    "is_truncated": true,
-                    "has_truncates": true,
-                    "is_full_refresh": was_full_refresh or is_truncated_late(increment, stream),
-                }) -%}
-            {%- elif row[0] == "reused" -%}
-                {%- do increment.update({"reuses_keys": true}) -%}
-            {%- elif "no position" in row[0] -%}
-                {#- They stay in bronze and, except truncates, in staging, whose test reports
-                    them, too. -#}
-                {%- set is_change = row[0] == "no position" -%}
-                {%- do exceptions.warn(
-                    this.identifier ~ " leaves out " ~ row[1] ~ " "
-                    ~ ("changes" if is_change else "TRUNCATEs") ~ " of " ~ stream
-                    ~ " that have no " ~ ("key or no " if is_change)
-                    ~ "position in the log, like record_key " ~ row[2]
-                    ~ ": correct `key` and `position` of the source, or what writes the topic"
-                ) -%}
-            {%- elif row[0] == "restart" -%}
-                {%- do restarted.append(row) -%}
-            {%- endif -%}
         {%- endfor -%}
-        {%- if restarted and writes_rows() -%}
-            {%- do raise_restarted_log_error(stream, restarted) -%}
+        {%- if "restart" in found and writes_rows() -%}
+            {%- do raise_restarted_log_error(stream, found["restart"]) -%}
         {%- endif -%}
-        {%- if late_keys | length > max_late_keys -%}
+        {%- set late_keys = [] -%}
+        {%- for row in found.get("late", []) -%}
+            {%- do late_keys.append(sql_literal(row[1] | string)) -%}
+        {%- endfor -%}
+        {%- if not increment.is_full_refresh and (
+            late_keys | length > max_late_keys
+            or ("truncate" in found and is_truncated_late(increment, stream))
+        ) -%}
+            {#- Findings about all changes spare the statement what none of them needs. -#}
             {%- do increment.update({"is_full_refresh": true}) -%}
-        {%- elif late_keys and not was_full_refresh -%}
-            {%- do increment.update({"keys_to_rebuild": "in (" ~ late_keys | sort | join(", ") ~ ")"}) -%}
+            {{ return(classify_new_changes(increment, changes, stream, key, texts)) }}
         {%- endif -%}
+        {#- They stay in bronze and, except truncates, in staging, whose test reports them, too. -#}
+        {%- for finding, what in {
+            "no position": "changes", "truncate, no position": "TRUNCATEs"
+        }.items() if finding in found -%}
+            {%- set row = found[finding][0] -%}
+            {%- do exceptions.warn(
+                this.identifier ~ " leaves out " ~ row[1] ~ " " ~ what ~ " of " ~ stream
+                ~ " that have no " ~ ("key or no " if finding == "no position")
+                ~ "position in the log, like record_key " ~ row[2]
+                ~ ": correct `key` and `position` of the source, or what writes the topic"
+            ) -%}
+        {%- endfor -%}
         {#- With keys to rebuild the statement reads changes that the query did not. -#}
-        {%- set is_whole = increment.is_full_refresh != was_full_refresh -%}
-        {%- set reads_more = is_whole or (late_keys | length > 0 and not was_full_refresh) -%}
+        {%- set rebuilds_keys = late_keys | length > 0 and not increment.is_full_refresh -%}
         {%- do increment.update({
-            "is_in_order": not late_keys and not is_whole,
-            "reuses_keys": increment.reuses_keys or (reads_more and may_reuse_keys(stream)),
-            "has_left_out": increment.has_left_out or reads_more,
+            "keys_to_rebuild": (
+                "in (" ~ late_keys | sort | join(", ") ~ ")" if rebuilds_keys else none
+            ),
+            "is_truncated": "truncate" in found,
+            "has_truncates": increment.has_truncates or "truncate" in found,
+            "is_in_order": not late_keys,
+            "reuses_keys": "reused" in found or (rebuilds_keys and may_reuse_keys(stream)),
+            "has_left_out": increment.has_left_out or rebuilds_keys,
         }) -%}
     {%- endif -%}
 {%- endmacro %}

@@ -200,21 +200,28 @@ def test_changes_that_omit_a_value_are_found() -> None:
     assert None not in found()
 
 
+TRUNCATE = ("truncate", "1", None, 0)
+MANY_LATE_KEYS = [("late", str(key), None, 0) for key in range(2001)]
+
+
 def classified(
     found: list[tuple[Any, ...]],
     has_truncates: bool,
     is_full_refresh: bool = False,
     late_truncates: int = 0,
+    in_all: list[tuple[Any, ...]] | None = None,
 ) -> dict[str, Any]:
     """An increment whose query has found this.
 
     Args:
         has_truncates: What the last increment recorded.
         late_truncates: Of the truncates that were found.
+        in_all: What a query of all changes finds after that.
     """
+    left = [found, in_all]
 
     def answer(query: str) -> SimpleNamespace:
-        return SimpleNamespace(rows=[[late_truncates]] if "late_count" in query else found)
+        return SimpleNamespace(rows=[[late_truncates]] if "late_count" in query else left.pop(0))
 
     made = context(
         this=Table("history"),
@@ -238,8 +245,8 @@ def classified(
         ([], False, False, False),
         ([], True, False, True),
         ([], True, True, False),
-        ([("truncate", "1", None, 0)], False, False, True),
-        ([("truncate", "1", None, 0)], False, True, True),
+        ([TRUNCATE], False, False, True),
+        ([TRUNCATE], False, True, True),
     ],
 )
 def test_a_statement_has_truncates_where_any_change_so_far_is_one(
@@ -251,7 +258,7 @@ def test_a_statement_has_truncates_where_any_change_so_far_is_one(
 @pytest.mark.parametrize(
     ("found", "is_full_refresh", "wanted"),
     [
-        ([("truncate", "1", None, 0)], False, False),
+        ([TRUNCATE], False, False),
         ([], False, False),
         ([], True, False),
         ([("other", None, None, 1)], False, True),
@@ -259,7 +266,6 @@ def test_a_statement_has_truncates_where_any_change_so_far_is_one(
         # All changes of the row are read again, and those before were not asked for.
         ([("late", "a", None, 0)], False, True),
         ([("late", "a", None, 0)], True, False),
-        ([("late", str(key), None, 0) for key in range(2001)], False, True),
     ],
 )
 def test_a_statement_fills_values_where_a_change_that_it_reads_may_omit_some(
@@ -286,15 +292,37 @@ def test_a_statement_has_reused_keys_where_it_reads_one(
     assert [made[name] for name in ("reuses_keys", "is_in_order", "keys_to_rebuild")] == wanted
 
 
-@pytest.mark.parametrize(("late_truncates", "is_late"), [(0, False), (1, True)])
-def test_a_truncate_before_a_change_that_was_applied_rebuilds_all(
-    late_truncates: int, is_late: bool
-) -> None:
-    """Any version may follow from it, and the changes of all are read again."""
-    found = classified([("truncate", "1", None, 0)], False, late_truncates=late_truncates)
+def test_a_truncate_after_all_changes_that_were_applied_rebuilds_nothing() -> None:
+    found = classified([TRUNCATE], False)
 
     assert found["is_truncated"]
-    assert [found[name] for name in ("is_full_refresh", "has_left_out")] == [is_late] * 2
+    assert not found["is_full_refresh"]
+
+
+@pytest.mark.parametrize(("found", "late_truncates"), [([TRUNCATE], 1), (MANY_LATE_KEYS, 0)])
+@pytest.mark.parametrize(
+    ("in_all", "wanted"),
+    [
+        ([], [False, True, False, False]),
+        ([TRUNCATE], [False, True, False, True]),
+        ([("reused", None, None, 1)], [True, True, True, False]),
+        ([("late", "a", None, 0)], [False, False, False, False]),
+    ],
+)
+def test_what_rebuilds_all_versions_has_findings_about_all_changes(
+    found: list[tuple[Any, ...]],
+    late_truncates: int,
+    in_all: list[tuple[Any, ...]],
+    wanted: list[bool],
+) -> None:
+    """A late truncate may change any version; of many late keys a statement is no cheaper."""
+    made = classified(found, True, late_truncates=late_truncates, in_all=in_all)
+
+    assert made["is_full_refresh"]
+    assert made["keys_to_rebuild"] is None
+    assert [
+        made[name] for name in ("reuses_keys", "is_in_order", "has_left_out", "has_truncates")
+    ] == wanted
 
 
 def stopped_by_a_restart(**options: Any) -> str:
