@@ -17,7 +17,16 @@ from typing import Annotated
 import typer
 
 from bench.histories.lake import Lake
-from bench.histories.results import KINDS, LIMIT, RATIO, History, Step, results_of
+from bench.histories.results import (
+    DISTURBED_LIMIT,
+    DISTURBED_RATIO,
+    KINDS,
+    LIMIT,
+    RATIO,
+    History,
+    Step,
+    results_of,
+)
 from bench.increments.worker import prepare
 from bench.report.machine import Measurement
 from bench.report.results import Results
@@ -34,9 +43,12 @@ FEW = 100
 
 
 def beyond_limits(results: Results) -> list[str]:
-    """Which usual increments cost too much against those of the smallest table."""
-    table = results.table("histories")
-    return beyond(table, RATIO, LIMIT, lambda row: row[1] == KINDS[-1])
+    """Which increments cost too much, against the smallest table and against a full refresh."""
+    usual, disturbed = results.table("histories"), results.table("histories_disturbed")
+    return [
+        *beyond(usual, RATIO, LIMIT, lambda row: row[1] == KINDS[-1]),
+        *beyond(disturbed, DISTURBED_RATIO, DISTURBED_LIMIT),
+    ]
 
 
 BENCHMARK = Benchmark(
