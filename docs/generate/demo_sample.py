@@ -63,7 +63,7 @@ def times(cold: int, again: int) -> list[str]:
     """
     return [
         f"On two cores `make demo` took {cold} s with nothing fetched yet, and {again} s when",
-        "it was run again.",
+        "it was run again, which adds as many events.",
     ]
 
 
