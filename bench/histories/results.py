@@ -10,8 +10,7 @@ from bench.increments.table_use import TableUse
 from bench.report.results import About, Axes, Cell, Line, Plot, Results, Spread, Table
 
 MIB = 2**20
-# The largest of the usual tables has a hundred times the rows of the smallest.
-RATIO, LIMIT = "times the smallest", 3.0
+RATIO, LIMIT = "times the smallest", 2.0
 # What rebuilds a table reads the same; the rest is how much two runs differ.
 DISTURBED_RATIO, DISTURBED_LIMIT = "times a full refresh", 1.2
 # As Iceberg names them: of increments, in their order; the last is how the project writes.

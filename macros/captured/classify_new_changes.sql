@@ -1,6 +1,7 @@
-{#- Classifies the new changes with one query and records in the increment where the current
-    versions do not suffice. `keys_to_rebuild`: a condition for keys of which all changes are read
-    again. `is_in_order`: the statement needs no SQL for changes that a snapshot overtook.
+{#- Classifies the new changes with one query, and all changes with another where the whole
+    history is rebuilt. Records in the increment where the current versions do not suffice.
+    `keys_to_rebuild`: a condition for keys of which all changes are read again. `is_in_order`:
+    the statement needs no SQL for changes that a snapshot overtook.
     `reuses_keys`: it needs SQL for keys that a transaction reused before they were free.
     `is_truncated`: a truncate deletes every row; a late one may change any version, and all are
     rebuilt. `has_truncates`: there is a truncate among all changes so far. `has_left_out`: the
